@@ -1,0 +1,3 @@
+"""zerograd: every gradient accounted for."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,95 @@
+"""What may be known about a slot: sets of facts, and `advance` lifted to them.
+
+[Note: the lift] Reading source, a slot may be in several states at one line. The transfer function is the image of
+the same `advance`; join is union. A run is the case in which the set has one element, so there is one semantics.
+
+[Note: doubts] "Fires in every state" and "fires in some state" are both wrong for loops: the first iteration of a
+loop without zero_grad is innocent. So a fact is (state, doubts): the kinds of event that this path skipped at a
+branch which could have run them. A rule names its cure, the event whose absence is the fault; a finding is certain
+when the cure is not among the doubts. A doubt dies when it can excuse nothing any more (see `_EXCUSED`).
+
+[Note: weak updates] An event that may or may not have hit this slot keeps the old facts beside the new ones. The old
+ones doubt the event; the new ones doubt everything, so that nothing certain is ever said on its strength.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from zerograd.core.events import Event, Kind
+from zerograd.core.machine import EMPTY, Content, State, advance
+
+Doubts = frozenset[Kind]
+NO_DOUBT: Doubts = frozenset()
+# REDUCE never changes a state and cures nothing: no path needs to be excused for skipping it.
+ALL_DOUBTS: Doubts = frozenset(Kind) - {Kind.REDUCE}
+
+
+class Fact(NamedTuple):
+    state: State = EMPTY
+    doubts: Doubts = NO_DOUBT
+
+
+Facts = frozenset[Fact]
+NOWHERE: Facts = frozenset()  # no execution gets here
+CLEAN: Facts = frozenset({Fact()})  # a slot at the start of a program
+
+# What each event excuses. After a CLEAR, whatever was skipped before it, the slot holds nothing. A DEPOSIT makes
+# good for a skipped deposit and closes the question of a skipped step; gradients that are clipped are about to be used.
+_EXCUSED: dict[Kind, Doubts] = {
+    Kind.CLEAR: ALL_DOUBTS,
+    Kind.DEPOSIT: frozenset({Kind.DEPOSIT, Kind.CONSUME}),
+    Kind.CLIP: frozenset({Kind.CONSUME, Kind.CLIP}),
+    Kind.UNSCALE: frozenset({Kind.UNSCALE}),
+    Kind.CONSUME: frozenset({Kind.CONSUME}),
+    Kind.REDUCE: NO_DOUBT,
+}
+
+
+def follow(fact: Fact, event: Event) -> Fact:
+    """The fact after `event`: the state advances, and the doubts that `event` settles are dropped."""
+    if not fact.doubts:
+        return Fact(advance(fact.state, event))
+    holds_something = fact.state.content not in (Content.EMPTY, Content.LOST)
+    if event.kind is Kind.CONSUME and holds_something:
+        # Whichever way the slot was filled, it is SPENT now.
+        return Fact(advance(fact.state, event))
+    return Fact(advance(fact.state, event), fact.doubts - _EXCUSED[event.kind])
+
+
+def lift(facts: Facts, event: Event) -> Facts:
+    """The image of `advance` over a set of facts."""
+    return slim(follow(fact, event) for fact in facts)
+
+
+def lift_weak(facts: Facts, event: Event) -> Facts:
+    """`event` may or may not have hit the slot. See [Note: weak updates]."""
+    missed = (Fact(fact.state, fact.doubts | {event.kind}) for fact in facts)
+    hit = (Fact(advance(fact.state, event), ALL_DOUBTS) for fact in facts)
+    return slim([*missed, *hit])
+
+
+def doubt(facts: Facts, kinds: Doubts) -> Facts:
+    """The same facts on a path that skipped events of these kinds."""
+    if not kinds:
+        return facts
+    return slim(Fact(fact.state, fact.doubts | kinds) for fact in facts)
+
+
+def join(*several: Facts) -> Facts:
+    """What is known where paths meet."""
+    return slim(fact for facts in several for fact in facts)
+
+
+def slim(facts: Iterable[Fact]) -> Facts:
+    """Of facts that differ only in doubts, the minimal ones: they say all that the others could say."""
+    distinct = frozenset(facts)
+    if len(distinct) < 2:
+        return distinct
+    by_state: dict[State, list[Doubts]] = {}
+    for state, doubts in distinct:
+        kept = by_state.setdefault(state, [])
+        if any(smaller <= doubts for smaller in kept):
+            continue
+        kept[:] = [larger for larger in kept if not doubts <= larger]
+        kept.append(doubts)
+    return frozenset(Fact(state, doubts) for state, kept in by_state.items() for doubts in kept)

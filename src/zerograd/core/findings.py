@@ -1,0 +1,44 @@
+"""A rule that fired, once, at a place: what every front end reports and every output shows."""
+
+from enum import Enum
+from typing import NamedTuple
+
+from zerograd.core.events import Site
+
+
+class Certainty(Enum):
+    CERTAIN = "certain"  # no skipped event could excuse it: shown, and it fails the check
+    POSSIBLE = "possible"  # a branch we cannot decide may excuse it: shown on request
+
+
+class Severity(Enum):
+    ERROR = "error"  # the update is not what the code says it is
+    WARNING = "warning"  # it is, but hardly what the author wants
+    NOTE = "note"  # it costs time or memory: counted, shown on request
+
+
+class Related(NamedTuple):
+    """Another place that took part, and the part it took."""
+
+    site: Site
+    message: str
+
+
+class Finding(NamedTuple):
+    code: str
+    name: str
+    message: str
+    site: Site
+    certainty: Certainty
+    severity: Severity
+    related: tuple[Related, ...] = ()
+    cure: str = ""
+    times: int = 1  # how often it happened, where that can be counted
+
+    @property
+    def fails(self) -> bool:
+        """Whether it makes an exit status 1: certain, and more than a note."""
+        return self.certainty is Certainty.CERTAIN and self.severity is not Severity.NOTE
+
+    def __str__(self) -> str:
+        return f"{self.site.path}:{self.site.line}:{self.site.column}: {self.code} {self.message}"

@@ -1,0 +1,73 @@
+"""Every exception of ours.
+
+ZerogradError
+|-- UsageError          a word on the command line, a path or a config key we cannot take: exit 2
+|   `-- SourceError     one file that cannot be read as Python; the other files go on
+|-- MissingExtra        a part of zerograd that needs a package which is not installed
+|-- AuditError          the audit itself is misused (started twice, ...)
+|   `-- FaultFound      on_finding="raise": the run did what a rule forbids
+`-- StepError           the transaction is misused; nothing was committed
+    |-- Diverged        too many steps in a row had non-finite gradients
+    `-- TornStep        optimizer.step() itself raised: the weights may be half updated
+"""
+
+
+class ZerogradError(Exception):
+    """What happened; then why it matters and what to type instead; then where it is explained."""
+
+    def __init__(self, what: str, *, cure: str = "", slug: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.cure = cure
+        self.slug = slug
+
+    def __str__(self) -> str:
+        lines = [self.what]
+        if self.cure:
+            lines.append(f"  {self.cure}")
+        if self.slug:
+            lines.append(f"  See docs/errors.md#{self.slug}")
+        return "\n".join(lines)
+
+
+class UsageError(ZerogradError):
+    """A command line, a path or a configuration that cannot be taken."""
+
+
+class SourceError(UsageError):
+    """A file that cannot be read as Python."""
+
+
+class MissingExtra(ZerogradError):
+    """A package that an optional part of zerograd needs is not installed."""
+
+
+class AuditError(ZerogradError):
+    """The audit is misused."""
+
+
+class FaultFound(AuditError):
+    """A finding of an audit that was asked to raise."""
+
+
+class StepError(ZerogradError):
+    """The transaction is misused; nothing was committed."""
+
+
+class Diverged(StepError):
+    """Too many steps in a row had non-finite gradients."""
+
+
+class TornStep(StepError):
+    """optimizer.step() raised half-way: the weights are neither old nor new."""
+
+
+def unknown(kind: str, given: str, known: list[str], *, slug: str) -> UsageError:
+    """An error about a word nobody knows, naming the nearest one that somebody does."""
+    import difflib  # 4 ms: paid only by someone who mistyped
+
+    near = difflib.get_close_matches(given, known, n=1, cutoff=0.5)
+    if not near:  # a typo in case alone should still find its way
+        near = [word for word in known if word.lower() == given.lower()]
+    cure = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(known)}."
+    return UsageError(f"unknown {kind} {given!r}", cure=cure, slug=slug)

@@ -1,0 +1,36 @@
+"""The registry. A file in this folder that defines RULE is a rule; there is no other list.
+
+`REGISTRY` maps codes to rules in code order; `select` picks from it by code, prefix, name or ALL.
+"""
+
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from pathlib import Path
+
+from zerograd.errors import unknown
+from zerograd.rules.rule import Rule
+
+
+def _load() -> dict[str, Rule]:
+    modules = (import_module(f"{__name__}.{file.stem}") for file in Path(__file__).parent.glob("[a-z]*.py"))
+    rules = [module.RULE for module in modules if hasattr(module, "RULE")]
+    return {rule.code: rule for rule in sorted(rules, key=lambda rule: rule.code)}
+
+
+REGISTRY: Mapping[str, Rule] = _load()
+
+
+def select(selectors: Iterable[str]) -> frozenset[str]:
+    """The codes that `selectors` name: a code, a prefix of codes, a rule's name, or ALL."""
+    chosen: set[str] = set()
+    for selector in selectors:
+        codes = {
+            code
+            for code, rule in REGISTRY.items()
+            if selector == "ALL" or rule.name == selector or (selector[:2] == "ZG" and code.startswith(selector))
+        }
+        if not codes:
+            known = [*REGISTRY, *(rule.name for rule in REGISTRY.values()), "ALL"]
+            raise unknown("rule", selector, known, slug="unknown-rule")
+        chosen |= codes
+    return frozenset(chosen)

@@ -1,0 +1,45 @@
+"""A step finds nothing, because the gradients were cleared before it could use them.
+
+`zero_grad()` stands between `backward()` and `step()`, so every step works on an empty `.grad`. With plain SGD the
+weights do not move at all; with momentum or weight decay they move, which hides the fault: the loss changes, and nothing
+is learned from the data.
+
+Clearing gradients that nobody steps on is not this fault: the discriminator's by-catch of a generator pass, an adversarial
+probe, a batch that is skipped because it is not finite. The fault is the step that starves.
+"""
+
+from zerograd.core.events import Kind
+from zerograd.core.machine import Content
+from zerograd.rules.rule import Fix, Rule, Sees
+from zerograd.rules.scenery import PLAIN
+
+BAD = """\
+for x, y in loader:
+    loss = nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.zero_grad()
+    optimizer.step()  # error: [ZG002]
+"""
+
+GOOD = """\
+for x, y in loader:
+    loss = nn.functional.mse_loss(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+RULE = Rule(
+    code="ZG002",
+    name="discarded-gradient",
+    message="{step} has nothing to consume: {clear} erases what {deposit} deposited",
+    sees=Sees.SOURCE | Sees.RUN,
+    cure=Kind.DEPOSIT,
+    remedy="move zero_grad() before backward(), or after step()",
+    fix=Fix.UNSAFE,
+    fires=lambda state, event: event.kind is Kind.CONSUME and state.content is Content.LOST,
+    led_by=(Content.FRESH, Content.LOST),
+    bad=PLAIN + BAD,
+    good=PLAIN + GOOD,
+    explanation=__doc__ or "",
+)

@@ -1,0 +1,45 @@
+"""The same gradients are consumed twice by the same optimizer.
+
+A second `step()` without a `backward()` in between applies the same gradient again: the learning rate is doubled for
+plain SGD, and for Adam the moment estimates count one batch twice. It often comes from a helper that already steps, or
+from a copied line.
+
+Two optimizers that step after one `backward()` are not this fault: each consumes its own parameters once.
+"""
+
+from zerograd.core.events import Kind
+from zerograd.core.machine import Content
+from zerograd.rules.rule import Fix, Rule, Sees
+from zerograd.rules.scenery import PLAIN
+
+BAD = """\
+for x, y in loader:
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+    optimizer.step()  # error: [ZG004]
+"""
+
+GOOD = """\
+for x, y in loader:
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+"""
+
+RULE = Rule(
+    code="ZG004",
+    name="repeated-step",
+    message="{step} consumes the same gradients again: already used by {consumer}, with no backward() since",
+    sees=Sees.SOURCE | Sees.RUN,
+    cure=Kind.DEPOSIT,
+    remedy="step once for each backward(), or for each accumulated group",
+    fix=Fix.UNSAFE,
+    fires=lambda state, event: event.kind is Kind.CONSUME and state.content is Content.SPENT,
+    led_by=(Content.SPENT,),
+    bad=PLAIN + BAD,
+    good=PLAIN + GOOD,
+    explanation=__doc__ or "",
+)

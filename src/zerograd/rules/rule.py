@@ -1,0 +1,42 @@
+"""What a rule is: everything that anyone says about one fault, said once."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, Flag, auto
+
+from zerograd.core.events import Event, Kind
+from zerograd.core.findings import Severity
+from zerograd.core.machine import Content, State
+
+
+class Sees(Flag):
+    """The front ends that must report a rule's `bad` and stay silent on its `good`."""
+
+    SOURCE = auto()
+    RUN = auto()
+
+    def names(self) -> list[str]:
+        return [front.name.lower() for front in Sees if front in self and front.name]
+
+
+class Fix(Enum):
+    NONE = "none"  # the cure is told, never applied
+    SAFE = "safe"  # keeps what the program computes
+    UNSAFE = "unsafe"  # changes what the program computes: that is its purpose
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    code: str
+    name: str  # reads as English after "allow": "allow stale-accumulation"
+    message: str  # one sentence; {step} {deposit} {clear} {consumer} name the events involved
+    sees: Sees
+    severity: Severity = Severity.ERROR
+    cure: Kind  # the event whose absence is the fault: see [Note: doubts]
+    remedy: str  # what to type instead, in one line
+    fix: Fix
+    fires: Callable[[State, Event], bool]
+    led_by: tuple[Content, ...]  # the contents whose making is told beside the finding
+    bad: str  # a whole program; the faulty line ends in "# error: [CODE]"
+    good: str
+    explanation: str  # the module's docstring

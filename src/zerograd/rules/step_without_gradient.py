@@ -1,0 +1,45 @@
+"""A step consumes gradients that no backward() has deposited.
+
+Every `.grad` the optimizer reads is empty: `backward()` is missing, or the loss was detached, or the model that is
+trained is not the one the optimizer holds. Parameters whose `.grad` is None are skipped without a word, so the program
+runs to its end and learns nothing.
+
+A single step before the first `backward()` (a warm-up that quiets a scheduler, or builds optimizer state) is reported
+as possible only. In source the finding is certain only when every call before the step is known not to run a
+`backward()` of its own.
+"""
+
+from zerograd.core.events import Kind
+from zerograd.core.machine import Content
+from zerograd.rules.rule import Fix, Rule, Sees
+from zerograd.rules.scenery import PLAIN
+
+BAD = """\
+for x, y in loader:
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), y)
+    optimizer.step()  # error: [ZG003]
+"""
+
+GOOD = """\
+for x, y in loader:
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+"""
+
+RULE = Rule(
+    code="ZG003",
+    name="step-without-gradient",
+    message="{step} has nothing to consume: no backward() has deposited a gradient",
+    sees=Sees.SOURCE | Sees.RUN,
+    cure=Kind.DEPOSIT,
+    remedy="call loss.backward() before step()",
+    fix=Fix.NONE,
+    fires=lambda state, event: event.kind is Kind.CONSUME and state.content is Content.EMPTY,
+    led_by=(),
+    bad=PLAIN + BAD,
+    good=PLAIN + GOOD,
+    explanation=__doc__ or "",
+)
