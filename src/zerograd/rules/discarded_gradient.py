@@ -1,11 +1,11 @@
 """A step finds nothing, because the gradients were cleared before it could use them.
 
 `zero_grad()` stands between `backward()` and `step()`, so every step works on an empty `.grad`. With plain SGD the
-weights do not move at all; with momentum or weight decay they move, which hides the fault: the loss changes, and nothing
-is learned from the data.
+weights do not move at all; with momentum or weight decay they move, which hides the fault: the loss changes, and
+nothing is learned from the data.
 
-Clearing gradients that nobody steps on is not this fault: the discriminator's by-catch of a generator pass, an adversarial
-probe, a batch that is skipped because it is not finite. The fault is the step that starves.
+Clearing gradients that nobody steps on is not this fault: the discriminator's by-catch of a generator pass, an
+adversarial probe, a batch that is skipped because it is not finite. The fault is the step that starves.
 """
 
 from zerograd.core.events import Kind
