@@ -1,3 +1,62 @@
-"""zerograd: every gradient accounted for."""
+"""zerograd: every gradient accounted for.
+
+zerograd.Step      the optimizer step as a transaction            needs torch
+zerograd.groups    a stream of micro-batches, cut into steps      needs torch
+zerograd.audit     what every step of a live run consumed         needs torch
+zerograd.check     the findings in a text                         needs nothing
+"""
+
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from zerograd.core.findings import Finding as Finding
+    from zerograd.engine.grouping import groups as groups
+    from zerograd.engine.step import Step as Step
+    from zerograd.errors import Diverged as Diverged
+    from zerograd.errors import FaultFound as FaultFound
+    from zerograd.errors import StepError as StepError
+    from zerograd.errors import ZerogradError as ZerogradError
+    from zerograd.run.audit import audit as audit
+    from zerograd.source.check import check_text as check
+
+# Names are resolved when they are first used: `zerograd check` must not pay for torch.
+_HOMES = {
+    "Diverged": "zerograd.errors",
+    "FaultFound": "zerograd.errors",
+    "Finding": "zerograd.core.findings",
+    "Step": "zerograd.engine.step",
+    "StepError": "zerograd.errors",
+    "ZerogradError": "zerograd.errors",
+    "audit": "zerograd.run.audit",
+    "check": "zerograd.source.check:check_text",
+    "groups": "zerograd.engine.grouping",
+}
+__all__ = sorted(_HOMES)
+_NEED_TORCH = ("zerograd.engine", "zerograd.run")
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'zerograd' has no attribute {name!r}")
+    from importlib import import_module
+
+    module, _, attribute = home.partition(":")
+    try:
+        found: object = getattr(import_module(module), attribute or name)
+    except ModuleNotFoundError as error:
+        if error.name != "torch" or not home.startswith(_NEED_TORCH):
+            raise
+        from zerograd.errors import MissingExtra
+
+        raise MissingExtra(
+            f"zerograd.{name} needs torch", cure="pip install 'zerograd[torch]'", slug="missing-extra"
+        ) from None
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -11,6 +11,8 @@ ZerogradError
     `-- TornStep        optimizer.step() itself raised: the weights may be half updated
 """
 
+import os
+
 
 class ZerogradError(Exception):
     """What happened; then why it matters and what to type instead; then where it is explained."""
@@ -71,3 +73,11 @@ def unknown(kind: str, given: str, known: list[str], *, slug: str) -> UsageError
         near = [word for word in known if word.lower() == given.lower()]
     cure = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(known)}."
     return UsageError(f"unknown {kind} {given!r}", cure=cure, slug=slug)
+
+
+def missing(kind: str, path: str, *, slug: str) -> UsageError:
+    """An error about a path that is not there, naming the nearest one that is."""
+    folder, name = os.path.split(path)
+    siblings = sorted(os.listdir(folder or ".")) if os.path.isdir(folder or ".") else []
+    cure = unknown(kind, name, siblings, slug=slug).cure
+    return UsageError(f"no {kind} {path!r}", cure=cure if cure.startswith("Did you mean") else "", slug=slug)

@@ -7,7 +7,7 @@ states, has nothing new to show, so the search is finite and complete: no bound 
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from hypothesis import strategies as st
 
@@ -78,7 +78,7 @@ class Halt(BaseException):
 
 
 class Execution:
-    """One execution under a list of answers; past its end the answer is yes, and the other branch is put on the stack."""
+    """One execution under a list of answers; past its end the answer is yes, and no is left for another execution."""
 
     def __init__(self, answers: tuple[bool, ...], seen: set[object], pending: list[tuple[bool, ...]]) -> None:
         self.answers, self.seen, self.pending = answers, seen, pending
@@ -199,9 +199,7 @@ def findings_of_all_executions(text: str) -> Found:
         world = _world(run)
         exec(code, world)
         main: Callable[[], None] = world["main"]
-        try:
+        with suppress(Halt, ValueError, KeyError):
             main()
-        except (Halt, ValueError, KeyError):
-            pass
         found |= run.found
     return found

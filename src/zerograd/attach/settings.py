@@ -1,0 +1,9 @@
+"""What the launcher tells the processes it starts."""
+
+from typing import NamedTuple
+
+VARIABLE = "ZEROGRAD_RUN"
+
+
+class Settings(NamedTuple):
+    verdicts: str = ""  # a folder in which a process with a certain fault leaves a file

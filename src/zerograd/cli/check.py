@@ -1,0 +1,124 @@
+"""zerograd check: read Python files and report gradient bugs."""
+
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+
+from zerograd.cli.config import Config, load_config
+from zerograd.cli.options import Parser
+from zerograd.core.findings import Certainty, Finding, Severity
+from zerograd.errors import SourceError, UsageError
+from zerograd.report.colour import Paint, wants_colour
+from zerograd.report.text import concise, footer, full
+from zerograd.rules import REGISTRY, select
+from zerograd.source.check import check_text
+from zerograd.source.discover import STDIN, python_files, read_text
+
+FORMATS = ("full", "concise", "json")
+EXAMPLES = """\
+  zerograd check .                         every Python file below here
+  zerograd check train.py --possible       also what a branch may excuse
+  zerograd check - < train.py              standard input
+  zerograd check . --output-format json    for programs"""
+
+
+def parser() -> Parser:
+    parser = Parser(
+        "check", "Find gradient bugs in source. Nothing is executed; torch is not needed.", examples=EXAMPLES
+    )
+    parser.add_argument("paths", nargs="*", default=["."], metavar="PATH", help="files or folders (default: .)")
+    parser.add_argument("--select", metavar="RULES", help="codes, prefixes or names, comma-separated (default: ALL)")
+    parser.add_argument("--ignore", metavar="RULES", help="rules to leave out")
+    parser.add_argument("--possible", action="store_true", default=None, help="show findings a branch may excuse")
+    parser.add_argument("--notes", action="store_true", default=None, help="show notes")
+    parser.add_argument("--output-format", metavar="FORMAT", help=f"{', '.join(FORMATS)} (default: full)")
+    parser.add_argument("--output-file", metavar="FILE", help="write findings there instead of to standard output")
+    parser.add_argument("--stdin-filename", metavar="PATH", default="<stdin>", help="the name of what - reads")
+    parser.add_argument("--exit-zero", action="store_true", help="exit 0 even with findings")
+    parser.add_argument("--config", metavar="FILE", help="use this config file")
+    parser.add_argument("--isolated", action="store_true", help="use no config file")
+    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no closing line")
+    return parser
+
+
+def main(argv: Sequence[str]) -> int:
+    options = parser().parse_args(argv)
+    form = options.output_format or os.environ.get("ZEROGRAD_OUTPUT_FORMAT") or "full"
+    if form not in FORMATS:
+        from zerograd.errors import unknown
+
+        raise unknown("output format", form, list(FORMATS), slug="unknown-option")
+    config = _settled(options)
+    findings, files, unread = _check(options, config)
+    shown = [finding for finding in findings if _is_shown(finding, config)]
+    if options.output_file:
+        try:
+            with open(options.output_file, "w", encoding="utf-8") as file:
+                file.write(_render(shown, form, options, colour=False))
+        except OSError as error:
+            raise UsageError(
+                f"{options.output_file}: cannot be written: {error.strerror}", slug="output-file"
+            ) from None
+    else:
+        sys.stdout.write(_render(shown, form, options, colour=wants_colour(options.color, sys.stdout)))
+        sys.stdout.flush()
+    if form != "json" and not options.quiet:
+        print(footer(shown, len(findings) - len(shown), files, unread), file=sys.stderr)
+    if unread:
+        return 2
+    return 1 if any(finding.fails for finding in shown) and not options.exit_zero else 0
+
+
+def _settled(options: Namespace) -> Config:
+    """The command line over the config file over the defaults."""
+    config = Config() if options.isolated else load_config(options.config, Path.cwd())
+    given = {
+        "select": tuple(options.select.split(",")) if options.select else None,
+        "ignore": tuple(options.ignore.split(",")) if options.ignore else None,
+        "possible": options.possible,
+        "notes": options.notes,
+    }
+    config = config._replace(**{key: value for key, value in given.items() if value is not None})
+    select((*config.select, *config.ignore))
+    return config
+
+
+def _check(options: Namespace, config: Config) -> tuple[list[Finding], int, int]:
+    """The findings of all files; how many were read; how many could not be."""
+    codes = select(config.select) - select(config.ignore)
+    rules = [rule for code, rule in REGISTRY.items() if code in codes]
+    findings: list[Finding] = []
+    files = unread = 0
+    for path in python_files(options.paths, exclude=config.exclude):
+        shown = options.stdin_filename if path == STDIN else path
+        try:
+            findings += check_text(read_text(path), shown, rules=rules) if rules else []
+            files += 1
+        except SourceError as error:
+            print(f"zerograd: {error.what}", file=sys.stderr)
+            unread += 1
+    return findings, files, unread
+
+
+def _is_shown(finding: Finding, config: Config) -> bool:
+    if finding.certainty is Certainty.POSSIBLE and not config.possible:
+        return False
+    return finding.severity is not Severity.NOTE or config.notes
+
+
+def _render(findings: list[Finding], form: str, options: Namespace, *, colour: bool) -> str:
+    if form == "json":
+        from zerograd.report.json import as_list  # json costs 3 ms
+
+        return as_list(findings) + "\n"
+    paint = Paint(on=colour)
+    if form == "concise":
+        return "".join(concise(finding, paint) + "\n" for finding in findings)
+
+    def source(path: str) -> list[str] | None:
+        return None if path == options.stdin_filename else read_text(path).splitlines()
+
+    return "".join(full(finding, source, paint) + "\n\n" for finding in findings)

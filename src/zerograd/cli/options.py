@@ -1,0 +1,30 @@
+"""An argument parser whose mistakes teach: one sentence, the nearest option, exit 2."""
+
+import argparse
+from typing import NoReturn
+
+from zerograd.errors import UsageError, unknown
+
+
+class Parser(argparse.ArgumentParser):
+    def __init__(self, command: str, about: str, *, examples: str = "", usage: str | None = None) -> None:
+        super().__init__(
+            prog=f"zerograd {command}",
+            usage=usage,
+            description=about,
+            epilog=f"examples:\n{examples}" if examples else None,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+
+    def error(self, message: str) -> NoReturn:
+        prefix = "unrecognized arguments: "
+        if message.startswith(prefix):
+            given = message.removeprefix(prefix).split()[0].partition("=")[0]
+            raise unknown(
+                "option" if given.startswith("-") else "argument", given, self.options(), slug="unknown-option"
+            )
+        raise UsageError(f"{self.prog}: {message}", cure=f"See {self.prog} --help.", slug="unknown-option")
+
+    def options(self) -> list[str]:
+        return sorted(name for action in self._actions for name in action.option_strings)

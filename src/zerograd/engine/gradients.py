@@ -1,0 +1,66 @@
+"""The gradients of one step, all at once: their norm, whether they are finite, and scaling them."""
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor
+
+_LOW = (torch.float16, torch.bfloat16)
+
+
+def gradients_of(parameters: Iterable[Tensor]) -> list[Tensor]:
+    return [parameter.grad for parameter in parameters if parameter.grad is not None]
+
+
+def clear(parameters: Iterable[Tensor]) -> None:
+    """By None: never by multiplying with zero, which would let one NaN live for ever."""
+    for parameter in parameters:
+        parameter.grad = None
+
+
+def total_norm(gradients: list[Tensor], order: float = 2.0) -> Tensor:
+    """The norm over all gradients, on the first one's device, in float32 or better.
+
+    Finite fp16 gradients of 40,000 have an infinite norm in fp16. For float32 and float64 gradients the value is bit
+    for bit that of torch.nn.utils.get_total_norm.
+    """
+    values = [_values(gradient) for gradient in gradients]
+    precise = [value.float() if value.dtype in _LOW else value for value in values]
+    norms = torch._foreach_norm(precise, order)
+    first = norms[0]
+    if any(norm.device != first.device or norm.dtype != first.dtype for norm in norms):
+        widest = torch.float64 if any(norm.dtype is torch.float64 for norm in norms) else first.dtype
+        norms = tuple(norm.to(first.device, widest) for norm in norms)
+    total: Tensor = torch.linalg.vector_norm(torch.stack(norms), order)
+    return total
+
+
+def is_finite(gradients: list[Tensor], norm: Tensor) -> bool:
+    """Whether every element is finite. A finite norm proves it; an infinite one may only have overflowed."""
+    if bool(torch.isfinite(norm)):
+        return True
+    return bool(torch.isfinite(total_norm(gradients, float("inf"))))
+
+
+def clip_coefficient(norm: Tensor, max_norm: float) -> Tensor:
+    """As torch.nn.utils.clip_grad_norm_ computes it (torch 2.13 nn/utils/clip_grad.py), to the last bit."""
+    return torch.clamp(max_norm / (norm + 1e-6), max=1.0)
+
+
+def scale(gradients: list[Tensor], coefficient: float | Tensor) -> None:
+    """Multiply all gradients in place; by exactly 1.0 nothing is touched."""
+    if isinstance(coefficient, float) and coefficient == 1.0:
+        return
+    values = [_values(gradient) for gradient in gradients]
+    if isinstance(coefficient, float):
+        torch._foreach_mul_(values, coefficient)
+        return
+    by_kind: dict[tuple[torch.device, torch.dtype], list[Tensor]] = {}
+    for value in values:
+        by_kind.setdefault((value.device, value.dtype), []).append(value)
+    for (device, _), some in by_kind.items():
+        torch._foreach_mul_(some, coefficient.to(device))
+
+
+def _values(gradient: Tensor) -> Tensor:
+    return gradient._values() if gradient.is_sparse else gradient

@@ -1,0 +1,27 @@
+"""How a transaction ended."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from torch import Tensor
+
+
+class Ending(Enum):
+    COMMITTED = "committed"  # the optimizers stepped
+    SKIPPED = "skipped"  # the gradients were not finite, or every micro-batch weighed nothing; the weights did not move
+    ROLLED_BACK = "rolled_back"  # an exception left the block; nothing of it remains
+    ABORTED = "aborted"  # step.abort(): the block gave the step up
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    kind: Ending
+    weight: float = 0.0
+    micro_batches: int = 0
+    cause: str = ""
+    total_norm: Tensor | None = None
+
+    @property
+    def norm(self) -> float | None:
+        """The norm of the normalised gradient before clipping. Reading it waits for the device."""
+        return None if self.total_norm is None else float(self.total_norm)

@@ -1,0 +1,101 @@
+"""The arithmetic of one step: weights belong to micro-batches, losses to deposits.
+
+[Note: deferred normalisation] A micro-batch that weighs w deposits its loss times w / ref; the weights are counted, and
+the gradient is divided by total / ref once, at commit. So nothing has to be counted in advance, and any number of
+micro-batches, any tail and any mixture of weights gives the exact weighted mean. `ref` is a power of two near the last
+step's total: it changes no rounding, and it keeps low-precision gradients from overflowing on the way.
+"""
+
+import math
+from enum import Enum
+
+from zerograd.errors import StepError
+
+
+class Weighing(Enum):
+    """How the deposits of one step are put together. Decided by the first of them."""
+
+    NONE = "none"  # nothing was deposited yet
+    BARE = "bare"  # step.backward(loss): plain PyTorch, losses add
+    MEAN = "mean"  # micro-batches are averaged by weight
+    SUM = "sum"  # micro_batches(..., reduce="sum"): micro-batches add
+
+
+_TOLD = {
+    Weighing.BARE: "bare backward(loss) calls",
+    Weighing.MEAN: "weighted micro-batches",
+    Weighing.SUM: "summed micro-batches",
+}
+
+
+class MicroBatch:
+    """Items whose losses share a weight. Several deposits of one micro-batch add; it weighs once."""
+
+    __slots__ = ("deposited", "weighing", "weight")
+
+    def __init__(self, weighing: Weighing, weight: float) -> None:
+        self.weighing, self.weight, self.deposited = weighing, weight, False
+
+
+class Tally:
+    """The weights of one step."""
+
+    def __init__(self) -> None:
+        self._ref = 0.0
+        self.reset()
+
+    def reset(self) -> None:
+        self.weighing = Weighing.NONE
+        self.total = 0.0
+        self.counted = 0  # micro-batches that deposited
+        self.empty = 0  # micro-batches that weighed nothing
+
+    def coefficient(self, micro: MicroBatch) -> float:
+        """What the loss is multiplied by. Counts nothing: a deposit that fails does not weigh."""
+        if self.weighing not in (Weighing.NONE, micro.weighing):
+            raise StepError(
+                f"one step mixes {_TOLD[self.weighing]} and {_TOLD[micro.weighing]}: their sum has no denominator",
+                cure="Give every deposit of the step a weight, or none of them.",
+                slug="two-denominators",
+            )
+        if micro.weighing is not Weighing.MEAN or not micro.weight:
+            return 1.0
+        if not self._ref:
+            self._ref = _power_of_two(micro.weight)
+        return micro.weight / self._ref
+
+    def count(self, micro: MicroBatch) -> None:
+        """A deposit of `micro` has arrived."""
+        self.weighing = micro.weighing
+        if not micro.deposited:
+            micro.deposited = True
+            self.total += micro.weight
+            self.counted += 1
+
+    @property
+    def denominator(self) -> float:
+        return self.total / self._ref if self.weighing is Weighing.MEAN else 1.0
+
+    def settle(self) -> None:
+        """The step was committed: scale the next one by what this one weighed."""
+        if self.weighing is Weighing.MEAN:
+            self._ref = _power_of_two(self.total)
+
+
+def checked(weight: object) -> float:
+    """A weight as a number; what cannot weigh anything is refused."""
+    try:
+        number = float(weight)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number) or number < 0:
+        raise StepError(
+            f"a micro-batch weighs {weight!r}",
+            cure="A weight is the number of items its loss is a mean over: finite, and not negative.",
+            slug="weight",
+        )
+    return number
+
+
+def _power_of_two(weight: float) -> float:
+    return 2.0 ** round(math.log2(weight))

@@ -1,0 +1,32 @@
+"""Findings for programs. The field names are a contract: tests/surface freezes them."""
+
+import json
+from collections.abc import Iterable
+
+from zerograd.core.findings import Finding
+
+
+def as_object(finding: Finding) -> dict[str, object]:
+    site = finding.site
+    return {
+        "code": finding.code,
+        "name": finding.name,
+        "message": finding.message,
+        "path": site.path,
+        "line": site.line,
+        "column": site.column,
+        "end_line": site.end_line or site.line,
+        "end_column": site.end_column or site.column,
+        "certainty": finding.certainty.value,
+        "severity": finding.severity.value,
+        "cure": finding.cure,
+        "fix": None,
+        "related": [
+            {"path": other.site.path, "line": other.site.line, "column": other.site.column, "message": other.message}
+            for other in finding.related
+        ],
+    }
+
+
+def as_list(findings: Iterable[Finding]) -> str:
+    return json.dumps([as_object(finding) for finding in findings], indent=2)

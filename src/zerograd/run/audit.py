@@ -1,0 +1,110 @@
+"""`with zerograd.audit() as audit:` proves what every optimizer step consumed."""
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Literal
+
+from zerograd.core.findings import Certainty, Finding
+from zerograd.errors import AuditError, FaultFound
+from zerograd.rules import REGISTRY, select
+from zerograd.rules.rule import Sees
+from zerograd.run.hooks import installed
+from zerograd.run.watcher import Watcher
+
+OnFinding = Literal["print", "raise", "collect"] | Callable[[Finding], None]
+_active: list["Audit"] = []
+
+
+class Audit:
+    """Findings of a live run. Each is said once per place and then counted."""
+
+    def __init__(self, *, on_finding: OnFinding = "print", select_rules: Iterable[str] = ("ALL",)) -> None:
+        self._on_finding = on_finding
+        codes = select(select_rules)
+        rules = [rule for rule in REGISTRY.values() if rule.code in codes and Sees.RUN in rule.sees]
+        self._watcher = Watcher(rules=rules, report=self._receive)
+        self._found: dict[tuple[object, ...], Finding] = {}
+        self._undo: contextlib.ExitStack | None = None
+
+    def start(self) -> "Audit":
+        if _active:
+            raise AuditError(
+                "an audit is already running",
+                cure="Audits do not nest: leave the outer one, or read its findings.",
+                slug="audit-running",
+            )
+        self._undo = contextlib.ExitStack()
+        self._undo.enter_context(installed(self._watcher))
+        self._watcher.adopt_living()
+        _active.append(self)
+        return self
+
+    def stop(self) -> None:
+        """Take every hook out again. Stopping twice is harmless."""
+        if self._undo is not None:
+            self._undo.close()
+            self._undo = None
+            _active.remove(self)
+
+    def __enter__(self) -> "Audit":
+        return self.start()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.stop()
+
+    @property
+    def findings(self) -> list[Finding]:
+        return list(self._found.values())
+
+    @property
+    def steps(self) -> int:
+        return self._watcher.steps
+
+    @property
+    def backwards(self) -> int:
+        return self._watcher.backwards
+
+    @property
+    def slots(self) -> int:
+        return self._watcher.slots
+
+    def restart(self) -> None:
+        """Forget findings and counts, keep the books: what a forked process does with what it inherited."""
+        self._found.clear()
+        self._watcher.steps = self._watcher.backwards = 0
+
+    def counts(self) -> str:
+        """What was audited and what came of it, in one line."""
+        certain = sum(finding.certainty is Certainty.CERTAIN for finding in self.findings)
+        verdict = f"{certain} finding{'s' * (certain != 1)}" if certain else "every gradient accounted for"
+        return f"{self.steps} steps, {self.backwards} backwards, {self.slots} slots audited; {verdict}"
+
+    def summary(self) -> str:
+        """Each certain finding on a line, and the counts."""
+        certain = [finding for finding in self.findings if finding.certainty is Certainty.CERTAIN]
+        return "\n".join([*(f"{finding} (x{finding.times})" for finding in certain), self.counts()])
+
+    def _receive(self, finding: Finding) -> None:
+        key = (finding.code, finding.site)
+        known = self._found.get(key)
+        if known is not None and known.certainty is finding.certainty:
+            self._found[key] = known._replace(times=known.times + 1)
+            return
+        self._found[key] = finding._replace(times=known.times + 1 if known else 1)
+        if finding.certainty is Certainty.CERTAIN:
+            self._announce(finding)
+
+    def _announce(self, finding: Finding) -> None:
+        if callable(self._on_finding):
+            self._on_finding(finding)
+        elif self._on_finding == "print":
+            print(finding, file=sys.stderr)
+        elif self._on_finding == "raise":
+            raise FaultFound(str(finding), cure=f"Cure: {finding.cure}.", slug="fault-found")
+
+
+def audit(*, on_finding: OnFinding = "print", select: Iterable[str] = ("ALL",)) -> Audit:
+    """An audit, to be used as `with zerograd.audit() as audit:` or with start() and stop()."""
+    return Audit(on_finding=on_finding, select_rules=select)

@@ -1,0 +1,58 @@
+"""Which files a check reads, and their text."""
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+
+from zerograd.errors import SourceError, missing
+
+_SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages", "venv", "build", "dist"})
+_COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+STDIN = "-"
+
+
+def python_files(paths: Sequence[str], *, exclude: Sequence[str] = ()) -> Iterator[str]:
+    """Every Python file named or below a named folder, sorted. A file named by the user is always read."""
+    for path in paths:
+        if path == STDIN or os.path.isfile(path):
+            yield path
+        elif os.path.isdir(path):
+            yield from _below(path, exclude)
+        else:
+            raise missing("file or folder", path, slug="unknown-path")
+
+
+def _below(folder: str, exclude: Sequence[str]) -> Iterator[str]:
+    for root, folders, files in os.walk(folder):
+        here = os.path.normpath(root)
+        folders[:] = sorted(
+            name
+            for name in folders
+            if name not in _SKIPPED and not name.startswith(".") and not _excluded(os.path.join(here, name), exclude)
+        )
+        for name in sorted(files):
+            path = os.path.normpath(os.path.join(here, name))
+            if name.endswith(".py") and not _excluded(path, exclude):
+                yield path
+
+
+def _excluded(path: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatch(path, pattern) or fnmatch(os.path.basename(path), pattern) for pattern in patterns)
+
+
+def read_text(path: str) -> str:
+    """The text of a file, by its coding cookie if it has one. Raises SourceError if there is none to be had."""
+    try:
+        raw = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be read: {error.strerror}", slug="unreadable-file") from None
+    cookie = next((match for line in raw.split(b"\n", 2)[:2] if (match := _COOKIE.match(line))), None)
+    encoding = cookie[1].decode("ascii", "replace") if cookie else "utf-8-sig"
+    try:
+        text = raw.decode(encoding)
+    except (UnicodeDecodeError, LookupError):
+        raise SourceError(f"{path}: is not {encoding.removesuffix('-sig')} text", slug="unreadable-file") from None
+    return text.removeprefix("\ufeff")
