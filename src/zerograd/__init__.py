@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from zerograd.errors import StepError as StepError
     from zerograd.errors import ZerogradError as ZerogradError
     from zerograd.run.audit import audit as audit
-    from zerograd.source.check import check_text as check
+    from zerograd.source.check import check_text as check  # noqa: F401
 
 # Names are resolved when they are first used: `zerograd check` must not pay for torch.
 _HOMES = {

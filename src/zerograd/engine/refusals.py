@@ -42,7 +42,7 @@ def detached_loss() -> StepError:
 def looped_backward() -> StepError:
     return StepError(
         "backward(loss) is called in a loop: is the step the mean of these losses or their sum?",
-        cure='Loop over step.micro_batches(group) for the mean, over step.micro_batches(group, reduce="sum") for the sum.',
+        cure='Loop over step.micro_batches(group) for the mean, micro_batches(group, reduce="sum") for the sum.',
         slug="looped-backward",
     )
 

@@ -1,0 +1,1 @@
+"""One file per claim; its number is its row in the docs."""
