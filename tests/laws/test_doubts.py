@@ -13,7 +13,8 @@ from laws.programs import PROGRAMS, SLOTS
 from zerograd.core.events import Event, Kind
 from zerograd.core.facts import ALL_DOUBTS, Fact, Facts, follow
 from zerograd.core.judgement import judge
-from zerograd.core.machine import EMPTY, advance
+from zerograd.core.machine import START as BEGINNING
+from zerograd.core.machine import advance
 from zerograd.rules import REGISTRY
 from zerograd.source.flow import Interpreter
 from zerograd.source.lower import Lowering
@@ -21,7 +22,7 @@ from zerograd.source.skeleton import Act, Attempt, Block, Blur, Choice, Jump, Lo
 
 RULES = tuple(REGISTRY.values())
 Way = tuple[str, Fact]
-START: Facts = frozenset({Fact(EMPTY), Fact(EMPTY, ALL_DOUBTS)})
+START: Facts = frozenset({Fact(BEGINNING), Fact(BEGINNING, ALL_DOUBTS)})
 
 
 class Walker:

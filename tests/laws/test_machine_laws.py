@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from zerograd.core.events import Event, Kind
 from zerograd.core.facts import ALL_DOUBTS, Fact, Facts, doubt, follow, join, lift, lift_weak, slim
 from zerograd.core.judgement import judge
-from zerograd.core.machine import Content, Scale, State, advance
+from zerograd.core.machine import HOLLOW, Content, Scale, State, advance
 from zerograd.rules import REGISTRY
 
 STATES = [State(content, scale) for content, scale in product(Content, Scale)]
@@ -25,9 +25,8 @@ def test_advance_is_total() -> None:
 
 
 def test_only_deposits_fill_and_only_clears_empty() -> None:
-    empty = (Content.EMPTY, Content.LOST)
     for state, event in product(STATES, EVENTS):
-        was, now = state.content in empty, advance(state, event).content in empty
+        was, now = state.content in HOLLOW, advance(state, event).content in HOLLOW
         if was and not now:
             assert event.kind is Kind.DEPOSIT
         if now and not was:

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from zerograd.core.events import Event, Kind
-from zerograd.core.machine import EMPTY, Content, State, advance
+from zerograd.core.machine import START, State, advance
 
 Doubts = frozenset[Kind]
 NO_DOUBT: Doubts = frozenset()
@@ -25,7 +25,7 @@ ALL_DOUBTS: Doubts = frozenset(Kind) - {Kind.REDUCE}
 
 
 class Fact(NamedTuple):
-    state: State = EMPTY
+    state: State = START
     doubts: Doubts = NO_DOUBT
 
 
@@ -33,26 +33,21 @@ Facts = frozenset[Fact]
 NOWHERE: Facts = frozenset()  # no execution gets here
 CLEAN: Facts = frozenset({Fact()})  # a slot at the start of a program
 
-# What each event excuses. After a CLEAR, whatever was skipped before it, the slot holds nothing. A DEPOSIT makes
-# good for a skipped deposit and closes the question of a skipped step; gradients that are clipped are about to be used.
+# What each event excuses. After a CLEAR, whatever was skipped before it, the slot holds nothing. After a CONSUME it
+# holds what was consumed, or nothing: a second step is at fault either way. A DEPOSIT makes good for a skipped deposit
+# and closes the question of a skipped step; gradients that are clipped are about to be used.
 _EXCUSED: dict[Kind, Doubts] = {
     Kind.CLEAR: ALL_DOUBTS,
+    Kind.CONSUME: ALL_DOUBTS,
     Kind.DEPOSIT: frozenset({Kind.DEPOSIT, Kind.CONSUME}),
     Kind.CLIP: frozenset({Kind.CONSUME, Kind.CLIP}),
     Kind.UNSCALE: frozenset({Kind.UNSCALE}),
-    Kind.CONSUME: frozenset({Kind.CONSUME}),
     Kind.REDUCE: NO_DOUBT,
 }
 
 
 def follow(fact: Fact, event: Event) -> Fact:
     """The fact after `event`: the state advances, and the doubts that `event` settles are dropped."""
-    if not fact.doubts:
-        return Fact(advance(fact.state, event))
-    holds_something = fact.state.content not in (Content.EMPTY, Content.LOST)
-    if event.kind is Kind.CONSUME and holds_something:
-        # Whichever way the slot was filled, it is SPENT now.
-        return Fact(advance(fact.state, event))
     return Fact(advance(fact.state, event), fact.doubts - _EXCUSED[event.kind])
 
 

@@ -9,8 +9,9 @@ from zerograd.core.events import Event, Kind
 class Content(Enum):
     """What lies in `.grad`, told by its past. Each comment says when one enters."""
 
-    EMPTY = "empty"  # nothing deposited yet, or what was there had been consumed and is cleared
-    FRESH = "fresh"  # deposited into EMPTY or LOST; no step has read it
+    NEW = "new"  # the start: nothing deposited, nothing consumed. A first step here is a warm-up, not a fault
+    EMPTY = "empty"  # what was there had been consumed and is cleared; or a step has found nothing
+    FRESH = "fresh"  # deposited into a slot that held nothing; no step has read it
     SPENT = "spent"  # a step read it and it still lies there
     MIXED = "mixed"  # deposited on top of SPENT: old and new can no longer be told apart
     LOST = "lost"  # cleared while it held something no step had read; nothing deposited since
@@ -29,13 +30,16 @@ class Scale(Enum):
 
 
 class State(NamedTuple):
-    content: Content = Content.EMPTY
+    content: Content = Content.NEW
     scale: Scale = Scale.PLAIN
 
 
-EMPTY = State()
+START = State()
+# The contents that hold nothing: `.grad` is None, or zeros.
+HOLLOW = frozenset({Content.NEW, Content.EMPTY, Content.LOST})
 
 _DEPOSITED = {
+    Content.NEW: Content.FRESH,
     Content.EMPTY: Content.FRESH,
     Content.FRESH: Content.FRESH,
     Content.SPENT: Content.MIXED,
@@ -43,6 +47,7 @@ _DEPOSITED = {
     Content.LOST: Content.FRESH,
 }
 _CONSUMED = {
+    Content.NEW: Content.EMPTY,
     Content.EMPTY: Content.EMPTY,
     Content.FRESH: Content.SPENT,
     Content.SPENT: Content.SPENT,
@@ -50,6 +55,7 @@ _CONSUMED = {
     Content.LOST: Content.LOST,
 }
 _CLEARED = {
+    Content.NEW: Content.NEW,
     Content.EMPTY: Content.EMPTY,
     Content.FRESH: Content.LOST,
     Content.SPENT: Content.EMPTY,
@@ -74,7 +80,7 @@ def _move(state: State, kind: Kind, scaled: bool) -> State:
             return state
 
 
-# Fifteen states, twelve events: small enough to write out once, so that `advance` is a look-up.
+# Eighteen states, twelve events: small enough to write out once, so that `advance` is a look-up.
 _TABLE = {
     (state, kind, scaled): _move(state, kind, scaled)
     for state in (State(content, scale) for content in Content for scale in Scale)

@@ -4,9 +4,9 @@ Every `.grad` the optimizer reads is empty: `backward()` is missing, or the loss
 trained is not the one the optimizer holds. Parameters whose `.grad` is None are skipped without a word, so the program
 runs to its end and learns nothing.
 
-A single step before the first `backward()` (a warm-up that quiets a scheduler, or builds optimizer state) is reported
-as possible only. In source the finding is certain only when every call before the step is known not to run a
-`backward()` of its own.
+The very first step of an optimizer may be a warm-up that quiets a scheduler or builds state: the fault begins with the
+second step that finds nothing. In source the finding is certain only when every call before the step is known not to
+run a `backward()` of its own.
 """
 
 from zerograd.core.events import Kind

@@ -19,13 +19,12 @@ from torch.optim import Optimizer
 
 from zerograd.core.events import Event, Kind
 from zerograd.core.judgement import Trail
-from zerograd.core.machine import EMPTY, Content, State, advance
+from zerograd.core.machine import HOLLOW, START, Content, State, advance
 
 _grad = operator.attrgetter("grad")
 _NONE = id(None)
-_EMPTY = (Content.EMPTY, Content.LOST)
 # How an optimizer stands is how the worst of its slots that hold something stands; if none does, what became of it.
-_ORDER = (Content.MIXED, Content.FRESH, Content.LOST, Content.SPENT, Content.EMPTY)
+_ORDER = (Content.MIXED, Content.FRESH, Content.LOST, Content.SPENT, Content.EMPTY, Content.NEW)
 
 
 class Cohort:
@@ -55,28 +54,31 @@ class Account:
         self.name = name
         self.parameters: list[Tensor] = []
         self.cohorts: list[Cohort] = []
-        self.steps = 0
-        self.deposits = 0
+        self._stepped = 0  # parameters that some step has had to do with
         self._seen = Look([], [])
 
-    def adopt(self, optimizer: Optimizer) -> int:
-        """Take in the parameters that are new, and say how many. What already holds a gradient counts as fresh."""
+    def adopt(self, optimizer: Optimizer) -> None:
+        """Take in the parameters that are new. What already holds a gradient counts as fresh."""
         if sum(len(group["params"]) for group in optimizer.param_groups) == len(self.parameters):
-            return 0
+            return
         given = [parameter for group in optimizer.param_groups for parameter in group["params"]]
         known = set(map(id, self.parameters))
         new = [parameter for parameter in given if id(parameter) not in known]
         if not new:
-            return 0
+            return
         first = len(self.parameters)
         self.parameters += new
         full = [first + i for i, parameter in enumerate(new) if parameter.grad is not None]
         bare = [first + i for i, parameter in enumerate(new) if parameter.grad is None]
-        for members, state in ((full, State(Content.FRESH)), (bare, EMPTY)):
+        for members, state in ((full, State(Content.FRESH)), (bare, START)):
             if members:
                 self.cohorts.append(Cohort(members, state, Trail(latest=True)))
         self._seen = self._look()
-        return len(new)
+
+    def newly_stepped(self) -> int:
+        """A step begins: how many slots have never been part of one."""
+        new, self._stepped = len(self.parameters) - self._stepped, len(self.parameters)
+        return new
 
     # Looking
 
@@ -98,7 +100,7 @@ class Account:
         written: list[int] = []
         assigned: list[int] = []
         for cohort in self.cohorts:
-            holds = cohort.state.content not in _EMPTY
+            holds = cohort.state.content not in HOLLOW
             for i in cohort.members:
                 if now.ids[i] == _NONE:
                     if holds:
@@ -128,13 +130,11 @@ class Account:
 
     # Moving
 
-    def deposited(self, before: Look, event: Event) -> int:
-        """After a backward: every slot that changed was deposited into. How many did."""
+    def deposited(self, before: Look, event: Event) -> None:
+        """After a backward: every slot that changed was deposited into."""
         now = self._seen = self._look()
         changed = [i for i, found in enumerate(now.ids) if found != _NONE and now.differs(before, i)]
         self.move(changed, event)
-        self.deposits += bool(changed)
-        return len(changed)
 
     def move(self, members: Iterable[int], event: Event) -> None:
         """Advance these slots. A cohort that is only partly moved is split; cohorts that meet again are joined."""
@@ -159,7 +159,7 @@ class Account:
     def standing(self) -> tuple[State, Trail]:
         """How the optimizer as a whole stands. Frozen and unused slots excuse nothing and accuse nobody."""
         worst = min(self.cohorts, key=lambda cohort: _ORDER.index(cohort.state.content), default=None)
-        return (worst.state, worst.trail) if worst else (EMPTY, Trail(latest=True))
+        return (worst.state, worst.trail) if worst else (START, Trail(latest=True))
 
 
 def _joined(cohorts: list[Cohort]) -> list[Cohort]:

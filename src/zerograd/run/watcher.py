@@ -39,10 +39,9 @@ class Watcher:
         self._cleared_at: Event | None = None
         self._depth = 0  # backwards inside backwards: reentrant checkpointing
         self._stepping: list[Optimizer] = []
-        self._starved: set[tuple[str, object]] = set()
         self.backwards = 0
         self.steps = 0
-        self.slots = 0  # ever seen: accounts die with their optimizers
+        self.slots = 0  # of the optimizers that stepped; kept here, because accounts die with their optimizers
 
     def adopt_living(self) -> None:
         """Take in the optimizers that were made before the watch began."""
@@ -55,7 +54,7 @@ class Watcher:
         account = self._accounts.get(optimizer)
         if account is None:
             account = self._accounts[optimizer] = Account(type(optimizer).__name__)
-        self.slots += account.adopt(optimizer)
+        account.adopt(optimizer)
         return account
 
     # Deposits
@@ -98,7 +97,7 @@ class Watcher:
             return
         self.steps += 1
         account = self.account(optimizer)
-        account.steps += 1
+        self.slots += account.newly_stepped()
         if closure or self._depth:
             return  # fed by its own closure, or run inside a backward: nothing can be said before it has run
         account.settle(self._cleared_at)
@@ -119,14 +118,5 @@ class Watcher:
         event = Event(Kind.CONSUME, account.name, user_site(), what=f"{account.name}.step()")
         state, trail = account.standing()
         for verdict in judge(frozenset({Fact(state)}), event, self._rules):
-            self._report(tell(verdict._replace(certain=self._is_certain(state.content, event, account)), trail))
+            self._report(tell(verdict, trail))
         account.move_all(event)
-
-    def _is_certain(self, content: Content, event: Event, account: Account) -> bool:
-        """A first step before any backward may be a warm-up; the second one at that line is not."""
-        if content is not Content.EMPTY or account.deposits:
-            return True
-        key = (account.name, event.site)
-        again = key in self._starved
-        self._starved.add(key)
-        return again

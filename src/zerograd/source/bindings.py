@@ -56,6 +56,12 @@ class Scope:
         self.classes: dict[str, ast.ClassDef] = {}
         self.bases: tuple[str, ...] = ()  # of a class: the dotted names it derives from
         self.assigned: set[str] = set()  # every path that is assigned, whatever to
+        self.elements: dict[str, str] = {}  # loop variables of the loops we are in: opt -> opts[*]
+
+    def slot(self, node: ast.AST) -> str | None:
+        """The path an expression names, with a loop variable told by what it runs over."""
+        path = path_of(node)
+        return None if path is None else self.elements.get(path, path)
 
     def lookup(self, path: str) -> Binding | None:
         if path.startswith("self.") and self.owner is not None:

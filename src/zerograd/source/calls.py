@@ -37,8 +37,8 @@ class CallReader:
         yield from known if known else self._doubts(call, scope)
 
     def _events(self, call: ast.Call, scope: Scope) -> Iterator[Act | Blur]:
-        name, receiver = _split(call.func)
-        first = path_of(call.args[0]) if call.args else None
+        name, receiver = _split(call.func, scope)
+        first = scope.slot(call.args[0]) if call.args else None
 
         def act(kind: Kind, slot: str | None, *, scaled: bool = False) -> Act:
             what = f"{ast.unparse(call.func)}({first or ''})" if scaled else f"{ast.unparse(call.func)}()"
@@ -78,7 +78,7 @@ class CallReader:
     def _doubts(self, call: ast.Call, scope: Scope) -> Iterator[Blur]:
         """What a call that is no event may have done unseen."""
         for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
-            path = path_of(argument)
+            path = scope.slot(argument)
             if path and self.is_optimizer(path, scope) and not self._is_harmless(call, scope):
                 yield Blur(ALL_DOUBTS, path)
         kinds = self._unseen(call, scope)
@@ -112,10 +112,10 @@ class CallReader:
         return _DEPOSITS
 
 
-def _split(func: ast.expr) -> tuple[str, str | None]:
+def _split(func: ast.expr, scope: Scope) -> tuple[str, str | None]:
     match func:
         case ast.Attribute(value=value, attr=attr):
-            return attr, path_of(value)
+            return attr, scope.slot(value)
         case ast.Name(id=name) if name in _CLIPS:
             return name, None
     return "", None

@@ -135,6 +135,10 @@ class Interpreter:
         return missed | (CYCLE - mine) if leaves(arm) and not leaves(other) else missed
 
     def _loop(self, loop: Loop, facts: Facts) -> Flow:
+        if loop.each == self._slot:
+            once = self.block(loop.body, facts)
+            after = self.block(loop.orelse, join(once.normal, once.continues))
+            return Flow(once.breaks, returns=once.returns, raises=once.raises).beside(after)
         head, left = facts, Flow()
         while True:
             once = self.block(loop.body, head)

@@ -9,6 +9,7 @@ from zerograd.source.bindings import FunctionNode, Role, Roots, Scope, bind_modu
 from zerograd.source.calls import CallReader, site_of
 from zerograd.source.skeleton import Act, Attempt, Block, Blur, Choice, Create, Jump, Loop, Node, acts
 
+_Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _ENDINGS = ("sys.exit", "os._exit", "exit", "quit")
 
 
@@ -105,10 +106,15 @@ class Lowering:
             endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
         else:
             yield from self._events(node.iter, scope)
+        each = None if isinstance(node, ast.While) else _element(node.target, node.iter)
+        outer = scope.elements
+        if each is not None:
+            scope.elements = {**outer, each[0]: each[1]}
         body = (*head, *self._block(node.body, scope))
+        scope.elements = outer
         orelse = self._block(node.orelse, scope)
         if body or orelse or endless:
-            yield Loop(body, orelse, endless)
+            yield Loop(body, orelse, endless, each[1] if each else None)
 
     def _try(self, node: ast.Try | ast.TryStar, scope: Scope) -> Iterator[Node]:
         attempt = Attempt(
@@ -141,14 +147,40 @@ class Lowering:
                 yield from self._events(first, scope)
                 yield from _choice(tuple(event for other in others for event in self._events(other, scope)), ())
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-                inner = tuple(event for child in ast.iter_child_nodes(node) for event in self._events(child, scope))
-                if inner:
-                    yield Loop(inner)
+                yield from self._comprehension(node, scope)
             case _:
                 for child in ast.iter_child_nodes(node):
                     yield from self._events(child, scope)
                 if isinstance(node, ast.Call):
                     yield from self._calls.read(node, scope)
+
+    def _comprehension(self, node: _Comprehension, scope: Scope) -> Iterator[Node]:
+        first = node.generators[0]
+        each = _element(first.target, first.iter)
+        outer = scope.elements
+        if each is not None:
+            scope.elements = {**outer, each[0]: each[1]}
+        body = tuple(event for child in ast.iter_child_nodes(node) for event in self._events(child, scope))
+        scope.elements = outer
+        if body:
+            yield Loop(body, each=each[1] if each else None)
+
+
+def _element(target: ast.expr, over: ast.expr) -> tuple[str, str] | None:
+    """`for opt in opts`: ("opt", "opts[*]"). What is not a plain collection gets a name of its own."""
+    match over:
+        case ast.Call(func=ast.Attribute(value=inner, attr="values")):
+            over = inner
+        case (
+            ast.Call(func=ast.Attribute(value=inner, attr="items"))
+            | ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_])
+        ):
+            if not isinstance(target, ast.Tuple) or len(target.elts) != 2:
+                return None
+            target, over = target.elts[1], inner
+    if not isinstance(target, ast.Name):
+        return None
+    return target.id, f"{path_of(over) or target.id}[*]"
 
 
 def _choice(body: Block, orelse: Block) -> Iterator[Node]:

@@ -43,6 +43,7 @@ class Loop(NamedTuple):
     body: Block
     orelse: Block = ()
     endless: bool = False  # `while True`: left by break or return alone
+    each: str | None = None  # `for opt in opts`: to the slot opts[*] this loop is one pass of its body
 
 
 class Attempt(NamedTuple):

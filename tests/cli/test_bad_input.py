@@ -1,0 +1,67 @@
+"""Bad input anywhere: one clear sentence, the nearest valid name, exit 2, no traceback."""
+
+from pathlib import Path
+
+import pytest
+
+from zerograd.cli import main
+
+CASES = {
+    "command": (["chek"], "unknown command 'chek'", "Did you mean 'check'?"),
+    "option": (["check", "--posible"], "unknown option '--posible'", "Did you mean '--possible'?"),
+    "format": (["check", "--output-format", "jsn"], "unknown output format 'jsn'", "Did you mean 'json'?"),
+    "rule": (["rule", "ZG01"], "unknown rule 'ZG01'", "Did you mean 'ZG0"),
+    "rule name": (["check", "--select", "stale-acumulation"], "unknown rule", "Did you mean 'stale-accumulation'?"),
+    "path": (["check", "trian.py"], "no file or folder 'trian.py'", "Did you mean 'train.py'?"),
+    "folder": (["check", "no/such/place.py"], "no file or folder 'no/such/place.py'", ""),
+    "script": (["run", "trian.py"], "no script 'trian.py'", "Did you mean 'train.py'?"),
+    "no script": (["run"], "no script to run", "zerograd run train.py"),
+    "module": (["run", "-m", "no.such.module"], "no module 'no.such.module'", ""),
+    "claim": (["lab", "C5"], "unknown claim 'C5'", "Did you mean 'C05'?"),
+    "shell": (["completion", "bsh"], "unknown shell 'bsh'", "Did you mean 'bash'?"),
+    "config file": (["check", "--config", "none.toml"], "no config file 'none.toml'", ""),
+    "config key": (["check", "--config", "key.toml"], "unknown key in key.toml 'slect'", "Did you mean 'select'?"),
+    "config type": (["check", "--config", "type.toml"], "select is a list of strings, not 'ZG001'", ""),
+    "config rule": (["check", "--config", "rule.toml"], "unknown rule 'ZG999'", "Known: ZG001,"),
+    "config syntax": (["check", "--config", "broken.toml"], "broken.toml: not TOML", ""),
+    "option value": (["check", "--color", "green"], "invalid choice: 'green'", "See zerograd check --help."),
+    "nothing to explain": (["rule"], "no rule named", "--all"),
+    "output file": (["check", "--output-file", "no/such/file"], "cannot be written", ""),
+}
+
+
+@pytest.mark.parametrize(("argv", "what", "cure"), CASES.values(), ids=CASES)
+def test_bad_input(
+    argv: list[str],
+    what: str,
+    cure: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text("import torch\n")
+    (tmp_path / "key.toml").write_text('slect = ["ZG001"]\n')
+    (tmp_path / "type.toml").write_text('select = "ZG001"\n')
+    (tmp_path / "rule.toml").write_text('select = ["ZG999"]\n')
+    (tmp_path / "broken.toml").write_text("select = [\n")
+    assert main(argv) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert what in err.splitlines()[0]
+    assert cure in err
+    assert "Traceback" not in err
+    assert "docs/errors.md#" in err
+
+
+def test_a_crash_is_ours_and_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def crash(argv: list[str]) -> int:
+        raise KeyError("oops")
+
+    monkeypatch.setattr("zerograd.cli.rule.main", crash)
+    monkeypatch.delenv("ZEROGRAD_DEBUG", raising=False)
+    assert main(["rule", "ZG001"]) == 2
+    assert "which is our bug: KeyError: 'oops'" in capsys.readouterr().err
+    monkeypatch.setenv("ZEROGRAD_DEBUG", "1")
+    with pytest.raises(KeyError):
+        main(["rule", "ZG001"])

@@ -1,0 +1,114 @@
+"""zerograd check as its users call it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from zerograd.cli import main
+from zerograd.rules import REGISTRY
+
+BAD, GOOD = REGISTRY["ZG001"].bad, REGISTRY["ZG001"].good
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ZEROGRAD_OUTPUT_FORMAT", raising=False)
+    (tmp_path / "bad.py").write_text(BAD)
+    (tmp_path / "good.py").write_text(GOOD)
+    (tmp_path / ".hidden").mkdir()
+    (tmp_path / ".hidden" / "bad.py").write_text(BAD)
+
+
+def test_findings_exit_1_and_go_to_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check"]) == 1
+    out, err = capsys.readouterr()
+    assert out.startswith("bad.py:11:5: ZG001 ")
+    assert err == "1 finding in 2 files\n"
+
+
+def test_clean_exits_0(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "good.py"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "bad.py", "--output-format", "json"]) == 1
+    out, err = capsys.readouterr()
+    assert err == ""
+    (finding,) = json.loads(out)
+    assert (finding["path"], finding["line"], finding["column"], finding["end_column"]) == ("bad.py", 11, 5, 21)
+    assert (finding["certainty"], finding["severity"], finding["fix"]) == ("certain", "error", None)
+    assert finding["related"] == [
+        {"path": "bad.py", "line": 10, "column": 5, "message": "the gradient is deposited here"}
+    ]
+
+
+def test_the_format_can_come_from_the_environment(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ZEROGRAD_OUTPUT_FORMAT", "concise")
+    assert main(["check", "bad.py"]) == 1
+    assert capsys.readouterr().out.count("\n") == 1
+
+
+@pytest.mark.parametrize("option", [["--ignore", "ZG001"], ["--select", "ZG002,ZG003"], ["--exit-zero"]])
+def test_ways_to_exit_0(option: list[str]) -> None:
+    assert main(["check", "bad.py", *option]) == 0
+
+
+def test_an_output_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "bad.py", "--output-file", "out.txt", "-q"]) == 1
+    assert capsys.readouterr() == ("", "")
+    assert "ZG001" in Path("out.txt").read_text()
+
+
+def test_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    import io
+
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(BAD.encode())))
+    assert main(["check", "-", "--stdin-filename", "editor.py"]) == 1
+    assert capsys.readouterr().out.startswith("editor.py:11:5: ZG001")
+
+
+def test_possible_findings_are_shown_on_request(capsys: pytest.CaptureFixture[str]) -> None:
+    text = BAD.replace(
+        "for x, y in loader:\n", "for x, y in loader:\n    if len(x) > 3:\n        optimizer.zero_grad()\n"
+    )
+    Path("maybe.py").write_text(text)
+    assert main(["check", "maybe.py"]) == 0
+    assert capsys.readouterr().err == "0 findings in 1 file, 1 hidden (--possible, --notes)\n"
+    assert main(["check", "maybe.py", "--possible"]) == 0
+    assert "(possible)" in capsys.readouterr().out
+
+
+def test_config_is_found_and_the_command_line_wins() -> None:
+    Path("pyproject.toml").write_text('[tool.zerograd]\nignore = ["stale-accumulation"]\n')
+    assert main(["check"]) == 0
+    assert main(["check", "--isolated"]) == 1
+    assert main(["check", "--ignore", "ZG004"]) == 1
+    Path("zerograd.toml").write_text('exclude = ["bad.py"]\n')
+    assert main(["check"]) == 0
+    assert main(["check", "bad.py"]) == 1
+    Path("other.toml").write_text('select = ["ZG003"]\n')
+    assert main(["check", "bad.py", "--config", "other.toml"]) == 0
+
+
+def test_one_unreadable_file_does_not_stop_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("broken.py").write_text("import torch\nloss.backward(\n")
+    Path("latin.py").write_bytes(b"# caf\xe9\n")
+    assert main(["check", "."]) == 2
+    out, err = capsys.readouterr()
+    assert "bad.py:11:5: ZG001" in out
+    assert "zerograd: broken.py:2: not Python 3: '(' was never closed\n" in err
+    assert "zerograd: latin.py: is not utf-8 text\n" in err
+    assert err.endswith("1 finding in 2 files, 2 files could not be read\n")
+
+
+def test_encodings() -> None:
+    Path("bom.py").write_bytes(b"\xef\xbb\xbf" + BAD.encode())
+    Path("cookie.py").write_bytes(b"# -*- coding: latin-1 -*-\n# caf\xe9\n" + BAD.encode())
+    Path("crlf.py").write_bytes(BAD.replace("\n", "\r\n").encode())
+    for name in ("bom.py", "cookie.py", "crlf.py"):
+        assert main(["check", name]) == 1

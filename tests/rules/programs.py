@@ -1,0 +1,44 @@
+"""Programs from the rules' own pages and from Markdown, with the findings their comments ask for."""
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from zerograd.core.findings import Certainty, Finding
+from zerograd.run.audit import audit
+from zerograd.source.check import check_text
+
+_EXPECTED = re.compile(r"# error: \[(\w+)\]")
+_CASE = re.compile(r"^## (.+?)$\s+```python\n(.*?)^```$", re.M | re.S)
+CASES = Path(__file__).parent / "cases"
+
+
+class Program(NamedTuple):
+    name: str
+    text: str
+
+    @property
+    def expected(self) -> set[tuple[int, str]]:
+        lines = enumerate(self.text.splitlines(), start=1)
+        return {(number, code) for number, line in lines for code in _EXPECTED.findall(line)}
+
+
+def programs(file: str) -> list[Program]:
+    """Every program of a case file, each behind the file's scenery."""
+    cases = dict(_CASE.findall((CASES / file).read_text()))
+    scenery = cases.pop("scenery", "")
+    return [Program(name, scenery + "\n" + text) for name, text in cases.items()]
+
+
+def certain(findings: list[Finding]) -> set[tuple[int, str]]:
+    return {(found.site.line, found.code) for found in findings if found.certainty is Certainty.CERTAIN}
+
+
+def checked(program: Program) -> set[tuple[int, str]]:
+    return certain(check_text(program.text, "program.py"))
+
+
+def audited(program: Program) -> set[tuple[int, str]]:
+    with audit(on_finding="collect") as watch:
+        exec(compile(program.text, "program.py", "exec"), {"__name__": "__main__"})
+    return certain(watch.findings)

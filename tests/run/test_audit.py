@@ -1,0 +1,151 @@
+"""The audit sees everything, changes nothing, and leaves no trace."""
+
+import pytest
+import torch
+from torch import nn
+from torch.autograd.variable import Variable
+from torch.optim import Optimizer
+
+import zerograd
+from zerograd.errors import AuditError, FaultFound
+
+OPTIMIZERS = {
+    "sgd": lambda p: torch.optim.SGD(p, lr=0.1),
+    "adam-foreach": lambda p: torch.optim.Adam(p, lr=0.01, foreach=True),
+    "adamw-fused": lambda p: torch.optim.AdamW(p, lr=0.01, fused=True),
+    "rmsprop": lambda p: torch.optim.RMSprop(p, lr=0.01),
+}
+
+
+def _train(make, *, clear: bool) -> torch.Tensor:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.2), nn.Linear(8, 1))
+    optimizer = make(model.parameters())
+    for _ in range(6):
+        if clear:
+            optimizer.zero_grad()
+        model(torch.randn(8, 4)).square().mean().backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+    return torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
+
+
+@pytest.mark.parametrize("clear", [True, False])
+@pytest.mark.parametrize("make", OPTIMIZERS.values(), ids=OPTIMIZERS)
+def test_the_weights_are_bitwise_the_same(make, clear: bool) -> None:
+    plain = _train(make, clear=clear)
+    with zerograd.audit(on_finding="collect") as watch:
+        audited = _train(make, clear=clear)
+    assert torch.equal(plain, audited)
+    assert [finding.code for finding in watch.findings] == ([] if clear else ["ZG001"])
+    assert (watch.steps, watch.backwards, watch.slots) == (6, 6, 4)
+
+
+def test_every_hook_is_taken_out_again() -> None:
+    before = (Variable._execution_engine, Optimizer.zero_grad, nn.Module.zero_grad, Optimizer.add_param_group)
+    with zerograd.audit():
+        assert Optimizer.zero_grad is not before[1]
+    after = (Variable._execution_engine, Optimizer.zero_grad, nn.Module.zero_grad, Optimizer.add_param_group)
+    assert all(old is new for old, new in zip(before, after, strict=True))
+
+
+def test_it_sees_optimizers_made_before_it() -> None:
+    weight = nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    with zerograd.audit(on_finding="collect") as watch:
+        for _ in range(2):
+            weight.sum().backward()
+            optimizer.step()
+    assert [finding.code for finding in watch.findings] == ["ZG001"]
+
+
+def test_it_sees_groups_added_later() -> None:
+    first, second = nn.Parameter(torch.ones(3)), nn.Parameter(torch.ones(3))
+    with zerograd.audit(on_finding="collect") as watch:
+        optimizer = torch.optim.SGD([first], lr=0.1)
+        optimizer.add_param_group({"params": [second]})
+        for _ in range(2):
+            optimizer.zero_grad()
+            (first + second).sum().backward()
+            optimizer.step()
+    assert watch.slots == 2
+    assert watch.findings == []
+
+
+def test_a_wrapped_step_counts_once() -> None:
+    class Wrapped(torch.optim.SGD):
+        def step(self, closure=None):
+            return super().step(closure)
+
+    weight = nn.Parameter(torch.ones(3))
+    with zerograd.audit(on_finding="collect") as watch:
+        optimizer = Wrapped([weight], lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            weight.sum().backward()
+            optimizer.step()
+    assert watch.findings == []
+    assert watch.steps == 3
+
+
+def test_a_step_that_raises_does_not_confuse_the_next() -> None:
+    class Fails(torch.optim.SGD):
+        fail = True
+
+        def step(self, closure=None):
+            if self.fail:
+                raise RuntimeError("once")
+            return super().step(closure)
+
+    weight = nn.Parameter(torch.ones(3))
+    with zerograd.audit(on_finding="collect") as watch:
+        optimizer = Fails([weight], lr=0.1)
+        for attempt in range(4):
+            optimizer.fail = attempt == 1
+            optimizer.zero_grad()
+            weight.sum().backward()
+            if optimizer.fail:
+                with pytest.raises(RuntimeError):
+                    optimizer.step()
+            else:
+                optimizer.step()
+    assert watch.findings == []
+
+
+def _broken() -> None:
+    weight = nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    for _ in range(3):
+        weight.sum().backward()
+        optimizer.step()
+
+
+def test_findings_can_be_raised() -> None:
+    with pytest.raises(FaultFound, match="ZG001"), zerograd.audit(on_finding="raise"):
+        _broken()
+
+
+def test_findings_can_be_called_back_and_are_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    heard = []
+    with zerograd.audit(on_finding=heard.append) as watch:
+        _broken()
+    assert [finding.code for finding in heard] == ["ZG001"]
+    assert watch.findings[0].times == 2
+    assert "3 steps, 3 backwards, 1 slots audited; 1 finding" in watch.summary()
+    with zerograd.audit():
+        _broken()
+    assert capsys.readouterr().err.count("ZG001") == 1
+
+
+def test_rules_can_be_chosen() -> None:
+    with zerograd.audit(on_finding="collect", select=["ZG004"]) as watch:
+        _broken()
+    assert watch.findings == []
+
+
+def test_audits_do_not_nest() -> None:
+    with zerograd.audit(), pytest.raises(AuditError, match="already running"):
+        zerograd.audit().start()
+    watch = zerograd.audit().start()
+    watch.stop()
+    watch.stop()

@@ -1,0 +1,35 @@
+"""What a check costs before it reads anything: no heavy import, no torch, little time."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = ("torch", "rich", "libcst", "click", "numpy", "matplotlib", "pygls", "hypothesis")
+
+
+@pytest.mark.parametrize("arguments", [["check", "--help"], ["check", "-q", "empty.py"], ["check", "-q", "bad.py"]])
+def test_check_imports_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
+    (tmp_path / "empty.py").write_text("")
+    (tmp_path / "bad.py").write_text("import torch\nfor x in y:\n    loss.backward()\n    opt.step()\n")
+    code = (
+        "import sys\nfrom zerograd.cli import main\n"
+        f"try:\n    main({arguments!r})\nexcept SystemExit:\n    pass\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
+def test_without_torch_it_says_what_is_missing(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['torch'] = None\n"
+        "import zerograd\n"
+        "try:\n    zerograd.Step\nexcept zerograd.ZerogradError as error:\n    print(error)\n"
+        "print(len(zerograd.check('import torch\\nfor x in y:\\n    loss.backward()\\n    opt.step()\\n')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "zerograd.Step needs torch" in done.stdout
+    assert "pip install 'zerograd[torch]'" in done.stdout
+    assert done.stdout.splitlines()[-1] == "1"

@@ -1,0 +1,92 @@
+"""What others rely on, frozen: exported names, commands, flags, exit codes, JSON fields, kinds of event."""
+
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+import zerograd
+from zerograd.cli import CLEAN, COMMANDS, FOUND, USAGE
+from zerograd.core.events import Kind
+from zerograd.core.findings import Certainty, Finding, Severity, Site
+from zerograd.report.json import as_object
+from zerograd.rules import REGISTRY
+
+
+def test_exports() -> None:
+    assert zerograd.__all__ == [
+        "Diverged",
+        "FaultFound",
+        "Finding",
+        "Step",
+        "StepError",
+        "ZerogradError",
+        "audit",
+        "check",
+        "groups",
+    ]
+    assert all(getattr(zerograd, name) for name in zerograd.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = zerograd.nothing
+
+
+FLAGS = {
+    "check": "--color --config --exit-zero --help --ignore --isolated --notes --output-file --output-format --possible "
+    "--quiet --select --stdin-filename -h -q",
+    "run": "--help --strict -h -m",
+    "rule": "--all --help --output-format -h",
+    "lab": "--help --json --list -h",
+    "demo": "--folder --help -h",
+    "completion": "--help -h",
+}
+
+
+def test_commands_and_flags() -> None:
+    assert list(COMMANDS) == list(FLAGS)
+    for command, flags in FLAGS.items():
+        assert import_module(f"zerograd.cli.{command}").parser().options() == flags.split()
+
+
+def test_exit_codes() -> None:
+    assert (CLEAN, FOUND, USAGE) == (0, 1, 2)
+
+
+def test_json_fields() -> None:
+    finding = Finding("ZG001", "n", "m", Site("p", 1), Certainty.CERTAIN, Severity.ERROR)
+    assert list(as_object(finding)) == [
+        "code",
+        "name",
+        "message",
+        "path",
+        "line",
+        "column",
+        "end_line",
+        "end_column",
+        "certainty",
+        "severity",
+        "cure",
+        "fix",
+        "related",
+    ]
+
+
+def test_kinds_of_event() -> None:
+    assert [kind.value for kind in Kind] == ["deposit", "consume", "clear", "unscale", "clip", "reduce"]
+
+
+def test_rule_codes_and_names() -> None:
+    assert {code: rule.name for code, rule in REGISTRY.items()} == {
+        "ZG001": "stale-accumulation",
+        "ZG002": "discarded-gradient",
+        "ZG003": "step-without-gradient",
+        "ZG004": "repeated-step",
+    }
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_examples(command: str) -> None:
+    done = subprocess.run([sys.executable, "-m", "zerograd", command, "--help"], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert f"usage: zerograd {command}" in done.stdout
+    assert "examples:" in done.stdout
