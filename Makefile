@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # The environment form reaches pip's isolated build environments too, so hatchling is pinned as well.
 export PIP_CONSTRAINT = $(CURDIR)/constraints.txt
 
-.PHONY: demo test lint types layers unit docs lab bench clean
+.PHONY: demo test lint types layers unit lab bench clean
 
 demo: $(READY)
 	$(BIN)/zerograd demo
@@ -28,9 +28,6 @@ layers: $(READY)
 
 unit: $(READY)
 	$(BIN)/pytest -n auto
-
-docs: $(READY)
-	$(BIN)/python -m zerograd rule --all --write-docs docs/rules
 
 lab: $(READY)
 	$(BIN)/zerograd lab

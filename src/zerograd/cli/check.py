@@ -4,12 +4,11 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
-from pathlib import Path
 
 from zerograd.cli.config import Config, load_config
 from zerograd.cli.options import Parser
 from zerograd.core.findings import Certainty, Finding, Severity
-from zerograd.errors import SourceError, UsageError
+from zerograd.errors import SourceError, UsageError, unknown
 from zerograd.report.colour import Paint, wants_colour
 from zerograd.report.text import concise, footer, full
 from zerograd.rules import REGISTRY, select
@@ -48,8 +47,6 @@ def main(argv: Sequence[str]) -> int:
     options = parser().parse_args(argv)
     form = options.output_format or os.environ.get("ZEROGRAD_OUTPUT_FORMAT") or "full"
     if form not in FORMATS:
-        from zerograd.errors import unknown
-
         raise unknown("output format", form, list(FORMATS), slug="unknown-option")
     config = _settled(options)
     findings, files, unread = _check(options, config)
@@ -74,7 +71,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _settled(options: Namespace) -> Config:
     """The command line over the config file over the defaults."""
-    config = Config() if options.isolated else load_config(options.config, Path.cwd())
+    config = Config() if options.isolated else load_config(options.config, os.getcwd())
     given = {
         "select": tuple(options.select.split(",")) if options.select else None,
         "ignore": tuple(options.ignore.split(",")) if options.ignore else None,

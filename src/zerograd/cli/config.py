@@ -1,6 +1,6 @@
 """Settings from zerograd.toml or [tool.zerograd] in the nearest pyproject.toml. The command line wins."""
 
-from pathlib import Path
+import os
 from typing import NamedTuple
 
 from zerograd.errors import UsageError, unknown
@@ -15,40 +15,42 @@ class Config(NamedTuple):
     notes: bool = False
 
 
-def load_config(explicit: str | None, start: Path) -> Config:
+def load_config(explicit: str | None, start: str) -> Config:
     """The named file, or the nearest one at or above `start`, or the defaults."""
     if explicit is not None:
-        path = Path(explicit)
-        if not path.is_file():
+        if not os.path.isfile(explicit):
             raise UsageError(f"no config file {explicit!r}", slug="broken-config")
-        return _read(path) or Config()
-    for folder in (start, *start.parents):
+        return _read(explicit) or Config()
+    folder = os.path.abspath(start)
+    while True:
         for name in ("zerograd.toml", "pyproject.toml"):
-            if (folder / name).is_file():
-                found = _read(folder / name)
-                if found is not None:
-                    return found
-    return Config()
+            found = _read(os.path.join(folder, name)) if os.path.isfile(os.path.join(folder, name)) else None
+            if found is not None:
+                return found
+        if folder == os.path.dirname(folder):
+            return Config()
+        folder = os.path.dirname(folder)
 
 
-def _read(path: Path) -> Config | None:
+def _read(path: str) -> Config | None:
     """None: a pyproject.toml that says nothing about zerograd."""
     import tomllib  # 5 ms: most folders have no config
 
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        with open(path, "rb") as file:
+            table = tomllib.load(file)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: not TOML: {error}", slug="broken-config") from None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}", slug="broken-config") from None
-    if path.name == "pyproject.toml":
+    if os.path.basename(path) == "pyproject.toml":
         table = table.get("tool", {}).get("zerograd")
         if table is None:
             return None
     return _validate(path, table)
 
 
-def _validate(path: Path, table: object) -> Config:
+def _validate(path: str, table: object) -> Config:
     if not isinstance(table, dict):
         raise UsageError(f"{path}: tool.zerograd is not a table", slug="broken-config")
     values: dict[str, tuple[str, ...] | bool] = {}

@@ -3,16 +3,17 @@
 `REGISTRY` maps codes to rules in code order; `select` picks from it by code, prefix, name or ALL.
 """
 
+import os
 from collections.abc import Iterable, Mapping
 from importlib import import_module
-from pathlib import Path
 
 from zerograd.errors import unknown
 from zerograd.rules.rule import Rule
 
 
 def _load() -> dict[str, Rule]:
-    modules = (import_module(f"{__name__}.{file.stem}") for file in Path(__file__).parent.glob("[a-z]*.py"))
+    files = (file for file in os.listdir(os.path.dirname(__file__)) if file.endswith(".py") and file[0] != "_")
+    modules = [import_module(f"{__name__}.{file[:-3]}") for file in files]
     rules = [module.RULE for module in modules if hasattr(module, "RULE")]
     return {rule.code: rule for rule in sorted(rules, key=lambda rule: rule.code)}
 

@@ -5,7 +5,6 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
-from pathlib import Path
 
 from zerograd.errors import SourceError, missing
 
@@ -17,10 +16,10 @@ STDIN = "-"
 def python_files(paths: Sequence[str], *, exclude: Sequence[str] = ()) -> Iterator[str]:
     """Every Python file named or below a named folder, sorted. A file named by the user is always read."""
     for path in paths:
-        if path == STDIN or os.path.isfile(path):
-            yield path
-        elif os.path.isdir(path):
+        if os.path.isdir(path):
             yield from _below(path, exclude)
+        elif path == STDIN or os.path.exists(path):  # pipes and devices too
+            yield path
         else:
             raise missing("file or folder", path, slug="unknown-path")
 
@@ -46,7 +45,11 @@ def _excluded(path: str, patterns: Sequence[str]) -> bool:
 def read_text(path: str) -> str:
     """The text of a file, by its coding cookie if it has one. Raises SourceError if there is none to be had."""
     try:
-        raw = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
+        if path == STDIN:
+            raw = sys.stdin.buffer.read()
+        else:
+            with open(path, "rb") as file:
+                raw = file.read()
     except OSError as error:
         raise SourceError(f"{path}: cannot be read: {error.strerror}", slug="unreadable-file") from None
     cookie = next((match for line in raw.split(b"\n", 2)[:2] if (match := _COOKIE.match(line))), None)
