@@ -98,12 +98,17 @@ def test_config_is_found_and_the_command_line_wins() -> None:
 def test_one_unreadable_file_does_not_stop_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
     Path("broken.py").write_text("import torch\nloss.backward(\n")
     Path("latin.py").write_bytes(b"# caf\xe9\n")
-    assert main(["check", "."]) == 2
+    assert main(["check", "."]) == 1
     out, err = capsys.readouterr()
     assert "bad.py:11:5: ZG001" in out
     assert "zerograd: broken.py:2: not Python 3: '(' was never closed\n" in err
     assert "zerograd: latin.py: is not utf-8 text\n" in err
     assert err.endswith("1 finding in 2 files, 2 files could not be read\n")
+
+
+def test_a_file_that_was_asked_for_must_be_readable() -> None:
+    Path("broken.py").write_text("import torch\nloss.backward(\n")
+    assert main(["check", "good.py", "broken.py"]) == 2
 
 
 def test_encodings() -> None:

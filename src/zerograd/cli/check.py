@@ -50,6 +50,7 @@ def main(argv: Sequence[str]) -> int:
         raise unknown("output format", form, list(FORMATS), slug="unknown-option")
     config = _settled(options)
     findings, files, unread = _check(options, config)
+    named = set(options.paths) & set(unread)
     shown = [finding for finding in findings if _is_shown(finding, config)]
     if options.output_file:
         try:
@@ -63,8 +64,8 @@ def main(argv: Sequence[str]) -> int:
         sys.stdout.write(_render(shown, form, options, colour=wants_colour(options.color, sys.stdout)))
         sys.stdout.flush()
     if form != "json" and not options.quiet:
-        print(footer(shown, len(findings) - len(shown), files, unread), file=sys.stderr)
-    if unread:
+        print(footer(shown, len(findings) - len(shown), files, len(unread)), file=sys.stderr)
+    if named:  # a file below a folder may be anything; one that was asked for must be read
         return 2
     return 1 if any(finding.fails for finding in shown) and not options.exit_zero else 0
 
@@ -83,12 +84,12 @@ def _settled(options: Namespace) -> Config:
     return config
 
 
-def _check(options: Namespace, config: Config) -> tuple[list[Finding], int, int]:
-    """The findings of all files; how many were read; how many could not be."""
+def _check(options: Namespace, config: Config) -> tuple[list[Finding], int, list[str]]:
+    """The findings of all files; how many were read; which could not be."""
     codes = select(config.select) - select(config.ignore)
     rules = [rule for code, rule in REGISTRY.items() if code in codes]
     findings: list[Finding] = []
-    files = unread = 0
+    files, unread = 0, []
     for path in python_files(options.paths, exclude=config.exclude):
         shown = options.stdin_filename if path == STDIN else path
         try:
@@ -96,7 +97,7 @@ def _check(options: Namespace, config: Config) -> tuple[list[Finding], int, int]
             files += 1
         except SourceError as error:
             print(f"zerograd: {error.what}", file=sys.stderr)
-            unread += 1
+            unread.append(path)
     return findings, files, unread
 
 
