@@ -3,7 +3,7 @@
 import pytest
 
 from zerograd.core.events import Event, Kind
-from zerograd.core.machine import START, Content, Scale, State, advance
+from zerograd.core.machine import START, Content, Mark, Scale, advance
 
 LIVES = {
     "a plain step": ("DEPOSIT CONSUME CLEAR", Content.EMPTY),
@@ -24,7 +24,16 @@ def test_lives(kinds: str, content: Content) -> None:
     state = START
     for kind in kinds.split():
         state = advance(state, Event(Kind[kind]))
-    assert state == State(content)
+    assert state.content is content
+    assert state.scale is Scale.PLAIN
+
+
+def test_marks_fade_with_the_next_deposit() -> None:
+    clipped = advance(advance(START, Event(Kind.DEPOSIT)), Event(Kind.CLIP))
+    assert clipped.marks == {Mark.CLIPPED}
+    assert advance(clipped, Event(Kind.DEPOSIT)).marks == set()
+    assert advance(clipped, Event(Kind.CONSUME)).marks == {Mark.STEPPED}
+    assert advance(START, Event(Kind.CLIP)).marks == {Mark.CLIPPED, Mark.BLIND}
 
 
 def test_the_scale_follows_the_scaler() -> None:

@@ -1,6 +1,6 @@
 """`advance` is total; the lift distributes over union and lets only what it must be told through."""
 
-from itertools import product
+from itertools import combinations, product
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from zerograd.core.events import Event, Kind
 from zerograd.core.facts import ALL_DOUBTS, Fact, Facts, doubt, follow, join, lift, lift_weak, slim
 from zerograd.core.judgement import judge
-from zerograd.core.machine import HOLLOW, Content, Scale, State, advance
+from zerograd.core.machine import HOLLOW, Content, Mark, Scale, State, advance
 from zerograd.rules import REGISTRY
 
-STATES = [State(content, scale) for content, scale in product(Content, Scale)]
+MARKS = [frozenset(some) for n in range(len(Mark) + 1) for some in combinations(Mark, n)]
+STATES = [State(content, scale, marks) for content, scale, marks in product(Content, Scale, MARKS)]
 EVENTS = [Event(kind, "opt", scaled=scaled) for kind, scaled in product(Kind, (False, True))]
 facts = st.frozensets(
     st.builds(Fact, st.sampled_from(STATES), st.frozensets(st.sampled_from(sorted(ALL_DOUBTS, key=str))))

@@ -72,7 +72,16 @@ def test_json_fields() -> None:
 
 
 def test_kinds_of_event() -> None:
-    assert [kind.value for kind in Kind] == ["deposit", "consume", "clear", "unscale", "clip", "reduce"]
+    assert [kind.value for kind in Kind] == [
+        "deposit",
+        "consume",
+        "clear",
+        "unscale",
+        "clip",
+        "reduce",
+        "rescale",
+        "schedule",
+    ]
 
 
 def test_rule_codes_and_names() -> None:

@@ -13,6 +13,8 @@ class Kind(Enum):
     UNSCALE = "unscale"  # the loss scale was divided out
     CLIP = "clip"  # the gradient was shortened
     REDUCE = "reduce"  # the gradient was summed over ranks
+    RESCALE = "rescale"  # the gradient was multiplied by hand, to normalise what was accumulated
+    SCHEDULE = "schedule"  # the learning-rate schedule of the slot's optimizer moved
 
     # Enum hashes its name in Python code; facts are hashed by the million.
     __hash__ = object.__hash__
@@ -34,6 +36,6 @@ class Event(NamedTuple):
     kind: Kind
     slot: str | None = None  # None: some slot, we cannot tell which
     site: Site | None = None
-    scaled: bool = False  # DEPOSIT of a loss times a loss scale; CONSUME through a scaler
+    scaled: bool = False  # DEPOSIT of a loss times a loss scale; CONSUME through a scaler; CLIP that unscales first
     what: str = ""  # the call as the user wrote it: "optimizer.step()"
     numbers: tuple[tuple[str, float], ...] = ()

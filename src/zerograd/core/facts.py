@@ -5,8 +5,8 @@ the same `advance`; join is union. A run is the case in which the set has one el
 
 [Note: doubts] "Fires in every state" and "fires in some state" are both wrong for loops: the first iteration of a
 loop without zero_grad is innocent. So a fact is (state, doubts): the kinds of event that this path skipped at a
-branch which could have run them. A rule names its cure, the event whose absence is the fault; a finding is certain
-when the cure is not among the doubts. A doubt dies when it can excuse nothing any more (see `_EXCUSED`).
+branch which could have run them. A rule says which event is lacking; a finding is certain when that event is not
+among the doubts. A doubt dies when it can excuse nothing any more (see `_EXCUSED`).
 
 [Note: weak updates] An event that may or may not have hit this slot keeps the old facts beside the new ones. The old
 ones doubt the event; the new ones doubt everything, so that nothing certain is ever said on its strength.
@@ -20,13 +20,18 @@ from zerograd.core.machine import START, State, advance
 
 Doubts = frozenset[Kind]
 NO_DOUBT: Doubts = frozenset()
-# REDUCE never changes a state and cures nothing: no path needs to be excused for skipping it.
-ALL_DOUBTS: Doubts = frozenset(Kind) - {Kind.REDUCE}
+# These cure nothing: no path needs to be excused for skipping them.
+ALL_DOUBTS: Doubts = frozenset(Kind) - {Kind.REDUCE, Kind.RESCALE, Kind.SCHEDULE}
+Assumptions = frozenset[tuple[str, bool]]
+NOTHING_ASSUMED: Assumptions = frozenset()
 
 
 class Fact(NamedTuple):
+    """`assumed`: how tests that are asked more than once were answered on this path. Runs need none."""
+
     state: State = START
     doubts: Doubts = NO_DOUBT
+    assumed: Assumptions = NOTHING_ASSUMED
 
 
 Facts = frozenset[Fact]
@@ -43,12 +48,14 @@ _EXCUSED: dict[Kind, Doubts] = {
     Kind.CLIP: frozenset({Kind.CONSUME, Kind.CLIP}),
     Kind.UNSCALE: frozenset({Kind.UNSCALE}),
     Kind.REDUCE: NO_DOUBT,
+    Kind.RESCALE: NO_DOUBT,
+    Kind.SCHEDULE: NO_DOUBT,
 }
 
 
 def follow(fact: Fact, event: Event) -> Fact:
     """The fact after `event`: the state advances, and the doubts that `event` settles are dropped."""
-    return Fact(advance(fact.state, event), fact.doubts - _EXCUSED[event.kind])
+    return Fact(advance(fact.state, event), fact.doubts - _EXCUSED[event.kind], fact.assumed)
 
 
 def lift(facts: Facts, event: Event) -> Facts:
@@ -58,8 +65,8 @@ def lift(facts: Facts, event: Event) -> Facts:
 
 def lift_weak(facts: Facts, event: Event) -> Facts:
     """`event` may or may not have hit the slot. See [Note: weak updates]."""
-    missed = (Fact(fact.state, fact.doubts | {event.kind}) for fact in facts)
-    hit = (Fact(advance(fact.state, event), ALL_DOUBTS) for fact in facts)
+    missed = (fact._replace(doubts=fact.doubts | {event.kind}) for fact in facts)
+    hit = (Fact(advance(fact.state, event), ALL_DOUBTS, fact.assumed) for fact in facts)
     return slim([*missed, *hit])
 
 
@@ -67,7 +74,7 @@ def doubt(facts: Facts, kinds: Doubts) -> Facts:
     """The same facts on a path that skipped events of these kinds."""
     if not kinds:
         return facts
-    return slim(Fact(fact.state, fact.doubts | kinds) for fact in facts)
+    return slim(fact._replace(doubts=fact.doubts | kinds) for fact in facts)
 
 
 def join(*several: Facts) -> Facts:
@@ -80,11 +87,11 @@ def slim(facts: Iterable[Fact]) -> Facts:
     distinct = frozenset(facts)
     if len(distinct) < 2:
         return distinct
-    by_state: dict[State, list[Doubts]] = {}
-    for state, doubts in distinct:
-        kept = by_state.setdefault(state, [])
+    alike: dict[tuple[State, Assumptions], list[Doubts]] = {}
+    for state, doubts, assumed in distinct:
+        kept = alike.setdefault((state, assumed), [])
         if any(smaller <= doubts for smaller in kept):
             continue
         kept[:] = [larger for larger in kept if not doubts <= larger]
         kept.append(doubts)
-    return frozenset(Fact(state, doubts) for state, kept in by_state.items() for doubts in kept)
+    return frozenset(Fact(state, doubts, assumed) for (state, assumed), kept in alike.items() for doubts in kept)

@@ -29,9 +29,26 @@ class Scale(Enum):
     __hash__ = object.__hash__
 
 
+class Mark(Enum):
+    """What else has happened to a slot, as far as some rule asks."""
+
+    CLIPPED = "clipped"  # clipped since the last deposit
+    BLIND = "blind"  # clipped while nobody here had seen a deposit: its scale is unknown
+    RESCALED = "rescaled"  # multiplied by hand since the last deposit
+    STEPPED = "stepped"  # some step has consumed, or found nothing: the optimizer is under way
+
+    __hash__ = object.__hash__
+
+
+Marks = frozenset[Mark]
+_UNMARKED: Marks = frozenset()
+_FLEETING: Marks = frozenset({Mark.CLIPPED, Mark.BLIND, Mark.RESCALED})
+
+
 class State(NamedTuple):
     content: Content = Content.NEW
     scale: Scale = Scale.PLAIN
+    marks: Marks = _UNMARKED
 
 
 START = State()
@@ -65,30 +82,38 @@ _CLEARED = {
 
 
 def _move(state: State, kind: Kind, scaled: bool) -> State:
-    content, scale = state
+    content, scale, marks = state
     match kind:
         case Kind.DEPOSIT:
-            return State(_DEPOSITED[content], Scale.SCALED if scaled else scale)
+            # A scaler remembers that it has unscaled until it steps, whatever is deposited on top.
+            now = Scale.SCALED if scaled and scale is not Scale.UNSCALED else scale
+            return State(_DEPOSITED[content], now, marks - _FLEETING)
         case Kind.CONSUME:
             # A scaler's step divides what it reads; a plain step leaves it as it is.
-            return State(_CONSUMED[content], Scale.PLAIN if scaled else scale)
+            return State(_CONSUMED[content], Scale.PLAIN if scaled else scale, (marks - _FLEETING) | {Mark.STEPPED})
         case Kind.CLEAR:
-            return State(_CLEARED[content])
+            return State(_CLEARED[content], Scale.PLAIN, marks - _FLEETING)
         case Kind.UNSCALE:
-            return State(content, Scale.UNSCALED if scale is Scale.SCALED else scale)
-        case Kind.CLIP | Kind.REDUCE:
+            return State(content, Scale.UNSCALED, marks)
+        case Kind.CLIP if scaled:  # a clip that divides the loss scale out first
+            return State(content, Scale.UNSCALED, marks | {Mark.CLIPPED})
+        case Kind.CLIP:
+            blind = {Mark.BLIND} if content in HOLLOW and scale is not Scale.UNSCALED else _UNMARKED
+            return State(content, scale, marks | {Mark.CLIPPED} | blind)
+        case Kind.RESCALE:
+            return State(content, scale, marks | {Mark.RESCALED})
+        case Kind.REDUCE | Kind.SCHEDULE:
             return state
 
 
-# Eighteen states, twelve events: small enough to write out once, so that `advance` is a look-up.
-_TABLE = {
-    (state, kind, scaled): _move(state, kind, scaled)
-    for state in (State(content, scale) for content in Content for scale in Scale)
-    for kind in Kind
-    for scaled in (False, True)
-}
+# Few of the states there could be are ever reached: each transition is worked out once, when it is first asked for.
+_KNOWN: dict[tuple[State, Kind, bool], State] = {}
 
 
 def advance(state: State, event: Event) -> State:
     """Where one slot stands after `event`. Total: defined for every state and event. Knows no rules."""
-    return _TABLE[state, event.kind, event.scaled]
+    key = (state, event.kind, event.scaled)
+    after = _KNOWN.get(key)
+    if after is None:
+        after = _KNOWN[key] = _move(*key)
+    return after

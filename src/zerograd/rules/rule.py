@@ -30,14 +30,14 @@ class Rule(NamedTuple):
 
     code: str
     name: str  # reads as English after "allow": "allow stale-accumulation"
-    message: str  # one sentence; {step} {deposit} {clear} {consumer} name the events involved
+    message: str  # one sentence; {step} {deposit} {clear} {consumer} ... name the events involved
     sees: Sees
-    cure: Kind  # the event whose absence is the fault: see [Note: doubts]
     remedy: str  # what to type instead, in one line
     fix: Fix
-    fires: Callable[[State, Event], bool]
-    led_by: tuple[Content, ...]  # the contents whose making is told beside the finding
+    lacks: Callable[[State, Event], Kind | None]  # the kind of event whose absence here is the fault, or None
+    led_by: tuple[Content | Kind, ...]  # the contents whose making, and the kinds of event, that are told beside it
     bad: str  # a whole program; the faulty line ends in "# error: [CODE]"
     good: str
     explanation: str  # the module's docstring
     severity: Severity = Severity.ERROR
+    at: Kind | None = None  # report at the last event of this kind, not at the one that broke the rule

@@ -9,3 +9,11 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 loader = [(torch.randn(8, 4), torch.randn(8, 1)) for _ in range(4)]
 
 """
+
+SCALED = (
+    PLAIN
+    + """\
+scaler = torch.amp.GradScaler("cpu", init_scale=2.0**4)
+
+"""
+)

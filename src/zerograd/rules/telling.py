@@ -5,23 +5,30 @@ from collections.abc import Iterable
 from zerograd.core.events import Event, Kind, Site
 from zerograd.core.findings import Certainty, Finding, Related
 from zerograd.core.judgement import Trail, Verdict
+from zerograd.core.machine import HOLLOW, Content, State
 from zerograd.rules.rule import Rule
 
-_ROLE = {Kind.DEPOSIT: "deposit", Kind.CLEAR: "clear", Kind.CONSUME: "consumer"}
-_PLAIN = {"deposit": "backward()", "clear": "zero_grad()", "consumer": "an earlier step()"}
+_ROLE = {Kind.DEPOSIT: "deposit", Kind.CLEAR: "clear", Kind.CONSUME: "consumer", Kind.CLIP: "clip"}
+_PLAIN = {"deposit": "backward()", "clear": "zero_grad()", "consumer": "an earlier step()", "clip": "the clip"}
 _PART = {
     Kind.DEPOSIT: "the gradient is deposited here",
     Kind.CLEAR: "it is cleared here",
     Kind.CONSUME: "it is consumed here",
+    Kind.CLIP: "it is clipped here",
+    Kind.UNSCALE: "it is unscaled here",
 }
 NOWHERE = Site("", 0)
 
 
 def tell(verdict: Verdict[Rule], trail: Trail) -> Finding:
+    """A finding at the event that broke the rule."""
     rule, event = verdict.law, verdict.event
-    site = event.site or NOWHERE
+    site, state = event.site or NOWHERE, verdict.state
     led = trail.leading_to(rule.led_by)
-    names = {"step": event.what or "step()", **_PLAIN}
+    if rule.at is not None and event.kind is not rule.at:
+        site = next((other.site for other in trail.leading_to([rule.at]) if other.site), site)
+    names = {"step": event.what or "step()", "what": event.what, "place": _place(state), **_PLAIN}
+    names |= {"clip": event.what} if event.kind is Kind.CLIP else {}
     for other in reversed(led):  # of several events in one role the first gives the name
         if other.kind in _ROLE:
             names[_ROLE[other.kind]] = _name(other, site)
@@ -35,6 +42,15 @@ def tell(verdict: Verdict[Rule], trail: Trail) -> Finding:
         related=tuple(_related(led, site)),
         cure=rule.remedy,
     )
+
+
+def _place(state: State) -> str:
+    """Where a clip stands that stands wrong."""
+    if state.content is Content.SPENT:
+        return "gradients that the step has already consumed"
+    if state.content in HOLLOW:
+        return "before any backward() has deposited"
+    return "once per micro-batch, before the group is complete"
 
 
 def _name(event: Event, here: Site) -> str:

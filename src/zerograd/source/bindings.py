@@ -25,6 +25,7 @@ class Role(Enum):
 class Binding(NamedTuple):
     role: Role
     made_by: str = ""  # the dotted name that was called
+    over: str | None = None  # of a scheduler: its optimizer's path; of an optimizer: its model's
 
 
 def path_of(node: ast.AST) -> str | None:
@@ -57,11 +58,24 @@ class Scope:
         self.bases: tuple[str, ...] = ()  # of a class: the dotted names it derives from
         self.assigned: set[str] = set()  # every path that is assigned, whatever to
         self.elements: dict[str, str] = {}  # loop variables of the loops we are in: opt -> opts[*]
+        self.parameters: tuple[str, ...] = ()  # of a function
+        self.class_scopes: dict[str, Scope] = {}
 
     def slot(self, node: ast.AST) -> str | None:
         """The path an expression names, with a loop variable told by what it runs over."""
         path = path_of(node)
         return None if path is None else self.elements.get(path, path)
+
+    def optimizer_of(self, model: str | None) -> str | None:
+        """The one optimizer that was made over this model's parameters."""
+        scopes = [scope for scope in (self, self.owner, self.parent) if scope is not None]
+        found = {
+            path
+            for scope in scopes
+            for path, binding in scope.bindings.items()
+            if binding.role is Role.OPTIMIZER and binding.over == model
+        }
+        return found.pop() if model is not None and len(found) == 1 else None
 
     def lookup(self, path: str) -> Binding | None:
         if path.startswith("self.") and self.owner is not None:
@@ -69,12 +83,34 @@ class Scope:
         found = self.bindings.get(path)
         return found if found is not None or self.parent is None else self.parent.lookup(path)
 
+    def owns(self, name: str) -> bool:
+        """Whether `name` is a local of this function."""
+        return self.parent is not None and (name in self.parameters or name in self.assigned)
+
+    def is_inside(self, other: "Scope") -> bool:
+        return self.parent is not None and (self.parent is other or self.parent.is_inside(other))
+
     def function(self, path: str) -> FunctionNode | None:
         """The function of this file that a call of `path` runs."""
         if path.startswith("self.") and self.owner is not None:
-            return self.owner.functions.get(path[5:])
+            return self.owner.method(path[5:])
         found = self.functions.get(path)
-        return found if found is not None or self.parent is None else self.parent.function(path)
+        if found is not None or self.parent is not None:
+            return found or (self.parent.function(path) if self.parent else None)
+        return None
+
+    def method(self, name: str, seen: frozenset[str] = frozenset()) -> FunctionNode | None:
+        """Of a class: its own method, or that of a base class of this file."""
+        found = self.functions.get(name)
+        for base in self.bases if found is None else ():
+            cls = self.class_scope(base)
+            if cls is not None and base not in seen:
+                found = found or cls.method(name, seen | {base})
+        return found
+
+    def class_scope(self, name: str) -> "Scope | None":
+        found = self.class_scopes.get(name)
+        return found if found is not None or self.parent is None else self.parent.class_scope(name)
 
     def classdef(self, name: str) -> ast.ClassDef | None:
         found = self.classes.get(name)
@@ -99,8 +135,10 @@ class Scope:
         if path is None:
             return
         home = self.owner if path.startswith("self.") and self.owner is not None else self
-        home.assigned.add(path)
         binding = self.role_of(value)
+        if binding is not None and binding.role is Role.SCALED_LOSS and path in home.assigned:
+            binding = None  # scaled on one path, plain on another: nobody can say which
+        home.assigned.add(path)
         if binding is not None:
             home.bindings[path] = binding
 
@@ -112,12 +150,17 @@ class Scope:
             return None
         path = path_of(value.func)
         if path is not None:
-            if path.endswith(".scale"):
+            if path.endswith(".scale") and "scaler" in path.lower():
                 return Binding(Role.SCALED_LOSS)
             called = self.lookup(path)
             if called is not None and called.role is Role.TORCH:
                 return called  # what a torch module returns is torch's too
             made = self._made_by(self.dotted(path))
+            if made is not None and made.role is Role.SCHEDULER:
+                given = [*value.args[:1], *(k.value for k in value.keywords if k.arg == "optimizer")]
+                made = made._replace(over=self.slot(given[0]) if given else None)
+            if made is not None and made.role is Role.OPTIMIZER:
+                made = made._replace(over=_parameters_of(value.args[0]) if value.args else None)
             if made is not None:
                 return made
         # nn.Linear(3, 4).to(device), model(x).mean(): a method of a torch object returns another.
@@ -126,8 +169,9 @@ class Scope:
 
     def _made_by(self, dotted: str) -> Binding | None:
         last = dotted.rpartition(".")[2]
-        if dotted.startswith("torch.optim.lr_scheduler.") or last.endswith(("LR", "Scheduler")):
-            return Binding(Role.SCHEDULER, dotted)
+        if dotted.startswith("torch.optim.lr_scheduler.") or last.startswith(("get_scheduler", "get_linear_schedule")):
+            # ReduceLROnPlateau is told a metric and moves when it likes: its place in the loop says nothing.
+            return Binding(Role.TORCH if last == "ReduceLROnPlateau" else Role.SCHEDULER, dotted)
         if dotted.startswith("torch.optim."):
             return Binding(Role.OPTIMIZER, dotted)
         if last == "GradScaler":
@@ -137,6 +181,18 @@ class Scope:
         if self.classdef(dotted) is not None:
             return Binding(Role.INSTANCE, dotted)
         return None
+
+
+def _parameters_of(node: ast.expr) -> str | None:
+    """`X` of `X.parameters()`."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=value, attr="parameters")):
+            return path_of(value)
+    return None
+
+
+def _names(target: ast.AST) -> list[str]:
+    return [node.id for node in ast.walk(target) if isinstance(node, ast.Name)]
 
 
 class Roots(NamedTuple):
@@ -187,19 +243,27 @@ class _Binder:
                     self.scope.bind(target, value)
             case ast.AnnAssign(target=target, value=ast.AST() as value):
                 self.scope.bind(target, value)
+            case ast.For(target=target) | ast.AsyncFor(target=target):
+                self.scope.assigned |= set(_names(target))
+            case ast.withitem(optional_vars=ast.AST() as target):
+                self.scope.assigned |= set(_names(target))
 
     def _function(self, node: FunctionNode) -> None:
         (self.cls or self.scope).functions[node.name] = node
         outer, cls = self.scope, self.cls
         # A method sees the names outside its class, and the class only through self.
         self.scope, self.cls = Scope(outer, owner=cls or outer.owner), None
+        arguments = node.args
+        every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
+        self.scope.parameters = tuple(argument.arg for argument in every if argument is not None)
         self.functions.append((node, self.scope))
         self.walk(node)
         self.scope, self.cls = outer, cls
 
     def _class(self, node: ast.ClassDef) -> None:
         self.scope.classes[node.name] = node
-        outer, self.cls = self.cls, Scope()
+        outer, self.cls = self.cls, Scope(self.scope)
+        self.scope.class_scopes[node.name] = self.cls
         self.cls.bases = tuple(self.scope.dotted(path_of(base) or "?") for base in node.bases)
         self.walk(node)
         self.cls = outer

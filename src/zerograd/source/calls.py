@@ -1,21 +1,22 @@
-"""One call in the text: the events it is, or the doubt it leaves."""
+"""One call in the text: the events it is, the function of this file it runs, or the doubt it leaves."""
 
 import ast
 import builtins
+import re
 import sys
 from collections.abc import Callable, Iterator
 
 from zerograd.core.events import Kind, Site
-from zerograd.core.facts import ALL_DOUBTS, Doubts
-from zerograd.source.bindings import FunctionNode, Role, Scope, path_of
-from zerograd.source.skeleton import Act, Blur
+from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT, Doubts
+from zerograd.source.bindings import Binding, FunctionNode, Role, Scope, path_of
+from zerograd.source.skeleton import Act, Blur, Call
 
-Reach = Callable[[FunctionNode], Doubts]
-_CLIPS = ("clip_grad_norm_", "clip_grad_value_")
+_CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grad_value", "clip_gradients")
 _BUILTINS = frozenset(dir(builtins))
-_HARMLESS_PACKAGES = frozenset(sys.stdlib_module_names) | {"torch", "numpy", "tqdm"}
+_HARMLESS_PACKAGES = frozenset(sys.stdlib_module_names) | {"torch", "numpy", "tqdm", "np", "wandb", "torchvision"}
 _FAMILIAR_BASES = frozenset({"object", "torch.nn.Module", "abc.ABC"})
 _DEPOSITS: Doubts = frozenset({Kind.DEPOSIT})
+_NOT_OPTIMIZERS = re.compile(r"sched|loss|lr_|_lr$|^lr|env|prof|writer|bar|logger|timer|ema|meter|sampler|adapt_loss")
 
 
 def site_of(node: ast.expr | ast.stmt, path: str) -> Site:
@@ -24,43 +25,66 @@ def site_of(node: ast.expr | ast.stmt, path: str) -> Site:
 
 
 class CallReader:
-    """Reads the calls of one file. `reach` tells what a function of the file may do; `by_manner` are the paths that
+    """Reads the calls of one file. `scope_of` gives the scope of a function of the file; `by_manner` are the paths that
     the file both steps and clears: whatever they are called, they behave as optimizers."""
 
-    def __init__(self, path: str, *, reach: Reach, by_manner: frozenset[str]) -> None:
+    def __init__(self, path: str, *, scope_of: Callable[[FunctionNode], Scope], by_manner: frozenset[str]) -> None:
         self._path = path
-        self._reach = reach
+        self._scope_of = scope_of
         self._by_manner = by_manner
 
-    def read(self, call: ast.Call, scope: Scope) -> Iterator[Act | Blur]:
+    def read(self, call: ast.Call, scope: Scope) -> Iterator[Act | Blur | Call]:
         known = list(self._events(call, scope))
-        yield from known if known else self._doubts(call, scope)
+        yield from known if known else self._other(call, scope)
 
-    def _events(self, call: ast.Call, scope: Scope) -> Iterator[Act | Blur]:
+    def _events(self, call: ast.Call, scope: Scope) -> Iterator[Act | Blur | Call]:
         name, receiver = _split(call.func, scope)
         first = scope.slot(call.args[0]) if call.args else None
 
         def act(kind: Kind, slot: str | None, *, scaled: bool = False) -> Act:
-            what = f"{ast.unparse(call.func)}({first or ''})" if scaled else f"{ast.unparse(call.func)}()"
-            return Act(kind, slot, site_of(call, self._path), what, scaled)
+            inside = first if scaled and kind is Kind.CONSUME else ""
+            what = f"{_short(call.func)}({inside or ''})"
+            return Act(kind, slot, site_of(call, self._path), what, scaled, call)
 
         match name:
             case "backward" | "manual_backward":
-                yield act(Kind.DEPOSIT, None)._replace(scaled=_is_scaled(call, scope))
+                if not _is_definition(call, scope):
+                    yield act(Kind.DEPOSIT, None)._replace(scaled=_is_scaled(call, scope))
             case "step" if receiver and self.is_scaler(receiver, scope) and first:
                 yield act(Kind.CONSUME, first, scaled=True)
             case "step" if receiver and self.is_optimizer(receiver, scope):
-                if call.args or call.keywords:  # a closure: it clears and deposits inside the step
-                    yield Blur(ALL_DOUBTS, receiver)
+                yield from self._closure(call, receiver, scope)
                 yield act(Kind.CONSUME, receiver)
+            case "step" if receiver and not call.args and not call.keywords and self.is_scheduler(receiver, scope):
+                yield act(Kind.SCHEDULE, self.driven_by(receiver, scope))
             case "zero_grad":
                 yield act(Kind.CLEAR, receiver if receiver and self.is_optimizer(receiver, scope) else None)
             case "unscale_" if first:
                 yield act(Kind.UNSCALE, first)
             case "zero_" if _is_gradient(call.func):
                 yield act(Kind.CLEAR, None)
-            case _ if name in _CLIPS:
-                yield act(Kind.CLIP, None)
+            case "mul_" | "div_" if _is_gradient(call.func):
+                yield act(Kind.RESCALE, None)
+            case "fill_" | "copy_" | "set_" if _is_gradient(call.func):
+                yield Blur(ALL_DOUBTS)  # gradients of the user's own making
+            case _ if name in _CLIPS and not _only_measures(call):
+                # Accelerate's and Fabric's own clipping divides the loss scale out first.
+                own = receiver is not None and not scope.dotted(receiver).startswith("torch")
+                yield act(Kind.CLIP, self._owner(call, scope))._replace(scaled=own)
+
+    def _closure(self, call: ast.Call, receiver: str, scope: Scope) -> Iterator[Blur]:
+        """A closure clears and deposits inside the step."""
+        if call.args or call.keywords:
+            yield Blur(ALL_DOUBTS, receiver)
+
+    def _owner(self, call: ast.Call, scope: Scope) -> str | None:
+        """The optimizer whose parameters are clipped, as far as its construction tells."""
+        match call.args:
+            case [ast.Call(func=ast.Attribute(value=value, attr="parameters")), *_]:
+                return scope.optimizer_of(path_of(value))
+        return None
+
+    # What a path is
 
     def is_scaler(self, path: str, scope: Scope) -> bool:
         binding = scope.lookup(path)
@@ -71,42 +95,73 @@ class CallReader:
         if binding is not None and binding.role is not Role.INSTANCE:
             return binding.role is Role.OPTIMIZER
         last = path.rpartition(".")[2].lower()
-        if "sched" in last or "loss" in last:
+        if _NOT_OPTIMIZERS.search(last):
             return False
         return "opt" in last or (path in self._by_manner and binding is None)
 
-    def _doubts(self, call: ast.Call, scope: Scope) -> Iterator[Blur]:
-        """What a call that is no event may have done unseen."""
+    def is_scheduler(self, path: str, scope: Scope) -> bool:
+        """Torch's own schedulers; or a name that says so and is not known to be anything else."""
+        binding = scope.lookup(path)
+        if binding is not None:
+            return binding.role is Role.SCHEDULER
+        return "sched" in path.rpartition(".")[2].lower()
+
+    def driven_by(self, path: str, scope: Scope) -> str | None:
+        binding = scope.lookup(path)
+        return binding.over if binding is not None else None
+
+    # Everything else
+
+    def _other(self, call: ast.Call, scope: Scope) -> Iterator[Blur | Call]:
+        path = path_of(call.func)
+        if path is None or self._is_harmless(path, scope):
+            return
+        function, receiver = self._function(path, scope)
+        if function is not None:
+            yield self._call(call, function, receiver, scope)
+            return
+        kinds = self._unseen(path, scope)
         for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
-            path = scope.slot(argument)
-            if path and self.is_optimizer(path, scope) and not self._is_harmless(call, scope):
-                yield Blur(ALL_DOUBTS, path)
-        kinds = self._unseen(call, scope)
+            handed = scope.slot(argument)
+            if handed and (self.is_optimizer(handed, scope) or self.is_scaler(handed, scope)):
+                slot = handed if self.is_optimizer(handed, scope) else None
+                yield Blur(ALL_DOUBTS, slot)
         if kinds:
             yield Blur(kinds)
 
-    def _is_harmless(self, call: ast.Call, scope: Scope) -> bool:
-        path = path_of(call.func)
-        if path is None:
-            return False
+    def _is_harmless(self, path: str, scope: Scope) -> bool:
         root = scope.dotted(path).partition(".")[0]
         return root in _HARMLESS_PACKAGES or path in _BUILTINS
 
-    def _unseen(self, call: ast.Call, scope: Scope) -> Doubts:
-        path = path_of(call.func)
-        if path is None or self._is_harmless(call, scope):
-            return frozenset()
-        function = scope.function(path)
-        if function is not None:
-            return self._reach(function)
-        binding = scope.lookup(path) or scope.lookup(path.rpartition(".")[0])
-        if binding is not None and binding.role is not Role.INSTANCE:
-            return frozenset()  # a method of a torch object, or its forward pass
-        made_by = binding.made_by if binding else path
-        cls = scope.classdef(made_by)
+    def _function(self, path: str, scope: Scope) -> tuple[FunctionNode | None, str | None]:
+        """The function of this file that is called, and the object it is called on, if it is a method."""
+        receiver, _, name = path.rpartition(".")
+        if receiver == "self":
+            return scope.function(path), "self"
+        found = scope.function(path)
+        if found is not None:
+            return found, None
+        binding = scope.lookup(receiver) if receiver else scope.lookup(path)
+        cls = scope.class_scope(binding.made_by) if binding is not None and binding.role is Role.INSTANCE else None
         if cls is not None:
-            methods = [node for node in cls.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-            return frozenset(kind for method in methods for kind in self._reach(method))
+            return cls.method(name if receiver else "forward"), receiver or path
+        return None, None
+
+    def _call(self, call: ast.Call, function: FunctionNode, receiver: str | None, scope: Scope) -> Call:
+        callee = self._scope_of(function)
+        given = [scope.slot(argument) for argument in call.args]
+        if receiver is not None:
+            given.insert(0, receiver)
+        pairs = list(zip(callee.parameters, given, strict=False))
+        pairs += [(keyword.arg, scope.slot(keyword.value)) for keyword in call.keywords if keyword.arg]
+        arguments = tuple((parameter, path) for parameter, path in pairs if path)
+        return Call(function, callee, scope, arguments, receiver == "self" or callee.owner is scope.owner is not None)
+
+    def _unseen(self, path: str, scope: Scope) -> Doubts:
+        """What a call that cannot be read may do, though it was handed neither optimizer nor scaler."""
+        binding: Binding | None = scope.lookup(path) or scope.lookup(path.rpartition(".")[0])
+        if binding is not None and binding.role is not Role.INSTANCE:
+            return NO_DOUBT  # a method of a torch object, or its forward pass
         if _is_inherited(path, scope):
             return ALL_DOUBTS
         return _DEPOSITS
@@ -119,6 +174,24 @@ def _split(func: ast.expr, scope: Scope) -> tuple[str, str | None]:
         case ast.Name(id=name) if name in _CLIPS:
             return name, None
     return "", None
+
+
+def _short(func: ast.expr) -> str:
+    """The call's name as a person would say it: `scaler.scale(...).backward`, not the whole expression."""
+    match func:
+        case ast.Attribute(value=ast.Call(func=inner), attr=attr):
+            return f"{_short(inner)}(...).{attr}"
+        case ast.Attribute(value=value, attr=attr):
+            return f"{path_of(value) or '...'}.{attr}"
+        case ast.Name(id=name):
+            return name
+    return "..."
+
+
+def _is_definition(call: ast.Call, scope: Scope) -> bool:
+    """`SomeFunction.backward(ctx, grad)`, `super().backward(...)`: a method being passed on, not a loss."""
+    value = call.func.value if isinstance(call.func, ast.Attribute) else None
+    return isinstance(value, ast.Call) and path_of(value.func) == "super"
 
 
 def _is_scaled(call: ast.Call, scope: Scope) -> bool:
@@ -134,6 +207,12 @@ def _is_gradient(func: ast.expr) -> bool:
     if isinstance(value, ast.Attribute) and value.attr == "data":
         value = value.value
     return isinstance(value, ast.Attribute) and value.attr == "grad"
+
+
+def _only_measures(call: ast.Call) -> bool:
+    """clip_grad_norm_(p, inf) clips nothing: it is asked for the norm."""
+    values = [*call.args[1:2], *(keyword.value for keyword in call.keywords if keyword.arg == "max_norm")]
+    return any("inf" in ast.unparse(value).lower() for value in values)
 
 
 def _is_inherited(path: str, scope: Scope) -> bool:

@@ -1,10 +1,10 @@
 """From a text to its findings."""
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from zerograd.core.events import Kind
-from zerograd.core.facts import ALL_DOUBTS, CLEAN, Fact, Facts, doubt, join
+from zerograd.core.facts import ALL_DOUBTS, CLEAN, Fact, Facts, doubt, join, slim
 from zerograd.core.findings import Certainty, Finding
 from zerograd.core.judgement import Verdict
 from zerograd.errors import SourceError
@@ -13,11 +13,12 @@ from zerograd.rules.rule import Rule, Sees
 from zerograd.rules.telling import tell
 from zerograd.source.flow import CYCLE, Interpreter
 from zerograd.source.lower import Lowering
-from zerograd.source.skeleton import Act, Block, Create, acts
+from zerograd.source.skeleton import Act, Block, Call, Create, walk
 
 # A file without one of each is never parsed.
 _TRIGGERS = (".step(", "zero_grad", "backward")
 _FAMILY = ("torch", "lightning", "accelerate", "ignite", "fairseq", "deepspeed")
+_DEPTH = 5
 
 
 def check_text(text: str, path: str = "<text>", *, rules: Iterable[Rule] = ()) -> list[Finding]:
@@ -25,9 +26,9 @@ def check_text(text: str, path: str = "<text>", *, rules: Iterable[Rule] = ()) -
     chosen = tuple(rule for rule in (rules or REGISTRY.values()) if Sees.SOURCE in rule.sees)
     if not any(word in text for word in _TRIGGERS) or not any(word in text for word in _FAMILY):
         return []
-    lowering = Lowering(_parse(text, path), path)
+    checker = _Checker(Lowering(_parse(text, path), path), chosen)
     findings: dict[tuple[object, ...], Finding] = {}
-    for finding in _module(lowering, chosen) + _functions(lowering, chosen):
+    for finding in checker.findings():
         key = (finding.site, finding.code)
         known = findings.get(key)
         if known is None or (known.certainty is Certainty.POSSIBLE and finding.certainty is Certainty.CERTAIN):
@@ -44,42 +45,61 @@ def _parse(text: str, path: str) -> ast.Module:
         raise SourceError(f"{path}: cannot be parsed: {error}", slug="not-python") from None
 
 
-def _module(lowering: Lowering, rules: tuple[Rule, ...]) -> list[Finding]:
-    return [
-        finding
-        for slot, alone in _slots(lowering.module)
-        for finding in _run(lowering.module, slot, alone, rules, entry=CLEAN, again=False)
-    ]
+class _Checker:
+    """Runs the interpreter for every function and every slot in it."""
 
+    def __init__(self, lowering: Lowering, rules: tuple[Rule, ...]) -> None:
+        self._lowering = lowering
+        self._rules = rules
 
-def _functions(lowering: Lowering, rules: tuple[Rule, ...]) -> list[Finding]:
-    """Every function is entered by someone we cannot see, again and again."""
-    entry: Facts = frozenset({Fact(doubts=ALL_DOUBTS)})
-    return [
-        finding
-        for node, _ in lowering.roots.functions
-        for slot, alone in _slots(lowering.function(node))
-        for finding in _run(lowering.function(node), slot, alone, rules, entry=entry, again=True)
-    ]
+    def findings(self) -> Iterator[Finding]:
+        module = self._lowering.module
+        for slot, alone in self._slots(module):
+            yield from self._run(module, slot, alone, entry=CLEAN, again=False)
+        for node, _ in self._lowering.roots.functions:
+            block = self._lowering.function(node)
+            for slot, alone in self._slots(block):
+                # Entered by someone we cannot see, who may have done anything but take our steps for us.
+                entry: Facts = frozenset({Fact(doubts=ALL_DOUBTS - {Kind.CONSUME})})
+                yield from self._run(block, slot, alone, entry=entry, again=True)
 
+    def _run(self, block: Block, slot: str, alone: bool, *, entry: Facts, again: bool) -> Iterator[Finding]:
+        verdicts: list[Verdict[Rule]] = []
+        interpreter = Interpreter(
+            slot, alone=alone, rules=self._rules, report=verdicts.append, body_of=self._lowering.function
+        )
+        head = entry
+        while True:
+            flow = interpreter.block(block, head)
+            # What this function leaves undone, its caller may do before it calls again.
+            back = doubt(join(flow.normal, flow.returns), CYCLE - interpreter.kinds(block))
+            grown = join(head, slim(Fact(fact.state, fact.doubts) for fact in back))
+            if not again or grown == head:
+                break
+            head = grown
+        yield from (tell(verdict, interpreter.trail) for verdict in verdicts)
 
-def _slots(block: Block) -> list[tuple[str, bool]]:
-    """The slots a block consumes, and whether each is the only optimizer that the block knows."""
-    named = [act for act in acts(block) if isinstance(act, Act | Create) and act.slot is not None]
-    paths = {act.slot for act in named}
-    consumed = {act.slot for act in named if isinstance(act, Act) and act.kind is Kind.CONSUME}
-    return [(slot, len(paths) == 1) for slot in sorted(slot for slot in consumed if slot)]
+    def _slots(self, block: Block) -> list[tuple[str, bool]]:
+        """The slots a block consumes, here or in what it calls; and whether each is the only optimizer it knows."""
+        known: set[str] = set()
+        consumed: set[str] = set()
+        for slot, kind in self._named(block, 0):
+            known.add(slot)
+            if kind is Kind.CONSUME:
+                consumed.add(slot)
+        return [(slot, len(known) == 1) for slot in sorted(consumed)]
 
-
-def _run(block: Block, slot: str, alone: bool, rules: tuple[Rule, ...], *, entry: Facts, again: bool) -> list[Finding]:
-    verdicts: list[Verdict[Rule]] = []
-    interpreter = Interpreter(slot, alone=alone, rules=rules, report=verdicts.append)
-    head = entry
-    while True:
-        flow = interpreter.block(block, head)
-        # What this function leaves undone, its caller may do before it calls again.
-        back = doubt(join(flow.normal, flow.returns), CYCLE - interpreter.kinds(block))
-        grown = join(head, back)
-        if not again or grown == head:
-            return [tell(verdict, interpreter.trail) for verdict in verdicts]
-        head = grown
+    def _named(self, block: Block, depth: int) -> Iterator[tuple[str, Kind | None]]:
+        """Every slot that is named, with what happens to it, as this block calls it."""
+        kind: Kind | None
+        for node in walk(block):
+            match node:
+                case Act(kind=kind, slot=str() as slot):
+                    yield slot, kind
+                case Create(slot):
+                    yield slot, None
+                case Call() if depth < _DEPTH:
+                    for slot, kind in set(self._named(self._lowering.function(node.function), depth + 1)):
+                        outside = node.outside(slot)
+                        if outside is not None:
+                            yield outside, kind

@@ -9,18 +9,40 @@ every slot. That is safe, because faults are judged when a step consumes: on an 
 one, a step with no clear in between is at fault whether the deposit reached it (stale) or not (repeated).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from zerograd.core.events import Event, Kind
-from zerograd.core.facts import CLEAN, NOWHERE, Doubts, Facts, doubt, join, lift, lift_weak
+from zerograd.core.facts import ALL_DOUBTS, NOWHERE, Doubts, Fact, Facts, doubt, join, lift, lift_weak, slim
 from zerograd.core.judgement import Trail, Verdict, judge
 from zerograd.rules.rule import Rule
-from zerograd.source.skeleton import Act, Attempt, Block, Blur, Choice, Create, Jump, Loop, Node, acts, leaves
+from zerograd.source.bindings import FunctionNode
+from zerograd.source.skeleton import (
+    Act,
+    Attempt,
+    Block,
+    Blur,
+    Call,
+    Choice,
+    Create,
+    Forget,
+    Jump,
+    Loop,
+    Node,
+    leaves,
+    walk,
+)
+from zerograd.source.tests import assume, decide
+from zerograd.source.windows import begin, left, turn
 
 CYCLE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR})
 _UPDATE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME})
+# Clips, rescaling and schedules name no optimizer: beside a second one nobody can say whose they are.
+_PRIVATE = frozenset({Kind.CLIP, Kind.RESCALE, Kind.SCHEDULE})
+_DEPTH = 5
 Report = Callable[[Verdict[Rule]], None]
+BodyOf = Callable[[FunctionNode], Block]
 
 
 class Flow(NamedTuple):
@@ -41,40 +63,72 @@ class Flow(NamedTuple):
 
 
 class Interpreter:
-    """One slot of one function. `alone`: the slot is the only one there is, so that whatever is cleared is its own."""
+    """One slot of one function. `alone`: the slot is the only one there is, so that whatever is cleared is its own.
+    `body_of` gives the skeleton of a function of the file: calls run it in place, under the same lift."""
 
-    def __init__(self, slot: str, *, alone: bool, rules: tuple[Rule, ...], report: Report) -> None:
+    def __init__(
+        self, slot: str, *, alone: bool, rules: tuple[Rule, ...], report: Report, body_of: BodyOf = lambda function: ()
+    ) -> None:
         self._slot = slot
+        self._names: frozenset[str] = frozenset({slot})  # what the function we are in calls the slot
         self._alone = alone
         self._rules = rules
         self._report = report
-        self._kinds: dict[int, tuple[Block, Doubts]] = {}
+        self._body_of = body_of
+        self._kinds: dict[tuple[int, frozenset[str]], tuple[Block, Doubts]] = {}
+        self._returned: dict[tuple[object, ...], Flow] = {}
+        self._calling: list[FunctionNode] = []
         self._trying = 0
+        self._loops: list[Doubts] = []  # what the loops we are in may do
         self.trail = Trail(latest=False)
 
     # What a node means for this slot
 
     def kinds(self, block: Block) -> Doubts:
         """The kinds of event that `block` may do to the slot."""
-        memo = self._kinds.get(id(block))
+        key = (id(block), self._names)
+        memo = self._kinds.get(key)
         if memo is None or memo[0] is not block:
             found: set[Kind] = set()
-            for act in acts(block):
-                match act:
-                    case Act(kind=kind, slot=slot) if slot in (None, self._slot):
+            for node in walk(block):
+                match node:
+                    case Act(kind=kind, slot=slot) if self._hits(slot):
                         found.add(kind)
-                    case Blur(kinds=kinds, slot=slot) if slot in (None, self._slot):
+                    case Blur(kinds=kinds, slot=slot) if self._hits(slot):
                         found |= kinds
-            memo = self._kinds[id(block)] = (block, frozenset(found))
+                    case Call():
+                        found |= self._kinds_of_call(node)
+            memo = self._kinds[key] = (block, frozenset(found))
         return memo[1]
 
+    def _kinds_of_call(self, call: Call) -> Doubts:
+        if call.function in self._calling or len(self._calling) >= _DEPTH:
+            return ALL_DOUBTS
+        with self._inside(call):
+            return self.kinds(self._body_of(call.function))
+
+    @contextmanager
+    def _inside(self, call: Call) -> Iterator[None]:
+        """Be in the called function: other names for the slot, and no way back into it."""
+        outer, self._names = self._names, call.names(self._names)
+        self._calling.append(call.function)
+        try:
+            yield
+        finally:
+            self._calling.pop()
+            self._names = outer
+
+    def _hits(self, slot: str | None) -> bool:
+        return slot is None or slot in self._names
+
     def _act(self, act: Act, facts: Facts) -> Facts:
-        if act.slot not in (None, self._slot):
+        if not self._hits(act.slot) or (act.slot is None and act.kind in _PRIVATE and not self._alone):
             return facts
         event = Event(act.kind, self._slot, act.site, act.scaled, act.what)
         weak = act.slot is None and act.kind is not Kind.DEPOSIT and not self._alone
-        for verdict in judge(facts, event, self._rules, weak=weak):
-            self._report(verdict)
+        if act.kind is not Kind.SCHEDULE or (self._loops and Kind.CONSUME in self._loops[-1]):
+            for verdict in judge(facts, event, self._rules, weak=weak):
+                self._report(verdict)
         for fact in facts:
             self.trail.follow(fact.state, event)
         return lift_weak(facts, event) if weak else lift(facts, event)
@@ -88,11 +142,7 @@ class Interpreter:
                 break
             if isinstance(node, Choice) and leaves(node.body) != leaves(node.orelse):
                 # `if bad: continue` makes the rest of the block the other arm.
-                rest = block[position + 1 :]
-                body, orelse = (
-                    (node.body, (*node.orelse, *rest)) if leaves(node.body) else ((*node.body, *rest), node.orelse)
-                )
-                return flow.then(self._choice(body, orelse, flow.normal))
+                return flow.then(self._choice(node, flow.normal, rest=block[position + 1 :]))
             flow = flow.then(self._node(node, flow.normal))
         return flow
 
@@ -103,12 +153,16 @@ class Interpreter:
                 # Inside a try an exception may strike before the event or behind it.
                 return Flow(after, raises=join(facts, after) if self._trying else NOWHERE)
             case Create(slot):
-                return Flow(CLEAN if slot == self._slot else facts)
+                return Flow(slim(Fact(assumed=fact.assumed) for fact in facts) if slot in self._names else facts)
             case Blur(kinds, slot):
-                after = doubt(facts, kinds) if slot in (None, self._slot) else facts
+                after = doubt(facts, kinds) if self._hits(slot) else facts
                 return Flow(after, raises=after if self._trying else NOWHERE)
-            case Choice(body, orelse):
-                return self._choice(body, orelse, facts)
+            case Call():
+                return self._call(node, facts)
+            case Forget(keys):
+                return Flow(slim(_forgetting(fact, keys) for fact in facts))
+            case Choice():
+                return self._choice(node, facts)
             case Loop():
                 return self._loop(node, facts)
             case Attempt():
@@ -122,9 +176,52 @@ class Interpreter:
             case Jump():
                 return Flow(raises=facts)
 
-    def _choice(self, body: Block, orelse: Block, facts: Facts) -> Flow:
-        taken = self.block(body, doubt(facts, self.skipped(body, orelse)))
-        return taken.beside(self.block(orelse, doubt(facts, self.skipped(orelse, body))))
+    def _choice(self, choice: Choice, facts: Facts, *, rest: Block = ()) -> Flow:
+        """`rest` belongs to the arm that does not jump away."""
+        body, orelse = choice.body, choice.orelse
+        if rest:
+            body, orelse = (body, (*orelse, *rest)) if leaves(body) else ((*body, *rest), orelse)
+        return self._arm(choice, True, body, orelse, facts).beside(self._arm(choice, False, orelse, body, facts))
+
+    def _arm(self, choice: Choice, answer: bool, arm: Block, other: Block, facts: Facts) -> Flow:
+        """Take one arm. Where the answer follows from the path, nothing was skipped that could have been run."""
+        entering: list[Fact] = []
+        skipped = self.skipped(arm, other)
+        for fact in facts:
+            known = decide(choice.test, fact.assumed)
+            if known is answer:
+                entering.append(fact)
+            elif known is None:
+                assumed = assume(choice.test, answer, fact.assumed)
+                entering.append(Fact(fact.state, fact.doubts | skipped, assumed))
+        return self.block(arm, slim(entering)) if entering else Flow()
+
+    def _call(self, call: Call, facts: Facts) -> Flow:
+        if call.function in self._calling or len(self._calling) >= _DEPTH:
+            after = doubt(facts, ALL_DOUBTS)
+            return Flow(after, raises=after if self._trying else NOWHERE)
+        if not self._kinds_of_call(call):
+            return Flow(facts, raises=facts if self._trying else NOWHERE)
+        # What the caller has assumed means nothing in the callee, and the other way round.
+        flow = Flow()
+        for assumed in {fact.assumed for fact in facts}:
+            entry = frozenset(Fact(fact.state, fact.doubts) for fact in facts if fact.assumed == assumed)
+            inner = self._run(call, entry)
+            back = [frozenset(fact._replace(assumed=assumed) for fact in way) for way in (inner.normal, inner.raises)]
+            flow = flow.beside(Flow(back[0], raises=back[1]))
+        return flow
+
+    def _run(self, call: Call, facts: Facts) -> Flow:
+        with self._inside(call):
+            key = (call.function, self._names, facts, self._trying > 0)
+            if key not in self._returned:
+                inner = self.block(self._body_of(call.function), facts)
+                bare = [
+                    slim(Fact(f.state, f.doubts) for f in way)
+                    for way in (join(inner.normal, inner.returns), inner.raises)
+                ]
+                self._returned[key] = Flow(bare[0], raises=bare[1] if self._trying else NOWHERE)
+            return self._returned[key]
 
     def skipped(self, arm: Block, other: Block) -> Doubts:
         """The doubts one earns by taking `arm` and not `other`."""
@@ -135,24 +232,28 @@ class Interpreter:
         return missed | (CYCLE - mine) if leaves(arm) and not leaves(other) else missed
 
     def _loop(self, loop: Loop, facts: Facts) -> Flow:
-        if loop.each == self._slot:
+        if loop.each in self._names:
             once = self.block(loop.body, facts)
             after = self.block(loop.orelse, join(once.normal, once.continues))
             return Flow(once.breaks, returns=once.returns, raises=once.raises).beside(after)
-        head, left = facts, Flow()
+        kinds = self.kinds(loop.body)
+        self._loops.append(kinds)
+        head, out = begin(loop, facts), Flow()
         while True:
             once = self.block(loop.body, head)
-            left = left.beside(once._replace(normal=NOWHERE, continues=NOWHERE))
-            back = join(once.normal, once.continues)
+            out = out.beside(once._replace(normal=NOWHERE, continues=NOWHERE))
+            back = turn(loop, join(once.normal, once.continues))
             grown = join(head, back)
             if grown == head:
                 break
             head = grown
-        # That the loop ran not even once is possible, but doubtful.
-        done = NOWHERE if loop.endless else join(back, doubt(facts, self.kinds(loop.body)))
+        self._loops.pop()
+        # That the loop ran not even once is possible, but doubtful; so is an end in the middle of a window.
+        done = NOWHERE if loop.endless else join(left(loop, back, kinds), doubt(facts, kinds))
         after = self.block(loop.orelse, done)
-        return Flow(join(after.normal, left.breaks), after.breaks, after.continues).beside(
-            Flow(returns=join(left.returns, after.returns), raises=join(left.raises, after.raises))
+        breaks = left(loop, out.breaks, kinds)
+        return Flow(join(after.normal, breaks), after.breaks, after.continues).beside(
+            Flow(returns=join(out.returns, after.returns), raises=join(out.raises, after.raises))
         )
 
     def _attempt(self, attempt: Attempt, facts: Facts) -> Flow:
@@ -175,3 +276,7 @@ class Interpreter:
                 after = self.block(final, facts)
                 out = out.beside(after._replace(normal=NOWHERE)).beside(Flow(**{way: after.normal}))
         return out
+
+
+def _forgetting(fact: Fact, keys: frozenset[str]) -> Fact:
+    return fact._replace(assumed=frozenset(known for known in fact.assumed if known[0] not in keys))

@@ -4,164 +4,209 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from zerograd.core.events import Kind
-from zerograd.core.facts import ALL_DOUBTS, Doubts
+from zerograd.core.facts import ALL_DOUBTS
 from zerograd.source.bindings import FunctionNode, Role, Roots, Scope, bind_module, path_of
 from zerograd.source.calls import CallReader, site_of
-from zerograd.source.skeleton import Act, Attempt, Block, Blur, Choice, Create, Jump, Loop, Node, acts
+from zerograd.source.counters import Guard, Origin, origins_of, read_guard
+from zerograd.source.skeleton import Act, Attempt, Block, Blur, Choice, Create, Forget, Jump, Loop, Node
+from zerograd.source.tests import All, Atom, Not, Test, read_test, repeated_keys, touched
 
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _ENDINGS = ("sys.exit", "os._exit", "exit", "quit")
+_STEPS = frozenset({"step", "optimize", "zero_grad"})
 
 
 class Lowering:
     """Lowers the functions of one file, each at most once."""
 
     def __init__(self, tree: ast.Module, path: str) -> None:
+        self._tree = tree
         self._path = path
         self.roots: Roots = bind_module(tree)
         self._scopes = dict(self.roots.functions)
-        self._blocks: dict[FunctionNode, Block] = {}
-        self._reading: set[FunctionNode] = set()
-        self._calls = CallReader(path, reach=self.reach, by_manner=_optimizers_by_manner(tree))
-        self.module: Block = self._block(tree.body, self.roots.module)
+        self._blocks: dict[ast.AST, Block] = {}
+        self._calls = CallReader(path, scope_of=self._scopes.__getitem__, by_manner=_optimizers_by_manner(tree))
 
     def function(self, node: FunctionNode) -> Block:
+        return self._lowered(node, node.body, self._scopes[node])
+
+    @property
+    def module(self) -> Block:
+        return self._lowered(self._tree, self._tree.body, self.roots.module)
+
+    def _lowered(self, node: ast.Module | FunctionNode, body: list[ast.stmt], scope: Scope) -> Block:
         if node not in self._blocks:
-            self._reading.add(node)
-            self._blocks[node] = self._block(node.body, self._scopes[node])
-            self._reading.discard(node)
+            self._blocks[node] = FunctionLowering(node, scope, self._calls, self._path).block(body)
         return self._blocks[node]
 
-    def reach(self, node: FunctionNode) -> Doubts:
-        """The kinds of event a call of `node` may do. A recursive call may do anything."""
-        if node in self._reading:
-            return ALL_DOUBTS
-        kinds: set[Kind] = set()
-        for act in acts(self.function(node)):
-            match act:
-                case Act(kind=kind):
-                    kinds.add(kind)
-                case Blur(kinds=blurred):
-                    kinds |= blurred
-        return frozenset(kinds)
 
-    def _block(self, statements: Iterable[ast.stmt], scope: Scope) -> Block:
+class FunctionLowering:
+    """Lowers one function: what its tests and counters mean is a matter of the whole of it."""
+
+    def __init__(self, function: ast.Module | FunctionNode, scope: Scope, calls: CallReader, path: str) -> None:
+        self._scope, self._calls, self._path = scope, calls, path
+        own = ast.Module(function.body, [])
+        self._keys = repeated_keys(own)
+        self._origins: dict[str, Origin] = origins_of(own)
+        self._windows = _windows(own, self._origins)
+
+    def block(self, statements: Iterable[ast.stmt]) -> Block:
         nodes: list[Node] = []
         for statement in statements:
-            nodes += self._statement(statement, scope)
+            nodes += self._statement(statement)
             if nodes and isinstance(nodes[-1], Jump):
                 break  # nothing behind a jump is ever run
         return tuple(nodes)
 
-    def _statement(self, node: ast.stmt, scope: Scope) -> Iterator[Node]:
+    def _statement(self, node: ast.stmt) -> Iterator[Node]:
         match node:
             case ast.If(test=test, body=body, orelse=orelse):
-                yield from self._events(test, scope)
-                yield from _choice(self._block(body, scope), self._block(orelse, scope))
+                yield from self._events(test)
+                yield from self._choice(test, self.block(body), self.block(orelse))
             case ast.For() | ast.AsyncFor() | ast.While():
-                yield from self._loop(node, scope)
+                yield from self._loop(node)
             case ast.Try() | ast.TryStar():
-                yield from self._try(node, scope)
+                yield from self._try(node)
             case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
                 for item in items:
-                    yield from self._events(item.context_expr, scope)
-                yield from self._block(body, scope)
+                    yield from self._events(item.context_expr)
+                yield from self.block(body)
             case ast.Match(subject=subject, cases=cases):
-                yield from self._events(subject, scope)
-                yield from self._match(cases, scope)
+                yield from self._events(subject)
+                yield from self._match(cases)
             case ast.Break():
                 yield Jump("break")
             case ast.Continue():
                 yield Jump("continue")
             case ast.Return():
-                yield from self._events(node, scope)
+                yield from self._events(node)
                 yield Jump("return")
             case ast.Raise():
-                yield from self._events(node, scope)
+                yield from self._events(node)
                 yield Jump("raise")
             case _:
-                yield from self._simple(node, scope)
+                yield from self._simple(node)
 
-    def _simple(self, node: ast.stmt, scope: Scope) -> Iterator[Node]:
-        yield from self._events(node, scope)
+    def _simple(self, node: ast.stmt) -> Iterator[Node]:
+        yield from self._events(node)
         match node:
             case ast.Assign(targets=targets, value=ast.Constant(value=None)):
-                gradients = [
-                    target for target in targets if isinstance(target, ast.Attribute) and target.attr == "grad"
-                ]
-                for target in gradients:
-                    yield Act(Kind.CLEAR, None, site_of(node, self._path), f"{ast.unparse(target)} = None")
+                for target in targets:
+                    if isinstance(target, ast.Attribute) and target.attr == "grad":
+                        yield Act(Kind.CLEAR, None, site_of(node, self._path), f"{ast.unparse(target)} = None")
+            case ast.Assign(targets=targets) if any(_is_gradient(target) for target in targets):
+                yield Blur(ALL_DOUBTS)  # gradients of the user's own making
             case ast.Assign(targets=[target], value=value):
-                path, binding = path_of(target), scope.role_of(value)
+                path, binding = path_of(target), self._scope.role_of(value)
                 if path and binding and binding.role is Role.OPTIMIZER and isinstance(value, ast.Call):
                     yield Create(path)
+            case ast.AugAssign(target=target, op=ast.Mult() | ast.Div()) if _is_gradient(target):
+                yield Act(Kind.RESCALE, None, site_of(node, self._path), ast.unparse(node))
             case ast.Expr(value=ast.Call(func=func)) if (path_of(func) or "") in _ENDINGS:
                 yield Jump("raise")
+        yield from self._forget(node)
 
-    def _loop(self, node: ast.For | ast.AsyncFor | ast.While, scope: Scope) -> Iterator[Node]:
+    def _forget(self, node: ast.AST) -> Iterator[Node]:
+        """What is assigned may change the answer of a test that will be asked again."""
+        match node:
+            case ast.Assign(targets=targets):
+                pass
+            case ast.AugAssign(target=target) | ast.AnnAssign(target=target) | ast.For(target=target):
+                targets = [target]
+            case _:
+                return
+        names = {path for target in targets for part in ast.walk(target) if (path := path_of(part))}
+        keys = frozenset(key for name in names for key in touched(name, self._keys))
+        if keys:
+            yield Forget(keys)
+
+    def _choice(self, test: ast.expr, body: Block, orelse: Block) -> Iterator[Node]:
+        if body or orelse:
+            guard = read_guard(test, self._origins)
+            question = self._window_test(guard) or read_test(test, self._keys)
+            yield Choice(body, orelse, question, guard, site_of(test, self._path))
+
+    def _window_test(self, guard: Guard | None) -> Test | None:
+        """A counter's guard as a question about the place in the window."""
+        if guard is None or guard.phase not in (0, -1) or (guard.loop, guard.size) not in self._windows:
+            return None
+        question: Test = Atom(guard.key)
+        if guard.conjoined:
+            question = All((question, None))
+        return Not(question) if guard.negated else question
+
+    def _loop(self, node: ast.For | ast.AsyncFor | ast.While) -> Iterator[Node]:
         head: list[Node] = []
         endless = False
         if isinstance(node, ast.While):
-            head += self._events(node.test, scope)
+            head += self._events(node.test)
             endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
         else:
-            yield from self._events(node.iter, scope)
+            yield from self._events(node.iter)
+            head += self._forget(node)
         each = None if isinstance(node, ast.While) else _element(node.target, node.iter)
-        outer = scope.elements
-        if each is not None:
-            scope.elements = {**outer, each[0]: each[1]}
-        body = (*head, *self._block(node.body, scope))
-        scope.elements = outer
-        orelse = self._block(node.orelse, scope)
+        with_each = self._elements(each)
+        body = (*head, *self.block(node.body))
+        self._scope.elements = with_each
+        orelse = self.block(node.orelse)
         if body or orelse or endless:
-            yield Loop(body, orelse, endless, each[1] if each else None)
+            windows = tuple(size for loop, size in sorted(self._windows, key=str) if loop is node)
+            yield Loop(body, orelse, endless, each[1] if each else None, node, windows)
 
-    def _try(self, node: ast.Try | ast.TryStar, scope: Scope) -> Iterator[Node]:
+    def _elements(self, each: tuple[str, str] | None) -> dict[str, str]:
+        """Enter a loop over optimizers; the names to go back to."""
+        outer = self._scope.elements
+        if each is not None:
+            self._scope.elements = {**outer, each[0]: each[1]}
+        return outer
+
+    def _try(self, node: ast.Try | ast.TryStar) -> Iterator[Node]:
         attempt = Attempt(
-            self._block(node.body, scope),
-            tuple(self._block(handler.body, scope) for handler in node.handlers),
-            self._block(node.orelse, scope),
-            self._block(node.finalbody, scope),
+            self.block(node.body),
+            tuple(self.block(handler.body) for handler in node.handlers),
+            self.block(node.orelse),
+            self.block(node.finalbody),
             any(_takes_all(handler.type) for handler in node.handlers),
         )
         if any((attempt.body, *attempt.handlers, attempt.orelse, attempt.final)):
             yield attempt
 
-    def _match(self, cases: list[ast.match_case], scope: Scope) -> Block:
+    def _match(self, cases: list[ast.match_case]) -> Block:
         if not cases:
             return ()
         first, *others = cases
-        body = self._block(first.body, scope)
+        body = self.block(first.body)
         irrefutable = first.guard is None and isinstance(first.pattern, ast.MatchAs) and first.pattern.pattern is None
-        return body if irrefutable else tuple(_choice(body, self._match(others, scope)))
+        rest = () if irrefutable else self._match(others)
+        return body if irrefutable or not (body or rest) else (Choice(body, rest),)
 
-    def _events(self, node: ast.AST, scope: Scope) -> Iterator[Node]:
+    def _events(self, node: ast.AST) -> Iterator[Node]:
         """The events of an expression or a simple statement, in the order in which Python evaluates them."""
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Lambda():
                 return
             case ast.IfExp(test=test, body=body, orelse=orelse):
-                yield from self._events(test, scope)
-                yield from _choice(tuple(self._events(body, scope)), tuple(self._events(orelse, scope)))
+                yield from self._events(test)
+                yield from self._choice(test, tuple(self._events(body)), tuple(self._events(orelse)))
             case ast.BoolOp(values=[first, *others]):
-                yield from self._events(first, scope)
-                yield from _choice(tuple(event for other in others for event in self._events(other, scope)), ())
+                yield from self._events(first)
+                later = tuple(event for other in others for event in self._events(other))
+                if later:
+                    yield Choice(later, ())
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-                yield from self._comprehension(node, scope)
+                yield from self._comprehension(node)
             case _:
                 for child in ast.iter_child_nodes(node):
-                    yield from self._events(child, scope)
+                    yield from self._events(child)
                 if isinstance(node, ast.Call):
-                    yield from self._calls.read(node, scope)
+                    yield from self._calls.read(node, self._scope)
 
-    def _comprehension(self, node: _Comprehension, scope: Scope) -> Iterator[Node]:
+    def _comprehension(self, node: _Comprehension) -> Iterator[Node]:
         first = node.generators[0]
         each = _element(first.target, first.iter)
-        outer = scope.elements
-        if each is not None:
-            scope.elements = {**outer, each[0]: each[1]}
-        body = tuple(event for child in ast.iter_child_nodes(node) for event in self._events(child, scope))
-        scope.elements = outer
+        outer = self._elements(each)
+        body = tuple(event for child in ast.iter_child_nodes(node) for event in self._events(child))
+        self._scope.elements = outer
         if body:
             yield Loop(body, each=each[1] if each else None)
 
@@ -183,9 +228,23 @@ def _element(target: ast.expr, over: ast.expr) -> tuple[str, str] | None:
     return target.id, f"{path_of(over) or target.id}[*]"
 
 
-def _choice(body: Block, orelse: Block) -> Iterator[Node]:
-    if body or orelse:
-        yield Choice(body, orelse)
+def _windows(function: ast.AST, origins: dict[str, Origin]) -> frozenset[tuple[ast.AST | None, str]]:
+    """The counters, by loop and N, that decide whether something is stepped."""
+    return frozenset(
+        (guard.loop, guard.size)
+        for node in ast.walk(function)
+        if isinstance(node, ast.If) and (guard := read_guard(node.test, origins)) is not None
+        if any(
+            isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _STEPS
+            for call in ast.walk(node)
+        )
+    )
+
+
+def _is_gradient(target: ast.expr) -> bool:
+    if isinstance(target, ast.Attribute) and target.attr == "data":
+        target = target.value
+    return isinstance(target, ast.Attribute) and target.attr == "grad"
 
 
 def _takes_all(caught: ast.expr | None) -> bool:

@@ -3,10 +3,15 @@
 The interpreter (flow.py) walks this and never sees Python again, so its cost follows the number of events, not lines.
 """
 
+import ast
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from zerograd.core.events import Kind, Site
 from zerograd.core.facts import Doubts
+from zerograd.source.bindings import FunctionNode, Scope
+from zerograd.source.counters import Guard
+from zerograd.source.tests import Test
 
 Block = tuple["Node", ...]
 
@@ -19,6 +24,7 @@ class Act(NamedTuple):
     site: Site
     what: str
     scaled: bool = False
+    node: ast.AST | None = None  # where the text says more than the event does
 
 
 class Create(NamedTuple):
@@ -34,9 +40,55 @@ class Blur(NamedTuple):
     slot: str | None = None
 
 
+class Call(NamedTuple):
+    """A call of a function of this file: its skeleton runs here, with its parameters standing for `arguments`."""
+
+    function: FunctionNode
+    callee: Scope
+    caller: Scope
+    arguments: tuple[tuple[str, str], ...]
+    shares_self: bool
+
+    def names(self, aliases: frozenset[str]) -> frozenset[str]:
+        """What the callee calls the slot that the caller knows by `aliases`."""
+        inside: set[str] = set()
+        for alias in aliases:
+            root = alias.partition(".")[0].partition("[")[0]
+            if root == "self":
+                visible = self.shares_self
+            else:
+                visible = not self.caller.owns(root) or self.callee.is_inside(self.caller)
+                visible = visible and not self.callee.owns(root)
+            if visible:
+                inside.add(alias)
+            for parameter, path in self.arguments:
+                if alias == path or alias.startswith((f"{path}.", f"{path}[")):
+                    inside.add(parameter + alias[len(path) :])
+        return frozenset(inside)
+
+    def outside(self, path: str) -> str | None:
+        """What the caller calls the slot that the callee knows as `path`; None if it has no name there."""
+        root = path.partition(".")[0].partition("[")[0]
+        for parameter, given in self.arguments:
+            if parameter == root:
+                return given + path[len(root) :]
+        if root == "self":
+            return path if self.shares_self else None
+        return None if self.callee.owns(root) else path
+
+
 class Choice(NamedTuple):
     body: Block
     orelse: Block
+    test: Test | None = None  # a question that is asked again elsewhere
+    guard: Guard | None = None  # a question about a counter
+    site: Site | None = None
+
+
+class Forget(NamedTuple):
+    """Something these tests ask about has changed."""
+
+    keys: frozenset[str]
 
 
 class Loop(NamedTuple):
@@ -44,6 +96,8 @@ class Loop(NamedTuple):
     orelse: Block = ()
     endless: bool = False  # `while True`: left by break or return alone
     each: str | None = None  # `for opt in opts`: to the slot opts[*] this loop is one pass of its body
+    node: ast.AST | None = None
+    windows: tuple[str, ...] = ()  # the sizes N of the windows that this loop's counters cut
 
 
 class Attempt(NamedTuple):
@@ -62,22 +116,20 @@ class Jump(NamedTuple):
     to: str
 
 
-Node = Act | Create | Blur | Choice | Loop | Attempt | Jump
+Node = Act | Create | Blur | Call | Choice | Forget | Loop | Attempt | Jump
 
 
-def acts(block: Block) -> "list[Act | Create | Blur]":
-    """Every event of a block, in text order."""
-    found: list[Act | Create | Blur] = []
+def walk(block: Block) -> Iterator[Node]:
+    """Every node of a block and of the blocks inside it, in text order. Calls are not entered."""
     for node in block:
+        yield node
         match node:
-            case Act() | Create() | Blur():
-                found.append(node)
             case Choice(body, orelse) | Loop(body, orelse):
-                found += acts(body) + acts(orelse)
+                yield from walk(body)
+                yield from walk(orelse)
             case Attempt(body, handlers, orelse, final):
                 for part in (body, *handlers, orelse, final):
-                    found += acts(part)
-    return found
+                    yield from walk(part)
 
 
 def leaves(block: Block) -> bool:

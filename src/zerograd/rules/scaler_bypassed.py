@@ -1,0 +1,50 @@
+"""A scaled loss is deposited, and the optimizer steps on it without the scaler.
+
+`scaler.scale(loss).backward()` leaves gradients that are the true ones times the loss scale. `optimizer.step()` knows
+nothing of it: the update is 65,536 times too large, and infinities that the scaler would have caught reach the weights.
+With Adam the size of the update hides it, because Adam divides by the size of the gradient, and only the weight decay
+and the epsilon tell. Let `scaler.step(optimizer)` take the step.
+"""
+
+from zerograd.core.events import Event, Kind
+from zerograd.core.machine import HOLLOW, Scale, State
+from zerograd.rules.rule import Fix, Rule, Sees
+from zerograd.rules.scenery import SCALED
+
+BAD = """\
+for x, y in loader:
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), y)
+    scaler.scale(loss).backward()
+    optimizer.step()  # error: [ZG202]
+    scaler.update()
+"""
+
+GOOD = """\
+for x, y in loader:
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), y)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+"""
+
+
+def lacks(state: State, event: Event) -> Kind | None:
+    plain_step = event.kind is Kind.CONSUME and not event.scaled
+    return Kind.UNSCALE if plain_step and state.scale is Scale.SCALED and state.content not in HOLLOW else None
+
+
+RULE = Rule(
+    code="ZG202",
+    name="scaler-bypassed",
+    message="{step} consumes gradients that are still multiplied by the loss scale",
+    sees=Sees.SOURCE,
+    remedy="call scaler.step(optimizer) and scaler.update() instead of optimizer.step()",
+    fix=Fix.UNSAFE,
+    lacks=lacks,
+    led_by=(Kind.DEPOSIT,),
+    bad=SCALED + BAD,
+    good=SCALED + GOOD,
+    explanation=__doc__ or "",
+)

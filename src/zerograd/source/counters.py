@@ -1,0 +1,207 @@
+"""Counters and the questions asked of them: `if (i + 1) % N == 0:`.
+
+A guard is true in one micro-batch of every window of N. Which one follows from the counter's origin (enumerate from 0
+or 1, incremented before or behind the test) and from the test itself: `phase` 0 is the window's first, -1 its last.
+"""
+
+import ast
+import re
+from typing import NamedTuple
+
+from zerograd.source.bindings import path_of
+
+_LAST = re.compile(r"\blen\(|\bn_?batch|num_batch|total_steps|last|is_final|n_iter")
+ACCUMULATION = re.compile(
+    r"accum|grad_acc|\bacc_?(steps?|iters?)|iter_?size|update_?(freq|every|interval|period)|sub_?div|micro|virtual"
+    r"|aggregat|batch_?(split|multipl)|optimize_every|steps?_per_update|backward_passes"
+)
+
+
+class Guard(NamedTuple):
+    loop: ast.AST | None  # the loop that drives the counter; None: a counter we cannot place
+    phase: int | None  # 0: true at the first micro-batch of a window, -1: at the last; None: unknown
+    size: str  # N as it is written
+    negated: bool = False  # the test is true everywhere else
+    tail: bool = False  # `or i + 1 == len(loader)`: also true at the end
+    conjoined: bool = False  # `and something else`
+
+    @property
+    def key(self) -> str:
+        """The question, so that two guards over one window ask the same one."""
+        return f"{'first' if self.phase == 0 else 'last'}@{id(self.loop)}%{self.size}"
+
+    @property
+    def accumulates(self) -> bool:
+        """Whether N is named for what it is."""
+        return bool(ACCUMULATION.search(self.size.lower()))
+
+
+class Origin(NamedTuple):
+    """A counter as the test sees it: in the first iteration of `loop` it has this value."""
+
+    loop: ast.AST
+    first: int | None  # None: carried over from elsewhere
+
+
+def read_guard(test: ast.expr, origins: dict[str, Origin]) -> Guard | None:
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            inner = read_guard(operand, origins)
+            return None if inner is None else inner._replace(negated=not inner.negated)
+        case ast.BoolOp(op=op, values=values):
+            return _combined(op, values, origins)
+        case ast.Compare(
+            left=ast.BinOp(op=ast.Mod()) as modulo, ops=[ast.Eq() | ast.NotEq() as op], comparators=[residue]
+        ):
+            found = _modulo(modulo, residue, origins)
+            return None if found is None else found._replace(negated=isinstance(op, ast.NotEq))
+        case ast.BinOp(op=ast.Mod()):  # `if i % N:` is `!= 0`
+            found = _modulo(test, ast.Constant(0), origins)
+            return None if found is None else found._replace(negated=True)
+    return None
+
+
+def _combined(op: ast.boolop, values: list[ast.expr], origins: dict[str, Origin]) -> Guard | None:
+    guards = [(value, read_guard(value, origins)) for value in values]
+    found = [guard for _, guard in guards if guard is not None]
+    if len(found) != 1:
+        return None
+    others = [ast.unparse(value) for value, guard in guards if guard is None]
+    if isinstance(op, ast.Or):
+        tail = not found[0].negated and all(_LAST.search(other) or "==" in other or ">=" in other for other in others)
+        return found[0]._replace(tail=True) if tail else None
+    return found[0]._replace(conjoined=True)
+
+
+def _modulo(modulo: ast.BinOp, residue: ast.expr, origins: dict[str, Origin]) -> Guard | None:
+    size = ast.unparse(modulo.right)
+    counter, offset = _counter(modulo.left)
+    if counter is None or size == "1":
+        return None
+    wanted = _residue(residue, modulo.right)
+    origin = origins.get(counter)
+    if wanted is None:
+        return None
+    if origin is None or origin.first is None:
+        return Guard(origin.loop if origin else None, None, size)
+    # True when (i + offset) % N == wanted; the first iteration has i = first, so it is this far from the guard's turn:
+    turn = wanted - offset - origin.first
+    return Guard(origin.loop, turn, size)
+
+
+def _counter(node: ast.expr) -> tuple[str | None, int]:
+    match node:
+        case ast.BinOp(left=left, op=ast.Add(), right=ast.Constant(value=int() as plus)):
+            return path_of(left), plus
+        case ast.BinOp(left=ast.Constant(value=int() as plus), op=ast.Add(), right=right):
+            return path_of(right), plus
+        case ast.BinOp(left=left, op=ast.Sub(), right=ast.Constant(value=int() as minus)):
+            return path_of(left), -minus
+    return path_of(node), 0
+
+
+def _residue(node: ast.expr, size: ast.expr) -> int | None:
+    """0 for `== 0`, -1 for `== N - 1`, k for `== k`."""
+    match node:
+        case ast.Constant(value=int() as value):
+            if isinstance(size, ast.Constant) and isinstance(size.value, int) and value == size.value - 1:
+                return -1
+            return value
+        case ast.BinOp(left=left, op=ast.Sub(), right=ast.Constant(value=int() as minus)) if _same(left, size):
+            return -minus
+    return None
+
+
+def _same(one: ast.expr, other: ast.expr) -> bool:
+    return ast.dump(one) == ast.dump(other)
+
+
+def origins_of(function: ast.AST) -> dict[str, Origin]:
+    """The counters of a function, each with the loop that drives it and its value in the first iteration's tests.
+
+    A counter that is assigned in more ways than one start and one increment is left out.
+    """
+    found: dict[str, Origin] = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.For | ast.AsyncFor):
+            found.update(_enumerated(node))
+    found.update({name: origin for name, origin in _incremented(function).items() if name not in found})
+    return found
+
+
+def _enumerated(loop: ast.For | ast.AsyncFor) -> dict[str, Origin]:
+    """for i, batch in enumerate(loader, start); for i in range(n)."""
+    over, target = loop.iter, loop.target
+    while isinstance(over, ast.Call) and (path_of(over.func) or "").rpartition(".")[2] in ("tqdm", "trange", "track"):
+        if (path_of(over.func) or "").endswith("trange"):
+            break
+        over = over.args[0] if over.args else over.keywords[0].value if over.keywords else ast.Constant(None)
+    if not isinstance(over, ast.Call):
+        return {}
+    match path_of(over.func), target:
+        case "enumerate", ast.Tuple(elts=[first, *_]):
+            start = (
+                over.args[1] if len(over.args) > 1 else next((k.value for k in over.keywords if k.arg == "start"), None)
+            )
+            name = path_of(first)
+            return {name: Origin(loop, _int(start, 0))} if name else {}
+        case (("range" | "trange"), ast.Name(id=name)):
+            return {name: Origin(loop, 0 if len(over.args) < 2 else _int(over.args[0], None))}
+    return {}
+
+
+def _int(node: ast.expr | None, default: int | None) -> int | None:
+    if node is None:
+        return default
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else None
+
+
+def _incremented(function: ast.AST) -> dict[str, Origin]:
+    """step = 0 ... step += 1, and on which side of the increment the tests stand."""
+    name: str | None
+    starts: dict[str, list[int | None]] = {}
+    steps: dict[str, list[ast.AugAssign]] = {}
+    loops: dict[ast.AST, ast.AST] = {}
+    for node in ast.walk(function):
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    for name, its in _pairs(target, value):
+                        starts.setdefault(name, []).append(_int(its, None) if its is not None else None)
+            case ast.AugAssign(target=target, op=ast.Add(), value=ast.Constant(value=1)):
+                name = path_of(target)
+                if name:
+                    steps.setdefault(name, []).append(node)
+        if isinstance(node, ast.For | ast.AsyncFor | ast.While):
+            for inner in ast.walk(node):
+                loops[inner] = node  # the walk goes inwards: the innermost loop is written last
+    found = {}
+    for name, increments in steps.items():
+        loop = loops.get(increments[0])
+        if len(increments) != 1 or loop is None:
+            continue
+        begin = starts.get(name, [])
+        first = begin[0] if len(begin) == 1 else None
+        before = _tests_before(loop, name, increments[0].lineno)
+        if before is None:
+            continue
+        found[name] = Origin(loop, None if first is None else first if before else first + 1)
+    return found
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[str, ast.expr | None]]:
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        return [pair for one, its in zip(target.elts, value.elts, strict=True) for pair in _pairs(one, its)]
+    names = target.elts if isinstance(target, ast.Tuple) else [target]
+    return [(path, None if isinstance(target, ast.Tuple) else value) for name in names if (path := path_of(name))]
+
+
+def _tests_before(loop: ast.AST, name: str, line: int) -> bool | None:
+    """Whether the tests of the counter stand before its increment; None if on both sides."""
+    lines = [
+        node.lineno
+        for node in ast.walk(loop)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and _counter(node.left)[0] == name
+    ]
+    sides = {test < line for test in lines}
+    return sides.pop() if len(sides) == 1 else None

@@ -1,0 +1,128 @@
+"""Tests that are asked more than once: `if self.amp:` here and again below is one question with one answer.
+
+A fact remembers how such tests were answered on its path, so that paths no execution takes are not walked. Only pure
+tests (names, attributes, comparisons of them) are remembered, and only those that a function asks at least twice.
+"""
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from zerograd.core.facts import Assumptions
+from zerograd.source.bindings import path_of
+
+
+class Atom(NamedTuple):
+    """A question with an answer of its own."""
+
+    key: str
+
+
+class Not(NamedTuple):
+    test: "Test"
+
+
+class All(NamedTuple):
+    tests: tuple["Test | None", ...]
+
+
+class Some(NamedTuple):
+    tests: tuple["Test | None", ...]
+
+
+Test = Atom | Not | All | Some
+
+
+def decide(test: Test | None, assumed: Assumptions) -> bool | None:
+    """The answer, as far as it follows from what was assumed."""
+    match test:
+        case Atom(key):
+            return True if (key, True) in assumed else False if (key, False) in assumed else None
+        case Not(inner):
+            answer = decide(inner, assumed)
+            return None if answer is None else not answer
+        case All(tests):
+            answers = [decide(one, assumed) for one in tests]
+            return False if False in answers else None if None in answers else True
+        case Some(tests):
+            answers = [decide(one, assumed) for one in tests]
+            return True if True in answers else None if None in answers else False
+    return None
+
+
+def assume(test: Test | None, answer: bool, assumed: Assumptions) -> Assumptions:
+    """What is known once the test was answered so."""
+    match test:
+        case Atom(key):
+            return assumed | {(key, answer)}
+        case Not(inner):
+            return assume(inner, not answer, assumed)
+        case All(tests) if answer:
+            for one in tests:
+                assumed = assume(one, True, assumed)
+        case Some(tests) if not answer:
+            for one in tests:
+                assumed = assume(one, False, assumed)
+    return assumed
+
+
+def repeated_keys(function: ast.AST) -> frozenset[str]:
+    """The keys of the questions that a function asks at least twice."""
+    asked: Counter[str] = Counter()
+    for node in ast.walk(function):
+        if isinstance(node, ast.If | ast.IfExp):
+            asked.update(set(_keys(read_test(node.test, None))))
+    return frozenset(key for key, times in asked.items() if times > 1)
+
+
+def _keys(test: Test | None) -> Iterator[str]:
+    match test:
+        case Atom(key):
+            yield key
+        case Not(inner):
+            yield from _keys(inner)
+        case All(tests) | Some(tests):
+            for one in tests:
+                yield from _keys(one)
+
+
+def read_test(node: ast.expr, wanted: frozenset[str] | None) -> Test | None:
+    """The test as far as it is pure; with `wanted`, only the questions among these."""
+    match node:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            inner = read_test(operand, wanted)
+            return None if inner is None else Not(inner)
+        case ast.BoolOp(op=op, values=values):
+            parts = tuple(read_test(value, wanted) for value in values)
+            if not any(parts):
+                return None
+            return All(parts) if isinstance(op, ast.And) else Some(parts)
+        case ast.Compare(left=left, ops=[ast.NotEq() | ast.IsNot() as op], comparators=[right]):
+            positive: ast.cmpop = ast.Eq() if isinstance(op, ast.NotEq) else ast.Is()
+            atom = _atom(ast.Compare(left, [positive], [right]), wanted)
+            return None if atom is None else Not(atom)
+    return _atom(node, wanted)
+
+
+def _atom(node: ast.expr, wanted: frozenset[str] | None) -> Atom | None:
+    impure = (ast.Call, ast.Await, ast.Yield, ast.NamedExpr, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.BinOp)
+    if isinstance(node, ast.Constant) or any(isinstance(inner, impure) for inner in ast.walk(node)):
+        return None
+    key = path_of(node) or ast.unparse(node)
+    return Atom(key) if wanted is None or key in wanted else None
+
+
+def touched(path: str, keys: frozenset[str]) -> frozenset[str]:
+    """The keys whose answer may change when `path` is assigned."""
+    return frozenset(key for key in keys if _mentions(key, path))
+
+
+def _mentions(key: str, path: str) -> bool:
+    start = key.find(path)
+    while start >= 0:
+        before, after = key[start - 1 : start], key[start + len(path) : start + len(path) + 1]
+        if not (before.isalnum() or before in ("_", ".")) and not (after.isalnum() or after == "_"):
+            return True
+        start = key.find(path, start + 1)
+    return False

@@ -1,0 +1,62 @@
+"""The place in an accumulation window, as answers to two questions: is this its first micro-batch, its last?
+
+A guard such as `(i + 1) % N == 0` asks for the last. So a loop that a counter cuts into windows begins at the first;
+behind the last comes a first again; behind any other, a last or one in the middle. N is taken to be at least 2: with 1
+there is nothing to accumulate, and nothing to say.
+"""
+
+from collections.abc import Iterator
+
+from zerograd.core.facts import Doubts, Fact, Facts, slim
+from zerograd.source.skeleton import Loop
+
+
+def begin(loop: Loop, facts: Facts) -> Facts:
+    """Enter the loop: the first micro-batch of a window."""
+    for size in loop.windows:
+        facts = frozenset(_placed(fact, loop, size, first=True, last=False) for fact in facts)
+    return facts
+
+
+def turn(loop: Loop, facts: Facts) -> Facts:
+    """From one iteration to the next."""
+    for size in loop.windows:
+        facts = frozenset(moved for fact in facts for moved in _next(fact, loop, size))
+    return slim(facts) if loop.windows else facts
+
+
+def left(loop: Loop, facts: Facts, kinds: Doubts) -> Facts:
+    """Out of the loop. In the middle of a window, what was to happen at its end may have been skipped."""
+    for size in loop.windows:
+        facts = frozenset(_outside(fact, loop, size, kinds) for fact in facts)
+    return slim(facts) if loop.windows else facts
+
+
+def is_inside(loop: Loop, size: str, fact: Fact) -> bool:
+    """Whether the window has begun and this is not its first micro-batch."""
+    return (_key("first", loop, size), False) in fact.assumed
+
+
+def _key(place: str, loop: Loop, size: str) -> str:
+    return f"{place}@{id(loop.node)}%{size}"
+
+
+def _placed(fact: Fact, loop: Loop, size: str, *, first: bool, last: bool) -> Fact:
+    names = _key("first", loop, size), _key("last", loop, size)
+    elsewhere = frozenset(known for known in fact.assumed if known[0] not in names)
+    return fact._replace(assumed=elsewhere | {(names[0], first), (names[1], last)})
+
+
+def _next(fact: Fact, loop: Loop, size: str) -> Iterator[Fact]:
+    if (_key("last", loop, size), True) in fact.assumed:
+        yield _placed(fact, loop, size, first=True, last=False)
+    else:
+        yield _placed(fact, loop, size, first=False, last=False)
+        yield _placed(fact, loop, size, first=False, last=True)
+
+
+def _outside(fact: Fact, loop: Loop, size: str, kinds: Doubts) -> Fact:
+    names = _key("first", loop, size), _key("last", loop, size)
+    whole = (names[0], True) in fact.assumed
+    doubts = fact.doubts if whole else fact.doubts | kinds
+    return fact._replace(doubts=doubts, assumed=frozenset(known for known in fact.assumed if known[0] not in names))
