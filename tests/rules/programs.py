@@ -8,7 +8,7 @@ from zerograd.core.findings import Certainty, Finding
 from zerograd.run.audit import audit
 from zerograd.source.check import check_text
 
-_EXPECTED = re.compile(r"# error: \[(\w+)\]")
+_EXPECTED = re.compile(r"# (?:error|note): \[(\w+)\]")
 _CASE = re.compile(r"^## (.+?)$\s+```python\n(.*?)^```$", re.M | re.S)
 CASES = Path(__file__).parent / "cases"
 
@@ -30,15 +30,21 @@ def programs(file: str) -> list[Program]:
     return [Program(name, scenery + "\n" + text) for name, text in cases.items()]
 
 
-def certain(findings: list[Finding]) -> set[tuple[int, str]]:
-    return {(found.site.line, found.code) for found in findings if found.certainty is Certainty.CERTAIN}
+def certain(findings: list[Finding], expected: set[tuple[int, str]]) -> set[tuple[int, str]]:
+    """What would fail a check, and the notes that were asked for."""
+    asked = {code for _, code in expected}
+    return {
+        (found.site.line, found.code)
+        for found in findings
+        if found.fails or (found.certainty is Certainty.CERTAIN and found.code in asked)
+    }
 
 
 def checked(program: Program) -> set[tuple[int, str]]:
-    return certain(check_text(program.text, "program.py"))
+    return certain(check_text(program.text, "program.py"), program.expected)
 
 
 def audited(program: Program) -> set[tuple[int, str]]:
     with audit(on_finding="collect") as watch:
         exec(compile(program.text, "program.py", "exec"), {"__name__": "__main__"})
-    return certain(watch.findings)
+    return certain(watch.findings, program.expected)

@@ -34,3 +34,4 @@ def test_the_rule_is_complete(rule: Rule) -> None:
     assert rule.remedy
     assert f"[{rule.code}]" in rule.bad
     assert "# error" not in rule.good
+    assert "# note" not in rule.good

@@ -25,6 +25,11 @@ class Fix(Enum):
     UNSAFE = "unsafe"  # changes what the program computes: that is its purpose
 
 
+def idiom(state: State, event: Event) -> Kind | None:
+    """What an idiom lacks cannot be told from one state and one event: a detector in each front end looks for it."""
+    return None
+
+
 class Rule(NamedTuple):
     """Always built by keyword. A named tuple and not a dataclass, because `check` would pay 7 ms for the import."""
 

@@ -17,3 +17,11 @@ scaler = torch.amp.GradScaler("cpu", init_scale=2.0**4)
 
 """
 )
+
+ACCUMULATED = (
+    PLAIN
+    + """\
+accumulation_steps = 2
+
+"""
+)

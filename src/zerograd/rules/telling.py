@@ -16,6 +16,9 @@ _PART = {
     Kind.CONSUME: "it is consumed here",
     Kind.CLIP: "it is clipped here",
     Kind.UNSCALE: "it is unscaled here",
+    Kind.RESCALE: "it is rescaled here",
+    Kind.REDUCE: "it is reduced here",
+    Kind.SCHEDULE: "the schedule moves here",
 }
 NOWHERE = Site("", 0)
 
@@ -40,6 +43,20 @@ def tell(verdict: Verdict[Rule], trail: Trail) -> Finding:
         certainty=Certainty.CERTAIN if verdict.certain else Certainty.POSSIBLE,
         severity=rule.severity,
         related=tuple(_related(led, site)),
+        cure=rule.remedy,
+    )
+
+
+def note(rule: Rule, site: Site, *, certain: bool, related: tuple[Related, ...] = (), **names: str) -> Finding:
+    """A finding of an idiom rule: its detector knows where, and fills in the sentence."""
+    return Finding(
+        code=rule.code,
+        name=rule.name,
+        message=rule.message.format(**names),
+        site=site,
+        certainty=Certainty.CERTAIN if certain else Certainty.POSSIBLE,
+        severity=rule.severity,
+        related=related,
         cure=rule.remedy,
     )
 

@@ -11,6 +11,8 @@ from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Rule, Sees
 from zerograd.rules.telling import tell
+from zerograd.source import accumulation
+from zerograd.source.bindings import Scope
 from zerograd.source.flow import CYCLE, Interpreter
 from zerograd.source.lower import Lowering
 from zerograd.source.skeleton import Act, Block, Call, Create, walk
@@ -56,12 +58,20 @@ class _Checker:
         module = self._lowering.module
         for slot, alone in self._slots(module):
             yield from self._run(module, slot, alone, entry=CLEAN, again=False)
-        for node, _ in self._lowering.roots.functions:
+        yield from self._idioms(module, self._lowering.tree, self._lowering.roots.module)
+        for node, scope in self._lowering.roots.functions:
             block = self._lowering.function(node)
+            yield from self._idioms(block, node, scope)
             for slot, alone in self._slots(block):
                 # Entered by someone we cannot see, who may have done anything but take our steps for us.
                 entry: Facts = frozenset({Fact(doubts=ALL_DOUBTS - {Kind.CONSUME})})
                 yield from self._run(block, slot, alone, entry=entry, again=True)
+
+    def _idioms(self, block: Block, function: ast.AST, scope: Scope) -> Iterator[Finding]:
+        if any(isinstance(node, Act) and node.kind is Kind.DEPOSIT for node in walk(block)):
+            chosen = {rule.code for rule in self._rules}
+            found = accumulation.detect(block, _own(function), scope, self._lowering.path)
+            yield from (finding for finding in found if finding.code in chosen)
 
     def _run(self, block: Block, slot: str, alone: bool, *, entry: Facts, again: bool) -> Iterator[Finding]:
         verdicts: list[Verdict[Rule]] = []
@@ -103,3 +113,10 @@ class _Checker:
                         outside = node.outside(slot)
                         if outside is not None:
                             yield outside, kind
+
+
+def _own(function: ast.AST) -> ast.AST:
+    """The statements of a function or module, without those of the functions inside it."""
+    body = function.body if isinstance(function, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef) else []
+    inner = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return ast.Module([statement for statement in body if not isinstance(statement, inner)], [])

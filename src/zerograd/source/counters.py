@@ -178,7 +178,7 @@ def _incremented(function: ast.AST) -> dict[str, Origin]:
     found = {}
     for name, increments in steps.items():
         loop = loops.get(increments[0])
-        if len(increments) != 1 or loop is None:
+        if len(increments) != 1 or loop is None or not _runs_every_time(loop, increments[0]):
             continue
         begin = starts.get(name, [])
         first = begin[0] if len(begin) == 1 else None
@@ -187,6 +187,14 @@ def _incremented(function: ast.AST) -> dict[str, Origin]:
             continue
         found[name] = Origin(loop, None if first is None else first if before else first + 1)
     return found
+
+
+def _runs_every_time(loop: ast.AST, increment: ast.AST) -> bool:
+    """Whether no branch of the loop's body can skip the increment."""
+    inner = [
+        node for node in ast.walk(loop) if node is not loop and isinstance(node, ast.If | ast.Try | ast.For | ast.While)
+    ]
+    return not any(increment in ast.walk(node) for node in inner)
 
 
 def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[str, ast.expr | None]]:

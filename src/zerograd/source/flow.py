@@ -16,6 +16,7 @@ from typing import NamedTuple
 from zerograd.core.events import Event, Kind
 from zerograd.core.facts import ALL_DOUBTS, NOWHERE, Doubts, Fact, Facts, doubt, join, lift, lift_weak, slim
 from zerograd.core.judgement import Trail, Verdict, judge
+from zerograd.core.machine import Content
 from zerograd.rules.rule import Rule
 from zerograd.source.bindings import FunctionNode
 from zerograd.source.skeleton import (
@@ -34,7 +35,7 @@ from zerograd.source.skeleton import (
     walk,
 )
 from zerograd.source.tests import assume, decide
-from zerograd.source.windows import begin, left, turn
+from zerograd.source.windows import begin, decide_place, is_inside, left, turn
 
 CYCLE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR})
 _UPDATE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME})
@@ -80,6 +81,7 @@ class Interpreter:
         self._calling: list[FunctionNode] = []
         self._trying = 0
         self._loops: list[Doubts] = []  # what the loops we are in may do
+        self._windows: list[Loop] = []
         self.trail = Trail(latest=False)
 
     # What a node means for this slot
@@ -129,9 +131,30 @@ class Interpreter:
         if act.kind is not Kind.SCHEDULE or (self._loops and Kind.CONSUME in self._loops[-1]):
             for verdict in judge(facts, event, self._rules, weak=weak):
                 self._report(verdict)
+        if act.kind is Kind.CLEAR and not weak:
+            self._clear_inside_window(facts, event)
         for fact in facts:
             self.trail.follow(fact.state, event)
         return lift_weak(facts, event) if weak else lift(facts, event)
+
+    def _clear_inside_window(self, facts: Facts, event: Event) -> None:
+        """A clear that erases the micro-batches before it, in a loop that steps once per window."""
+        rule = next((rule for rule in self._rules if rule.code == "ZG002"), None)
+        for loop in self._windows if rule is not None else ():
+            for size in loop.windows:
+                erased = [fact for fact in facts if fact.state.content is Content.FRESH and is_inside(loop, size, fact)]
+                if erased and rule is not None and self._steps_once_per_window(loop):
+                    certain = any(Kind.CONSUME not in fact.doubts for fact in erased)
+                    self._report(Verdict(rule, event, erased[0].state, certain))
+
+    def _steps_once_per_window(self, loop: Loop) -> bool:
+        """Whether every step of the slot in this loop waits for a guard."""
+        guarded = [node for node in walk(loop.body) if isinstance(node, Choice) and decide_place(node.test)]
+        waiting = {id(act) for choice in guarded for act in walk((*choice.body, *choice.orelse))}
+        steps = [
+            act for act in walk(loop.body) if isinstance(act, Act) and act.kind is Kind.CONSUME and self._hits(act.slot)
+        ]
+        return bool(steps) and all(id(step) in waiting for step in steps)
 
     # Control flow
 
@@ -238,6 +261,7 @@ class Interpreter:
             return Flow(once.breaks, returns=once.returns, raises=once.raises).beside(after)
         kinds = self.kinds(loop.body)
         self._loops.append(kinds)
+        self._windows.append(loop)
         head, out = begin(loop, facts), Flow()
         while True:
             once = self.block(loop.body, head)
@@ -248,6 +272,7 @@ class Interpreter:
                 break
             head = grown
         self._loops.pop()
+        self._windows.pop()
         # That the loop ran not even once is possible, but doubtful; so is an end in the middle of a window.
         done = NOWHERE if loop.endless else join(left(loop, back, kinds), doubt(facts, kinds))
         after = self.block(loop.orelse, done)

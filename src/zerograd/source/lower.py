@@ -13,6 +13,7 @@ from zerograd.source.tests import All, Atom, Not, Test, read_test, repeated_keys
 
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _ENDINGS = ("sys.exit", "os._exit", "exit", "quit")
+_GATE = "last@{}%accumulate"
 _STEPS = frozenset({"step", "optimize", "zero_grad"})
 
 
@@ -20,8 +21,8 @@ class Lowering:
     """Lowers the functions of one file, each at most once."""
 
     def __init__(self, tree: ast.Module, path: str) -> None:
-        self._tree = tree
-        self._path = path
+        self.tree = tree
+        self.path = path
         self.roots: Roots = bind_module(tree)
         self._scopes = dict(self.roots.functions)
         self._blocks: dict[ast.AST, Block] = {}
@@ -32,11 +33,11 @@ class Lowering:
 
     @property
     def module(self) -> Block:
-        return self._lowered(self._tree, self._tree.body, self.roots.module)
+        return self._lowered(self.tree, self.tree.body, self.roots.module)
 
     def _lowered(self, node: ast.Module | FunctionNode, body: list[ast.stmt], scope: Scope) -> Block:
         if node not in self._blocks:
-            self._blocks[node] = FunctionLowering(node, scope, self._calls, self._path).block(body)
+            self._blocks[node] = FunctionLowering(node, scope, self._calls, self.path).block(body)
         return self._blocks[node]
 
 
@@ -49,6 +50,8 @@ class FunctionLowering:
         self._keys = repeated_keys(own)
         self._origins: dict[str, Origin] = origins_of(own)
         self._windows = _windows(own, self._origins)
+        self._loops: list[ast.AST] = []
+        self._gate = False  # inside `with accelerator.accumulate(model):`
 
     def block(self, statements: Iterable[ast.stmt]) -> Block:
         nodes: list[Node] = []
@@ -70,7 +73,9 @@ class FunctionLowering:
             case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
                 for item in items:
                     yield from self._events(item.context_expr)
+                gate, self._gate = self._gate, self._gate or any(_accumulates(item.context_expr) for item in items)
                 yield from self.block(body)
+                self._gate = gate
             case ast.Match(subject=subject, cases=cases):
                 yield from self._events(subject)
                 yield from self._match(cases)
@@ -123,7 +128,7 @@ class FunctionLowering:
     def _choice(self, test: ast.expr, body: Block, orelse: Block) -> Iterator[Node]:
         if body or orelse:
             guard = read_guard(test, self._origins)
-            question = self._window_test(guard) or read_test(test, self._keys)
+            question = self._window_test(guard) or self._gate_test(test) or read_test(test, self._keys)
             yield Choice(body, orelse, question, guard, site_of(test, self._path))
 
     def _window_test(self, guard: Guard | None) -> Test | None:
@@ -134,6 +139,12 @@ class FunctionLowering:
         if guard.conjoined:
             question = All((question, None))
         return Not(question) if guard.negated else question
+
+    def _gate_test(self, test: ast.expr) -> Test | None:
+        """`if accelerator.sync_gradients:` asks whether this is the last micro-batch of Accelerate's window."""
+        if self._gate and self._loops and (path_of(test) or "").endswith(".sync_gradients"):
+            return Atom(_GATE.format(id(self._loops[-1])))
+        return None
 
     def _loop(self, node: ast.For | ast.AsyncFor | ast.While) -> Iterator[Node]:
         head: list[Node] = []
@@ -146,11 +157,15 @@ class FunctionLowering:
             head += self._forget(node)
         each = None if isinstance(node, ast.While) else _element(node.target, node.iter)
         with_each = self._elements(each)
+        self._loops.append(node)
         body = (*head, *self.block(node.body))
+        self._loops.pop()
         self._scope.elements = with_each
         orelse = self.block(node.orelse)
         if body or orelse or endless:
-            windows = tuple(size for loop, size in sorted(self._windows, key=str) if loop is node)
+            windows = tuple(sorted(size for loop, size in self._windows if loop is node))
+            if any(isinstance(inner, ast.withitem) and _accumulates(inner.context_expr) for inner in ast.walk(node)):
+                windows = (*windows, "accumulate")
             yield Loop(body, orelse, endless, each[1] if each else None, node, windows)
 
     def _elements(self, each: tuple[str, str] | None) -> dict[str, str]:
@@ -199,7 +214,13 @@ class FunctionLowering:
                 for child in ast.iter_child_nodes(node):
                     yield from self._events(child)
                 if isinstance(node, ast.Call):
-                    yield from self._calls.read(node, self._scope)
+                    yield from map(self._gated, self._calls.read(node, self._scope))
+
+    def _gated(self, node: Node) -> Node:
+        """Inside `accelerator.accumulate()` a prepared optimizer steps and clears only at the end of a window."""
+        if self._gate and isinstance(node, Act) and node.slot is not None and node.kind in (Kind.CONSUME, Kind.CLEAR):
+            return Choice((node,), (), Atom(_GATE.format(id(self._loops[-1])))) if self._loops else node
+        return node
 
     def _comprehension(self, node: _Comprehension) -> Iterator[Node]:
         first = node.generators[0]
@@ -239,6 +260,10 @@ def _windows(function: ast.AST, origins: dict[str, Origin]) -> frozenset[tuple[a
             for call in ast.walk(node)
         )
     )
+
+
+def _accumulates(context: ast.expr) -> bool:
+    return isinstance(context, ast.Call) and (path_of(context.func) or "").endswith(".accumulate")
 
 
 def _is_gradient(target: ast.expr) -> bool:

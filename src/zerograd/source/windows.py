@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from zerograd.core.facts import Doubts, Fact, Facts, slim
 from zerograd.source.skeleton import Loop
+from zerograd.source.tests import All, Atom, Not, Some, Test
 
 
 def begin(loop: Loop, facts: Facts) -> Facts:
@@ -35,6 +36,18 @@ def left(loop: Loop, facts: Facts, kinds: Doubts) -> Facts:
 def is_inside(loop: Loop, size: str, fact: Fact) -> bool:
     """Whether the window has begun and this is not its first micro-batch."""
     return (_key("first", loop, size), False) in fact.assumed
+
+
+def decide_place(test: Test | None) -> bool:
+    """Whether a test asks for the place in a window."""
+    match test:
+        case Atom(key):
+            return key.startswith(("first@", "last@"))
+        case Not(inner):
+            return decide_place(inner)
+        case All(tests) | Some(tests):
+            return any(decide_place(one) for one in tests)
+    return False
 
 
 def _key(place: str, loop: Loop, size: str) -> str:

@@ -1,0 +1,42 @@
+"""Accumulation is configured, but every micro-batch is stepped on its own.
+
+The loss is divided by N, or the framework is told to accumulate over N micro-batches, and then the loop steps and
+clears after each one: no `accumulate()` block, no guard, or a second step outside the guard. The batch is N times
+smaller than it is meant to be, and the gradient N times too small on top of it.
+"""
+
+from zerograd.core.findings import Severity
+from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from zerograd.rules.scenery import ACCUMULATED
+
+BAD = """\
+for i, (x, y) in enumerate(loader):
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), y) / accumulation_steps
+    loss.backward()
+    optimizer.step()  # error: [ZG106]
+"""
+
+GOOD = """\
+for i, (x, y) in enumerate(loader):
+    loss = nn.functional.mse_loss(model(x), y) / accumulation_steps
+    loss.backward()
+    if (i + 1) % accumulation_steps == 0:
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+RULE = Rule(
+    code="ZG106",
+    name="accumulation-not-applied",
+    message="{step} takes a step for every micro-batch, though {why}",
+    sees=Sees.SOURCE,
+    severity=Severity.WARNING,
+    remedy="step once per group: if (i + 1) % N == 0, or with accelerator.accumulate(model)",
+    fix=Fix.UNSAFE,
+    lacks=idiom,
+    led_by=(),
+    bad=ACCUMULATED + BAD,
+    good=ACCUMULATED + GOOD,
+    explanation=__doc__ or "",
+)

@@ -1,0 +1,45 @@
+"""The last, incomplete group of micro-batches is never stepped, or leaks into the next epoch.
+
+The step waits for every N-th micro-batch. If the number of micro-batches is not a multiple of N, the last few deposit
+gradients that no step consumes: they are cleared at the start of the next epoch, or they stay and are added to its
+first group. The last batches of every epoch teach less, or teach twice.
+
+Step once more when the loop ends, or test for the last micro-batch: `if (i + 1) % N == 0 or i + 1 == len(loader)`.
+"""
+
+from zerograd.core.findings import Severity
+from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from zerograd.rules.scenery import ACCUMULATED
+
+BAD = """\
+for i, (x, y) in enumerate(loader):
+    loss = nn.functional.mse_loss(model(x), y) / accumulation_steps
+    loss.backward()
+    if (i + 1) % accumulation_steps == 0:  # note: [ZG102]
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+GOOD = """\
+for i, (x, y) in enumerate(loader):
+    loss = nn.functional.mse_loss(model(x), y) / accumulation_steps
+    loss.backward()
+    if (i + 1) % accumulation_steps == 0 or i + 1 == len(loader):
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+RULE = Rule(
+    code="ZG102",
+    name="dropped-tail",
+    message="the last group of fewer than {size} micro-batches is never stepped",
+    sees=Sees.SOURCE,
+    severity=Severity.NOTE,
+    remedy="also step at the last micro-batch: or i + 1 == len(loader)",
+    fix=Fix.UNSAFE,
+    lacks=idiom,
+    led_by=(),
+    bad=ACCUMULATED + BAD,
+    good=ACCUMULATED + GOOD,
+    explanation=__doc__ or "",
+)

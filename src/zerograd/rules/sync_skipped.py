@@ -1,0 +1,45 @@
+"""The micro-batch that steps runs under `no_sync`, so the ranks drift apart.
+
+With DistributedDataParallel, `no_sync()` keeps a backward from averaging gradients over the ranks; it is meant for all
+micro-batches of a group but the last. If the guard around it and the guard around the step disagree, the step consumes
+gradients that were never averaged, every rank makes an update of its own, and the replicas are copies no more.
+"""
+
+from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from zerograd.rules.scenery import ACCUMULATED
+
+BAD = """\
+for i, (x, y) in enumerate(loader):
+    context = model.no_sync if i % accumulation_steps != 0 else nullcontext  # error: [ZG502]
+    with context():
+        loss = nn.functional.mse_loss(model(x), y) / accumulation_steps
+        loss.backward()
+    if (i + 1) % accumulation_steps == 0:
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+GOOD = """\
+for i, (x, y) in enumerate(loader):
+    context = model.no_sync if (i + 1) % accumulation_steps != 0 else nullcontext
+    with context():
+        loss = nn.functional.mse_loss(model(x), y) / accumulation_steps
+        loss.backward()
+    if (i + 1) % accumulation_steps == 0:
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+RULE = Rule(
+    code="ZG502",
+    name="sync-skipped",
+    message="{test} leaves the micro-batch that steps without synchronisation",
+    sees=Sees.SOURCE,
+    remedy="use the same guard for no_sync and for the step",
+    fix=Fix.NONE,
+    lacks=idiom,
+    led_by=(),
+    bad=ACCUMULATED + BAD,
+    good=ACCUMULATED + GOOD,
+    explanation=__doc__ or "",
+)

@@ -1,0 +1,45 @@
+"""The loss is divided by the number of micro-batches, and the framework divides it again.
+
+`accelerator.backward(loss)` divides by `gradient_accumulation_steps` itself. A loss that was already divided gives
+gradients that are N times too small: with SGD the learning rate is divided by N, with Adam it is nearly invisible.
+Leave the division to one of them.
+"""
+
+from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from zerograd.rules.scenery import ACCUMULATED
+
+BAD = """\
+from accelerate import Accelerator
+accelerator = Accelerator(gradient_accumulation_steps=accumulation_steps)
+for i, (x, y) in enumerate(loader):
+    with accelerator.accumulate(model):
+        loss = nn.functional.mse_loss(model(x), y) / accumulation_steps
+        accelerator.backward(loss)  # error: [ZG105]
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+GOOD = """\
+from accelerate import Accelerator
+accelerator = Accelerator(gradient_accumulation_steps=accumulation_steps)
+for i, (x, y) in enumerate(loader):
+    with accelerator.accumulate(model):
+        loss = nn.functional.mse_loss(model(x), y)
+        accelerator.backward(loss)
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+RULE = Rule(
+    code="ZG105",
+    name="twice-normalised",
+    message="{deposit} divides by {size} what was already divided by it",
+    sees=Sees.SOURCE,
+    remedy="give accelerator.backward() the undivided loss",
+    fix=Fix.UNSAFE,
+    lacks=idiom,
+    led_by=(),
+    bad=ACCUMULATED + BAD,
+    good=ACCUMULATED + GOOD,
+    explanation=__doc__ or "",
+)

@@ -1,0 +1,206 @@
+"""Accumulation that does not add up: idioms of the loop around a step.
+
+A window is a loop in which the backward stands outside a counter's guard and the step inside it, or an inner loop of
+backwards between two steps. A guard that has the backward inside too is no accumulation (policy delay, critic steps).
+"""
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from zerograd.core.events import Kind, Site
+from zerograd.core.findings import Finding, Related
+from zerograd.rules import REGISTRY
+from zerograd.rules.telling import note
+from zerograd.source.bindings import Scope, path_of
+from zerograd.source.calls import site_of
+from zerograd.source.counters import ACCUMULATION, Guard, origins_of, read_guard
+from zerograd.source.losses import Losses, loss_of
+from zerograd.source.skeleton import Act, Block, Choice, Loop, walk
+
+
+class Window(NamedTuple):
+    """A loop that deposits in every iteration and steps only in the arm of a guard."""
+
+    loop: Loop
+    choice: Choice
+    guard: Guard
+    deposits: list[Act]
+    rescales: bool
+    clears: bool
+    stepped_outside: list[Act]
+    stepped_after: bool
+
+
+def detect(block: Block, function: ast.AST, scope: Scope, path: str) -> Iterator[Finding]:
+    """What is wrong with the accumulation of one function."""
+    losses = Losses(function, scope)
+    configured = _configured(function, scope)
+    for window in _windows(block):
+        yield from _judge_window(window, losses)
+    yield from _inner_loops(block, losses)
+    yield from _every_micro_batch(block, losses, configured)
+    yield from _unsynchronised(function, block, path)
+
+
+def _windows(block: Block) -> Iterator[Window]:
+    for position, node in enumerate(block):
+        if isinstance(node, Loop):
+            after = any(act.kind is Kind.CONSUME for act in _acts(block[position + 1 :]))
+            yield from _windows_of(node, after)
+        for inner in _blocks(node):
+            yield from _windows(inner)
+
+
+def _windows_of(loop: Loop, stepped_after: bool) -> Iterator[Window]:
+    for node in walk(loop.body):
+        if not isinstance(node, Choice) or node.guard is None or node.guard.loop is not loop.node:
+            continue
+        yes, no = (node.orelse, node.body) if node.guard.negated else (node.body, node.orelse)
+        inside, skipped = _acts(yes), _acts(no)
+        kinds = {act.kind for act in inside}
+        if Kind.CONSUME not in kinds or Kind.DEPOSIT in kinds or any(act.kind is Kind.CONSUME for act in skipped):
+            continue
+        arm = {id(act) for act in (*inside, *skipped)}
+        outside = [act for act in _acts(loop.body) if id(act) not in arm]
+        deposits = [act for act in outside if act.kind is Kind.DEPOSIT]
+        slots = {act.slot for act in inside if act.kind is Kind.CONSUME}
+        steps = [act for act in outside if act.kind is Kind.CONSUME and act.slot in slots]
+        rescales = any(act.kind is Kind.RESCALE for act in _acts(loop.body))
+        if deposits:
+            clears = Kind.CLEAR in kinds
+            yield Window(loop, node, node.guard, deposits, rescales, clears, steps, stepped_after)
+
+
+def _judge_window(window: Window, losses: Losses) -> Iterator[Finding]:
+    guard, site = window.guard, window.choice.site
+    if site is None or not (window.clears or guard.accumulates):
+        return
+    if window.stepped_outside:
+        why = f"it waits for every {guard.size}-th one under the guard on line {site.line}"
+        for act in window.stepped_outside:
+            yield note(REGISTRY["ZG106"], act.site, certain=guard.accumulates, step=act.what, why=why)
+        return
+    if guard.phase is not None and guard.phase != -1 and not guard.conjoined:
+        first = str(guard.phase + 1) if guard.phase >= 0 else f"{guard.size} - {-guard.phase - 1}"
+        yield note(REGISTRY["ZG103"], site, certain=True, test="the guard", first=first, size=guard.size)
+    endless = window.loop.endless or isinstance(window.loop.node, ast.While)
+    if not guard.tail and not endless and not window.stepped_after:
+        yield note(REGISTRY["ZG102"], site, certain=True, size=guard.size)
+    if not window.rescales:
+        for act in window.deposits:
+            yield from _unnormalised(act, losses, guard.size, certain=guard.accumulates)
+
+
+def _unnormalised(act: Act, losses: Losses, size: str, *, certain: bool) -> Iterator[Finding]:
+    if not isinstance(act.node, ast.Call) or _divides_itself(act.node):
+        return
+    if not losses.may_be_normalised(loss_of(act.node)):
+        yield note(REGISTRY["ZG101"], act.site, certain=certain, deposit=act.what, size=size)
+
+
+def _inner_loops(block: Block, losses: Losses) -> Iterator[Finding]:
+    """for micro_step in range(N): backward, then one step behind the loop."""
+    for position, node in enumerate(block):
+        if isinstance(node, Loop) and isinstance(node.node, ast.For | ast.AsyncFor):
+            inside = _acts(node.body)
+            kinds = {act.kind for act in inside}
+            later = {act.kind for act in _acts(block[position + 1 :])}
+            size = _named_size(node.node.iter)
+            rescaled = Kind.RESCALE in kinds | later
+            if size and Kind.DEPOSIT in kinds and not kinds & {Kind.CONSUME, Kind.CLEAR} and not rescaled:
+                deposits = [act for act in inside if act.kind is Kind.DEPOSIT]
+                if Kind.CONSUME in later or not any(act.kind is Kind.CONSUME for act in _acts(block)):
+                    for act in deposits:
+                        yield from _unnormalised(act, losses, size, certain=Kind.CONSUME in later)
+        for inner in _blocks(node):
+            yield from _inner_loops(inner, losses)
+
+
+def _named_size(over: ast.expr) -> str | None:
+    """N of `range(N)`, if it is named for accumulation."""
+    if isinstance(over, ast.Call) and (path_of(over.func) or "").endswith(("range", "trange")) and over.args:
+        size = ast.unparse(over.args[-1] if len(over.args) == 3 else over.args[0])
+        return size if ACCUMULATION.search(size.lower()) else None
+    return None
+
+
+def _every_micro_batch(block: Block, losses: Losses, configured: str | None) -> Iterator[Finding]:
+    """Divided as if it were accumulated, and stepped and cleared in the same breath."""
+    for loop in (node for node in walk(block) if isinstance(node, Loop) and not node.windows):
+        direct = [node for node in loop.body if isinstance(node, Act)]
+        steps = [act for act in direct if act.kind is Kind.CONSUME]
+        if len({act.slot for act in steps}) != 1 or not any(act.kind is Kind.CLEAR for act in direct):
+            continue
+        for act in (act for act in direct if act.kind is Kind.DEPOSIT and isinstance(act.node, ast.Call)):
+            assert isinstance(act.node, ast.Call)
+            by = next((by for by in losses.divisors(loss_of(act.node)) if ACCUMULATION.search(by.lower())), None)
+            related = (Related(act.site, "the loss is deposited here"),)
+            if by is not None and not _divides_itself(act.node):
+                why = f"the loss is divided by {by}"
+                yield note(REGISTRY["ZG106"], steps[0].site, certain=True, step=steps[0].what, why=why, related=related)
+            elif configured and _divides_itself(act.node):
+                why = f"the Accelerator is told to accumulate over {configured} and divides the loss by it"
+                yield note(REGISTRY["ZG106"], steps[0].site, certain=True, step=steps[0].what, why=why, related=related)
+    if configured:
+        for act in (node for node in walk(block) if isinstance(node, Act) and node.kind is Kind.DEPOSIT):
+            if isinstance(act.node, ast.Call) and _divides_itself(act.node):
+                by = next((by for by in losses.divisors(loss_of(act.node)) if ACCUMULATION.search(by.lower())), None)
+                if by is not None:
+                    yield note(REGISTRY["ZG105"], act.site, certain=True, deposit=act.what, size=by)
+
+
+def _configured(function: ast.AST, scope: Scope) -> str | None:
+    """N of `Accelerator(gradient_accumulation_steps=N)`, if this function makes one and N is not 1."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call) and (path_of(node.func) or "").endswith("Accelerator"):
+            for keyword in node.keywords:
+                if keyword.arg == "gradient_accumulation_steps":
+                    size = ast.unparse(keyword.value)
+                    return None if size == "1" else size
+    return None
+
+
+def _divides_itself(call: ast.Call) -> bool:
+    """accelerator.backward() and DeepSpeed's engine divide by the number of micro-batches."""
+    receiver = path_of(call.func.value) if isinstance(call.func, ast.Attribute) else None
+    last = (receiver or "").rpartition(".")[2].lower()
+    return bool(call.args) and any(word in last for word in ("accelerator", "engine", "deepspeed"))
+
+
+def _unsynchronised(function: ast.AST, block: Block, path: str) -> Iterator[Finding]:
+    """`no_sync` under one guard and the step under another."""
+    origins = origins_of(function)
+    stepping = [window.guard for window in _windows(block) if window.guard.phase is not None]
+    for node in ast.walk(function):
+        if not isinstance(node, ast.IfExp | ast.If):
+            continue
+        guard = read_guard(node.test, origins)
+        if guard is None or guard.phase is None:
+            continue
+        quiet = _mentions_no_sync(node.body if isinstance(node, ast.IfExp) else node.body[0])
+        loud = _mentions_no_sync(node.orelse) if isinstance(node, ast.IfExp) else False
+        if quiet == loud:
+            continue
+        synced_at_guard = guard.negated if quiet else not guard.negated
+        for step in stepping:
+            if step.loop is guard.loop and step.size == guard.size and synced_at_guard and step.phase != guard.phase:
+                site: Site = site_of(node, path)
+                yield note(REGISTRY["ZG502"], site, certain=True, test="the guard of no_sync")
+
+
+def _mentions_no_sync(node: ast.AST) -> bool:
+    return any(isinstance(part, ast.Attribute) and part.attr == "no_sync" for part in ast.walk(node))
+
+
+def _acts(block: Block) -> list[Act]:
+    return [node for node in walk(block) if isinstance(node, Act)]
+
+
+def _blocks(node: object) -> list[Block]:
+    """The blocks directly inside a node."""
+    return [
+        part
+        for part in (node if isinstance(node, tuple) else ())
+        if isinstance(part, tuple) and part and isinstance(part[0], tuple)
+    ]

@@ -1,0 +1,134 @@
+"""What a loss is made of: whether something divides it, and by what.
+
+Names are followed through the assignments of their function. The answers are cautious: only a loss of which every part
+is plainly a mean is "not divided"; whatever cannot be read may be.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from zerograd.source.bindings import FunctionNode, Scope, path_of
+
+_SUMMED = re.compile(r"(^|[._])(sum|div_?|mul_?|true_divide|scale|normali[sz]e\w*|average\w*|weighted\w*)$")
+_DEPTH = 4
+
+
+def loss_of(call: ast.Call) -> ast.expr | None:
+    """The loss of `loss.backward()`, `scaler.scale(loss).backward()`, `accelerator.backward(loss)`."""
+    func = call.func
+    if not isinstance(func, ast.Attribute):
+        return None
+    if call.args and path_of(func.value) is not None:
+        return call.args[0]
+    match func.value:
+        case ast.Call(func=ast.Attribute(attr="scale"), args=[loss, *_]):
+            return loss
+    return func.value
+
+
+class Losses:
+    """The assignments of one function, by name."""
+
+    def __init__(self, function: ast.AST, scope: Scope) -> None:
+        self._scope = scope
+        self._made: dict[str, list[ast.expr]] = {}
+        self._changed: dict[str, list[ast.AugAssign]] = {}
+        for node in ast.walk(function):
+            match node:
+                case ast.Assign(targets=targets, value=value):
+                    for target in targets:
+                        self._assign(target, value)
+                case ast.AnnAssign(target=target, value=ast.expr() as value):
+                    self._assign(target, value)
+                case ast.AugAssign(target=target):
+                    self._changed.setdefault(path_of(target) or "", []).append(node)
+
+    def _assign(self, target: ast.expr, value: ast.expr) -> None:
+        elements = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+        for element in elements:
+            path = path_of(element)
+            if path:
+                self._made.setdefault(path, []).append(value)
+
+    def divisors(self, loss: ast.expr | None) -> list[str]:
+        """Everything the loss, or a part of it, is divided by, as it is written."""
+        return [] if loss is None else list(self._divisors(loss, frozenset(), 0))
+
+    def _divisors(self, node: ast.expr, seen: frozenset[str], depth: int) -> Iterator[str]:
+        for part in ast.walk(node):
+            match part:
+                case ast.BinOp(op=ast.Div(), right=right):
+                    yield ast.unparse(right)
+                case ast.Call(func=ast.Attribute(attr="div" | "div_"), args=[by, *_]):
+                    yield ast.unparse(by)
+            path = path_of(part)
+            if path and path not in seen and depth < _DEPTH:
+                for change in self._changed.get(path, ()):
+                    if isinstance(change.op, ast.Div):
+                        yield ast.unparse(change.value)
+                for value in self._made.get(path, ()):
+                    yield from self._divisors(value, seen | {path}, depth + 1)
+
+    def may_be_normalised(self, loss: ast.expr | None) -> bool:
+        """Whether something on the loss's way may divide it, weigh it, or sum instead of averaging."""
+        return loss is None or self._may(loss, frozenset(), 0)
+
+    def _may(self, node: ast.expr, seen: frozenset[str], depth: int) -> bool:
+        match node:
+            case ast.BinOp(op=ast.Div()):
+                return True
+            case ast.BinOp(op=ast.Mult(), left=left, right=right):
+                # A weight between losses is no mean over micro-batches; a name that counts something is.
+                return any(_counts(side) for side in (left, right)) or self._any([left, right], seen, depth)
+            case ast.BinOp(left=left, right=right):
+                return self._any([left, right], seen, depth)
+            case ast.Call(func=func):
+                return self._may_call(node, func, seen, depth)
+            case ast.Constant():
+                return False
+            case ast.Subscript(value=value):
+                return self._may(value, seen, depth)
+            case ast.IfExp(body=body, orelse=orelse):
+                return self._any([body, orelse], seen, depth)
+            case ast.Tuple(elts=elements):
+                return self._any(elements, seen, depth)
+            case ast.Name() | ast.Attribute():
+                return self._may_name(node, seen, depth)
+        return True
+
+    def _any(self, nodes: list[ast.expr], seen: frozenset[str], depth: int) -> bool:
+        return any(self._may(node, seen, depth) for node in nodes)
+
+    def _may_call(self, call: ast.Call, func: ast.expr, seen: frozenset[str], depth: int) -> bool:
+        name = path_of(func) or (func.attr if isinstance(func, ast.Attribute) else "")
+        if _SUMMED.search(name) or any(keyword.arg == "reduction" for keyword in call.keywords):
+            return True
+        if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Call | ast.BinOp):
+            return self._may(func.value, seen, depth)  # (...).mean()
+        function: FunctionNode | None = self._scope.function(name) if name else None
+        if function is not None:
+            text = ast.unparse(function)
+            return "sum" in text or "/" in text or ".div" in text
+        return False
+
+    def _may_name(self, node: ast.expr, seen: frozenset[str], depth: int) -> bool:
+        path = path_of(node)
+        if path is None or depth >= _DEPTH:
+            return True
+        if path in seen:
+            return False
+        if any(isinstance(change.op, ast.Div | ast.Mult) for change in self._changed.get(path, ())):
+            return True
+        made = self._made.get(path)
+        if made is None:
+            if isinstance(node, ast.Attribute):  # outputs.loss
+                return self._may(node.value, seen | {path}, depth + 1)
+            return True  # a parameter: made elsewhere
+        return any(self._may(value, seen | {path}, depth + 1) for value in made)
+
+
+def _counts(node: ast.expr) -> bool:
+    return bool(
+        re.search(r"len|size|num|count|tokens|norm|scale|accum|world|weight|ratio|frac", ast.unparse(node).lower())
+    )
