@@ -8,7 +8,8 @@ from zerograd.core.findings import Certainty, Finding
 from zerograd.run.audit import audit
 from zerograd.source.check import check_text
 
-_EXPECTED = re.compile(r"# (?:error|note): \[(\w+)\]")
+# One comment may ask for different codes: "# error: [ZG006] run: [ZG001]".
+_EXPECTED = re.compile(r"# (?:error|note): \[(\w+)\](?: run: \[(\w+)\])?")
 _CASE = re.compile(r"^## (.+?)$\s+```python\n(.*?)^```$", re.M | re.S)
 CASES = Path(__file__).parent / "cases"
 
@@ -19,8 +20,15 @@ class Program(NamedTuple):
 
     @property
     def expected(self) -> set[tuple[int, str]]:
+        return {(number, source) for number, source, _ in self._asked()}
+
+    @property
+    def expected_in_run(self) -> set[tuple[int, str]]:
+        return {(number, run or source) for number, source, run in self._asked()}
+
+    def _asked(self) -> list[tuple[int, str, str]]:
         lines = enumerate(self.text.splitlines(), start=1)
-        return {(number, code) for number, line in lines for code in _EXPECTED.findall(line)}
+        return [(number, *codes) for number, line in lines for codes in _EXPECTED.findall(line)]
 
 
 def programs(file: str) -> list[Program]:
@@ -47,4 +55,4 @@ def checked(program: Program) -> set[tuple[int, str]]:
 def audited(program: Program) -> set[tuple[int, str]]:
     with audit(on_finding="collect") as watch:
         exec(compile(program.text, "program.py", "exec"), {"__name__": "__main__"})
-    return certain(watch.findings, program.expected)
+    return certain(watch.findings, program.expected_in_run)

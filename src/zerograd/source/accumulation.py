@@ -14,7 +14,7 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.bindings import Scope, path_of
 from zerograd.source.calls import site_of
-from zerograd.source.counters import ACCUMULATION, Guard, origins_of, read_guard
+from zerograd.source.counters import ACCUMULATION, Guard, Origins, read_guard
 from zerograd.source.losses import Losses, loss_of
 from zerograd.source.skeleton import Act, Block, Choice, Loop, walk
 
@@ -30,6 +30,7 @@ class Window(NamedTuple):
     clears: bool
     stepped_outside: list[Act]
     stepped_after: bool
+    inverted: bool = False  # the step is in the other arm: all micro-batches but one step
 
 
 def detect(block: Block, function: ast.AST, scope: Scope, path: str) -> Iterator[Finding]:
@@ -59,6 +60,8 @@ def _windows_of(loop: Loop, stepped_after: bool) -> Iterator[Window]:
         yes, no = (node.orelse, node.body) if node.guard.negated else (node.body, node.orelse)
         inside, skipped = _acts(yes), _acts(no)
         kinds = {act.kind for act in inside}
+        if _is_inverted(node.guard, kinds, {act.kind for act in skipped}):
+            yield Window(loop, node, node.guard._replace(phase=None), [], False, True, [], True, inverted=True)
         if Kind.CONSUME not in kinds or Kind.DEPOSIT in kinds or any(act.kind is Kind.CONSUME for act in skipped):
             continue
         arm = {id(act) for act in (*inside, *skipped)}
@@ -72,9 +75,24 @@ def _windows_of(loop: Loop, stepped_after: bool) -> Iterator[Window]:
             yield Window(loop, node, node.guard, deposits, rescales, clears, steps, stepped_after)
 
 
+def _is_inverted(guard: Guard, yes: set[Kind], no: set[Kind]) -> bool:
+    """`if i % N == 0: backward  else: backward, step`: it steps on every micro-batch but each N-th."""
+    return (
+        guard.accumulates
+        and guard.phase is not None
+        and not guard.tail
+        and Kind.CONSUME in no
+        and Kind.CONSUME not in yes
+        and Kind.DEPOSIT in yes & no
+    )
+
+
 def _judge_window(window: Window, losses: Losses) -> Iterator[Finding]:
     guard, site = window.guard, window.choice.site
     if site is None or not (window.clears or guard.accumulates):
+        return
+    if window.inverted:
+        yield note(REGISTRY["ZG103"], site, certain=True, test="the guard", first="every one but one", size=guard.size)
         return
     if window.stepped_outside:
         why = f"it waits for every {guard.size}-th one under the guard on line {site.line}"
@@ -108,11 +126,12 @@ def _inner_loops(block: Block, losses: Losses) -> Iterator[Finding]:
             later = {act.kind for act in _acts(block[position + 1 :])}
             size = _named_size(node.node.iter)
             rescaled = Kind.RESCALE in kinds | later
+            before = {act.kind for act in _acts(block[:position])}
             if size and Kind.DEPOSIT in kinds and not kinds & {Kind.CONSUME, Kind.CLEAR} and not rescaled:
-                deposits = [act for act in inside if act.kind is Kind.DEPOSIT]
-                if Kind.CONSUME in later or not any(act.kind is Kind.CONSUME for act in _acts(block)):
-                    for act in deposits:
-                        yield from _unnormalised(act, losses, size, certain=Kind.CONSUME in later)
+                # A whole group: it starts from a clear or ends in a step.
+                for act in (act for act in inside if act.kind is Kind.DEPOSIT):
+                    whole = Kind.CONSUME in later or Kind.CLEAR in before
+                    yield from _unnormalised(act, losses, size, certain=whole)
         for inner in _blocks(node):
             yield from _inner_loops(inner, losses)
 
@@ -170,7 +189,7 @@ def _divides_itself(call: ast.Call) -> bool:
 
 def _unsynchronised(function: ast.AST, block: Block, path: str) -> Iterator[Finding]:
     """`no_sync` under one guard and the step under another."""
-    origins = origins_of(function)
+    origins = Origins(function)
     stepping = [window.guard for window in _windows(block) if window.guard.phase is not None]
     for node in ast.walk(function):
         if not isinstance(node, ast.IfExp | ast.If):

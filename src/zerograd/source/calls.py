@@ -34,7 +34,7 @@ class CallReader:
         self._by_manner = by_manner
 
     def read(self, call: ast.Call, scope: Scope) -> Iterator[Act | Blur | Call]:
-        known = list(self._events(call, scope))
+        known = list(self._events(call, scope)) or list(self._native_scaler(call, scope))
         yield from known if known else self._other(call, scope)
 
     def _events(self, call: ast.Call, scope: Scope) -> Iterator[Act | Blur | Call]:
@@ -71,6 +71,15 @@ class CallReader:
                 # Accelerate's and Fabric's own clipping divides the loss scale out first.
                 own = receiver is not None and not scope.dotted(receiver).startswith("torch")
                 yield act(Kind.CLIP, self._owner(call, scope))._replace(scaled=own)
+
+    def _native_scaler(self, call: ast.Call, scope: Scope) -> Iterator[Act]:
+        """loss_scaler(loss, optimizer, ..., update_grad=...): backward, unscale, clip and step in one call."""
+        path = path_of(call.func) or ""
+        second = scope.slot(call.args[1]) if len(call.args) > 1 else None
+        if "scaler" in path.rpartition(".")[2].lower() and second and self.is_optimizer(second, scope):
+            site = site_of(call, self._path)
+            yield Act(Kind.DEPOSIT, None, site, f"{path}()", True, None)
+            yield Act(Kind.CONSUME, second, site, f"{path}()", True, call)
 
     def _closure(self, call: ast.Call, receiver: str, scope: Scope) -> Iterator[Blur]:
         """A closure clears and deposits inside the step."""

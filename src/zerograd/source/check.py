@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from zerograd.core.events import Kind
 from zerograd.core.facts import ALL_DOUBTS, CLEAN, Fact, Facts, doubt, join, slim
@@ -10,17 +11,21 @@ from zerograd.core.judgement import Verdict
 from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Rule, Sees
-from zerograd.rules.telling import tell
-from zerograd.source import accumulation
+from zerograd.rules.telling import note, tell
+from zerograd.source import accumulation, idioms
 from zerograd.source.bindings import Scope
 from zerograd.source.flow import CYCLE, Interpreter
+from zerograd.source.idioms import File
 from zerograd.source.lower import Lowering
+from zerograd.source.python2 import read_python2
 from zerograd.source.skeleton import Act, Block, Call, Create, walk
 
 # A file without one of each is never parsed.
 _TRIGGERS = (".step(", "zero_grad", "backward")
 _FAMILY = ("torch", "lightning", "accelerate", "ignite", "fairseq", "deepspeed")
 _DEPTH = 5
+# A function is entered by someone we cannot see, who may have done anything but take its steps for it.
+_UNKNOWN: Facts = frozenset({Fact(doubts=ALL_DOUBTS - {Kind.CONSUME})})
 
 
 def check_text(text: str, path: str = "<text>", *, rules: Iterable[Rule] = ()) -> list[Finding]:
@@ -42,6 +47,9 @@ def _parse(text: str, path: str) -> ast.Module:
     try:
         return ast.parse(text, path)
     except SyntaxError as error:
+        old = read_python2(text)
+        if old is not None:
+            return old
         raise SourceError(f"{path}:{error.lineno or 1}: not Python 3: {error.msg}", slug="not-python") from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise SourceError(f"{path}: cannot be parsed: {error}", slug="not-python") from None
@@ -53,6 +61,7 @@ class _Checker:
     def __init__(self, lowering: Lowering, rules: tuple[Rule, ...]) -> None:
         self._lowering = lowering
         self._rules = rules
+        self._file = File(lowering.tree, lowering.path)
 
     def findings(self) -> Iterator[Finding]:
         module = self._lowering.module
@@ -63,20 +72,33 @@ class _Checker:
             block = self._lowering.function(node)
             yield from self._idioms(block, node, scope)
             for slot, alone in self._slots(block):
-                # Entered by someone we cannot see, who may have done anything but take our steps for us.
-                entry: Facts = frozenset({Fact(doubts=ALL_DOUBTS - {Kind.CONSUME})})
-                yield from self._run(block, slot, alone, entry=entry, again=True)
+                yield from self._run(block, slot, alone, entry=_UNKNOWN, again=True)
 
     def _idioms(self, block: Block, function: ast.AST, scope: Scope) -> Iterator[Finding]:
-        if any(isinstance(node, Act) and node.kind is Kind.DEPOSIT for node in walk(block)):
+        if any(isinstance(node, Act) and node.kind in (Kind.DEPOSIT, Kind.CONSUME) for node in walk(block)):
+            own = _own(function)
+            found = chain(
+                accumulation.detect(block, own, scope, self._lowering.path),
+                idioms.detect(block, own, scope, self._file),
+                self._clip_without_step(block),
+            )
             chosen = {rule.code for rule in self._rules}
-            found = accumulation.detect(block, _own(function), scope, self._lowering.path)
             yield from (finding for finding in found if finding.code in chosen)
 
-    def _run(self, block: Block, slot: str, alone: bool, *, entry: Facts, again: bool) -> Iterator[Finding]:
+    def _clip_without_step(self, block: Block) -> Iterator[Finding]:
+        """A function that clips and deposits but leaves the step to others: its own order can be wrong all the same."""
+        kinds = {node.kind for node in walk(block) if isinstance(node, Act)}
+        if Kind.CLIP in kinds and Kind.CONSUME not in kinds:
+            rule = tuple(rule for rule in self._rules if rule.code == "ZG302")
+            yield from self._run(block, "", True, entry=_UNKNOWN, again=False, rules=rule)
+
+    def _run(
+        self, block: Block, slot: str, alone: bool, *, entry: Facts, again: bool, rules: tuple[Rule, ...] | None = None
+    ) -> Iterator[Finding]:
         verdicts: list[Verdict[Rule]] = []
+        chosen = self._rules if rules is None else rules
         interpreter = Interpreter(
-            slot, alone=alone, rules=self._rules, report=verdicts.append, body_of=self._lowering.function
+            slot, alone=alone, rules=chosen, report=verdicts.append, body_of=self._lowering.function
         )
         head = entry
         while True:
@@ -87,7 +109,19 @@ class _Checker:
             if not again or grown == head:
                 break
             head = grown
-        yield from (tell(verdict, interpreter.trail) for verdict in verdicts)
+        for verdict in verdicts:
+            finding = tell(verdict, interpreter.trail)
+            partly = finding.code == "ZG001" and Kind.CLEAR not in interpreter.kinds(block)
+            yield self._partial_clear(finding, block, slot, verdict) if partly else finding
+
+    def _partial_clear(self, finding: Finding, block: Block, slot: str, verdict: Verdict[Rule]) -> Finding:
+        """A slot that is never cleared beside another that is: the clear that is there does not cover it."""
+        others = sorted({named for named, kind in self._named(block, 0) if kind is Kind.CLEAR and named != slot})
+        if not others or not any(rule.code == "ZG006" for rule in self._rules):
+            return finding
+        names = {"step": verdict.event.what, "cleared": others[0], "slot": slot}
+        certain = finding.certainty is Certainty.CERTAIN
+        return note(REGISTRY["ZG006"], finding.site, certain=certain, related=finding.related, **names)
 
     def _slots(self, block: Block) -> list[tuple[str, bool]]:
         """The slots a block consumes, here or in what it calls; and whether each is the only optimizer it knows."""

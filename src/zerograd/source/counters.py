@@ -37,13 +37,46 @@ class Guard(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """A counter as the test sees it: in the first iteration of `loop` it has this value."""
+    """A counter of one loop: its value in the first iteration, before and behind its increment."""
 
     loop: ast.AST
     first: int | None  # None: carried over from elsewhere
+    increased: int = 0  # the line of `i += 1`; 0: the loop itself counts
+
+    def seen_at(self, line: int) -> int | None:
+        """Its value in the first iteration, for a test on this line."""
+        if self.first is None or not self.increased:
+            return self.first
+        return self.first + 1 if line > self.increased else self.first
 
 
-def read_guard(test: ast.expr, origins: dict[str, Origin]) -> Guard | None:
+class Origins:
+    """The counters of a function. One name may count in several loops."""
+
+    def __init__(self, function: ast.AST) -> None:
+        self._found: dict[str, list[Origin]] = {}
+        for node in ast.walk(function):
+            if isinstance(node, ast.For | ast.AsyncFor):
+                for name, origin in _enumerated(node).items():
+                    self._found.setdefault(name, []).append(origin)
+        for name, origin in _incremented(function).items():
+            if name not in self._found:
+                self._found[name] = [origin]
+
+    def add(self, name: str, origin: Origin) -> None:
+        self._found.setdefault(name, []).append(origin)
+
+    def at(self, name: str, line: int) -> Origin | None:
+        """The counter that a test on this line asks: that of the innermost loop around it."""
+        around = [origin for origin in self._found.get(name, ()) if _spans(origin.loop, line)]
+        return max(around, key=lambda origin: getattr(origin.loop, "lineno", 0), default=None)
+
+
+def _spans(loop: ast.AST, line: int) -> bool:
+    return getattr(loop, "lineno", 0) <= line <= getattr(loop, "end_lineno", 0)
+
+
+def read_guard(test: ast.expr, origins: Origins) -> Guard | None:
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             inner = read_guard(operand, origins)
@@ -61,7 +94,7 @@ def read_guard(test: ast.expr, origins: dict[str, Origin]) -> Guard | None:
     return None
 
 
-def _combined(op: ast.boolop, values: list[ast.expr], origins: dict[str, Origin]) -> Guard | None:
+def _combined(op: ast.boolop, values: list[ast.expr], origins: Origins) -> Guard | None:
     guards = [(value, read_guard(value, origins)) for value in values]
     found = [guard for _, guard in guards if guard is not None]
     if len(found) != 1:
@@ -73,20 +106,20 @@ def _combined(op: ast.boolop, values: list[ast.expr], origins: dict[str, Origin]
     return found[0]._replace(conjoined=True)
 
 
-def _modulo(modulo: ast.BinOp, residue: ast.expr, origins: dict[str, Origin]) -> Guard | None:
+def _modulo(modulo: ast.BinOp, residue: ast.expr, origins: Origins) -> Guard | None:
     size = ast.unparse(modulo.right)
     counter, offset = _counter(modulo.left)
     if counter is None or size == "1":
         return None
     wanted = _residue(residue, modulo.right)
-    origin = origins.get(counter)
     if wanted is None:
         return None
-    if origin is None or origin.first is None:
+    origin = origins.at(counter, modulo.lineno)
+    first = origin.seen_at(modulo.lineno) if origin is not None else None
+    if origin is None or first is None:
         return Guard(origin.loop if origin else None, None, size)
-    # True when (i + offset) % N == wanted; the first iteration has i = first, so it is this far from the guard's turn:
-    turn = wanted - offset - origin.first
-    return Guard(origin.loop, turn, size)
+    # True when (i + offset) % N == wanted, and i is `first` in the first iteration: so many iterations later.
+    return Guard(origin.loop, wanted - offset - first, size)
 
 
 def _counter(node: ast.expr) -> tuple[str | None, int]:
@@ -114,19 +147,6 @@ def _residue(node: ast.expr, size: ast.expr) -> int | None:
 
 def _same(one: ast.expr, other: ast.expr) -> bool:
     return ast.dump(one) == ast.dump(other)
-
-
-def origins_of(function: ast.AST) -> dict[str, Origin]:
-    """The counters of a function, each with the loop that drives it and its value in the first iteration's tests.
-
-    A counter that is assigned in more ways than one start and one increment is left out.
-    """
-    found: dict[str, Origin] = {}
-    for node in ast.walk(function):
-        if isinstance(node, ast.For | ast.AsyncFor):
-            found.update(_enumerated(node))
-    found.update({name: origin for name, origin in _incremented(function).items() if name not in found})
-    return found
 
 
 def _enumerated(loop: ast.For | ast.AsyncFor) -> dict[str, Origin]:
@@ -157,7 +177,7 @@ def _int(node: ast.expr | None, default: int | None) -> int | None:
 
 
 def _incremented(function: ast.AST) -> dict[str, Origin]:
-    """step = 0 ... step += 1, and on which side of the increment the tests stand."""
+    """step = 0 ... step += 1."""
     name: str | None
     starts: dict[str, list[int | None]] = {}
     steps: dict[str, list[ast.AugAssign]] = {}
@@ -182,10 +202,7 @@ def _incremented(function: ast.AST) -> dict[str, Origin]:
             continue
         begin = starts.get(name, [])
         first = begin[0] if len(begin) == 1 else None
-        before = _tests_before(loop, name, increments[0].lineno)
-        if before is None:
-            continue
-        found[name] = Origin(loop, None if first is None else first if before else first + 1)
+        found[name] = Origin(loop, first, increments[0].lineno)
     return found
 
 
@@ -202,14 +219,3 @@ def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[str, ast.expr | None
         return [pair for one, its in zip(target.elts, value.elts, strict=True) for pair in _pairs(one, its)]
     names = target.elts if isinstance(target, ast.Tuple) else [target]
     return [(path, None if isinstance(target, ast.Tuple) else value) for name in names if (path := path_of(name))]
-
-
-def _tests_before(loop: ast.AST, name: str, line: int) -> bool | None:
-    """Whether the tests of the counter stand before its increment; None if on both sides."""
-    lines = [
-        node.lineno
-        for node in ast.walk(loop)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and _counter(node.left)[0] == name
-    ]
-    sides = {test < line for test in lines}
-    return sides.pop() if len(sides) == 1 else None

@@ -255,7 +255,7 @@ class Interpreter:
         return missed | (CYCLE - mine) if leaves(arm) and not leaves(other) else missed
 
     def _loop(self, loop: Loop, facts: Facts) -> Flow:
-        if loop.each in self._names:
+        if not loop.each.isdisjoint(self._names):
             once = self.block(loop.body, facts)
             after = self.block(loop.orelse, join(once.normal, once.continues))
             return Flow(once.breaks, returns=once.returns, raises=once.raises).beside(after)

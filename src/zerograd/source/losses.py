@@ -28,12 +28,14 @@ def loss_of(call: ast.Call) -> ast.expr | None:
 
 
 class Losses:
-    """The assignments of one function, by name."""
+    """The assignments of one function, by name. Of several, those in the loop around the use count, if any."""
 
     def __init__(self, function: ast.AST, scope: Scope) -> None:
         self._scope = scope
-        self._made: dict[str, list[ast.expr]] = {}
-        self._changed: dict[str, list[ast.AugAssign]] = {}
+        self._all_made: dict[str, list[ast.expr]] = {}
+        self._all_changed: dict[str, list[ast.AugAssign]] = {}
+        self._loops = [node for node in ast.walk(function) if isinstance(node, ast.For | ast.AsyncFor | ast.While)]
+        self._around: tuple[int, int] = (0, 0)
         for node in ast.walk(function):
             match node:
                 case ast.Assign(targets=targets, value=value):
@@ -42,18 +44,35 @@ class Losses:
                 case ast.AnnAssign(target=target, value=ast.expr() as value):
                     self._assign(target, value)
                 case ast.AugAssign(target=target):
-                    self._changed.setdefault(path_of(target) or "", []).append(node)
+                    self._all_changed.setdefault(path_of(target) or "", []).append(node)
 
     def _assign(self, target: ast.expr, value: ast.expr) -> None:
         elements = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
         for element in elements:
             path = path_of(element)
             if path:
-                self._made.setdefault(path, []).append(value)
+                self._all_made.setdefault(path, []).append(value)
+
+    def _at(self, loss: ast.expr) -> None:
+        """Look from here: the innermost loop around the loss."""
+        spans = [(loop.lineno, loop.end_lineno or loop.lineno) for loop in self._loops]
+        self._around = max((span for span in spans if span[0] <= loss.lineno <= span[1]), default=(0, 0))
+
+    def _made(self, path: str) -> list[ast.expr]:
+        every = self._all_made.get(path, [])
+        return [value for value in every if self._around[0] <= value.lineno <= self._around[1]] or every
+
+    def _changed(self, path: str) -> list[ast.AugAssign]:
+        every = self._all_changed.get(path, [])
+        near = [change for change in every if self._around[0] <= change.lineno <= self._around[1]]
+        return near if self._around != (0, 0) else every
 
     def divisors(self, loss: ast.expr | None) -> list[str]:
         """Everything the loss, or a part of it, is divided by, as it is written."""
-        return [] if loss is None else list(self._divisors(loss, frozenset(), 0))
+        if loss is None:
+            return []
+        self._at(loss)
+        return list(self._divisors(loss, frozenset(), 0))
 
     def _divisors(self, node: ast.expr, seen: frozenset[str], depth: int) -> Iterator[str]:
         for part in ast.walk(node):
@@ -64,15 +83,18 @@ class Losses:
                     yield ast.unparse(by)
             path = path_of(part)
             if path and path not in seen and depth < _DEPTH:
-                for change in self._changed.get(path, ()):
+                for change in self._changed(path):
                     if isinstance(change.op, ast.Div):
                         yield ast.unparse(change.value)
-                for value in self._made.get(path, ()):
+                for value in self._made(path):
                     yield from self._divisors(value, seen | {path}, depth + 1)
 
     def may_be_normalised(self, loss: ast.expr | None) -> bool:
         """Whether something on the loss's way may divide it, weigh it, or sum instead of averaging."""
-        return loss is None or self._may(loss, frozenset(), 0)
+        if loss is None:
+            return True
+        self._at(loss)
+        return self._may(loss, frozenset(), 0)
 
     def _may(self, node: ast.expr, seen: frozenset[str], depth: int) -> bool:
         match node:
@@ -104,8 +126,10 @@ class Losses:
         name = path_of(func) or (func.attr if isinstance(func, ast.Attribute) else "")
         if _SUMMED.search(name) or any(keyword.arg == "reduction" for keyword in call.keywords):
             return True
+        if name.endswith("mean"):
+            return False  # whatever is inside: it is a mean over this micro-batch
         if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Call | ast.BinOp):
-            return self._may(func.value, seen, depth)  # (...).mean()
+            return self._may(func.value, seen, depth)
         function: FunctionNode | None = self._scope.function(name) if name else None
         if function is not None:
             text = ast.unparse(function)
@@ -118,10 +142,10 @@ class Losses:
             return True
         if path in seen:
             return False
-        if any(isinstance(change.op, ast.Div | ast.Mult) for change in self._changed.get(path, ())):
+        if any(isinstance(change.op, ast.Div | ast.Mult) for change in self._changed(path)):
             return True
-        made = self._made.get(path)
-        if made is None:
+        made = self._made(path)
+        if not made:
             if isinstance(node, ast.Attribute):  # outputs.loss
                 return self._may(node.value, seen | {path}, depth + 1)
             return True  # a parameter: made elsewhere

@@ -7,13 +7,17 @@ from zerograd.core.events import Kind
 from zerograd.core.facts import ALL_DOUBTS
 from zerograd.source.bindings import FunctionNode, Role, Roots, Scope, bind_module, path_of
 from zerograd.source.calls import CallReader, site_of
-from zerograd.source.counters import Guard, Origin, origins_of, read_guard
+from zerograd.source.counters import Guard, Origin, Origins, read_guard
 from zerograd.source.skeleton import Act, Attempt, Block, Blur, Choice, Create, Forget, Jump, Loop, Node
 from zerograd.source.tests import All, Atom, Not, Test, read_test, repeated_keys, touched
 
+# How frameworks call the counter that they hand to a function they call once per batch.
+BATCH_INDICES = frozenset({"batch_idx", "batch_index", "batch_nb", "batch_i"})
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _ENDINGS = ("sys.exit", "os._exit", "exit", "quit")
 _GATE = "last@{}%accumulate"
+_GATED = (Kind.CONSUME, Kind.CLEAR, Kind.SCHEDULE)
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _STEPS = frozenset({"step", "optimize", "zero_grad"})
 
 
@@ -37,7 +41,7 @@ class Lowering:
 
     def _lowered(self, node: ast.Module | FunctionNode, body: list[ast.stmt], scope: Scope) -> Block:
         if node not in self._blocks:
-            self._blocks[node] = FunctionLowering(node, scope, self._calls, self.path).block(body)
+            self._blocks[node] = FunctionLowering(node, scope, self._calls, self.path).whole(body)
         return self._blocks[node]
 
 
@@ -45,13 +49,21 @@ class FunctionLowering:
     """Lowers one function: what its tests and counters mean is a matter of the whole of it."""
 
     def __init__(self, function: ast.Module | FunctionNode, scope: Scope, calls: CallReader, path: str) -> None:
-        self._scope, self._calls, self._path = scope, calls, path
+        self._function, self._scope, self._calls, self._path = function, scope, calls, path
         own = ast.Module(function.body, [])
         self._keys = repeated_keys(own)
-        self._origins: dict[str, Origin] = origins_of(own)
+        self._origins = Origins(own)
+        if isinstance(function, ast.FunctionDef):
+            for name in BATCH_INDICES & set(scope.parameters):
+                self._origins.add(name, Origin(function, 0))
         self._windows = _windows(own, self._origins)
-        self._loops: list[ast.AST] = []
-        self._gate = False  # inside `with accelerator.accumulate(model):`
+        self._gate = ""  # the question that Accelerate asks, in a loop with `with accelerator.accumulate(model):`
+
+    def whole(self, statements: list[ast.stmt]) -> Block:
+        """The function. One that is handed the batch's index is called once per batch: its body is that loop's."""
+        body = self.block(statements)
+        windows = tuple(sorted(size for loop, size in self._windows if loop is self._function))
+        return (Loop(_going_on(body), endless=True, node=self._function, windows=windows),) if windows else body
 
     def block(self, statements: Iterable[ast.stmt]) -> Block:
         nodes: list[Node] = []
@@ -73,9 +85,7 @@ class FunctionLowering:
             case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
                 for item in items:
                     yield from self._events(item.context_expr)
-                gate, self._gate = self._gate, self._gate or any(_accumulates(item.context_expr) for item in items)
                 yield from self.block(body)
-                self._gate = gate
             case ast.Match(subject=subject, cases=cases):
                 yield from self._events(subject)
                 yield from self._match(cases)
@@ -142,9 +152,8 @@ class FunctionLowering:
 
     def _gate_test(self, test: ast.expr) -> Test | None:
         """`if accelerator.sync_gradients:` asks whether this is the last micro-batch of Accelerate's window."""
-        if self._gate and self._loops and (path_of(test) or "").endswith(".sync_gradients"):
-            return Atom(_GATE.format(id(self._loops[-1])))
-        return None
+        asks = (path_of(test) or "").endswith((".sync_gradients", ".should_sync"))
+        return Atom(self._gate) if self._gate and asks else None
 
     def _loop(self, node: ast.For | ast.AsyncFor | ast.While) -> Iterator[Node]:
         head: list[Node] = []
@@ -155,25 +164,21 @@ class FunctionLowering:
         else:
             yield from self._events(node.iter)
             head += self._forget(node)
-        each = None if isinstance(node, ast.While) else _element(node.target, node.iter)
-        with_each = self._elements(each)
-        self._loops.append(node)
+        each = {} if isinstance(node, ast.While) else _elements(node.target, node.iter)
+        outer, self._scope.elements = self._scope.elements, {**self._scope.elements, **each}
+        innermost = _has_gate(node) and not any(
+            isinstance(inner, _LOOPS) and _has_gate(inner) for inner in _inside(node)
+        )
+        gate, self._gate = self._gate, _GATE.format(id(node)) if innermost else self._gate
         body = (*head, *self.block(node.body))
-        self._loops.pop()
-        self._scope.elements = with_each
+        self._gate = gate
+        self._scope.elements = outer
         orelse = self.block(node.orelse)
         if body or orelse or endless:
             windows = tuple(sorted(size for loop, size in self._windows if loop is node))
-            if any(isinstance(inner, ast.withitem) and _accumulates(inner.context_expr) for inner in ast.walk(node)):
+            if innermost:
                 windows = (*windows, "accumulate")
-            yield Loop(body, orelse, endless, each[1] if each else None, node, windows)
-
-    def _elements(self, each: tuple[str, str] | None) -> dict[str, str]:
-        """Enter a loop over optimizers; the names to go back to."""
-        outer = self._scope.elements
-        if each is not None:
-            self._scope.elements = {**outer, each[0]: each[1]}
-        return outer
+            yield Loop(body, orelse, endless, frozenset(each.values()), node, windows)
 
     def _try(self, node: ast.Try | ast.TryStar) -> Iterator[Node]:
         attempt = Attempt(
@@ -214,56 +219,99 @@ class FunctionLowering:
                 for child in ast.iter_child_nodes(node):
                     yield from self._events(child)
                 if isinstance(node, ast.Call):
-                    yield from map(self._gated, self._calls.read(node, self._scope))
+                    for event in self._calls.read(node, self._scope):
+                        yield from self._when_told(node, self._gated(event))
+
+    def _when_told(self, call: ast.Call, node: Node) -> Iterator[Node]:
+        """A step that a keyword allows: loss_scaler(loss, optimizer, update_grad=(i + 1) % N == 0)."""
+        allowed = next((keyword.value for keyword in call.keywords if keyword.arg == "update_grad"), None)
+        if allowed is not None and isinstance(node, Act) and node.kind is Kind.CONSUME:
+            yield from self._choice(allowed, (node,), ())
+        else:
+            yield node
 
     def _gated(self, node: Node) -> Node:
-        """Inside `accelerator.accumulate()` a prepared optimizer steps and clears only at the end of a window."""
-        if self._gate and isinstance(node, Act) and node.slot is not None and node.kind in (Kind.CONSUME, Kind.CLEAR):
-            return Choice((node,), (), Atom(_GATE.format(id(self._loops[-1])))) if self._loops else node
-        return node
+        """Under `accelerator.accumulate()` a prepared optimizer and its schedule move only at the end of a window."""
+        ours = isinstance(node, Act) and (node.slot is not None or node.kind is Kind.SCHEDULE) and node.kind in _GATED
+        return Choice((node,), (), Atom(self._gate)) if ours and self._gate else node
 
     def _comprehension(self, node: _Comprehension) -> Iterator[Node]:
         first = node.generators[0]
-        each = _element(first.target, first.iter)
-        outer = self._elements(each)
+        each = _elements(first.target, first.iter)
+        outer, self._scope.elements = self._scope.elements, {**self._scope.elements, **each}
         body = tuple(event for child in ast.iter_child_nodes(node) for event in self._events(child))
         self._scope.elements = outer
         if body:
-            yield Loop(body, each=each[1] if each else None)
+            yield Loop(body, each=frozenset(each.values()))
 
 
-def _element(target: ast.expr, over: ast.expr) -> tuple[str, str] | None:
-    """`for opt in opts`: ("opt", "opts[*]"). What is not a plain collection gets a name of its own."""
-    match over:
-        case ast.Call(func=ast.Attribute(value=inner, attr="values")):
-            over = inner
-        case (
-            ast.Call(func=ast.Attribute(value=inner, attr="items"))
-            | ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_])
-        ):
-            if not isinstance(target, ast.Tuple) or len(target.elts) != 2:
-                return None
-            target, over = target.elts[1], inner
-    if not isinstance(target, ast.Name):
-        return None
-    return target.id, f"{path_of(over) or target.id}[*]"
+def _elements(target: ast.expr, over: ast.expr) -> dict[str, str]:
+    """`for opt in opts`: {"opt": "opts[*]"}; through enumerate, zip, items and values.
+
+    What runs over something that is no plain collection gets a name of its own.
+    """
+    match target, over:
+        case _, ast.Call(func=ast.Attribute(value=inner, attr="values")):
+            return _elements(target, inner)
+        case ast.Tuple(elts=[_, value]), ast.Call(func=ast.Attribute(value=inner, attr="items")):
+            return _elements(value, inner)
+        case ast.Tuple(elts=[_, value]), ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]):
+            return _elements(value, inner)
+        case ast.Tuple(elts=parts), ast.Call(func=ast.Name(id="zip"), args=sources):
+            found: dict[str, str] = {}
+            for part, source in zip(parts, sources, strict=False):
+                found |= _elements(part, source)
+            return found
+        case ast.Name(id=name), _:
+            return {name: f"{path_of(over) or name}[*]"}
+        case ast.Tuple(elts=parts), _:
+            names = [part.id for part in parts if isinstance(part, ast.Name)]
+            return {name: f"{path_of(over) or ''}[*].{name}" for name in names}
+    return {}
 
 
-def _windows(function: ast.AST, origins: dict[str, Origin]) -> frozenset[tuple[ast.AST | None, str]]:
+def _going_on(block: Block) -> Block:
+    """The block with `return` as the way to the next call."""
+    changed: list[Node] = []
+    for node in block:
+        match node:
+            case Jump("return"):
+                changed.append(Jump("continue"))
+            case Choice(body, orelse):
+                changed.append(node._replace(body=_going_on(body), orelse=_going_on(orelse)))
+            case _:
+                changed.append(node)
+    return tuple(changed)
+
+
+def _windows(function: ast.AST, origins: Origins) -> frozenset[tuple[ast.AST | None, str]]:
     """The counters, by loop and N, that decide whether something is stepped."""
     return frozenset(
         (guard.loop, guard.size)
         for node in ast.walk(function)
-        if isinstance(node, ast.If) and (guard := read_guard(node.test, origins)) is not None
-        if any(
+        if isinstance(node, ast.If | ast.keyword) and (guard := read_guard(_asked(node), origins)) is not None
+        if isinstance(node, ast.keyword)
+        or any(
             isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _STEPS
             for call in ast.walk(node)
         )
     )
 
 
+def _asked(node: ast.If | ast.keyword) -> ast.expr:
+    return node.test if isinstance(node, ast.If) else node.value
+
+
 def _accumulates(context: ast.expr) -> bool:
     return isinstance(context, ast.Call) and (path_of(context.func) or "").endswith(".accumulate")
+
+
+def _has_gate(loop: ast.AST) -> bool:
+    return any(isinstance(inner, ast.withitem) and _accumulates(inner.context_expr) for inner in ast.walk(loop))
+
+
+def _inside(loop: ast.AST) -> Iterator[ast.AST]:
+    return (node for node in ast.walk(loop) if node is not loop)
 
 
 def _is_gradient(target: ast.expr) -> bool:

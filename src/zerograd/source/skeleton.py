@@ -95,7 +95,7 @@ class Loop(NamedTuple):
     body: Block
     orelse: Block = ()
     endless: bool = False  # `while True`: left by break or return alone
-    each: str | None = None  # `for opt in opts`: to the slot opts[*] this loop is one pass of its body
+    each: frozenset[str] = frozenset()  # `for opt in opts`: to the slot opts[*] this loop is one pass of its body
     node: ast.AST | None = None
     windows: tuple[str, ...] = ()  # the sizes N of the windows that this loop's counters cut
 

@@ -1,0 +1,44 @@
+"""A closure runs backward without clearing first.
+
+An optimizer such as LBFGS calls its closure several times in one step, to look at the loss from different places. Each
+call must leave the gradient of that place in `.grad`; without a clear it leaves the sum of all of them, and the line
+search follows a direction that no point of the loss has.
+"""
+
+from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from zerograd.rules.scenery import PLAIN
+
+BAD = """\
+lbfgs = torch.optim.LBFGS(model.parameters())
+for x, y in loader:
+    def closure():
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        return loss
+    lbfgs.step(closure)  # error: [ZG009]
+"""
+
+GOOD = """\
+lbfgs = torch.optim.LBFGS(model.parameters())
+for x, y in loader:
+    def closure():
+        lbfgs.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        return loss
+    lbfgs.step(closure)
+"""
+
+RULE = Rule(
+    code="ZG009",
+    name="closure-without-clear",
+    message="the closure given to {step} runs backward() without clearing: every evaluation adds to the last",
+    sees=Sees.SOURCE,
+    remedy="call optimizer.zero_grad() at the top of the closure",
+    fix=Fix.UNSAFE,
+    lacks=idiom,
+    led_by=(),
+    bad=PLAIN + BAD,
+    good=PLAIN + GOOD,
+    explanation=__doc__ or "",
+)

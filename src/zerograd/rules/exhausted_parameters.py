@@ -1,0 +1,45 @@
+"""One generator of parameters is given to the optimizer and then used again.
+
+`model.parameters()` and `filter(...)` are generators: the optimizer's constructor reads them to the end. Whoever is
+given the same variable afterwards, usually `clip_grad_norm_`, gets nothing, and nothing is clipped; no error is raised.
+Keep a list, or ask the model again.
+"""
+
+from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from zerograd.rules.scenery import PLAIN
+
+BAD = """\
+parameters = filter(lambda p: p.requires_grad, model.parameters())
+optimizer = torch.optim.SGD(parameters, lr=0.1)
+for x, y in loader:
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(parameters, 1.0)  # error: [ZG306]
+    optimizer.step()
+"""
+
+GOOD = """\
+parameters = [p for p in model.parameters() if p.requires_grad]
+optimizer = torch.optim.SGD(parameters, lr=0.1)
+for x, y in loader:
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+    optimizer.step()
+"""
+
+RULE = Rule(
+    code="ZG306",
+    name="exhausted-parameters",
+    message="{name} is a generator that {consumer} has already read to the end: here it gives nothing",
+    sees=Sees.SOURCE,
+    remedy="make it a list: list(model.parameters())",
+    fix=Fix.SAFE,
+    lacks=idiom,
+    led_by=(),
+    bad=PLAIN + BAD,
+    good=PLAIN + GOOD,
+    explanation=__doc__ or "",
+)

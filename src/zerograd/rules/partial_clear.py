@@ -1,0 +1,47 @@
+"""What is cleared does not cover what is stepped.
+
+The loop clears one optimizer, or one model, and steps another that is never cleared: its gradients add up over the
+whole run, exactly as if there were no `zero_grad()` at all. The clear that is there makes the loop look right. The
+usual causes: a second optimizer that was added later, a discriminator whose clear was forgotten, `model.zero_grad()`
+where the optimizer holds parameters of more than that model.
+"""
+
+from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from zerograd.rules.scenery import PLAIN
+
+BAD = """\
+head = nn.Linear(1, 1)
+head_optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
+for x, y in loader:
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(head(model(x)), y)
+    loss.backward()
+    optimizer.step()
+    head_optimizer.step()  # error: [ZG006]
+"""
+
+GOOD = """\
+head = nn.Linear(1, 1)
+head_optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
+for x, y in loader:
+    optimizer.zero_grad()
+    head_optimizer.zero_grad()
+    loss = nn.functional.mse_loss(head(model(x)), y)
+    loss.backward()
+    optimizer.step()
+    head_optimizer.step()
+"""
+
+RULE = Rule(
+    code="ZG006",
+    name="partial-clear",
+    message="{step} consumes stale gradients: {cleared} is cleared, {slot} never is",
+    sees=Sees.SOURCE,
+    remedy="clear every optimizer that steps, once for each step",
+    fix=Fix.UNSAFE,
+    lacks=idiom,
+    led_by=(),
+    bad=PLAIN + BAD,
+    good=PLAIN + GOOD,
+    explanation=__doc__ or "",
+)

@@ -1,0 +1,41 @@
+"""A parameter is updated by hand where autograd is watching, or under a new name.
+
+`W -= lr * W.grad` on a leaf that requires a gradient raises outside `torch.no_grad()`. `W = W - lr * W.grad` does not
+raise, which is worse: it makes a new tensor that is no leaf, `W.grad` of the new one stays None, and the graph of every
+iteration hangs on to the next. Write `with torch.no_grad(): W -= lr * W.grad` and clear the gradient afterwards.
+"""
+
+from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from zerograd.rules.scenery import PLAIN
+
+BAD = """\
+W = torch.zeros(4, 1, requires_grad=True)
+for x, y in loader:
+    loss = nn.functional.mse_loss(x @ W, y)
+    loss.backward()
+    W = W - 0.1 * W.grad  # error: [ZG304]
+"""
+
+GOOD = """\
+W = torch.zeros(4, 1, requires_grad=True)
+for x, y in loader:
+    loss = nn.functional.mse_loss(x @ W, y)
+    loss.backward()
+    with torch.no_grad():
+        W -= 0.1 * W.grad
+    W.grad = None
+"""
+
+RULE = Rule(
+    code="ZG304",
+    name="update-with-grad",
+    message="{what} makes a new tensor instead of updating {name}: it is no leaf, and gets no .grad",
+    sees=Sees.SOURCE,
+    remedy="with torch.no_grad(): W -= lr * W.grad",
+    fix=Fix.NONE,
+    lacks=idiom,
+    led_by=(),
+    bad=PLAIN + BAD,
+    good=PLAIN + GOOD,
+    explanation=__doc__ or "",
+)
