@@ -108,6 +108,7 @@ class Execution:
     def emit(self, kind: Kind, slots: tuple[str, ...], *, scaled: bool = False, unclear: bool = False) -> None:
         if self.halted:
             raise Halt
+        self.maybe_raise("before")
         for slot in slots:
             if unclear and not self.ask(f"does it hit {slot}?"):
                 continue
@@ -115,11 +116,11 @@ class Execution:
             for verdict in judge(self.facts[slot], event, REGISTRY.values()):
                 self.found.add((slot, _main_frame().f_lineno, verdict.law.code))
             self.facts[slot] = lift(self.facts[slot], event)
-        self.maybe_raise()
+        self.maybe_raise("behind")
 
-    def maybe_raise(self) -> None:
-        if self.ask("raise?"):
-            raise ValueError if self.ask("which?") else KeyError
+    def maybe_raise(self, when: str = "here") -> None:
+        if self.ask(f"raise {when}?"):
+            raise ValueError if self.ask(f"which {when}?") else KeyError
 
 
 def _main_frame():

@@ -64,7 +64,7 @@ def _windows_of(loop: Loop, stepped_after: bool) -> Iterator[Window]:
             yield Window(loop, node, node.guard._replace(phase=None), [], False, True, [], True, inverted=True)
         if Kind.CONSUME not in kinds or Kind.DEPOSIT in kinds or any(act.kind is Kind.CONSUME for act in skipped):
             continue
-        arm = {id(act) for act in (*inside, *skipped)}
+        arm = {id(act) for act in (*inside, *skipped, *_other_arms(loop.body, node))}
         outside = [act for act in _acts(loop.body) if id(act) not in arm]
         deposits = [act for act in outside if act.kind is Kind.DEPOSIT]
         slots = {act.slot for act in inside if act.kind is Kind.CONSUME}
@@ -73,6 +73,22 @@ def _windows_of(loop: Loop, stepped_after: bool) -> Iterator[Window]:
         if deposits:
             clears = Kind.CLEAR in kinds
             yield Window(loop, node, node.guard, deposits, rescales, clears, steps, stepped_after)
+
+
+def _other_arms(block: Block, target: Choice) -> list[Act]:
+    """What cannot run in an iteration that comes to `target`: the other arms of the branches around it."""
+    for node in block:
+        if node is target:
+            return []
+        match node:
+            case Choice(body, orelse):
+                for arm, other in ((body, orelse), (orelse, body)):
+                    if any(inner is target for inner in walk(arm)):
+                        return _acts(other) + _other_arms(arm, target)
+        for inner in _blocks(node):
+            if any(other is target for other in walk(inner)):
+                return _other_arms(inner, target)
+    return []
 
 
 def _is_inverted(guard: Guard, yes: set[Kind], no: set[Kind]) -> bool:

@@ -179,7 +179,9 @@ class Scope:
         if dotted.partition(".")[0] == "torch":
             return Binding(Role.TORCH, dotted)
         if self.classdef(dotted) is not None:
-            return Binding(Role.INSTANCE, dotted)
+            bases = (path_of(base) or "" for base in self.classdef(dotted).bases)  # type: ignore[union-attr]
+            schedules = any(base.rpartition(".")[2] in ("_LRScheduler", "LRScheduler", "LambdaLR") for base in bases)
+            return Binding(Role.SCHEDULER if schedules else Role.INSTANCE, dotted)
         return None
 
 

@@ -66,13 +66,13 @@ class _Checker:
     def findings(self) -> Iterator[Finding]:
         module = self._lowering.module
         for slot, alone in self._slots(module):
-            yield from self._run(module, slot, alone, entry=CLEAN, again=False)
+            yield from self._run(module, slot, alone, entry=CLEAN, again=False, has_loss=_has_loss(self._lowering.tree))
         yield from self._idioms(module, self._lowering.tree, self._lowering.roots.module)
         for node, scope in self._lowering.roots.functions:
             block = self._lowering.function(node)
             yield from self._idioms(block, node, scope)
             for slot, alone in self._slots(block):
-                yield from self._run(block, slot, alone, entry=_UNKNOWN, again=True)
+                yield from self._run(block, slot, alone, entry=_UNKNOWN, again=True, has_loss=_has_loss(node))
 
     def _idioms(self, block: Block, function: ast.AST, scope: Scope) -> Iterator[Finding]:
         if any(isinstance(node, Act) and node.kind in (Kind.DEPOSIT, Kind.CONSUME) for node in walk(block)):
@@ -90,10 +90,19 @@ class _Checker:
         kinds = {node.kind for node in walk(block) if isinstance(node, Act)}
         if Kind.CLIP in kinds and Kind.CONSUME not in kinds:
             rule = tuple(rule for rule in self._rules if rule.code == "ZG302")
-            yield from self._run(block, "", True, entry=_UNKNOWN, again=False, rules=rule)
+            slots = sorted({slot for slot, _ in self._named(block, 0)})
+            yield from self._run(block, slots[0] if slots else "", True, entry=_UNKNOWN, again=False, rules=rule)
 
     def _run(
-        self, block: Block, slot: str, alone: bool, *, entry: Facts, again: bool, rules: tuple[Rule, ...] | None = None
+        self,
+        block: Block,
+        slot: str,
+        alone: bool,
+        *,
+        entry: Facts,
+        again: bool,
+        has_loss: bool = True,
+        rules: tuple[Rule, ...] | None = None,
     ) -> Iterator[Finding]:
         verdicts: list[Verdict[Rule]] = []
         chosen = self._rules if rules is None else rules
@@ -111,6 +120,9 @@ class _Checker:
             head = grown
         for verdict in verdicts:
             finding = tell(verdict, interpreter.trail)
+            deposits = has_loss or any(isinstance(node, Act) and node.kind is Kind.DEPOSIT for node in walk(block))
+            if finding.code == "ZG003" and not deposits:
+                continue  # nothing to learn from anywhere: a warm-up, or a schedule that is being drawn
             partly = finding.code == "ZG001" and Kind.CLEAR not in interpreter.kinds(block)
             yield self._partial_clear(finding, block, slot, verdict) if partly else finding
 
@@ -147,6 +159,14 @@ class _Checker:
                         outside = node.outside(slot)
                         if outside is not None:
                             yield outside, kind
+
+
+def _has_loss(function: ast.AST) -> bool:
+    """Whether a loss is made here at all."""
+    names = (
+        node for node in ast.walk(_own(function)) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    )
+    return any("loss" in node.id.lower() for node in names)
 
 
 def _own(function: ast.AST) -> ast.AST:

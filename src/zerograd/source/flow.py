@@ -14,7 +14,19 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from zerograd.core.events import Event, Kind
-from zerograd.core.facts import ALL_DOUBTS, NOWHERE, Doubts, Fact, Facts, doubt, join, lift, lift_weak, slim
+from zerograd.core.facts import (
+    ALL_DOUBTS,
+    NOWHERE,
+    Assumptions,
+    Doubts,
+    Fact,
+    Facts,
+    doubt,
+    join,
+    lift,
+    lift_weak,
+    slim,
+)
 from zerograd.core.judgement import Trail, Verdict, judge
 from zerograd.core.machine import Content
 from zerograd.rules.rule import Rule
@@ -34,7 +46,7 @@ from zerograd.source.skeleton import (
     leaves,
     walk,
 )
-from zerograd.source.tests import assume, decide
+from zerograd.source.tests import assume, carried, decide, returned
 from zerograd.source.windows import begin, decide_place, is_inside, left, turn
 
 CYCLE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR})
@@ -42,6 +54,7 @@ _UPDATE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME})
 # Clips, rescaling and schedules name no optimizer: beside a second one nobody can say whose they are.
 _PRIVATE = frozenset({Kind.CLIP, Kind.RESCALE, Kind.SCHEDULE})
 _DEPTH = 5
+_MOST = 256
 Report = Callable[[Verdict[Rule]], None]
 BodyOf = Callable[[FunctionNode], Block]
 
@@ -127,7 +140,7 @@ class Interpreter:
         if not self._hits(act.slot) or (act.slot is None and act.kind in _PRIVATE and not self._alone):
             return facts
         event = Event(act.kind, self._slot, act.site, act.scaled, act.what)
-        weak = act.slot is None and act.kind is not Kind.DEPOSIT and not self._alone
+        weak = act.partial or (act.slot is None and act.kind is not Kind.DEPOSIT and not self._alone)
         if act.kind is not Kind.SCHEDULE or (self._loops and Kind.CONSUME in self._loops[-1]):
             for verdict in judge(facts, event, self._rules, weak=weak):
                 self._report(verdict)
@@ -150,7 +163,9 @@ class Interpreter:
     def _steps_once_per_window(self, loop: Loop) -> bool:
         """Whether every step of the slot in this loop waits for a guard."""
         guarded = [node for node in walk(loop.body) if isinstance(node, Choice) and decide_place(node.test)]
-        waiting = {id(act) for choice in guarded for act in walk((*choice.body, *choice.orelse))}
+        arms = [arm for choice in guarded for arm in (choice.body, choice.orelse)]
+        # An arm with a deposit of its own accumulates nothing: it is another objective's turn (n_critic, policy delay).
+        waiting = {id(act) for arm in arms if Kind.DEPOSIT not in self.kinds(arm) for act in walk(arm)}
         steps = [
             act for act in walk(loop.body) if isinstance(act, Act) and act.kind is Kind.CONSUME and self._hits(act.slot)
         ]
@@ -217,6 +232,8 @@ class Interpreter:
             elif known is None:
                 assumed = assume(choice.test, answer, fact.assumed)
                 entering.append(Fact(fact.state, fact.doubts | skipped, assumed))
+        if len(entering) > _MOST:  # too many questions at once: the answers are forgotten, the states are not
+            entering = [fact._replace(assumed=_places(fact)) for fact in entering]
         return self.block(arm, slim(entering)) if entering else Flow()
 
     def _call(self, call: Call, facts: Facts) -> Flow:
@@ -225,12 +242,16 @@ class Interpreter:
             return Flow(after, raises=after if self._trying else NOWHERE)
         if not self._kinds_of_call(call):
             return Flow(facts, raises=facts if self._trying else NOWHERE)
-        # What the caller has assumed means nothing in the callee, and the other way round.
+        # What the caller knows holds in the callee under the callee's names; what the callee learns stays there.
         flow = Flow()
         for assumed in {fact.assumed for fact in facts}:
-            entry = frozenset(Fact(fact.state, fact.doubts) for fact in facts if fact.assumed == assumed)
+            known = carried(assumed, call.arguments, call.shares_self)
+            entry = frozenset(Fact(fact.state, fact.doubts, known) for fact in facts if fact.assumed == assumed)
             inner = self._run(call, entry)
-            back = [frozenset(fact._replace(assumed=assumed) for fact in way) for way in (inner.normal, inner.raises)]
+            back = [
+                slim(fact._replace(assumed=assumed | returned(fact.assumed, call.arguments)) for fact in way)
+                for way in (inner.normal, inner.raises)
+            ]
             flow = flow.beside(Flow(back[0], raises=back[1]))
         return flow
 
@@ -239,11 +260,8 @@ class Interpreter:
             key = (call.function, self._names, facts, self._trying > 0)
             if key not in self._returned:
                 inner = self.block(self._body_of(call.function), facts)
-                bare = [
-                    slim(Fact(f.state, f.doubts) for f in way)
-                    for way in (join(inner.normal, inner.returns), inner.raises)
-                ]
-                self._returned[key] = Flow(bare[0], raises=bare[1] if self._trying else NOWHERE)
+                ended = join(inner.normal, inner.returns)
+                self._returned[key] = Flow(ended, raises=inner.raises if self._trying else NOWHERE)
             return self._returned[key]
 
     def skipped(self, arm: Block, other: Block) -> Doubts:
@@ -301,6 +319,11 @@ class Interpreter:
                 after = self.block(final, facts)
                 out = out.beside(after._replace(normal=NOWHERE)).beside(Flow(**{way: after.normal}))
         return out
+
+
+def _places(fact: Fact) -> Assumptions:
+    """Of what is assumed, the places in windows."""
+    return frozenset(known for known in fact.assumed if "@" in known[0])
 
 
 def _forgetting(fact: Fact, keys: frozenset[str]) -> Fact:

@@ -161,13 +161,15 @@ def _kept_graphs(block: Block, function: ast.AST, path: str) -> Iterator[Finding
         total, added = path_of(node.target), path_of(node.value)
         if not total or added not in losses or total in losses or not isinstance(node.op, ast.Add):
             continue
+        if isinstance(node.target, ast.Subscript) or _feeds_a_loss(function, total, losses):
+            continue
         plain = [
             other
             for other in ast.walk(function)
             if isinstance(other, ast.Assign | ast.AugAssign) and other is not node and _assigns(other, added or "")
         ]
         taken = any(_takes_value(other) for other in plain)
-        fresh = any(isinstance(loop, ast.For | ast.While) and _resets(loop, total) for loop in _around(loops, node))
+        fresh = any(_resets(loop, total) or _counts_to_few(loop) for loop in _around(loops, node))
         if not taken and not fresh and not _under_no_grad(function, node):
             yield note(REGISTRY["ZG402"], site_of(node, path), certain=True, what=ast.unparse(node))
 
@@ -186,6 +188,21 @@ def _around(loops: list[ast.For | ast.While], node: ast.AST) -> list[ast.For | a
     """The innermost loop around a node."""
     around = [loop for loop in loops if node in ast.walk(loop)]
     return [max(around, key=lambda loop: loop.lineno)] if around else []
+
+
+def _counts_to_few(loop: ast.For | ast.While) -> bool:
+    """for _ in range(n): an inner loop over repetitions, not over the data."""
+    return isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and path_of(loop.iter.func) == "range"
+
+
+def _feeds_a_loss(function: ast.AST, total: str, losses: set[str]) -> bool:
+    """Whether the sum is itself differentiated later, under whatever name."""
+    return any(
+        isinstance(node, ast.Assign)
+        and any(path_of(part) == total for part in ast.walk(node.value))
+        and any(path_of(target) in losses for target in node.targets)
+        for node in ast.walk(function)
+    )
 
 
 def _resets(loop: ast.For | ast.While, name: str) -> bool:

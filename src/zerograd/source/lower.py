@@ -8,8 +8,8 @@ from zerograd.core.facts import ALL_DOUBTS
 from zerograd.source.bindings import FunctionNode, Role, Roots, Scope, bind_module, path_of
 from zerograd.source.calls import CallReader, site_of
 from zerograd.source.counters import Guard, Origin, Origins, read_guard
-from zerograd.source.skeleton import Act, Attempt, Block, Blur, Choice, Create, Forget, Jump, Loop, Node
-from zerograd.source.tests import All, Atom, Not, Test, read_test, repeated_keys, touched
+from zerograd.source.skeleton import Act, Attempt, Block, Blur, Call, Choice, Create, Forget, Jump, Loop, Node, walk
+from zerograd.source.tests import All, Atom, Not, Test, keys_of, read_test, touched
 
 # How frameworks call the counter that they hand to a function they call once per batch.
 BATCH_INDICES = frozenset({"batch_idx", "batch_index", "batch_nb", "batch_i"})
@@ -51,12 +51,13 @@ class FunctionLowering:
     def __init__(self, function: ast.Module | FunctionNode, scope: Scope, calls: CallReader, path: str) -> None:
         self._function, self._scope, self._calls, self._path = function, scope, calls, path
         own = ast.Module(function.body, [])
-        self._keys = repeated_keys(own)
+        self._keys = keys_of(own)
         self._origins = Origins(own)
         if isinstance(function, ast.FunctionDef):
             for name in BATCH_INDICES & set(scope.parameters):
                 self._origins.add(name, Origin(function, 0))
         self._windows = _windows(own, self._origins)
+        self._chosen = False  # under a branch inside a loop: some elements only
         self._gate = ""  # the question that Accelerate asks, in a loop with `with accelerator.accumulate(model):`
 
     def whole(self, statements: list[ast.stmt]) -> Block:
@@ -77,7 +78,10 @@ class FunctionLowering:
         match node:
             case ast.If(test=test, body=body, orelse=orelse):
                 yield from self._events(test)
-                yield from self._choice(test, self.block(body), self.block(orelse))
+                outer, self._chosen = self._chosen, self._chosen or ".grad" not in ast.unparse(test)
+                arms = self.block(body), self.block(orelse)
+                self._chosen = outer
+                yield from self._choice(test, *arms)
             case ast.For() | ast.AsyncFor() | ast.While():
                 yield from self._loop(node)
             case ast.Try() | ast.TryStar():
@@ -108,7 +112,8 @@ class FunctionLowering:
             case ast.Assign(targets=targets, value=ast.Constant(value=None)):
                 for target in targets:
                     if isinstance(target, ast.Attribute) and target.attr == "grad":
-                        yield Act(Kind.CLEAR, None, site_of(node, self._path), f"{ast.unparse(target)} = None")
+                        what, some = f"{ast.unparse(target)} = None", self._reaches_some(target.value)
+                        yield Act(Kind.CLEAR, None, site_of(node, self._path), what, partial=some)
             case ast.Assign(targets=targets) if any(_is_gradient(target) for target in targets):
                 yield Blur(ALL_DOUBTS)  # gradients of the user's own making
             case ast.Assign(targets=[target], value=value):
@@ -120,6 +125,10 @@ class FunctionLowering:
             case ast.Expr(value=ast.Call(func=func)) if (path_of(func) or "") in _ENDINGS:
                 yield Jump("raise")
         yield from self._forget(node)
+
+    def _reaches_some(self, parameter: ast.expr) -> bool:
+        """A clear by hand reaches all parameters only from a loop over them that chooses none."""
+        return self._chosen or (path_of(parameter) or "").partition(".")[0] not in self._scope.elements
 
     def _forget(self, node: ast.AST) -> Iterator[Node]:
         """What is assigned may change the answer of a test that will be asked again."""
@@ -138,7 +147,9 @@ class FunctionLowering:
     def _choice(self, test: ast.expr, body: Block, orelse: Block) -> Iterator[Node]:
         if body or orelse:
             guard = read_guard(test, self._origins)
-            question = self._window_test(guard) or self._gate_test(test) or read_test(test, self._keys)
+            question = self._window_test(guard) or self._gate_test(test)
+            if question is None and any(isinstance(node, Act | Call) for node in walk((*body, *orelse))):
+                question = read_test(test)  # an answer that decides nothing but a doubt is not worth remembering
             yield Choice(body, orelse, question, guard, site_of(test, self._path))
 
     def _window_test(self, guard: Guard | None) -> Test | None:
@@ -170,8 +181,9 @@ class FunctionLowering:
             isinstance(inner, _LOOPS) and _has_gate(inner) for inner in _inside(node)
         )
         gate, self._gate = self._gate, _GATE.format(id(node)) if innermost else self._gate
+        chosen, self._chosen = self._chosen, False
         body = (*head, *self.block(node.body))
-        self._gate = gate
+        self._gate, self._chosen = gate, chosen
         self._scope.elements = outer
         orelse = self.block(node.orelse)
         if body or orelse or endless:
@@ -220,6 +232,10 @@ class FunctionLowering:
                     yield from self._events(child)
                 if isinstance(node, ast.Call):
                     for event in self._calls.read(node, self._scope):
+                        if isinstance(event, Act) and event.what.endswith(".zero_()"):
+                            parameter = event.what.removesuffix(".zero_()").removesuffix(".data").removesuffix(".grad")
+                            some = self._reaches_some(ast.Name(parameter.partition(".")[0]))
+                            event = event._replace(partial=some)
                         yield from self._when_told(node, self._gated(event))
 
     def _when_told(self, call: ast.Call, node: Node) -> Iterator[Node]:

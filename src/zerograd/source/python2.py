@@ -12,6 +12,7 @@ _EXCEPT = re.compile(r"^(\s*except\s+[\w.()\s,]+?),\s*(\w+)\s*:")
 _RAISE = re.compile(r"^(\s*)raise\s+\w[\w.]*\s*,.*$")
 _EXEC = re.compile(r"^(\s*)exec\s+[\"'\w].*$")
 _CALLED_PRINT = re.compile(r"^(\s*)print\s*\(.*$")
+_ASYNC = re.compile(r"\basync\s*=(?!=)")  # a keyword of its own since Python 3.7: .cuda(async=True)
 _OPENERS, _CLOSERS = "([{", ")]}"
 _ATTEMPTS = 40
 
@@ -55,6 +56,7 @@ def _depth(line: str) -> int:
 
 
 def _mend(line: str) -> str:
+    line = _ASYNC.sub("async_=", line)
     line = _PRINT.sub(r"\1pass", line)
     line = _EXCEPT.sub(r"\1 as \2:", line)
     line = _RAISE.sub(r"\1raise Exception", line)

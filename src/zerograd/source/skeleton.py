@@ -25,6 +25,7 @@ class Act(NamedTuple):
     what: str
     scaled: bool = False
     node: ast.AST | None = None  # where the text says more than the event does
+    partial: bool = False  # it may reach some parameters only
 
 
 class Create(NamedTuple):

@@ -1,11 +1,12 @@
-"""Tests that are asked more than once: `if self.amp:` here and again below is one question with one answer.
+"""Tests and their answers: `if self.amp:` here and again below, or in the next iteration, is one question.
 
-A fact remembers how such tests were answered on its path, so that paths no execution takes are not walked. Only pure
-tests (names, attributes, comparisons of them) are remembered, and only those that a function asks at least twice.
+A fact remembers how tests were answered on its path, so that paths no execution takes are not walked. Only pure tests
+(names, attributes, comparisons of them) are remembered, only where they decide about an event, and only until something
+they mention is assigned.
 """
 
 import ast
-from collections import Counter
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -67,13 +68,10 @@ def assume(test: Test | None, answer: bool, assumed: Assumptions) -> Assumptions
     return assumed
 
 
-def repeated_keys(function: ast.AST) -> frozenset[str]:
-    """The keys of the questions that a function asks at least twice."""
-    asked: Counter[str] = Counter()
-    for node in ast.walk(function):
-        if isinstance(node, ast.If | ast.IfExp):
-            asked.update(set(_keys(read_test(node.test, None))))
-    return frozenset(key for key, times in asked.items() if times > 1)
+def keys_of(function: ast.AST) -> frozenset[str]:
+    """The keys of all questions that a function asks."""
+    tests = (node.test for node in ast.walk(function) if isinstance(node, ast.If | ast.IfExp))
+    return frozenset(key for test in tests for key in _keys(read_test(test)))
 
 
 def _keys(test: Test | None) -> Iterator[str]:
@@ -87,30 +85,59 @@ def _keys(test: Test | None) -> Iterator[str]:
                 yield from _keys(one)
 
 
-def read_test(node: ast.expr, wanted: frozenset[str] | None) -> Test | None:
-    """The test as far as it is pure; with `wanted`, only the questions among these."""
+def read_test(node: ast.expr) -> Test | None:
+    """The test, as far as it is pure."""
     match node:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            inner = read_test(operand, wanted)
+            inner = read_test(operand)
             return None if inner is None else Not(inner)
         case ast.BoolOp(op=op, values=values):
-            parts = tuple(read_test(value, wanted) for value in values)
+            parts = tuple(read_test(value) for value in values)
             if not any(parts):
                 return None
             return All(parts) if isinstance(op, ast.And) else Some(parts)
         case ast.Compare(left=left, ops=[ast.NotEq() | ast.IsNot() as op], comparators=[right]):
             positive: ast.cmpop = ast.Eq() if isinstance(op, ast.NotEq) else ast.Is()
-            atom = _atom(ast.Compare(left, [positive], [right]), wanted)
+            atom = _atom(ast.Compare(left, [positive], [right]))
             return None if atom is None else Not(atom)
-    return _atom(node, wanted)
+    return _atom(node)
 
 
-def _atom(node: ast.expr, wanted: frozenset[str] | None) -> Atom | None:
+def _atom(node: ast.expr) -> Atom | None:
     impure = (ast.Call, ast.Await, ast.Yield, ast.NamedExpr, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.BinOp)
     if isinstance(node, ast.Constant) or any(isinstance(inner, impure) for inner in ast.walk(node)):
         return None
-    key = path_of(node) or ast.unparse(node)
-    return Atom(key) if wanted is None or key in wanted else None
+    return Atom(path_of(node) or ast.unparse(node))
+
+
+def carried(assumed: Assumptions, arguments: tuple[tuple[str, str], ...], shares_self: bool) -> Assumptions:
+    """What the caller knows, in the words of the function it calls."""
+    inside: set[tuple[str, bool]] = set()
+    for key, answer in assumed:
+        for parameter, path in arguments:
+            if _mentions(key, path) and not _is_place(key):
+                inside.add((_renamed(key, path, parameter), answer))
+        if shares_self and key.startswith("self."):
+            inside.add((key, answer))
+    return frozenset(inside)
+
+
+def returned(assumed: Assumptions, arguments: tuple[tuple[str, str], ...]) -> Assumptions:
+    """What a function has learned about its arguments, in the words of its caller."""
+    return frozenset(
+        (_renamed(key, parameter, path), answer)
+        for key, answer in assumed
+        for parameter, path in arguments
+        if _mentions(key, parameter) and not _is_place(key) and parameter != "self"
+    )
+
+
+def _is_place(key: str) -> bool:
+    return "@" in key
+
+
+def _renamed(key: str, path: str, name: str) -> str:
+    return re.sub(rf"(?<![\w.]){re.escape(path)}(?!\w)", name, key)
 
 
 def touched(path: str, keys: frozenset[str]) -> frozenset[str]:
