@@ -222,16 +222,17 @@ class Interpreter:
         return self._arm(choice, True, body, orelse, facts).beside(self._arm(choice, False, orelse, body, facts))
 
     def _arm(self, choice: Choice, answer: bool, arm: Block, other: Block, facts: Facts) -> Flow:
-        """Take one arm. Where the answer follows from the path, nothing was skipped that could have been run."""
+        """Take one arm. What the other would have done is doubted, unless the place in a window decides: that comes
+        round again."""
         entering: list[Fact] = []
-        skipped = self.skipped(arm, other)
+        skipped = frozenset() if decide_place(choice.test) else self.skipped(arm, other)
         for fact in facts:
             known = decide(choice.test, fact.assumed)
             if known is answer:
-                entering.append(fact)
+                entering.append(fact._replace(doubts=fact.doubts | skipped))
             elif known is None:
-                assumed = assume(choice.test, answer, fact.assumed)
-                entering.append(Fact(fact.state, fact.doubts | skipped, assumed))
+                doubts = skipped or (self.skipped(arm, other) if decide_place(choice.test) else skipped)
+                entering.append(Fact(fact.state, fact.doubts | doubts, assume(choice.test, answer, fact.assumed)))
         if len(entering) > _MOST:  # too many questions at once: the answers are forgotten, the states are not
             entering = [fact._replace(assumed=_places(fact)) for fact in entering]
         return self.block(arm, slim(entering)) if entering else Flow()
