@@ -5,7 +5,7 @@ backwards between two steps. A guard that has the backward inside too is no accu
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from zerograd.core.events import Kind, Site
@@ -33,15 +33,15 @@ class Window(NamedTuple):
     inverted: bool = False  # the step is in the other arm: all micro-batches but one step
 
 
-def detect(block: Block, function: ast.AST, scope: Scope, path: str) -> Iterator[Finding]:
-    """What is wrong with the accumulation of one function."""
-    losses = Losses(function, scope)
-    configured = _configured(function, scope)
+def detect(block: Block, nodes: Sequence[ast.AST], scope: Scope, path: str) -> Iterator[Finding]:
+    """What is wrong with the accumulation of one function, given all of its nodes."""
+    losses = Losses(nodes, scope)
+    configured = _configured(nodes)
     for window in _windows(block):
         yield from _judge_window(window, losses)
     yield from _inner_loops(block, losses)
     yield from _every_micro_batch(block, losses, configured)
-    yield from _unsynchronised(function, block, path)
+    yield from _unsynchronised(nodes, block, path)
 
 
 def _windows(block: Block) -> Iterator[Window]:
@@ -185,9 +185,9 @@ def _every_micro_batch(block: Block, losses: Losses, configured: str | None) -> 
                     yield note(REGISTRY["ZG105"], act.site, certain=True, deposit=act.what, size=by)
 
 
-def _configured(function: ast.AST, scope: Scope) -> str | None:
+def _configured(nodes: Sequence[ast.AST]) -> str | None:
     """N of `Accelerator(gradient_accumulation_steps=N)`, if this function makes one and N is not 1."""
-    for node in ast.walk(function):
+    for node in nodes:
         if isinstance(node, ast.Call) and (path_of(node.func) or "").endswith("Accelerator"):
             for keyword in node.keywords:
                 if keyword.arg == "gradient_accumulation_steps":
@@ -203,11 +203,13 @@ def _divides_itself(call: ast.Call) -> bool:
     return bool(call.args) and any(word in last for word in ("accelerator", "engine", "deepspeed"))
 
 
-def _unsynchronised(function: ast.AST, block: Block, path: str) -> Iterator[Finding]:
+def _unsynchronised(nodes: Sequence[ast.AST], block: Block, path: str) -> Iterator[Finding]:
     """`no_sync` under one guard and the step under another."""
-    origins = Origins(function)
+    if not any(isinstance(node, ast.Attribute) and node.attr == "no_sync" for node in nodes):
+        return
+    origins = Origins(nodes)
     stepping = [window.guard for window in _windows(block) if window.guard.phase is not None]
-    for node in ast.walk(function):
+    for node in nodes:
         if not isinstance(node, ast.IfExp | ast.If):
             continue
         guard = read_guard(node.test, origins)

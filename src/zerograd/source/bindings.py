@@ -28,6 +28,23 @@ class Binding(NamedTuple):
     over: str | None = None  # of a scheduler: its optimizer's path; of an optimizer: its model's
 
 
+def own_nodes(function: ast.AST) -> list[ast.AST]:
+    """Every node of a function or module, in text order, but for those of the functions and classes inside it.
+
+    Asked for once per function: everything that has to look at all of it looks at this list.
+    """
+    found: list[ast.AST] = []
+    inner = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+    stack = list(reversed(getattr(function, "body", [])))
+    while stack:
+        node = stack.pop()
+        if isinstance(node, inner):
+            continue
+        found.append(node)
+        stack.extend(reversed(list(ast.iter_child_nodes(node))))
+    return found
+
+
 def path_of(node: ast.AST) -> str | None:
     """The path an expression names, or None if it is not a plain name."""
     match node:

@@ -16,6 +16,10 @@ _BUILTINS = frozenset(dir(builtins))
 _HARMLESS_PACKAGES = frozenset(sys.stdlib_module_names) | {"torch", "numpy", "tqdm", "np", "wandb", "torchvision"}
 _FAMILIAR_BASES = frozenset({"object", "torch.nn.Module", "abc.ABC"})
 _DEPOSITS: Doubts = frozenset({Kind.DEPOSIT})
+_TRAINS = re.compile(r"backward|train|step|update|optimi|closure|learn|fit|run|grad|process_batch|iteration")
+_RECORDS = re.compile(
+    r"append|add_scalar|^log|record|write|print|item|reduce|postfix|format|isnan|isfinite|float|meter|track"
+)
 _NOT_OPTIMIZERS = re.compile(r"sched|loss|lr_|_lr$|^lr|env|prof|writer|bar|logger|timer|ema|meter|sampler|adapt_loss")
 
 
@@ -123,13 +127,13 @@ class CallReader:
 
     def _other(self, call: ast.Call, scope: Scope) -> Iterator[Blur | Call]:
         path = path_of(call.func)
-        if path is None or self._is_harmless(path, scope):
+        if path is None or self._is_harmless(path, scope) or self.is_scaler(path.rpartition(".")[0], scope):
             return
         function, receiver = self._function(path, scope)
         if function is not None:
             yield self._call(call, function, receiver, scope)
             return
-        kinds = self._unseen(path, scope)
+        kinds = self._unseen(path, call, scope)
         for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
             handed = scope.slot(argument)
             if handed and (self.is_optimizer(handed, scope) or self.is_scaler(handed, scope)):
@@ -164,16 +168,45 @@ class CallReader:
         pairs = list(zip(callee.parameters, given, strict=False))
         pairs += [(keyword.arg, scope.slot(keyword.value)) for keyword in call.keywords if keyword.arg]
         arguments = tuple((parameter, path) for parameter, path in pairs if path)
-        return Call(function, callee, scope, arguments, receiver == "self" or callee.owner is scope.owner is not None)
+        shares_self = receiver == "self" or callee.owner is scope.owner is not None
+        literals = frozenset(_literals(call, function, skip=receiver is not None))
+        return Call(function, callee, scope, arguments, shares_self, literals)
 
-    def _unseen(self, path: str, scope: Scope) -> Doubts:
-        """What a call that cannot be read may do, though it was handed neither optimizer nor scaler."""
+    def _unseen(self, path: str, call: ast.Call, scope: Scope) -> Doubts:
+        """What a call that cannot be read may do, though it was handed neither optimizer nor scaler.
+
+        A forward pass or a criterion deposits nothing. What is named for training, or is handed the loss, may.
+        """
         binding: Binding | None = scope.lookup(path) or scope.lookup(path.rpartition(".")[0])
         if binding is not None and binding.role is not Role.INSTANCE:
             return NO_DOUBT  # a method of a torch object, or its forward pass
         if _is_inherited(path, scope):
             return ALL_DOUBTS
-        return _DEPOSITS
+        handed = [path_of(argument) or "" for argument in (*call.args, *(keyword.value for keyword in call.keywords))]
+        given_loss = any("loss" in name.rpartition(".")[2].lower() for name in handed)
+        name = path.rpartition(".")[2].lower()
+        trains = _TRAINS.search(name) or (given_loss and not _RECORDS.search(name))
+        return _DEPOSITS if trains else NO_DOUBT
+
+
+def _literals(call: ast.Call, function: FunctionNode, *, skip: bool) -> Iterator[tuple[str, bool]]:
+    """The tests on parameters that a call answers by what it passes, or leaves to a default."""
+    names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)][skip:]
+    given: dict[str, ast.expr] = {}
+    defaults = function.args.defaults
+    given |= dict(zip(names[len(names) - len(defaults) :], defaults, strict=False)) if defaults else {}
+    pairs = zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
+    given |= {argument.arg: default for argument, default in pairs if default is not None}
+    given |= dict(zip(names, call.args, strict=False))
+    given |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+    unclear = any(isinstance(argument, ast.Starred) for argument in call.args) or any(
+        k.arg is None for k in call.keywords
+    )
+    for name, value in given.items() if not unclear else ():
+        if isinstance(value, ast.Constant) and isinstance(value.value, bool):
+            yield name, value.value
+        elif isinstance(value, ast.Constant):
+            yield f"{name} is None", value.value is None
 
 
 def _split(func: ast.expr, scope: Scope) -> tuple[str, str | None]:

@@ -13,15 +13,15 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Rule, Sees
 from zerograd.rules.telling import note, tell
 from zerograd.source import accumulation, idioms
-from zerograd.source.bindings import Scope
-from zerograd.source.flow import CYCLE, Interpreter
+from zerograd.source.bindings import Scope, own_nodes
+from zerograd.source.flow import CYCLE, Budget, Interpreter, TooMuch
 from zerograd.source.idioms import File
 from zerograd.source.lower import Lowering
 from zerograd.source.python2 import read_python2
 from zerograd.source.skeleton import Act, Block, Call, Create, walk
 
 # A file without one of each is never parsed.
-_TRIGGERS = (".step(", "zero_grad", "backward")
+_TRIGGERS = ("backward(", "zero_grad")
 _FAMILY = ("torch", "lightning", "accelerate", "ignite", "fairseq", "deepspeed")
 _DEPTH = 5
 # A function is entered by someone we cannot see, who may have done anything but take its steps for it.
@@ -33,7 +33,7 @@ def check_text(text: str, path: str = "<text>", *, rules: Iterable[Rule] = ()) -
     chosen = tuple(rule for rule in (rules or REGISTRY.values()) if Sees.SOURCE in rule.sees)
     if not any(word in text for word in _TRIGGERS) or not any(word in text for word in _FAMILY):
         return []
-    checker = _Checker(Lowering(_parse(text, path), path), chosen)
+    checker = _Checker(Lowering(_parse(text, path), path), chosen, text)
     findings: dict[tuple[object, ...], Finding] = {}
     for finding in checker.findings():
         key = (finding.site, finding.code)
@@ -58,10 +58,11 @@ def _parse(text: str, path: str) -> ast.Module:
 class _Checker:
     """Runs the interpreter for every function and every slot in it."""
 
-    def __init__(self, lowering: Lowering, rules: tuple[Rule, ...]) -> None:
+    def __init__(self, lowering: Lowering, rules: tuple[Rule, ...], text: str) -> None:
         self._lowering = lowering
         self._rules = rules
-        self._file = File(lowering.tree, lowering.path)
+        self._budget = Budget()
+        self._file = File(lowering.tree, lowering.path, text)
 
     def findings(self) -> Iterator[Finding]:
         module = self._lowering.module
@@ -69,6 +70,8 @@ class _Checker:
             yield from self._run(module, slot, alone, entry=CLEAN, again=False, has_loss=_has_loss(self._lowering.tree))
         yield from self._idioms(module, self._lowering.tree, self._lowering.roots.module)
         for node, scope in self._lowering.roots.functions:
+            if node not in self._lowering.relevant:
+                continue
             block = self._lowering.function(node)
             yield from self._idioms(block, node, scope)
             for slot, alone in self._slots(block):
@@ -76,7 +79,7 @@ class _Checker:
 
     def _idioms(self, block: Block, function: ast.AST, scope: Scope) -> Iterator[Finding]:
         if any(isinstance(node, Act) and node.kind in (Kind.DEPOSIT, Kind.CONSUME) for node in walk(block)):
-            own = _own(function)
+            own = own_nodes(function)
             found = chain(
                 accumulation.detect(block, own, scope, self._lowering.path),
                 idioms.detect(block, own, scope, self._file),
@@ -107,13 +110,21 @@ class _Checker:
         verdicts: list[Verdict[Rule]] = []
         chosen = self._rules if rules is None else rules
         interpreter = Interpreter(
-            slot, alone=alone, rules=chosen, report=verdicts.append, body_of=self._lowering.function
+            slot,
+            alone=alone,
+            rules=chosen,
+            report=verdicts.append,
+            body_of=self._lowering.function,
+            budget=self._budget,
         )
         head = entry
         while True:
-            flow = interpreter.block(block, head)
+            try:
+                flow = interpreter.block(block, head)
+            except TooMuch:
+                return
             # What this function leaves undone, its caller may do before it calls again.
-            back = doubt(join(flow.normal, flow.returns), CYCLE - interpreter.kinds(block))
+            back = doubt(join(flow.normal, flow.returns), CYCLE - interpreter.kinds(block, seen=True))
             grown = join(head, slim(Fact(fact.state, fact.doubts) for fact in back))
             if not again or grown == head:
                 break
@@ -163,14 +174,5 @@ class _Checker:
 
 def _has_loss(function: ast.AST) -> bool:
     """Whether a loss is made here at all."""
-    names = (
-        node for node in ast.walk(_own(function)) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    )
+    names = (node for node in own_nodes(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
     return any("loss" in node.id.lower() for node in names)
-
-
-def _own(function: ast.AST) -> ast.AST:
-    """The statements of a function or module, without those of the functions inside it."""
-    body = function.body if isinstance(function, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef) else []
-    inner = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    return ast.Module([statement for statement in body if not isinstance(statement, inner)], [])

@@ -6,6 +6,7 @@ or 1, incremented before or behind the test) and from the test itself: `phase` 0
 
 import ast
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from zerograd.source.bindings import path_of
@@ -53,13 +54,16 @@ class Origin(NamedTuple):
 class Origins:
     """The counters of a function. One name may count in several loops."""
 
-    def __init__(self, function: ast.AST) -> None:
+    def __init__(self, nodes: Sequence[ast.AST]) -> None:
         self._found: dict[str, list[Origin]] = {}
-        for node in ast.walk(function):
+        self.asked = any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) for node in nodes)
+        if not self.asked:
+            return  # no test asks a counter
+        for node in nodes:
             if isinstance(node, ast.For | ast.AsyncFor):
                 for name, origin in _enumerated(node).items():
                     self._found.setdefault(name, []).append(origin)
-        for name, origin in _incremented(function).items():
+        for name, origin in _incremented(nodes).items():
             if name not in self._found:
                 self._found[name] = [origin]
 
@@ -176,13 +180,13 @@ def _int(node: ast.expr | None, default: int | None) -> int | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else None
 
 
-def _incremented(function: ast.AST) -> dict[str, Origin]:
+def _incremented(nodes: Sequence[ast.AST]) -> dict[str, Origin]:
     """step = 0 ... step += 1."""
     name: str | None
     starts: dict[str, list[int | None]] = {}
     steps: dict[str, list[ast.AugAssign]] = {}
     loops: dict[ast.AST, ast.AST] = {}
-    for node in ast.walk(function):
+    for node in nodes:
         match node:
             case ast.Assign(targets=targets, value=value):
                 for target in targets:

@@ -54,7 +54,7 @@ _UPDATE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME})
 # Clips, rescaling and schedules name no optimizer: beside a second one nobody can say whose they are.
 _PRIVATE = frozenset({Kind.CLIP, Kind.RESCALE, Kind.SCHEDULE})
 _DEPTH = 5
-_MOST = 256
+_MOST = 64
 Report = Callable[[Verdict[Rule]], None]
 BodyOf = Callable[[FunctionNode], Block]
 
@@ -76,12 +76,35 @@ class Flow(NamedTuple):
         return Flow(*(join(mine, its) for mine, its in zip(self, other, strict=True)))
 
 
+class TooMuch(Exception):
+    """A file asks for more than it is worth: what is left of it is not judged."""
+
+
+class Budget:
+    """How many facts may still be moved. A tangle of flags and calls must not hold up a check."""
+
+    def __init__(self, facts: int = 50_000) -> None:
+        self._left = facts
+
+    def spend(self, facts: int) -> None:
+        self._left -= facts + 1
+        if self._left < 0:
+            raise TooMuch
+
+
 class Interpreter:
     """One slot of one function. `alone`: the slot is the only one there is, so that whatever is cleared is its own.
     `body_of` gives the skeleton of a function of the file: calls run it in place, under the same lift."""
 
     def __init__(
-        self, slot: str, *, alone: bool, rules: tuple[Rule, ...], report: Report, body_of: BodyOf = lambda function: ()
+        self,
+        slot: str,
+        *,
+        alone: bool,
+        rules: tuple[Rule, ...],
+        report: Report,
+        body_of: BodyOf = lambda function: (),
+        budget: "Budget | None" = None,
     ) -> None:
         self._slot = slot
         self._names: frozenset[str] = frozenset({slot})  # what the function we are in calls the slot
@@ -89,9 +112,10 @@ class Interpreter:
         self._rules = rules
         self._report = report
         self._body_of = body_of
-        self._kinds: dict[tuple[int, frozenset[str]], tuple[Block, Doubts]] = {}
+        self._kinds: dict[tuple[int, frozenset[str], bool], tuple[Block, Doubts]] = {}
         self._returned: dict[tuple[object, ...], Flow] = {}
         self._calling: list[FunctionNode] = []
+        self._budget = budget or Budget()
         self._trying = 0
         self._loops: list[Doubts] = []  # what the loops we are in may do
         self._windows: list[Loop] = []
@@ -99,9 +123,9 @@ class Interpreter:
 
     # What a node means for this slot
 
-    def kinds(self, block: Block) -> Doubts:
-        """The kinds of event that `block` may do to the slot."""
-        key = (id(block), self._names)
+    def kinds(self, block: Block, *, seen: bool = False) -> Doubts:
+        """The kinds of event that `block` may do to the slot; `seen`: without those that no text shows."""
+        key = (id(block), self._names, seen)
         memo = self._kinds.get(key)
         if memo is None or memo[0] is not block:
             found: set[Kind] = set()
@@ -109,18 +133,18 @@ class Interpreter:
                 match node:
                     case Act(kind=kind, slot=slot) if self._hits(slot):
                         found.add(kind)
-                    case Blur(kinds=kinds, slot=slot) if self._hits(slot):
+                    case Blur(kinds=kinds, slot=slot) if self._hits(slot) and not seen:
                         found |= kinds
                     case Call():
-                        found |= self._kinds_of_call(node)
+                        found |= self._kinds_of_call(node, seen=seen)
             memo = self._kinds[key] = (block, frozenset(found))
         return memo[1]
 
-    def _kinds_of_call(self, call: Call) -> Doubts:
+    def _kinds_of_call(self, call: Call, *, seen: bool = False) -> Doubts:
         if call.function in self._calling or len(self._calling) >= _DEPTH:
-            return ALL_DOUBTS
+            return frozenset() if seen else ALL_DOUBTS
         with self._inside(call):
-            return self.kinds(self._body_of(call.function))
+            return self.kinds(self._body_of(call.function), seen=seen)
 
     @contextmanager
     def _inside(self, call: Call) -> Iterator[None]:
@@ -185,6 +209,7 @@ class Interpreter:
         return flow
 
     def _node(self, node: Node, facts: Facts) -> Flow:
+        self._budget.spend(len(facts))
         match node:
             case Act():
                 after = self._act(node, facts)
@@ -246,7 +271,7 @@ class Interpreter:
         # What the caller knows holds in the callee under the callee's names; what the callee learns stays there.
         flow = Flow()
         for assumed in {fact.assumed for fact in facts}:
-            known = carried(assumed, call.arguments, call.shares_self)
+            known = carried(assumed, call.arguments, call.shares_self) | call.literals
             entry = frozenset(Fact(fact.state, fact.doubts, known) for fact in facts if fact.assumed == assumed)
             inner = self._run(call, entry)
             back = [
@@ -267,7 +292,7 @@ class Interpreter:
 
     def skipped(self, arm: Block, other: Block) -> Doubts:
         """The doubts one earns by taking `arm` and not `other`."""
-        mine, its = self.kinds(arm), self.kinds(other)
+        mine, its = self.kinds(arm, seen=True), self.kinds(other)
         # An arm that feeds and takes a step of its own has skipped nothing: it is another way to train.
         missed = frozenset() if mine >= _UPDATE else its - mine
         # Leaving early skips what comes later, wherever that stands.

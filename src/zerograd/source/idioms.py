@@ -1,7 +1,8 @@
 """Small faults that one look at the text shows: detectors that need no flow."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 from zerograd.core.events import Kind
 from zerograd.core.findings import Finding, Related
@@ -15,25 +16,38 @@ from zerograd.source.skeleton import Act, Block, walk
 class File:
     """What the detectors ask about the whole file."""
 
-    def __init__(self, tree: ast.Module, path: str) -> None:
+    def __init__(self, tree: ast.Module, path: str, text: str) -> None:
+        self._tree = tree
         self.path = path
-        self.updated = {
-            path_of(node.func.value)
-            for node in ast.walk(tree)
+        self.has_scaler = "scaler" in text
+        self.has_closure = "closure" in text
+
+    @cached_property
+    def updated(self) -> frozenset[str]:
+        """The last names of everything that `.update()` is called on."""
+        return frozenset(
+            (path_of(node.func.value) or "").rpartition(".")[2]
+            for node in ast.walk(self._tree)
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "update"
-        }
-        self.scaler_leaves = any(
+        )
+
+    @cached_property
+    def scaler_leaves(self) -> bool:
+        """Whether a scaler is handed on, to someone who may update it."""
+        return any(
             isinstance(node, ast.Return | ast.Call) and _mentions(node, "scaler") and not _is_scaler_call(node)
-            for node in ast.walk(tree)
+            for node in ast.walk(self._tree)
         )
 
 
-def detect(block: Block, function: ast.AST, scope: Scope, file: File) -> Iterator[Finding]:
-    yield from _never_updated(block, file)
-    yield from _closures(block, scope)
-    yield from _rebound(function, scope, file.path)
-    yield from _exhausted(function, scope, file.path)
-    yield from _kept_graphs(block, function, file.path)
+def detect(block: Block, nodes: Sequence[ast.AST], scope: Scope, file: File) -> Iterator[Finding]:
+    if file.has_scaler:
+        yield from _never_updated(block, file)
+    if file.has_closure:
+        yield from _closures(block, scope)
+    yield from _rebound(nodes, scope, file.path)
+    yield from _exhausted(nodes, scope, file.path)
+    yield from _kept_graphs(block, nodes, file.path)
 
 
 def _never_updated(block: Block, file: File) -> Iterator[Finding]:
@@ -42,7 +56,7 @@ def _never_updated(block: Block, file: File) -> Iterator[Finding]:
         if isinstance(act, Act) and act.kind is Kind.CONSUME and act.scaled and isinstance(act.node, ast.Call):
             scaler = path_of(act.node.func.value) if isinstance(act.node.func, ast.Attribute) else None
             last = (scaler or "").rpartition(".")[2]
-            if scaler and not any((path or "").rpartition(".")[2] == last for path in file.updated):
+            if scaler and last not in file.updated:
                 certain = not file.scaler_leaves
                 yield note(REGISTRY["ZG203"], act.site, certain=certain, step=act.what, scaler=scaler)
 
@@ -74,16 +88,16 @@ def _closures(block: Block, scope: Scope) -> Iterator[Finding]:
             yield note(REGISTRY["ZG009"], act.site, certain=not cleared, step=act.what)
 
 
-def _rebound(function: ast.AST, scope: Scope, path: str) -> Iterator[Finding]:
+def _rebound(nodes: Sequence[ast.AST], scope: Scope, path: str) -> Iterator[Finding]:
     """W = W - lr * W.grad, for a leaf that requires a gradient."""
     leaves = {
         target.id
-        for node in ast.walk(function)
+        for node in nodes
         if isinstance(node, ast.Assign) and _requires_grad(node.value)
         for target in node.targets
         if isinstance(target, ast.Name)
     }
-    for node in ast.walk(function):
+    for node in nodes:
         match node:
             case ast.Assign(
                 targets=[ast.Name(id=name)], value=ast.BinOp(left=ast.Name(id=same), op=ast.Sub()) as value
@@ -101,11 +115,11 @@ def _requires_grad(value: ast.expr) -> bool:
     )
 
 
-def _exhausted(function: ast.AST, scope: Scope, path: str) -> Iterator[Finding]:
+def _exhausted(nodes: Sequence[ast.AST], scope: Scope, path: str) -> Iterator[Finding]:
     """params = model.parameters(); Optimizer(params); clip_grad_norm_(params)."""
     made: dict[str, list[ast.expr]] = {}
     uses: dict[str, list[ast.Call]] = {}
-    for node in ast.walk(function):
+    for node in nodes:
         match node:
             case ast.Assign(targets=[target], value=value):
                 name = path_of(target)
@@ -148,7 +162,7 @@ def _reads_parameters(call: ast.Call, scope: Scope) -> bool:
     return name.startswith("clip_grad_") or _makes_optimizer(call, scope)
 
 
-def _kept_graphs(block: Block, function: ast.AST, path: str) -> Iterator[Finding]:
+def _kept_graphs(block: Block, nodes: Sequence[ast.AST], path: str) -> Iterator[Finding]:
     """total += loss, where loss is what backward() was called on and total is never itself differentiated."""
     losses = {
         name
@@ -156,21 +170,21 @@ def _kept_graphs(block: Block, function: ast.AST, path: str) -> Iterator[Finding
         if isinstance(act, Act) and act.kind is Kind.DEPOSIT and isinstance(act.node, ast.Call)
         if isinstance(act.node.func, ast.Attribute) and (name := path_of(act.node.func.value))
     }
-    loops = [node for node in ast.walk(function) if isinstance(node, ast.For | ast.While)]
+    loops = [node for node in nodes if isinstance(node, ast.For | ast.While)]
     for node in (inner for loop in loops for inner in ast.walk(loop) if isinstance(inner, ast.AugAssign)):
         total, added = path_of(node.target), path_of(node.value)
         if not total or added not in losses or total in losses or not isinstance(node.op, ast.Add):
             continue
-        if isinstance(node.target, ast.Subscript) or _feeds_a_loss(function, total, losses):
+        if isinstance(node.target, ast.Subscript) or _feeds_a_loss(nodes, total, losses):
             continue
         plain = [
             other
-            for other in ast.walk(function)
+            for other in nodes
             if isinstance(other, ast.Assign | ast.AugAssign) and other is not node and _assigns(other, added or "")
         ]
         taken = any(_takes_value(other) for other in plain)
         fresh = any(_resets(loop, total) or _counts_to_few(loop) for loop in _around(loops, node))
-        if not taken and not fresh and not _under_no_grad(function, node):
+        if not taken and not fresh and not _under_no_grad(nodes, node):
             yield note(REGISTRY["ZG402"], site_of(node, path), certain=True, what=ast.unparse(node))
 
 
@@ -195,13 +209,13 @@ def _counts_to_few(loop: ast.For | ast.While) -> bool:
     return isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and path_of(loop.iter.func) == "range"
 
 
-def _feeds_a_loss(function: ast.AST, total: str, losses: set[str]) -> bool:
+def _feeds_a_loss(nodes: Sequence[ast.AST], total: str, losses: set[str]) -> bool:
     """Whether the sum is itself differentiated later, under whatever name."""
     return any(
         isinstance(node, ast.Assign)
         and any(path_of(part) == total for part in ast.walk(node.value))
         and any(path_of(target) in losses for target in node.targets)
-        for node in ast.walk(function)
+        for node in nodes
     )
 
 
@@ -209,8 +223,8 @@ def _resets(loop: ast.For | ast.While, name: str) -> bool:
     return any(isinstance(node, ast.Assign) and _assigns(node, name) for node in ast.walk(loop))
 
 
-def _under_no_grad(function: ast.AST, node: ast.AST) -> bool:
+def _under_no_grad(nodes: Sequence[ast.AST], node: ast.AST) -> bool:
     return any(
         isinstance(other, ast.With) and "no_grad" in ast.unparse(other.items[0]) and node in ast.walk(other)
-        for other in ast.walk(function)
+        for other in nodes
     )

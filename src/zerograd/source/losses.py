@@ -6,7 +6,7 @@ is plainly a mean is "not divided"; whatever cannot be read may be.
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from zerograd.source.bindings import FunctionNode, Scope, path_of
 
@@ -30,13 +30,13 @@ def loss_of(call: ast.Call) -> ast.expr | None:
 class Losses:
     """The assignments of one function, by name. Of several, those in the loop around the use count, if any."""
 
-    def __init__(self, function: ast.AST, scope: Scope) -> None:
+    def __init__(self, nodes: Sequence[ast.AST], scope: Scope) -> None:
         self._scope = scope
         self._all_made: dict[str, list[ast.expr]] = {}
         self._all_changed: dict[str, list[ast.AugAssign]] = {}
-        self._loops = [node for node in ast.walk(function) if isinstance(node, ast.For | ast.AsyncFor | ast.While)]
+        self._loops = [node for node in nodes if isinstance(node, ast.For | ast.AsyncFor | ast.While)]
         self._around: tuple[int, int] = (0, 0)
-        for node in ast.walk(function):
+        for node in nodes:
             match node:
                 case ast.Assign(targets=targets, value=value):
                     for target in targets:

@@ -1,13 +1,14 @@
 """Python statements to skeletons: control flow is kept, everything that is no event falls away."""
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from zerograd.core.events import Kind
 from zerograd.core.facts import ALL_DOUBTS
-from zerograd.source.bindings import FunctionNode, Role, Roots, Scope, bind_module, path_of
+from zerograd.source.bindings import FunctionNode, Role, Roots, Scope, bind_module, own_nodes, path_of
 from zerograd.source.calls import CallReader, site_of
 from zerograd.source.counters import Guard, Origin, Origins, read_guard
+from zerograd.source.relevance import read_relevance
 from zerograd.source.skeleton import Act, Attempt, Block, Blur, Call, Choice, Create, Forget, Jump, Loop, Node, walk
 from zerograd.source.tests import All, Atom, Not, Test, keys_of, read_test, touched
 
@@ -27,10 +28,12 @@ class Lowering:
     def __init__(self, tree: ast.Module, path: str) -> None:
         self.tree = tree
         self.path = path
-        self.roots: Roots = bind_module(tree)
+        relevance = read_relevance(tree)
+        self.relevant = relevance.functions
+        self.roots: Roots = bind_module(tree) if self.relevant else Roots(Scope(), [])
         self._scopes = dict(self.roots.functions)
         self._blocks: dict[ast.AST, Block] = {}
-        self._calls = CallReader(path, scope_of=self._scopes.__getitem__, by_manner=_optimizers_by_manner(tree))
+        self._calls = CallReader(path, scope_of=self._scopes.__getitem__, by_manner=relevance.by_manner)
 
     def function(self, node: FunctionNode) -> Block:
         return self._lowered(node, node.body, self._scopes[node])
@@ -40,6 +43,8 @@ class Lowering:
         return self._lowered(self.tree, self.tree.body, self.roots.module)
 
     def _lowered(self, node: ast.Module | FunctionNode, body: list[ast.stmt], scope: Scope) -> Block:
+        if node not in self.relevant:
+            return ()
         if node not in self._blocks:
             self._blocks[node] = FunctionLowering(node, scope, self._calls, self.path).whole(body)
         return self._blocks[node]
@@ -50,7 +55,7 @@ class FunctionLowering:
 
     def __init__(self, function: ast.Module | FunctionNode, scope: Scope, calls: CallReader, path: str) -> None:
         self._function, self._scope, self._calls, self._path = function, scope, calls, path
-        own = ast.Module(function.body, [])
+        own = own_nodes(function)
         self._keys = keys_of(own)
         self._origins = Origins(own)
         if isinstance(function, ast.FunctionDef):
@@ -300,11 +305,13 @@ def _going_on(block: Block) -> Block:
     return tuple(changed)
 
 
-def _windows(function: ast.AST, origins: Origins) -> frozenset[tuple[ast.AST | None, str]]:
+def _windows(nodes: Sequence[ast.AST], origins: Origins) -> frozenset[tuple[ast.AST | None, str]]:
     """The counters, by loop and N, that decide whether something is stepped."""
+    if not origins.asked:
+        return frozenset()
     return frozenset(
         (guard.loop, guard.size)
-        for node in ast.walk(function)
+        for node in nodes
         if isinstance(node, ast.If | ast.keyword) and (guard := read_guard(_asked(node), origins)) is not None
         if isinstance(node, ast.keyword)
         or any(
@@ -339,12 +346,3 @@ def _is_gradient(target: ast.expr) -> bool:
 def _takes_all(caught: ast.expr | None) -> bool:
     names = [caught] if not isinstance(caught, ast.Tuple) else caught.elts
     return caught is None or any(path_of(name) in ("Exception", "BaseException") for name in names if name)
-
-
-def _optimizers_by_manner(tree: ast.Module) -> frozenset[str]:
-    """The paths that are both stepped and cleared somewhere in the file."""
-    called: dict[str, set[str]] = {"step": set(), "zero_grad": set()}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in called:
-            called[node.func.attr].add(path_of(node.func.value) or "")
-    return frozenset(called["step"] & called["zero_grad"]) - {""}

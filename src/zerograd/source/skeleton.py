@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from zerograd.core.events import Kind, Site
-from zerograd.core.facts import Doubts
+from zerograd.core.facts import Assumptions, Doubts
 from zerograd.source.bindings import FunctionNode, Scope
 from zerograd.source.counters import Guard
 from zerograd.source.tests import Test
@@ -49,6 +49,7 @@ class Call(NamedTuple):
     caller: Scope
     arguments: tuple[tuple[str, str], ...]
     shares_self: bool
+    literals: Assumptions = frozenset()  # what the call itself says: train(is_training=True)
 
     def names(self, aliases: frozenset[str]) -> frozenset[str]:
         """What the callee calls the slot that the caller knows by `aliases`."""

@@ -7,7 +7,7 @@ they mention is assigned.
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from zerograd.core.facts import Assumptions
@@ -68,9 +68,9 @@ def assume(test: Test | None, answer: bool, assumed: Assumptions) -> Assumptions
     return assumed
 
 
-def keys_of(function: ast.AST) -> frozenset[str]:
+def keys_of(nodes: Sequence[ast.AST]) -> frozenset[str]:
     """The keys of all questions that a function asks."""
-    tests = (node.test for node in ast.walk(function) if isinstance(node, ast.If | ast.IfExp))
+    tests = (node.test for node in nodes if isinstance(node, ast.If | ast.IfExp))
     return frozenset(key for test in tests for key in _keys(read_test(test)))
 
 
