@@ -136,6 +136,8 @@ class CallReader:
         kinds = self._unseen(path, call, scope)
         for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
             handed = scope.slot(argument)
+            if _makes_something(path):
+                break  # a constructor keeps what it is handed; it takes no step with it
             if handed and (self.is_optimizer(handed, scope) or self.is_scaler(handed, scope)):
                 slot = handed if self.is_optimizer(handed, scope) else None
                 yield Blur(ALL_DOUBTS, slot)
@@ -207,6 +209,14 @@ def _literals(call: ast.Call, function: FunctionNode, *, skip: bool) -> Iterator
             yield name, value.value
         elif isinstance(value, ast.Constant):
             yield f"{name} is None", value.value is None
+            if isinstance(value.value, str | int):
+                yield f"{name} == {value.value!r}", True
+
+
+def _makes_something(path: str) -> bool:
+    """Whether the call looks like a class: FindLR(optimizer), not train(optimizer)."""
+    name = path.rpartition(".")[2]
+    return name[:1].isupper() and not name.isupper()
 
 
 def _split(func: ast.expr, scope: Scope) -> tuple[str, str | None]:

@@ -39,7 +39,9 @@ def decide(test: Test | None, assumed: Assumptions) -> bool | None:
     """The answer, as far as it follows from what was assumed."""
     match test:
         case Atom(key):
-            return True if (key, True) in assumed else False if (key, False) in assumed else None
+            if (key, True) in assumed:
+                return True
+            return False if (key, False) in assumed or _is_other(key, assumed) else None
         case Not(inner):
             answer = decide(inner, assumed)
             return None if answer is None else not answer
@@ -50,6 +52,14 @@ def decide(test: Test | None, assumed: Assumptions) -> bool | None:
             answers = [decide(one, assumed) for one in tests]
             return True if True in answers else None if None in answers else False
     return None
+
+
+def _is_other(key: str, assumed: Assumptions) -> bool:
+    """`mode == 'train'` is answered by knowing that `mode == 'valid'`."""
+    name, equals, value = key.partition(" == ")
+    if not equals or (value[:1] not in ("'", '"') and not value.isdigit()):
+        return False
+    return any(answer and other.startswith(f"{name} == ") and other != key for other, answer in assumed)
 
 
 def assume(test: Test | None, answer: bool, assumed: Assumptions) -> Assumptions:
