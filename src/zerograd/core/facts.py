@@ -79,7 +79,10 @@ def doubt(facts: Facts, kinds: Doubts) -> Facts:
 
 def join(*several: Facts) -> Facts:
     """What is known where paths meet."""
-    return slim(fact for facts in several for fact in facts)
+    known = [facts for facts in several if facts]
+    if not known or all(facts == known[0] for facts in known):  # most paths that meet have nothing to tell each other
+        return known[0] if known else NOWHERE
+    return slim(fact for facts in known for fact in facts)
 
 
 def slim(facts: Iterable[Fact]) -> Facts:

@@ -8,6 +8,8 @@ import ast
 from enum import Enum
 from typing import NamedTuple
 
+from zerograd.source.nodes import inner_statements
+
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -26,23 +28,6 @@ class Binding(NamedTuple):
     role: Role
     made_by: str = ""  # the dotted name that was called
     over: str | None = None  # of a scheduler: its optimizer's path; of an optimizer: its model's
-
-
-def own_nodes(function: ast.AST) -> list[ast.AST]:
-    """Every node of a function or module, in text order, but for those of the functions and classes inside it.
-
-    Asked for once per function: everything that has to look at all of it looks at this list.
-    """
-    found: list[ast.AST] = []
-    inner = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-    stack = list(reversed(getattr(function, "body", [])))
-    while stack:
-        node = stack.pop()
-        if isinstance(node, inner):
-            continue
-        found.append(node)
-        stack.extend(reversed(list(ast.iter_child_nodes(node))))
-    return found
 
 
 def path_of(node: ast.AST) -> str | None:
@@ -236,14 +221,12 @@ class _Binder:
         self.functions: list[tuple[FunctionNode, Scope]] = []
 
     def walk(self, node: ast.AST) -> None:
-        for child in ast.iter_child_nodes(node):
+        for child in inner_statements(node):
             match child:
                 case ast.FunctionDef() | ast.AsyncFunctionDef():
                     self._function(child)
                 case ast.ClassDef():
                     self._class(child)
-                case ast.Lambda():
-                    pass
                 case _:
                     self._statement(child)
                     self.walk(child)

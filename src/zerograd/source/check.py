@@ -1,7 +1,7 @@
 """From a text to its findings."""
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from zerograd.core.events import Kind
@@ -13,7 +13,7 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Rule, Sees
 from zerograd.rules.telling import note, tell
 from zerograd.source import accumulation, idioms
-from zerograd.source.bindings import Scope, own_nodes
+from zerograd.source.bindings import Scope
 from zerograd.source.flow import CYCLE, Budget, Interpreter, TooMuch
 from zerograd.source.idioms import File
 from zerograd.source.lower import Lowering
@@ -67,7 +67,14 @@ class _Checker:
     def findings(self) -> Iterator[Finding]:
         module = self._lowering.module
         for slot, alone in self._slots(module):
-            yield from self._run(module, slot, alone, entry=CLEAN, again=False, has_loss=_has_loss(self._lowering.tree))
+            yield from self._run(
+                module,
+                slot,
+                alone,
+                entry=CLEAN,
+                again=False,
+                has_loss=_has_loss(self._lowering.nodes(self._lowering.tree)),
+            )
         yield from self._idioms(module, self._lowering.tree, self._lowering.roots.module)
         for node, scope in self._lowering.roots.functions:
             if node not in self._lowering.relevant:
@@ -75,11 +82,13 @@ class _Checker:
             block = self._lowering.function(node)
             yield from self._idioms(block, node, scope)
             for slot, alone in self._slots(block):
-                yield from self._run(block, slot, alone, entry=_UNKNOWN, again=True, has_loss=_has_loss(node))
+                yield from self._run(
+                    block, slot, alone, entry=_UNKNOWN, again=True, has_loss=_has_loss(self._lowering.nodes(node))
+                )
 
     def _idioms(self, block: Block, function: ast.AST, scope: Scope) -> Iterator[Finding]:
         if any(isinstance(node, Act) and node.kind in (Kind.DEPOSIT, Kind.CONSUME) for node in walk(block)):
-            own = own_nodes(function)
+            own = self._lowering.nodes(function)
             found = chain(
                 accumulation.detect(block, own, scope, self._lowering.path),
                 idioms.detect(block, own, scope, self._file),
@@ -172,7 +181,7 @@ class _Checker:
                             yield outside, kind
 
 
-def _has_loss(function: ast.AST) -> bool:
+def _has_loss(nodes: Sequence[ast.AST]) -> bool:
     """Whether a loss is made here at all."""
-    names = (node for node in own_nodes(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    names = (node for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
     return any("loss" in node.id.lower() for node in names)

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from zerograd.core.events import Kind
 from zerograd.core.facts import ALL_DOUBTS
-from zerograd.source.bindings import FunctionNode, Role, Roots, Scope, bind_module, own_nodes, path_of
+from zerograd.source.bindings import FunctionNode, Role, Roots, Scope, bind_module, path_of
 from zerograd.source.calls import CallReader, site_of
 from zerograd.source.counters import Guard, Origin, Origins, read_guard
+from zerograd.source.nodes import children, own_nodes
 from zerograd.source.relevance import read_relevance
 from zerograd.source.skeleton import Act, Attempt, Block, Blur, Call, Choice, Create, Forget, Jump, Loop, Node, walk
 from zerograd.source.tests import All, Atom, Not, Test, keys_of, read_test, touched
@@ -33,10 +34,17 @@ class Lowering:
         self.roots: Roots = bind_module(tree) if self.relevant else Roots(Scope(), [])
         self._scopes = dict(self.roots.functions)
         self._blocks: dict[ast.AST, Block] = {}
+        self._nodes: dict[ast.AST, list[ast.AST]] = {}
         self._calls = CallReader(path, scope_of=self._scopes.__getitem__, by_manner=relevance.by_manner)
 
     def function(self, node: FunctionNode) -> Block:
         return self._lowered(node, node.body, self._scopes[node])
+
+    def nodes(self, function: ast.AST) -> list[ast.AST]:
+        """The function's own nodes, listed once."""
+        if function not in self._nodes:
+            self._nodes[function] = own_nodes(function)
+        return self._nodes[function]
 
     @property
     def module(self) -> Block:
@@ -46,22 +54,29 @@ class Lowering:
         if node not in self.relevant:
             return ()
         if node not in self._blocks:
-            self._blocks[node] = FunctionLowering(node, scope, self._calls, self.path).whole(body)
+            self._blocks[node] = FunctionLowering(node, self.nodes(node), scope, self._calls, self.path).whole(body)
         return self._blocks[node]
 
 
 class FunctionLowering:
     """Lowers one function: what its tests and counters mean is a matter of the whole of it."""
 
-    def __init__(self, function: ast.Module | FunctionNode, scope: Scope, calls: CallReader, path: str) -> None:
+    def __init__(
+        self,
+        function: ast.Module | FunctionNode,
+        own: Sequence[ast.AST],
+        scope: Scope,
+        calls: CallReader,
+        path: str,
+    ) -> None:
         self._function, self._scope, self._calls, self._path = function, scope, calls, path
-        own = own_nodes(function)
         self._keys = keys_of(own)
         self._origins = Origins(own)
         if isinstance(function, ast.FunctionDef):
             for name in BATCH_INDICES & set(scope.parameters):
                 self._origins.add(name, Origin(function, 0))
         self._windows = _windows(own, self._origins)
+        self._has_gates = any(isinstance(node, ast.withitem) and _accumulates(node.context_expr) for node in own)
         self._chosen = False  # under a branch inside a loop: some elements only
         self._gate = ""  # the question that Accelerate asks, in a loop with `with accelerator.accumulate(model):`
 
@@ -182,8 +197,10 @@ class FunctionLowering:
             head += self._forget(node)
         each = {} if isinstance(node, ast.While) else _elements(node.target, node.iter)
         outer, self._scope.elements = self._scope.elements, {**self._scope.elements, **each}
-        innermost = _has_gate(node) and not any(
-            isinstance(inner, _LOOPS) and _has_gate(inner) for inner in _inside(node)
+        innermost = (
+            self._has_gates
+            and _has_gate(node)
+            and not any(isinstance(inner, _LOOPS) and _has_gate(inner) for inner in _inside(node))
         )
         gate, self._gate = self._gate, _GATE.format(id(node)) if innermost else self._gate
         chosen, self._chosen = self._chosen, False
@@ -233,7 +250,7 @@ class FunctionLowering:
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 yield from self._comprehension(node)
             case _:
-                for child in ast.iter_child_nodes(node):
+                for child in children(node):
                     yield from self._events(child)
                 if isinstance(node, ast.Call):
                     for event in self._calls.read(node, self._scope):
@@ -260,7 +277,7 @@ class FunctionLowering:
         first = node.generators[0]
         each = _elements(first.target, first.iter)
         outer, self._scope.elements = self._scope.elements, {**self._scope.elements, **each}
-        body = tuple(event for child in ast.iter_child_nodes(node) for event in self._events(child))
+        body = tuple(event for child in children(node) for event in self._events(child))
         self._scope.elements = outer
         if body:
             yield Loop(body, each=frozenset(each.values()))

@@ -7,6 +7,7 @@ import ast
 from typing import NamedTuple
 
 from zerograd.source.bindings import FunctionNode, path_of
+from zerograd.source.nodes import children
 
 _TRIGGERS = frozenset(
     {
@@ -60,7 +61,7 @@ class _Index:
         stack: list[ast.AST] = [node]
         while stack:
             current = stack.pop()
-            for child in ast.iter_child_nodes(current):
+            for child in children(current):
                 kind = type(child)
                 if kind is ast.FunctionDef or kind is ast.AsyncFunctionDef:
                     self.visit(child, child)  # type: ignore[arg-type]
