@@ -29,7 +29,7 @@ for i, (x, y) in enumerate(loader):
 RULE = Rule(
     code="ZG103",
     name="uneven-groups",
-    message="{test} is true at micro-batch {first} of the first group: it steps before the group of {size} is complete",
+    message="{test} is true at micro-batch {first} of the first group: it steps before the group ({size}) is complete",
     sees=Sees.SOURCE,
     remedy="test (i + 1) % N == 0 with i counted from 0",
     fix=Fix.UNSAFE,

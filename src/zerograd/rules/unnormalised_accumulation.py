@@ -34,7 +34,7 @@ for i, (x, y) in enumerate(loader):
 RULE = Rule(
     code="ZG101",
     name="unnormalised-accumulation",
-    message="{deposit} adds up {size} mean losses, and nothing divides by {size}",
+    message="{deposit} adds up the mean losses of a group ({size}), and nothing divides by their number",
     sees=Sees.SOURCE,
     severity=Severity.WARNING,
     remedy="divide the loss by the number of micro-batches",

@@ -123,7 +123,7 @@ def _judge_window(window: Window, losses: Losses) -> Iterator[Finding]:
         yield note(REGISTRY["ZG102"], site, certain=True, size=guard.size)
     if not window.rescales:
         for act in window.deposits:
-            yield from _unnormalised(act, losses, guard.size, certain=guard.accumulates)
+            yield from _unnormalised(act, losses, guard.size, certain=True)
 
 
 def _unnormalised(act: Act, losses: Losses, size: str, *, certain: bool) -> Iterator[Finding]:
