@@ -24,4 +24,4 @@ def test_a_page_by_code_prefix_or_name(capsys: pytest.CaptureFixture[str]) -> No
     assert main(["rule", "stale-accumulation"]) == 0
     assert capsys.readouterr().out == page
     assert main(["rule", "ZG00"]) == 0
-    assert capsys.readouterr().out.count("\n## Bad\n") == len(REGISTRY)
+    assert capsys.readouterr().out.count("\n## Bad\n") == sum(code.startswith("ZG00") for code in REGISTRY)

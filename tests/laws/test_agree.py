@@ -10,11 +10,11 @@ from zerograd.core.judgement import Verdict
 from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Rule
 from zerograd.source.flow import Interpreter
-from zerograd.source.lower import Lowering
+from zerograd.source.program import Program
 
 
 def findings_of_source(text: str) -> Found:
-    lowering = Lowering(ast.parse(text), "main")
+    lowering = Program(ast.parse(text), "main")
     (main, _), *_ = lowering.roots.functions
     found: Found = set()
     for slot in SLOTS:

@@ -17,7 +17,7 @@ from zerograd.core.machine import START as BEGINNING
 from zerograd.core.machine import advance
 from zerograd.rules import REGISTRY
 from zerograd.source.flow import Interpreter
-from zerograd.source.lower import Lowering
+from zerograd.source.program import Program
 from zerograd.source.skeleton import Act, Attempt, Block, Blur, Choice, Jump, Loop, Node, leaves
 
 RULES = tuple(REGISTRY.values())
@@ -139,7 +139,7 @@ class Walker:
 @given(PROGRAMS)
 def test_sets_of_facts_say_what_single_facts_say(text: str) -> None:
     note(text)
-    lowering = Lowering(ast.parse(text), "main")
+    lowering = Program(ast.parse(text), "main")
     block = lowering.function(lowering.roots.functions[0][0])
     for slot in SLOTS:
         found: set[tuple[int, str]] = set()

@@ -38,7 +38,9 @@ class CallReader:
         self._by_manner = by_manner
 
     def read(self, call: ast.Call, scope: Scope) -> Iterator[Act | Blur | Call]:
-        known = list(self._events(call, scope)) or list(self._native_scaler(call, scope))
+        own = scope.function(path) if (path := path_of(call.func) or "").startswith("self.") else None
+        # A class that defines step() or backward() itself is read, not guessed at.
+        known = [] if own else list(self._events(call, scope)) or list(self._native_scaler(call, scope))
         yield from known if known else self._other(call, scope)
 
     def _events(self, call: ast.Call, scope: Scope) -> Iterator[Act | Blur | Call]:

@@ -14,11 +14,12 @@ from zerograd.rules.rule import Rule, Sees
 from zerograd.rules.telling import note, tell
 from zerograd.source import accumulation, idioms
 from zerograd.source.bindings import Scope
-from zerograd.source.flow import CYCLE, Budget, Interpreter, TooMuch
+from zerograd.source.flow import CYCLE, Interpreter
 from zerograd.source.idioms import File
-from zerograd.source.lower import Lowering
+from zerograd.source.program import Program
 from zerograd.source.python2 import read_python2
 from zerograd.source.skeleton import Act, Block, Call, Create, walk
+from zerograd.source.ways import Budget, TooMuch
 
 # A file without one of each is never parsed.
 _TRIGGERS = ("backward(", "zero_grad")
@@ -33,9 +34,12 @@ def check_text(text: str, path: str = "<text>", *, rules: Iterable[Rule] = ()) -
     chosen = tuple(rule for rule in (rules or REGISTRY.values()) if Sees.SOURCE in rule.sees)
     if not any(word in text for word in _TRIGGERS) or not any(word in text for word in _FAMILY):
         return []
-    checker = _Checker(Lowering(_parse(text, path), path), chosen, text)
+    try:
+        found = list(_Checker(Program(_parse(text, path), path), chosen, text).findings())
+    except RecursionError:
+        raise SourceError(f"{path}: is nested too deeply to be read", slug="not-python") from None
     findings: dict[tuple[object, ...], Finding] = {}
-    for finding in checker.findings():
+    for finding in found:
         key = (finding.site, finding.code)
         known = findings.get(key)
         if known is None or (known.certainty is Certainty.POSSIBLE and finding.certainty is Certainty.CERTAIN):
@@ -58,14 +62,15 @@ def _parse(text: str, path: str) -> ast.Module:
 class _Checker:
     """Runs the interpreter for every function and every slot in it."""
 
-    def __init__(self, lowering: Lowering, rules: tuple[Rule, ...], text: str) -> None:
-        self._lowering = lowering
+    def __init__(self, program: Program, rules: tuple[Rule, ...], text: str) -> None:
+        self._program = program
         self._rules = rules
         self._budget = Budget()
-        self._file = File(lowering.tree, lowering.path, text)
+        self._names: dict[tuple[ast.AST, int], frozenset[tuple[str, Kind | None]]] = {}
+        self._file = File(program.tree, program.path, text)
 
     def findings(self) -> Iterator[Finding]:
-        module = self._lowering.module
+        module = self._program.module
         for slot, alone in self._slots(module):
             yield from self._run(
                 module,
@@ -73,24 +78,24 @@ class _Checker:
                 alone,
                 entry=CLEAN,
                 again=False,
-                has_loss=_has_loss(self._lowering.nodes(self._lowering.tree)),
+                has_loss=_has_loss(self._program.nodes(self._program.tree)),
             )
-        yield from self._idioms(module, self._lowering.tree, self._lowering.roots.module)
-        for node, scope in self._lowering.roots.functions:
-            if node not in self._lowering.relevant:
+        yield from self._idioms(module, self._program.tree, self._program.roots.module)
+        for node, scope in self._program.roots.functions:
+            if node not in self._program.relevant:
                 continue
-            block = self._lowering.function(node)
+            block = self._program.function(node)
             yield from self._idioms(block, node, scope)
             for slot, alone in self._slots(block):
                 yield from self._run(
-                    block, slot, alone, entry=_UNKNOWN, again=True, has_loss=_has_loss(self._lowering.nodes(node))
+                    block, slot, alone, entry=_UNKNOWN, again=True, has_loss=_has_loss(self._program.nodes(node))
                 )
 
     def _idioms(self, block: Block, function: ast.AST, scope: Scope) -> Iterator[Finding]:
         if any(isinstance(node, Act) and node.kind in (Kind.DEPOSIT, Kind.CONSUME) for node in walk(block)):
-            own = self._lowering.nodes(function)
+            own = self._program.nodes(function)
             found = chain(
-                accumulation.detect(block, own, scope, self._lowering.path),
+                accumulation.detect(block, own, scope, self._program.path),
                 idioms.detect(block, own, scope, self._file),
                 self._clip_without_step(block),
             )
@@ -123,7 +128,7 @@ class _Checker:
             alone=alone,
             rules=chosen,
             report=verdicts.append,
-            body_of=self._lowering.function,
+            body_of=self._program.function,
             budget=self._budget,
         )
         head = entry
@@ -175,7 +180,11 @@ class _Checker:
                 case Create(slot):
                     yield slot, None
                 case Call() if depth < _DEPTH:
-                    for slot, kind in set(self._named(self._lowering.function(node.function), depth + 1)):
+                    key = (node.function, depth)
+                    if key not in self._names:
+                        self._names[key] = frozenset()  # a function that calls itself names nothing new
+                        self._names[key] = frozenset(self._named(self._program.function(node.function), depth + 1))
+                    for slot, kind in self._names[key]:
                         outside = node.outside(slot)
                         if outside is not None:
                             yield outside, kind

@@ -11,13 +11,11 @@ one, a step with no clear in between is at fault whether the deposit reached it 
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from zerograd.core.events import Event, Kind
 from zerograd.core.facts import (
     ALL_DOUBTS,
     NOWHERE,
-    Assumptions,
     Doubts,
     Fact,
     Facts,
@@ -46,8 +44,9 @@ from zerograd.source.skeleton import (
     leaves,
     walk,
 )
-from zerograd.source.tests import assume, carried, decide, returned
-from zerograd.source.windows import begin, decide_place, is_inside, left, turn
+from zerograd.source.tests import assume, carried, decide, forgetting, places, returned
+from zerograd.source.ways import Budget, Flow
+from zerograd.source.windows import begin, decide_place, is_inside, left, steps_once_per_window, turn
 
 CYCLE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR})
 _UPDATE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME})
@@ -57,39 +56,6 @@ _DEPTH = 5
 _MOST = 64
 Report = Callable[[Verdict[Rule]], None]
 BodyOf = Callable[[FunctionNode], Block]
-
-
-class Flow(NamedTuple):
-    """The facts with which a block may be left, by the way it is left."""
-
-    normal: Facts = NOWHERE
-    breaks: Facts = NOWHERE
-    continues: Facts = NOWHERE
-    returns: Facts = NOWHERE
-    raises: Facts = NOWHERE
-
-    def then(self, after: "Flow") -> "Flow":
-        """This block, and after its normal end that one."""
-        return Flow(after.normal, *(join(mine, its) for mine, its in zip(self[1:], after[1:], strict=True)))
-
-    def beside(self, other: "Flow") -> "Flow":
-        return Flow(*(join(mine, its) for mine, its in zip(self, other, strict=True)))
-
-
-class TooMuch(Exception):
-    """A file asks for more than it is worth: what is left of it is not judged."""
-
-
-class Budget:
-    """How many facts may still be moved. A tangle of flags and calls must not hold up a check."""
-
-    def __init__(self, facts: int = 50_000) -> None:
-        self._left = facts
-
-    def spend(self, facts: int) -> None:
-        self._left -= facts + 1
-        if self._left < 0:
-            raise TooMuch
 
 
 class Interpreter:
@@ -120,8 +86,6 @@ class Interpreter:
         self._loops: list[Doubts] = []  # what the loops we are in may do
         self._windows: list[Loop] = []
         self.trail = Trail(latest=False)
-
-    # What a node means for this slot
 
     def kinds(self, block: Block, *, seen: bool = False) -> Doubts:
         """The kinds of event that `block` may do to the slot; `seen`: without those that no text shows."""
@@ -180,22 +144,9 @@ class Interpreter:
         for loop in self._windows if rule is not None else ():
             for size in loop.windows:
                 erased = [fact for fact in facts if fact.state.content is Content.FRESH and is_inside(loop, size, fact)]
-                if erased and rule is not None and self._steps_once_per_window(loop):
+                if erased and rule is not None and steps_once_per_window(loop, self._hits, self.kinds):
                     certain = any(Kind.CONSUME not in fact.doubts for fact in erased)
                     self._report(Verdict(rule, event, erased[0].state, certain))
-
-    def _steps_once_per_window(self, loop: Loop) -> bool:
-        """Whether every step of the slot in this loop waits for a guard."""
-        guarded = [node for node in walk(loop.body) if isinstance(node, Choice) and decide_place(node.test)]
-        arms = [arm for choice in guarded for arm in (choice.body, choice.orelse)]
-        # An arm with a deposit of its own accumulates nothing: it is another objective's turn (n_critic, policy delay).
-        waiting = {id(act) for arm in arms if Kind.DEPOSIT not in self.kinds(arm) for act in walk(arm)}
-        steps = [
-            act for act in walk(loop.body) if isinstance(act, Act) and act.kind is Kind.CONSUME and self._hits(act.slot)
-        ]
-        return bool(steps) and all(id(step) in waiting for step in steps)
-
-    # Control flow
 
     def block(self, block: Block, facts: Facts) -> Flow:
         flow = Flow(facts)
@@ -223,7 +174,7 @@ class Interpreter:
             case Call():
                 return self._call(node, facts)
             case Forget(keys):
-                return Flow(slim(_forgetting(fact, keys) for fact in facts))
+                return Flow(slim(fact._replace(assumed=forgetting(fact.assumed, keys)) for fact in facts))
             case Choice():
                 return self._choice(node, facts)
             case Loop():
@@ -259,7 +210,7 @@ class Interpreter:
                 doubts = skipped or (self.skipped(arm, other) if decide_place(choice.test) else skipped)
                 entering.append(Fact(fact.state, fact.doubts | doubts, assume(choice.test, answer, fact.assumed)))
         if len(entering) > _MOST:  # too many questions at once: the answers are forgotten, the states are not
-            entering = [fact._replace(assumed=_places(fact)) for fact in entering]
+            entering = [fact._replace(assumed=places(fact.assumed)) for fact in entering]
         return self.block(arm, slim(entering)) if entering else Flow()
 
     def _call(self, call: Call, facts: Facts) -> Flow:
@@ -345,12 +296,3 @@ class Interpreter:
                 after = self.block(final, facts)
                 out = out.beside(after._replace(normal=NOWHERE)).beside(Flow(**{way: after.normal}))
         return out
-
-
-def _places(fact: Fact) -> Assumptions:
-    """Of what is assumed, the places in windows."""
-    return frozenset(known for known in fact.assumed if "@" in known[0])
-
-
-def _forgetting(fact: Fact, keys: frozenset[str]) -> Fact:
-    return fact._replace(assumed=frozenset(known for known in fact.assumed if known[0] not in keys))

@@ -138,6 +138,8 @@ class Losses:
 
     def _may_name(self, node: ast.expr, seen: frozenset[str], depth: int) -> bool:
         path = path_of(node)
+        if path is None and isinstance(node, ast.Attribute) and depth < _DEPTH:  # model(x).loss
+            return self._may(node.value, seen, depth + 1)
         if path is None or depth >= _DEPTH:
             return True
         if path in seen:

@@ -5,12 +5,26 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from zerograd.core.events import Kind
 from zerograd.core.facts import ALL_DOUBTS
-from zerograd.source.bindings import FunctionNode, Role, Roots, Scope, bind_module, path_of
+from zerograd.source.bindings import FunctionNode, Role, Scope, path_of
 from zerograd.source.calls import CallReader, site_of
 from zerograd.source.counters import Guard, Origin, Origins, read_guard
-from zerograd.source.nodes import children, own_nodes
-from zerograd.source.relevance import read_relevance
-from zerograd.source.skeleton import Act, Attempt, Block, Blur, Call, Choice, Create, Forget, Jump, Loop, Node, walk
+from zerograd.source.loops import accumulates, elements, has_gate, inside, windows_of
+from zerograd.source.nodes import children
+from zerograd.source.skeleton import (
+    Act,
+    Attempt,
+    Block,
+    Blur,
+    Call,
+    Choice,
+    Create,
+    Forget,
+    Jump,
+    Loop,
+    Node,
+    going_on,
+    walk,
+)
 from zerograd.source.tests import All, Atom, Not, Test, keys_of, read_test, touched
 
 # How frameworks call the counter that they hand to a function they call once per batch.
@@ -20,42 +34,6 @@ _ENDINGS = ("sys.exit", "os._exit", "exit", "quit")
 _GATE = "last@{}%accumulate"
 _GATED = (Kind.CONSUME, Kind.CLEAR, Kind.SCHEDULE)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
-_STEPS = frozenset({"step", "optimize", "zero_grad"})
-
-
-class Lowering:
-    """Lowers the functions of one file, each at most once."""
-
-    def __init__(self, tree: ast.Module, path: str) -> None:
-        self.tree = tree
-        self.path = path
-        relevance = read_relevance(tree)
-        self.relevant = relevance.functions
-        self.roots: Roots = bind_module(tree) if self.relevant else Roots(Scope(), [])
-        self._scopes = dict(self.roots.functions)
-        self._blocks: dict[ast.AST, Block] = {}
-        self._nodes: dict[ast.AST, list[ast.AST]] = {}
-        self._calls = CallReader(path, scope_of=self._scopes.__getitem__, by_manner=relevance.by_manner)
-
-    def function(self, node: FunctionNode) -> Block:
-        return self._lowered(node, node.body, self._scopes[node])
-
-    def nodes(self, function: ast.AST) -> list[ast.AST]:
-        """The function's own nodes, listed once."""
-        if function not in self._nodes:
-            self._nodes[function] = own_nodes(function)
-        return self._nodes[function]
-
-    @property
-    def module(self) -> Block:
-        return self._lowered(self.tree, self.tree.body, self.roots.module)
-
-    def _lowered(self, node: ast.Module | FunctionNode, body: list[ast.stmt], scope: Scope) -> Block:
-        if node not in self.relevant:
-            return ()
-        if node not in self._blocks:
-            self._blocks[node] = FunctionLowering(node, self.nodes(node), scope, self._calls, self.path).whole(body)
-        return self._blocks[node]
 
 
 class FunctionLowering:
@@ -75,8 +53,8 @@ class FunctionLowering:
         if isinstance(function, ast.FunctionDef):
             for name in BATCH_INDICES & set(scope.parameters):
                 self._origins.add(name, Origin(function, 0))
-        self._windows = _windows(own, self._origins)
-        self._has_gates = any(isinstance(node, ast.withitem) and _accumulates(node.context_expr) for node in own)
+        self._windows = windows_of(own, self._origins)
+        self._has_gates = any(isinstance(node, ast.withitem) and accumulates(node.context_expr) for node in own)
         self._chosen = False  # under a branch inside a loop: some elements only
         self._gate = ""  # the question that Accelerate asks, in a loop with `with accelerator.accumulate(model):`
 
@@ -84,7 +62,7 @@ class FunctionLowering:
         """The function. One that is handed the batch's index is called once per batch: its body is that loop's."""
         body = self.block(statements)
         windows = tuple(sorted(size for loop, size in self._windows if loop is self._function))
-        return (Loop(_going_on(body), endless=True, node=self._function, windows=windows),) if windows else body
+        return (Loop(going_on(body), endless=True, node=self._function, windows=windows),) if windows else body
 
     def block(self, statements: Iterable[ast.stmt]) -> Block:
         nodes: list[Node] = []
@@ -195,12 +173,12 @@ class FunctionLowering:
         else:
             yield from self._events(node.iter)
             head += self._forget(node)
-        each = {} if isinstance(node, ast.While) else _elements(node.target, node.iter)
+        each = {} if isinstance(node, ast.While) else elements(node.target, node.iter)
         outer, self._scope.elements = self._scope.elements, {**self._scope.elements, **each}
         innermost = (
             self._has_gates
-            and _has_gate(node)
-            and not any(isinstance(inner, _LOOPS) and _has_gate(inner) for inner in _inside(node))
+            and has_gate(node)
+            and not any(isinstance(inner, _LOOPS) and has_gate(inner) for inner in inside(node))
         )
         gate, self._gate = self._gate, _GATE.format(id(node)) if innermost else self._gate
         chosen, self._chosen = self._chosen, False
@@ -275,83 +253,12 @@ class FunctionLowering:
 
     def _comprehension(self, node: _Comprehension) -> Iterator[Node]:
         first = node.generators[0]
-        each = _elements(first.target, first.iter)
+        each = elements(first.target, first.iter)
         outer, self._scope.elements = self._scope.elements, {**self._scope.elements, **each}
         body = tuple(event for child in children(node) for event in self._events(child))
         self._scope.elements = outer
         if body:
             yield Loop(body, each=frozenset(each.values()))
-
-
-def _elements(target: ast.expr, over: ast.expr) -> dict[str, str]:
-    """`for opt in opts`: {"opt": "opts[*]"}; through enumerate, zip, items and values.
-
-    What runs over something that is no plain collection gets a name of its own.
-    """
-    match target, over:
-        case _, ast.Call(func=ast.Attribute(value=inner, attr="values")):
-            return _elements(target, inner)
-        case ast.Tuple(elts=[_, value]), ast.Call(func=ast.Attribute(value=inner, attr="items")):
-            return _elements(value, inner)
-        case ast.Tuple(elts=[_, value]), ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]):
-            return _elements(value, inner)
-        case ast.Tuple(elts=parts), ast.Call(func=ast.Name(id="zip"), args=sources):
-            found: dict[str, str] = {}
-            for part, source in zip(parts, sources, strict=False):
-                found |= _elements(part, source)
-            return found
-        case ast.Name(id=name), _:
-            return {name: f"{path_of(over) or name}[*]"}
-        case ast.Tuple(elts=parts), _:
-            names = [part.id for part in parts if isinstance(part, ast.Name)]
-            return {name: f"{path_of(over) or ''}[*].{name}" for name in names}
-    return {}
-
-
-def _going_on(block: Block) -> Block:
-    """The block with `return` as the way to the next call."""
-    changed: list[Node] = []
-    for node in block:
-        match node:
-            case Jump("return"):
-                changed.append(Jump("continue"))
-            case Choice(body, orelse):
-                changed.append(node._replace(body=_going_on(body), orelse=_going_on(orelse)))
-            case _:
-                changed.append(node)
-    return tuple(changed)
-
-
-def _windows(nodes: Sequence[ast.AST], origins: Origins) -> frozenset[tuple[ast.AST | None, str]]:
-    """The counters, by loop and N, that decide whether something is stepped."""
-    if not origins.asked:
-        return frozenset()
-    return frozenset(
-        (guard.loop, guard.size)
-        for node in nodes
-        if isinstance(node, ast.If | ast.keyword) and (guard := read_guard(_asked(node), origins)) is not None
-        if isinstance(node, ast.keyword)
-        or any(
-            isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _STEPS
-            for call in ast.walk(node)
-        )
-    )
-
-
-def _asked(node: ast.If | ast.keyword) -> ast.expr:
-    return node.test if isinstance(node, ast.If) else node.value
-
-
-def _accumulates(context: ast.expr) -> bool:
-    return isinstance(context, ast.Call) and (path_of(context.func) or "").endswith(".accumulate")
-
-
-def _has_gate(loop: ast.AST) -> bool:
-    return any(isinstance(inner, ast.withitem) and _accumulates(inner.context_expr) for inner in ast.walk(loop))
-
-
-def _inside(loop: ast.AST) -> Iterator[ast.AST]:
-    return (node for node in ast.walk(loop) if node is not loop)
 
 
 def _is_gradient(target: ast.expr) -> bool:

@@ -137,3 +137,17 @@ def walk(block: Block) -> Iterator[Node]:
 def leaves(block: Block) -> bool:
     """Whether a block always ends by jumping away."""
     return bool(block) and isinstance(block[-1], Jump)
+
+
+def going_on(block: Block) -> Block:
+    """The block with `return` as the way to the next call."""
+    changed: list[Node] = []
+    for node in block:
+        match node:
+            case Jump("return"):
+                changed.append(Jump("continue"))
+            case Choice(body, orelse):
+                changed.append(node._replace(body=going_on(body), orelse=going_on(orelse)))
+            case _:
+                changed.append(node)
+    return tuple(changed)

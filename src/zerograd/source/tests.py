@@ -142,6 +142,15 @@ def returned(assumed: Assumptions, arguments: tuple[tuple[str, str], ...]) -> As
     )
 
 
+def places(assumed: Assumptions) -> Assumptions:
+    """Of what is assumed, the places in windows."""
+    return frozenset(known for known in assumed if _is_place(known[0]))
+
+
+def forgetting(assumed: Assumptions, keys: frozenset[str]) -> Assumptions:
+    return frozenset(known for known in assumed if known[0] not in keys)
+
+
 def _is_place(key: str) -> bool:
     return "@" in key
 

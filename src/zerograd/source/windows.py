@@ -5,10 +5,11 @@ behind the last comes a first again; behind any other, a last or one in the midd
 there is nothing to accumulate, and nothing to say.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+from zerograd.core.events import Kind
 from zerograd.core.facts import Doubts, Fact, Facts, slim
-from zerograd.source.skeleton import Loop
+from zerograd.source.skeleton import Act, Block, Choice, Loop, walk
 from zerograd.source.tests import All, Atom, Not, Some, Test
 
 
@@ -36,6 +37,18 @@ def left(loop: Loop, facts: Facts, kinds: Doubts) -> Facts:
 def is_inside(loop: Loop, size: str, fact: Fact) -> bool:
     """Whether the window has begun and this is not its first micro-batch."""
     return (_key("first", loop, size), False) in fact.assumed
+
+
+def steps_once_per_window(
+    loop: Loop, hits: Callable[[str | None], bool], kinds: Callable[[Block], frozenset[Kind]]
+) -> bool:
+    """Whether every step of a slot in this loop waits for a guard, and the guard for nothing but the window."""
+    guarded = [node for node in walk(loop.body) if isinstance(node, Choice) and decide_place(node.test)]
+    arms = [arm for choice in guarded for arm in (choice.body, choice.orelse)]
+    # An arm with a deposit of its own accumulates nothing: it is another objective's turn (n_critic, policy delay).
+    waiting = {id(act) for arm in arms if Kind.DEPOSIT not in kinds(arm) for act in walk(arm)}
+    steps = [act for act in walk(loop.body) if isinstance(act, Act) and act.kind is Kind.CONSUME and hits(act.slot)]
+    return bool(steps) and all(id(step) in waiting for step in steps)
 
 
 def decide_place(test: Test | None) -> bool:

@@ -1,0 +1,66 @@
+"""What a loop runs over, and what cuts it into windows: counters, and Accelerate's own gate."""
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from zerograd.source.bindings import path_of
+from zerograd.source.counters import Origins, read_guard
+
+_STEPS = frozenset({"step", "optimize", "zero_grad"})
+
+
+def elements(target: ast.expr, over: ast.expr) -> dict[str, str]:
+    """`for opt in opts`: {"opt": "opts[*]"}; through enumerate, zip, items and values.
+
+    What runs over something that is no plain collection gets a name of its own.
+    """
+    match target, over:
+        case _, ast.Call(func=ast.Attribute(value=inner, attr="values")):
+            return elements(target, inner)
+        case ast.Tuple(elts=[_, value]), ast.Call(func=ast.Attribute(value=inner, attr="items")):
+            return elements(value, inner)
+        case ast.Tuple(elts=[_, value]), ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]):
+            return elements(value, inner)
+        case ast.Tuple(elts=parts), ast.Call(func=ast.Name(id="zip"), args=sources):
+            found: dict[str, str] = {}
+            for part, source in zip(parts, sources, strict=False):
+                found |= elements(part, source)
+            return found
+        case ast.Name(id=name), _:
+            return {name: f"{path_of(over) or name}[*]"}
+        case ast.Tuple(elts=parts), _:
+            names = [part.id for part in parts if isinstance(part, ast.Name)]
+            return {name: f"{path_of(over) or ''}[*].{name}" for name in names}
+    return {}
+
+
+def windows_of(nodes: Sequence[ast.AST], origins: Origins) -> frozenset[tuple[ast.AST | None, str]]:
+    """The counters, by loop and N, that decide whether something is stepped."""
+    if not origins.asked:
+        return frozenset()
+    return frozenset(
+        (guard.loop, guard.size)
+        for node in nodes
+        if isinstance(node, ast.If | ast.keyword) and (guard := read_guard(_asked(node), origins)) is not None
+        if isinstance(node, ast.keyword)
+        or any(
+            isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _STEPS
+            for call in ast.walk(node)
+        )
+    )
+
+
+def _asked(node: ast.If | ast.keyword) -> ast.expr:
+    return node.test if isinstance(node, ast.If) else node.value
+
+
+def accumulates(context: ast.expr) -> bool:
+    return isinstance(context, ast.Call) and (path_of(context.func) or "").endswith(".accumulate")
+
+
+def has_gate(loop: ast.AST) -> bool:
+    return any(isinstance(inner, ast.withitem) and accumulates(inner.context_expr) for inner in ast.walk(loop))
+
+
+def inside(loop: ast.AST) -> Iterator[ast.AST]:
+    return (node for node in ast.walk(loop) if node is not loop)

@@ -1,0 +1,112 @@
+"""Never crashes, never hangs, never runs what it reads."""
+
+import sys
+import sysconfig
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from zerograd.core.findings import Certainty
+from zerograd.errors import SourceError
+from zerograd.rules import REGISTRY
+from zerograd.source.check import check_text
+
+PIECES = [
+    *(line + "\n" for rule in REGISTRY.values() for line in rule.bad.splitlines()),
+    "if x:\n",
+    "    ",
+    "try:\n",
+    "except:\n",
+    "else:\n",
+    "with a.accumulate(m):\n",
+    "def f(self, batch_idx):\n",
+    "class A(B):\n",
+    "print 'python 2'\n",
+    "\x00",
+    "\ufeff",
+    "lambda: ",
+    "(" * 60,
+    "match x:\n    case _:\n        pass\n",
+    "async def g():\n    await h()\n",
+]
+
+
+def survives(text: str) -> None:
+    with suppress(SourceError):
+        check_text(text, "fuzz.py")
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(st.sampled_from(PIECES) | st.text(max_size=8), max_size=30).map("".join))
+def test_anything_is_survived(text: str) -> None:
+    survives("import torch\nloss.backward()\n" + text)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 10**9), st.sampled_from(list(REGISTRY.values())))
+def test_broken_programs_are_survived(seed: int, rule) -> None:
+    text = rule.bad
+    start = seed % len(text)
+    survives(text[:start] + text[start + 1 + seed % 7 :])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import torch\nx.backward()\n" + "(" * 5000,
+        "import torch\nx.backward()\nx = " + "-" * 20000 + "1",
+        "import torch\nx.backward()\n" + "\n".join("    " * i + "if x:" for i in range(90)),
+        "import torch\nx.backward()\nx = [" + "1, " * 50000 + "]",
+        "import torch\n"
+        + "\n".join(f"def f{i}():\n    f{(i + 1) % 40}(); f{(i + 7) % 40}(); opt.step()" for i in range(40)),
+        "import torch\nfor x in y:\n"
+        + "\n".join(f"    if a{i}: opt.step()\n    if b{i}: loss.backward()" for i in range(60)),
+    ],
+    ids=["parentheses", "signs", "indents", "literal", "call graph", "flags"],
+)
+def test_the_pathological_takes_no_more_than_a_moment(text: str) -> None:
+    begin = time.process_time()
+    survives(text)
+    assert time.process_time() - begin < 5
+
+
+def test_nothing_is_executed_or_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "booby_trap.py").write_text("raise SystemExit('imported')")
+    check_text("import torch, booby_trap\nraise SystemExit('executed')\nloss.backward()\noptimizer.step()\n")
+    assert "booby_trap" not in sys.modules
+
+
+def test_the_standard_library_is_silent() -> None:
+    files = list(Path(sysconfig.get_path("stdlib")).glob("*.py"))
+    assert len(files) > 100
+    for file in files:
+        assert check_text(file.read_text(encoding="utf-8", errors="replace"), file.name) == []
+
+
+PYTHON_2 = """\
+import torch
+for x, y in loader:
+    y = y.cuda(async=True)
+    loss = criterion(model(x), y)
+    loss.backward()
+    optimizer.step()
+    print "loss", loss
+    try:
+        save()
+    except IOError, error:
+        print >>sys.stderr, error
+"""
+
+
+def test_python_2_is_read_at_its_own_lines() -> None:
+    (finding,) = check_text(PYTHON_2)
+    assert (finding.code, finding.site.line, finding.certainty) == ("ZG001", 6, Certainty.CERTAIN)
+
+
+def test_look_alikes_are_left_alone() -> None:
+    assert check_text("import mxnet\nfor x in y:\n    loss.backward()\n    optimizer.step()\n") == []
