@@ -34,7 +34,8 @@ def tell(verdict: Verdict[Rule], trail: Trail) -> Finding:
     names |= {"clip": event.what} if event.kind is Kind.CLIP else {}
     for other in reversed(led):  # of several events in one role the first gives the name
         if other.kind in _ROLE:
-            names[_ROLE[other.kind]] = _name(other, site)
+            # The event that the finding stands at needs no place of its own.
+            names[_ROLE[other.kind]] = other.what if other.kind is rule.at else _name(other, site)
     return Finding(
         code=rule.code,
         name=rule.name,

@@ -19,6 +19,7 @@ from zerograd.source.idioms import File
 from zerograd.source.program import Program
 from zerograd.source.python2 import read_python2
 from zerograd.source.skeleton import Act, Block, Call, Create, walk
+from zerograd.source.tests import places
 from zerograd.source.ways import Budget, TooMuch
 
 # A file without one of each is never parsed.
@@ -139,7 +140,8 @@ class _Checker:
                 return
             # What this function leaves undone, its caller may do before it calls again.
             back = doubt(join(flow.normal, flow.returns), CYCLE - interpreter.kinds(block, seen=True))
-            grown = join(head, slim(Fact(fact.state, fact.doubts) for fact in back))
+            # The settings of one call are those of the next; a place in a window is not.
+            grown = join(head, slim(fact._replace(assumed=fact.assumed - places(fact.assumed)) for fact in back))
             if not again or grown == head:
                 break
             head = grown

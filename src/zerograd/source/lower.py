@@ -76,7 +76,7 @@ class FunctionLowering:
         match node:
             case ast.If(test=test, body=body, orelse=orelse):
                 yield from self._events(test)
-                outer, self._chosen = self._chosen, self._chosen or ".grad" not in ast.unparse(test)
+                outer, self._chosen = self._chosen, self._chosen or _chooses(test)
                 arms = self.block(body), self.block(orelse)
                 self._chosen = outer
                 yield from self._choice(test, *arms)
@@ -259,6 +259,12 @@ class FunctionLowering:
         self._scope.elements = outer
         if body:
             yield Loop(body, each=frozenset(each.values()))
+
+
+def _chooses(test: ast.expr) -> bool:
+    """Whether a test picks some parameters: anything but asking whether there is a gradient."""
+    parts = test.values if isinstance(test, ast.BoolOp) else [test]
+    return any(".grad" not in ast.unparse(part) for part in parts)
 
 
 def _is_gradient(target: ast.expr) -> bool:

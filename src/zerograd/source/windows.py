@@ -28,7 +28,8 @@ def turn(loop: Loop, facts: Facts) -> Facts:
 
 
 def left(loop: Loop, facts: Facts, kinds: Doubts) -> Facts:
-    """Out of the loop. In the middle of a window, what was to happen at its end may have been skipped."""
+    """Out of the loop, which may end in the middle of a window: what was to happen at its end may have been skipped,
+    and a step that flushes the rest may find something or nothing."""
     for size in loop.windows:
         facts = frozenset(_outside(fact, loop, size, kinds) for fact in facts)
     return slim(facts) if loop.windows else facts
@@ -83,6 +84,5 @@ def _next(fact: Fact, loop: Loop, size: str) -> Iterator[Fact]:
 
 def _outside(fact: Fact, loop: Loop, size: str, kinds: Doubts) -> Fact:
     names = _key("first", loop, size), _key("last", loop, size)
-    whole = (names[0], True) in fact.assumed
-    doubts = fact.doubts if whole else fact.doubts | kinds
-    return fact._replace(doubts=doubts, assumed=frozenset(known for known in fact.assumed if known[0] not in names))
+    elsewhere = frozenset(known for known in fact.assumed if known[0] not in names)
+    return fact._replace(doubts=fact.doubts | kinds, assumed=elsewhere)
