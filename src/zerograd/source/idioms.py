@@ -171,9 +171,11 @@ def _kept_graphs(block: Block, nodes: Sequence[ast.AST], path: str) -> Iterator[
         if isinstance(act.node.func, ast.Attribute) and (name := path_of(act.node.func.value))
     }
     loops = [node for node in nodes if isinstance(node, ast.For | ast.While)]
-    for node in (inner for loop in loops for inner in ast.walk(loop) if isinstance(inner, ast.AugAssign)):
+    for node in (inner for inner in nodes if isinstance(inner, ast.AugAssign)):
         total, added = path_of(node.target), path_of(node.value)
         if not total or added not in losses or total in losses or not isinstance(node.op, ast.Add):
+            continue
+        if not _around(loops, node):
             continue
         if isinstance(node.target, ast.Subscript) or _feeds_a_loss(nodes, total, losses):
             continue

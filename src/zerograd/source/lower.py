@@ -115,8 +115,8 @@ class FunctionLowering:
             case ast.Assign(targets=targets) if any(_is_gradient(target) for target in targets):
                 yield Blur(ALL_DOUBTS)  # gradients of the user's own making
             case ast.Assign(targets=[target], value=value):
-                path, binding = path_of(target), self._scope.role_of(value)
-                if path and binding and binding.role is Role.OPTIMIZER and isinstance(value, ast.Call):
+                path = path_of(target)
+                if path and isinstance(value, ast.Call) and self._makes_optimizer(path, value):
                     yield Create(path)
             case ast.AugAssign(target=target, op=ast.Mult() | ast.Div()) if _is_gradient(target):
                 yield Act(Kind.RESCALE, None, site_of(node, self._path), ast.unparse(node))
@@ -124,12 +124,23 @@ class FunctionLowering:
                 yield Jump("raise")
         yield from self._forget(node)
 
+    def _makes_optimizer(self, path: str, call: ast.Call) -> bool:
+        """An optimizer's name is bound anew: to a new optimizer, unless it wraps the old one."""
+        binding = self._scope.role_of(call)
+        if binding is not None and binding.role is Role.OPTIMIZER:
+            return True
+        if not self._calls.is_optimizer(path, self._scope):
+            return False
+        return not any(path_of(part) == path for part in ast.walk(call))
+
     def _reaches_some(self, parameter: ast.expr) -> bool:
         """A clear by hand reaches all parameters only from a loop over them that chooses none."""
         return self._chosen or (path_of(parameter) or "").partition(".")[0] not in self._scope.elements
 
     def _forget(self, node: ast.AST) -> Iterator[Node]:
         """What is assigned may change the answer of a test that will be asked again."""
+        if not self._keys:
+            return
         match node:
             case ast.Assign(targets=targets):
                 pass
