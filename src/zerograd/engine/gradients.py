@@ -24,7 +24,7 @@ def total_norm(gradients: list[Tensor], order: float = 2.0) -> Tensor:
     Finite fp16 gradients of 40,000 have an infinite norm in fp16. For float32 and float64 gradients the value is bit
     for bit that of torch.nn.utils.get_total_norm.
     """
-    values = [_values(gradient) for gradient in gradients]
+    values = [_summed(gradient) for gradient in gradients]
     precise = [value.float() if value.dtype in _LOW else value for value in values]
     norms = torch._foreach_norm(precise, order)
     first = norms[0]
@@ -64,3 +64,11 @@ def scale(gradients: list[Tensor], coefficient: float | Tensor) -> None:
 
 def _values(gradient: Tensor) -> Tensor:
     return gradient._values() if gradient.is_sparse else gradient
+
+
+def _summed(gradient: Tensor) -> Tensor:
+    """The elements of the gradient. A sparse one may hold several entries for one of them.
+
+    On a copy: an optimizer that finds the entries already summed rounds otherwise than in a loop written by hand.
+    """
+    return gradient.coalesce()._values() if gradient.is_sparse else gradient

@@ -1,68 +1,59 @@
 """Running a backward so that it leaves gradients in this Step's parameters and nowhere else.
 
-`inputs=` does that, and costs nothing. Reentrant checkpointing breaks it (torch 2.13: it raises, or silently yields
-nothing), so the graph of each call site is looked at once; where such a node is found, the backward runs as usual and
-what it left in other leaves is put back.
+`inputs=` does that, and costs nothing. But a node that runs a backward of its own (reentrant checkpointing is one)
+breaks it: torch 2.13 raises, or never reaches the node and silently yields nothing. So the graph of every loss is
+looked through first, each time anew: what a call site built last time says nothing about this time. Where such a node
+is found, the backward runs as usual and what it left in other leaves is put back. See also [Note: living nodes].
 """
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
+from torch.autograd.function import BackwardCFunction
+
+from zerograd.engine.leaves import LEAF, leaves, runs_foreign_code
+from zerograd.engine.living import foreign_nodes_live
+
+# Kinds of nodes written in C++, which run no Python. Python's are asked each time: torch.compile makes new ones for
+# every graph, and to keep those here would keep the graphs alive.
+_plain: set[type] = set()
 
 
-class Isolation:
-    def __init__(self) -> None:
-        self._reentrant: dict[Hashable, bool] = {}
-
-    def backward(self, loss: Tensor, parameters: Sequence[Tensor], *, site: Hashable) -> None:
-        reentrant = self._reentrant.get(site)
-        if reentrant is None:
-            reentrant = self._reentrant[site] = any("CheckpointFunction" in node.name() for node in _nodes(loss))
-        if not reentrant:
-            torch.autograd.backward(loss, inputs=[parameter for parameter in parameters if parameter.requires_grad])
-            return
-        mine = set(map(id, parameters))
-        others = [leaf for leaf in _leaves(loss) if id(leaf) not in mine]
-        # What lies in other people's slots is theirs: kept aside, so that the sweep gives back the very same tensors.
-        kept = [leaf.grad for leaf in others]
-        for leaf in others:
-            leaf.grad = None
-        try:
-            torch.autograd.backward(loss)
-        finally:
-            for leaf, gradient in zip(others, kept, strict=True):
-                leaf.grad = gradient
+def isolated_backward(loss: Tensor, parameters: Sequence[Tensor]) -> None:
+    if not may_run_inner_backward(loss):
+        torch.autograd.backward(loss, inputs=[parameter for parameter in parameters if parameter.requires_grad])
+        return
+    mine = set(map(id, parameters))
+    others = [leaf for leaf in leaves(loss) if id(leaf) not in mine]
+    # What lies in other people's slots is theirs: kept aside, so that the sweep gives back the very same tensors.
+    kept = [leaf.grad for leaf in others]
+    for leaf in others:
+        leaf.grad = None
+    try:
+        torch.autograd.backward(loss)
+    finally:
+        for leaf, gradient in zip(others, kept, strict=True):
+            leaf.grad = gradient
 
 
-def _nodes(loss: Tensor) -> Iterator[torch.autograd.graph.Node]:
-    stack = [loss.grad_fn] if loss.grad_fn is not None else []
-    seen = set(stack)
-    while stack:
-        node = stack.pop()
-        yield node
+def may_run_inner_backward(loss: Tensor) -> bool:
+    """Whether some node of the graph runs Python that is not torch's own.
+
+    Asked before every deposit. Where the graph must be walked, nodes are gathered first and their kinds judged after.
+    """
+    root = loss.grad_fn
+    if root is None or not foreign_nodes_live():
+        return False
+    nodes, seen = [root], {root, None}
+    push, add, leaf = nodes.append, seen.add, LEAF
+    for node in nodes:
         for following, _ in node.next_functions:
-            if following is not None and following not in seen:
-                seen.add(following)
-                stack.append(following)
-
-
-def _leaves(loss: Tensor) -> Iterator[Tensor]:
-    """Every leaf the backward can reach. What a checkpoint hides is found through the function it will run again."""
-    seen: set[int] = set()
-    for node in _nodes(loss):
-        leaf = getattr(node, "variable", None)
-        hidden = _parameters_behind(getattr(node, "run_function", None))
-        for found in [leaf, *hidden] if leaf is not None else hidden:
-            if id(found) not in seen:
-                seen.add(id(found))
-                yield found
-
-
-def _parameters_behind(function: object) -> list[Tensor]:
-    """The parameters of the modules that a function is, belongs to, or closes over."""
-    if isinstance(function, torch.nn.Module):
-        return list(function.parameters())
-    cells = [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
-    owners = [getattr(function, "__self__", None), getattr(function, "func", None), *cells]
-    return [found for owner in owners if owner is not None for found in _parameters_behind(owner)]
+            if type(following) is not leaf and following not in seen:
+                add(following)
+                push(following)  # type: ignore[arg-type]  # None has been seen
+    if _plain.issuperset(map(type, nodes)):
+        return False
+    strange = set(map(type, nodes)) - _plain
+    _plain.update(kind for kind in strange if not issubclass(kind, BackwardCFunction))
+    return any(map(runs_foreign_code, strange))

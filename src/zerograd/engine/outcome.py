@@ -11,6 +11,7 @@ class Ending(Enum):
     SKIPPED = "skipped"  # the gradients were not finite, or every micro-batch weighed nothing; the weights did not move
     ROLLED_BACK = "rolled_back"  # an exception left the block; nothing of it remains
     ABORTED = "aborted"  # step.abort(): the block gave the step up
+    TORN = "torn"  # optimizer.step() itself raised: the weights are neither old nor new
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,14 @@
 """Everything a Step refuses, and what it tells its user to write instead."""
 
-from zerograd.errors import StepError
+from zerograd.errors import Diverged, StepError, TornStep
+
+
+def optimizers(what: str) -> StepError:
+    return StepError(what, cure="Give it one optimizer, or a list of different ones: Step([a, b]).", slug="optimizers")
+
+
+def option(name: str, given: object, valid: str) -> StepError:
+    return StepError(f"{name}={given!r} means nothing to a Step", cure=f"{name} is {valid}.", slug="options")
 
 
 def outside_block(what: str) -> StepError:
@@ -28,6 +36,40 @@ def shared_parameters(shared: int) -> StepError:
         f"two open steps share {shared} parameter{'s' * (shared != 1)}",
         cure="Close one block before you open the other, or give both optimizers to one Step.",
         slug="shared-parameters",
+    )
+
+
+def foreign_deposit(slots: int) -> StepError:
+    return StepError(
+        f"a gradient was deposited past the step, in {_slots(slots)}",
+        cure="Inside the block write step.backward(loss) for loss.backward(); to accumulate, loop over "
+        "step.micro_batches(group).",
+        slug="foreign-deposit",
+    )
+
+
+def cleared_inside(slots: int) -> StepError:
+    return StepError(
+        f"what step.backward() deposited in {_slots(slots)} was cleared inside the block",
+        cure="Leave zero_grad() out: the block clears when it is entered and left. To give the step up: step.abort().",
+        slug="cleared-inside",
+    )
+
+
+def changed_inside(slots: int) -> StepError:
+    return StepError(
+        f"the gradient in {_slots(slots)} was changed inside the block, after step.backward()",
+        cure="Write Step(..., clip=1.0) to clip, step.backward(loss) for loss.backward(), step.micro_batches(group) to "
+        "accumulate, and step.abort() to give the step up.",
+        slug="changed-inside",
+    )
+
+
+def stepped_inside(optimizer: str) -> StepError:
+    return StepError(
+        f"{optimizer}.step() was called by hand inside the block",
+        cure="Leave it out: leaving the block steps, once. To end it without a step: step.abort().",
+        slug="stepped-inside",
     )
 
 
@@ -59,6 +101,22 @@ def weighted_sum() -> StepError:
     return StepError("a sum has no weights", cure='Leave out weight= or reduce="sum".', slug="weight")
 
 
+def second_iteration() -> StepError:
+    return StepError(
+        "micro_batches() is under way already: nested, zipped, or left before its end",
+        cure="One loop over one group. For batches that belong together: step.micro_batches(zip(a, b)).",
+        slug="second-iteration",
+    )
+
+
+def other_block() -> StepError:
+    return StepError(
+        "these micro_batches() were begun in an earlier block",
+        cure="Call step.micro_batches(group) anew under each `with step:`.",
+        slug="outside-block",
+    )
+
+
 def left_early() -> StepError:
     return StepError(
         "micro_batches() was left before its end",
@@ -85,3 +143,23 @@ def empty_slots(slots: int) -> StepError:
 
 def not_finite(cause: str) -> StepError:
     return StepError(cause, cure='nonfinite="skip" leaves such a step out.', slug="not-finite")
+
+
+def diverged(skips: int) -> Diverged:
+    return Diverged(
+        f"{skips} steps in a row had gradients that are not finite",
+        cure="The weights have not moved since. Lower the learning rate, or look at the loss of these batches.",
+        slug="diverged",
+    )
+
+
+def torn_step(error: Exception) -> TornStep:
+    return TornStep(
+        f"optimizer.step() raised {type(error).__name__}: {error}",
+        cure="Some weights may have moved and some not: load a checkpoint before you go on.",
+        slug="torn-step",
+    )
+
+
+def _slots(count: int) -> str:
+    return f"{count} slot{'s' * (count != 1)}"

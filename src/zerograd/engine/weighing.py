@@ -77,7 +77,10 @@ class Tally:
         return self.total / self._ref if self.weighing is Weighing.MEAN else 1.0
 
     def settle(self) -> None:
-        """The step was committed: scale the next one by what this one weighed."""
+        """The step is over: scale the next one by what this one weighed.
+
+        A skipped step too: one that overflowed because `ref` was too small would else overflow for ever.
+        """
         if self.weighing is Weighing.MEAN:
             self._ref = _power_of_two(self.total)
 

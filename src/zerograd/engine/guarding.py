@@ -1,0 +1,99 @@
+"""Refusing what is done to an open Step's slots behind its back.
+
+[Note: marks] After each deposit the gradients themselves and their version counters are remembered; before the next
+deposit and before the commit they are compared. A raw `loss.backward()`, a `zero_grad()`, a clip by hand or any other
+edit changes one of the two. Holding the tensors, and not their ids, keeps an id from being used again.
+"""
+
+import weakref
+from collections.abc import Callable, Sequence
+from operator import attrgetter, is_not
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+from zerograd.engine import refusals
+
+_version = attrgetter("_version")
+
+
+class Guard:
+    def __init__(self, optimizers: Sequence[Optimizer]) -> None:
+        self.committing = False  # the optimizers may step now
+        self._open = False
+        self._slots: Sequence[Tensor] = ()
+        self._left: list[Tensor | None] = []  # what the last deposit left in each slot
+        self._held: list[Tensor] = []  # those that are not None
+        self._versions: list[int] = []  # of these
+        refuse = _refusing(weakref.ref(self))
+        for optimizer in optimizers:
+            # A wrapper that never called Optimizer.__init__ runs no hooks, and has nowhere to put one.
+            if hasattr(optimizer, "_optimizer_step_pre_hooks"):
+                # Optimizers outlive Steps: a Step made anew for each epoch must not leave a hook per epoch behind.
+                weakref.finalize(self, optimizer.register_step_pre_hook(refuse).remove).atexit = False
+
+    @property
+    def stands(self) -> bool:
+        """Whether a step of the optimizers is somebody else's."""
+        return self._open and not self.committing
+
+    def open(self, slots: Sequence[Tensor]) -> None:
+        """The slots are this block's, and empty."""
+        self._slots, self._open = slots, True
+        self._left = [None] * len(slots)
+
+    def close(self) -> None:
+        self._open = self.committing = False
+        self._slots, self._left, self._held, self._versions = (), [], [], []  # let the gradients go
+
+    def mark(self) -> None:
+        """What lies in the slots now is the Step's own. See [Note: marks]."""
+        self._left = [slot.grad for slot in self._slots]
+        self._held = [gradient for gradient in self._left if gradient is not None]
+        self._versions = list(map(_version, self._held))
+
+    def check(self) -> list[Tensor]:
+        """The gradients in the slots; refused, unless they are what the last deposit left there."""
+        now = [slot.grad for slot in self._slots]
+        if not any(map(is_not, now, self._left)) and list(map(_version, self._held)) == self._versions:
+            return self._held
+        self._judge(now)
+        return [gradient for gradient in now if gradient is not None]
+
+    def _judge(self, now: list[Tensor | None]) -> None:
+        cleared = arrived = changed = 0
+        versions = iter(self._versions)
+        for before, after in zip(self._left, now, strict=True):
+            version = None if before is None else next(versions)
+            if before is None or after is None:
+                cleared += before is not None
+                arrived += after is not None
+            elif (after is not before or after._version != version) and _is_its_own(before) and _is_its_own(after):
+                changed += 1
+        if cleared:
+            raise refusals.cleared_inside(cleared)
+        if arrived:
+            raise refusals.foreign_deposit(arrived)
+        if changed:
+            raise refusals.changed_inside(changed)
+
+
+def _is_its_own(gradient: Tensor) -> bool:
+    """Whether only an edit of this very gradient moves its version.
+
+    DDP's bucket views share one counter and are replaced when buckets are rebuilt; sparse and distributed gradients are
+    replaced by torch itself. There only a gradient that comes or goes is told.
+    """
+    plain = type(gradient) is Tensor and gradient.layout is torch.strided
+    return plain and gradient.untyped_storage().nbytes() == gradient.nbytes
+
+
+def _refusing(guard: "weakref.ref[Guard]") -> Callable[[Optimizer, tuple[Any, ...], dict[str, Any]], None]:
+    def refuse(optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        standing = guard()
+        if standing is not None and standing.stands:
+            raise refusals.stepped_inside(type(optimizer).__name__)
+
+    return refuse
