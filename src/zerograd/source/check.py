@@ -20,11 +20,9 @@ from zerograd.source.program import Program
 from zerograd.source.python2 import read_python2
 from zerograd.source.skeleton import Act, Block, Call, Create, walk
 from zerograd.source.tests import places
+from zerograd.source.triggers import may_train
 from zerograd.source.ways import Budget, TooMuch
 
-# A file without one of each is never parsed.
-_TRIGGERS = ("backward(", "zero_grad")
-_FAMILY = ("torch", "lightning", "accelerate", "ignite", "fairseq", "deepspeed")
 _DEPTH = 5
 # A function is entered by someone we cannot see, who may have done anything but take its steps for it.
 _UNKNOWN: Facts = frozenset({Fact(doubts=ALL_DOUBTS - {Kind.CONSUME})})
@@ -33,7 +31,7 @@ _UNKNOWN: Facts = frozenset({Fact(doubts=ALL_DOUBTS - {Kind.CONSUME})})
 def check_text(text: str, path: str = "<text>", *, rules: Iterable[Rule] = ()) -> list[Finding]:
     """The findings in one Python file, by line. Raises SourceError if it is not Python."""
     chosen = tuple(rule for rule in (rules or REGISTRY.values()) if Sees.SOURCE in rule.sees)
-    if not any(word in text for word in _TRIGGERS) or not any(word in text for word in _FAMILY):
+    if not may_train(text):
         return []
     try:
         found = list(_Checker(Program(_parse(text, path), path), chosen, text).findings())
