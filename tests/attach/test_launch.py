@@ -1,6 +1,7 @@
 """zerograd run: the script's output, arguments, exit status and children are its own."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -46,6 +47,7 @@ SCRIPTS = {
     "an exception": ("import torch\nprint('a')\nraise ValueError('broken')", []),
     "training": (GOOD + "print(float(model.weight.sum()) != 0)", []),
     "stdin": ("import sys\nprint(sys.stdin.read())", []),
+    "the path": ("import sys\nprint(sys.path, 'sitecustomize' in sys.modules)", []),
 }
 
 
@@ -91,6 +93,18 @@ def test_a_module(tmp_path: Path) -> None:
     assert "package/train.py:11:1: ZG001" in done.stderr
 
 
+def test_a_package_is_run_and_not_imported_by_the_launcher(tmp_path: Path) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").write_text("print('imported')\n")
+    (tmp_path / "package" / "__main__.py").write_text("print('main')\n")
+    (tmp_path / "package" / "train.py").write_text("print('train')\n")
+    for module, says in (("package", "imported\nmain\n"), ("package.train", "imported\ntrain\n")):
+        assert run(tmp_path, "-m", module).stdout == plain(tmp_path, "-m", module).stdout == says
+    refused = run(tmp_path, "-m", "pakcage.train")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "no module 'pakcage.train'" in refused.stderr
+
+
 @pytest.mark.parametrize("method", ["spawn", "fork"])
 def test_children_are_audited(method: str, tmp_path: Path) -> None:
     start = f"""
@@ -124,6 +138,43 @@ def test_another_sitecustomize_still_runs(tmp_path: Path) -> None:
     done = run(tmp_path, "train.py", PYTHONPATH=str(tmp_path / "site"))
     assert "other sitecustomize" in done.stdout
     assert "1 finding" in done.stderr
+
+
+def test_a_sitecustomize_beside_the_script_is_the_scripts_own(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("NAME = 'mine'\n")
+    (tmp_path / "train.py").write_text("import sitecustomize\nprint(sitecustomize.NAME)\n")
+    assert run(tmp_path, "train.py").stdout == plain(tmp_path, "train.py").stdout == "mine\n"
+
+
+LEAVING = {
+    "by os._exit": "import os\nos._exit(0)\n",
+    "with standard output closed": "import os, sys\nsys.stdout.close()\n",
+    "with standard error closed": "import os, sys\nsys.stderr.close()\n",
+}
+
+
+@pytest.mark.parametrize("leaving", LEAVING.values(), ids=LEAVING)
+def test_a_verdict_is_not_lost_by_leaving(leaving: str, tmp_path: Path) -> None:
+    (tmp_path / "bad.py").write_text(BAD + leaving)
+    (tmp_path / "good.py").write_text(GOOD + leaving)
+    assert run(tmp_path, "--strict", "bad.py").returncode == 1
+    assert run(tmp_path, "--strict", "good.py").returncode == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_signals_reach_the_script(number: signal.Signals, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import signal, sys\n"
+        f"signal.signal({int(number)}, lambda *_: sys.exit(5))\n"
+        "print('ready', flush=True)\n"
+        "signal.pause()\n"
+    )
+    command = [sys.executable, "-m", "zerograd", "run", "--strict", "train.py"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as launcher:
+        assert launcher.stdout is not None
+        assert launcher.stdout.readline() == "ready\n"
+        launcher.send_signal(number)
+        assert launcher.wait(timeout=60) == 5
 
 
 def test_two_ranks_under_torchrun(tmp_path: Path) -> None:

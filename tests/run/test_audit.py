@@ -143,6 +143,71 @@ def test_rules_can_be_chosen() -> None:
     assert watch.findings == []
 
 
+def test_a_callback_that_raises_does_not_blind_the_audit() -> None:
+    def refuse(finding: zerograd.Finding) -> None:
+        raise ValueError(finding.code)
+
+    weight = nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    with zerograd.audit(on_finding=refuse) as watch:
+        refused = 0
+        for _ in range(5):
+            weight.sum().backward()
+            try:
+                optimizer.step()
+            except ValueError:
+                refused += 1
+    assert refused == 1
+    assert watch.steps == 5
+    assert watch.findings[0].times == 4
+
+
+def test_an_audit_that_is_started_again_trusts_no_old_books() -> None:
+    weight = nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    watch = zerograd.audit(on_finding="collect")
+    with watch:
+        weight.sum().backward()
+        optimizer.step()
+    optimizer.zero_grad(set_to_none=False)
+    weight.sum().backward()
+    with watch:
+        optimizer.step()
+    assert watch.findings == []
+    assert watch.steps == 2
+
+
+def test_what_was_certain_once_stays_certain() -> None:
+    weight = nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    with zerograd.audit(on_finding="collect") as watch:
+        for edit in (False, False, True):
+            weight.sum().backward()
+            optimizer.step()
+            if edit:
+                weight.grad.mul_(0.5)
+        for _ in range(2):
+            weight.sum().backward()
+            optimizer.step()
+    assert {finding.certainty.value for finding in watch.findings} == {"certain"}
+
+
+def test_an_error_before_a_backward_does_not_blind_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:
+    from zerograd.run.watcher import Watcher
+
+    weight = nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    with zerograd.audit(on_finding="collect") as watch:
+        with monkeypatch.context() as broken:
+            broken.setattr(Watcher, "_ours", lambda self: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                weight.sum().backward()
+        for _ in range(3):
+            weight.sum().backward()
+            optimizer.step()
+    assert [(finding.code, finding.times) for finding in watch.findings] == [("ZG001", 2)]
+
+
 def test_audits_do_not_nest() -> None:
     with zerograd.audit(), pytest.raises(AuditError, match="already running"):
         zerograd.audit().start()

@@ -1,6 +1,7 @@
 """Inside an audited process: the audit begins with torch and ends with a summary on standard error."""
 
 import atexit
+import contextlib
 import json
 import multiprocessing
 import multiprocessing.util as processes
@@ -14,28 +15,43 @@ from zerograd.core.findings import Certainty, Finding
 from zerograd.report.colour import Paint, wants_colour
 from zerograd.report.text import full
 from zerograd.run.audit import Audit
+from zerograd.run.sites import located, started_in
 
 
 class Child:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._audit = Audit(on_finding="collect")
+        # Shared: the script may have an audit of its own, and both see everything.
+        self._audit = Audit(on_finding=self._leave_verdict, shared=True)
         self._told = False
+        self._condemned = False
 
     def begin(self) -> None:
+        started_in(self._settings.folder)
         self._audit.start()
         atexit.register(self.end)
         self._tell_before_tracebacks()
-        # multiprocessing's children leave by os._exit: only its own finalizers run there.
+        # multiprocessing's children leave by os._exit: only its own finalizers run there, and only those that are
+        # registered after it has thrown the parent's away.
         if multiprocessing.parent_process() is not None:
             processes.Finalize(None, self.end, exitpriority=1)
-        processes.register_after_fork(self, Child._forked)
+        processes.register_after_fork(self, Child._tell_when_finalized)
+        os.register_at_fork(after_in_child=self._forked)
 
     def _forked(self) -> None:
         """A forked child starts its own count, on the books it has inherited."""
         self._told = False
         self._audit.restart()
+
+    def _tell_when_finalized(self) -> None:
         processes.Finalize(None, self.end, exitpriority=1)
+
+    def _leave_verdict(self, finding: Finding) -> None:
+        """At once, and not at the end: a process may leave by os._exit, or be killed."""
+        if self._settings.verdicts and finding.fails and not self._condemned:
+            self._condemned = True
+            with contextlib.suppress(OSError):  # the launcher is gone, and nobody asks any more
+                os.close(tempfile.mkstemp(dir=self._settings.verdicts)[0])
 
     def end(self) -> None:
         """Tell what was found, once. A process that never trained has nothing to tell."""
@@ -44,10 +60,11 @@ class Child:
         self._told = True
         self._audit.stop()
         certain = [finding for finding in self._audit.findings if finding.certainty is Certainty.CERTAIN]
-        sys.stdout.flush()
-        print(self._telling(certain), file=sys.stderr, flush=True)
-        if self._settings.verdicts and any(finding.fails for finding in certain):
-            os.close(tempfile.mkstemp(dir=self._settings.verdicts)[0])
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, broken, or None
+            sys.stdout.flush()
+        with contextlib.suppress(OSError, ValueError):
+            if sys.stderr is not None:
+                print(self._telling(certain), file=sys.stderr, flush=True)
 
     def _telling(self, certain: list[Finding]) -> str:
         paint = Paint(on=wants_colour("auto", sys.stderr))
@@ -70,7 +87,7 @@ class Child:
 
 def _source(path: str) -> list[str] | None:
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
+        with open(located(path), encoding="utf-8", errors="replace") as file:
             return file.read().splitlines()
     except OSError:
         return None

@@ -7,3 +7,4 @@ VARIABLE = "ZEROGRAD_RUN"
 
 class Settings(NamedTuple):
     verdicts: str = ""  # a folder in which a process with a certain fault leaves a file
+    folder: str = ""  # where `zerograd run` was typed: paths are shown relative to it

@@ -1,183 +1,161 @@
-"""One optimizer's slots: where each stands, told from what lies in `.grad` at the moments we look.
+"""One optimizer's account: its slots, where they stand, and what is told about them at the moments we look.
 
-[Note: looking] Nothing is attached to parameters or gradients. Before and after every backward, and before every step,
-we read each `.grad`: is it None, which object is it, which version has it. None -> object means fresh; another version
-means that someone wrote into it; gone means cleared. A gradient that was written in place outside backward is cleared
-if its value is zero, else it was edited and stays what it was.
-
-Parameters with one past stand in one cohort, so a model of a thousand tensors is moved by one `advance`.
+Between two looks the books are brought up to date. Inside a backward what changed was deposited into. Outside of it,
+gone means cleared, and what else has changed is somebody's handwork. See [Note: looking] in slots.py.
 """
 
-import operator
-from collections.abc import Iterable
-from itertools import repeat
-from typing import NamedTuple
-
-import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-from zerograd.core.events import Event, Kind
-from zerograd.core.judgement import Trail
-from zerograd.core.machine import HOLLOW, START, Content, State, advance
-
-_grad = operator.attrgetter("grad")
-_NONE = id(None)
-# How an optimizer stands is how the worst of its slots that hold something stands; if none does, what became of it.
-_ORDER = (Content.MIXED, Content.FRESH, Content.LOST, Content.SPENT, Content.EMPTY, Content.NEW)
-
-
-class Cohort:
-    """Slots with one past."""
-
-    __slots__ = ("members", "state", "trail")
-
-    def __init__(self, members: list[int], state: State, trail: Trail) -> None:
-        self.members, self.state, self.trail = members, state, trail
-
-
-class Look(NamedTuple):
-    """What lay in the slots at one moment: the identity and the version of each `.grad`."""
-
-    ids: list[int]
-    versions: list[int]
-
-    def differs(self, other: "Look", i: int) -> bool:
-        """Whether slot `i` holds something that `other` did not see there."""
-        if i >= len(other.ids):
-            return True
-        return self.ids[i] != other.ids[i] or self.versions[i] != other.versions[i]
+from zerograd.core.events import Event, Site
+from zerograd.core.machine import HOLLOW, START, Content, State
+from zerograd.run.books import Books, Clock, Cohort
+from zerograd.run.handwork import MAYBE_CLEARED, MAYBE_FILLED, UNSEEN, WRITTEN, Handwork
+from zerograd.run.proof import Proof
+from zerograd.run.slots import Look, Slots, version
 
 
 class Account:
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.parameters: list[Tensor] = []
-        self.cohorts: list[Cohort] = []
-        self._stepped = 0  # parameters that some step has had to do with
-        self._seen = Look([], [])
-
-    def adopt(self, optimizer: Optimizer) -> None:
-        """Take in the parameters that are new. What already holds a gradient counts as fresh."""
-        if sum(len(group["params"]) for group in optimizer.param_groups) == len(self.parameters):
-            return
-        given = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-        known = set(map(id, self.parameters))
-        new = [parameter for parameter in given if id(parameter) not in known]
-        if not new:
-            return
-        first = len(self.parameters)
-        self.parameters += new
-        full = [first + i for i, parameter in enumerate(new) if parameter.grad is not None]
-        bare = [first + i for i, parameter in enumerate(new) if parameter.grad is None]
-        for members, state in ((full, State(Content.FRESH)), (bare, START)):
-            if members:
-                self.cohorts.append(Cohort(members, state, Trail(latest=True)))
-        self._seen = self._look()
-
-    def newly_stepped(self) -> int:
-        """A step begins: how many slots have never been part of one."""
-        new, self._stepped = len(self.parameters) - self._stepped, len(self.parameters)
-        return new
+    def __init__(self, optimizer: Optimizer, *, clock: Clock, thread: int, counted: int = 0) -> None:
+        self.name = type(optimizer).__name__
+        self.thread = thread  # the one that last stepped the optimizer: no other may look at its gradients
+        self.counted = counted  # slots that some step has had to do with
+        self.starved: dict[Site | None, int] = {}  # steps in a row that found nothing, by their place
+        self.kin: list[Account] = []  # accounts that share parameters with this one, as they were found at `kin_at`
+        self.kin_at = -1
+        self.books = Books(clock)
+        self._clock = clock
+        self._slots = Slots(optimizer)
+        self._proof = Proof()
+        self._handwork = Handwork(self._slots, self.books, self._proof)
+        self._seen = Look([], [], 0)
+        self._parameters()
 
     # Looking
 
+    def _parameters(self) -> list[Tensor]:
+        """The parameters as the optimizer holds them now. Those that were replaced are forgotten."""
+        parameters = self._slots.parameters()
+        before = self._slots.renumbered(parameters)
+        if before is not None:
+            self._clock.turnovers += 1
+            self.books.renumber({old: new for new, old in enumerate(before) if old is not None})
+            self._proof.renumber()
+            self._handwork.renumber()
+            now, seen = self._slots.look(parameters), self._seen
+            new = {i for i, old in enumerate(before) if old is None}
+            full = {i for i in new if now.references[i] is not None}
+            self.books.take_in(full, State(Content.FRESH))  # who put it there was not seen: it accuses nobody
+            self.books.take_in(new - full, START)
+            self._seen = Look(
+                [now.references[i] if old is None else seen.references[old] for i, old in enumerate(before)],
+                [now.versions[i] if old is None else seen.versions[old] for i, old in enumerate(before)],
+                now.turnover,
+            )
+        return parameters
+
     def _look(self) -> Look:
-        gradients = list(map(_grad, self.parameters))
-        ids = list(map(id, gradients))
-        missing = sum(map(operator.is_, gradients, repeat(None)))
-        if missing == len(ids):
-            return Look(ids, [-1] * len(ids))
-        return Look(ids, [-1 if gradient is None else _version(gradient) for gradient in gradients])
+        return self._slots.look(self._parameters())
 
-    def settle(self, cleared_at: Event | None) -> Look:
-        """Bring the books up to date: outside backward only clears, edits and assignments can have happened."""
-        now, before = self._look(), self._seen
-        self._seen = now
-        if now == before:
+    def ids(self) -> list[int]:
+        """The identities of its parameters at the last look."""
+        return self._slots.ids
+
+    def settle(self, clear: Event | None = None, *, clipped: bool = False) -> Look:
+        """Bring the books up to date. `clear`: a zero_grad() that has just returned; `clipped`: so has a clip."""
+        self.books.tended = self.books.tended or clear is not None
+        now = self._look()
+        before, self._seen = self._seen, now
+        if now.same(before):
             return now
-        gone: list[int] = []
-        written: list[int] = []
-        assigned: list[int] = []
-        for cohort in self.cohorts:
-            holds = cohort.state.content not in HOLLOW
-            for i in cohort.members:
-                if now.ids[i] == _NONE:
-                    if holds:
-                        gone.append(i)
-                elif now.ids[i] != before.ids[i]:
-                    assigned.append(i)
-                elif holds and now.versions[i] != before.versions[i]:
-                    written.append(i)
-        gone += self._zeros(written)
-        filled = sorted(set(assigned) - set(self._zeros(assigned)))
-        gone += [i for i in assigned if before.ids[i] != _NONE]
-        clear = cleared_at or Event(Kind.CLEAR, what="the clear")
-        self.move(gone, clear)
-        # A new object that is not zero is a gradient the user made: gradient surgery, a hand-written reduction.
-        self.move(filled, Event(Kind.DEPOSIT, site=None, what="an assignment to .grad"))
+        change = now.since(before)
+        self.books.clear(change.vanished, clear or UNSEEN)
+        self._handwork.replaced(change.replaced, clear or UNSEEN)
+        # What a clip read it has written back, shorter.
+        absorbed = self.books.within({Content.FRESH, Content.MIXED}) if clipped else set()
+        self._handwork.written(change.written - absorbed, clear)
         return now
-
-    def confirm_spent(self, cleared_at: Event | None) -> None:
-        """Ask the values before anyone is accused: `.grad.data.zero_()` leaves no trace but zeros."""
-        spent = [i for cohort in self.cohorts if cohort.state.content is Content.SPENT for i in cohort.members]
-        self.move(self._zeros(spent), cleared_at or Event(Kind.CLEAR, what="the clear"))
-
-    def _zeros(self, members: list[int]) -> list[int]:
-        held = [(i, gradient) for i in members if (gradient := self.parameters[i].grad) is not None]
-        with torch.no_grad():
-            return [i for i, gradient in held if not torch.count_nonzero(_dense(gradient))]
 
     # Moving
 
+    def cleared(self, clear: Event) -> None:
+        """The optimizer's own zero_grad() has just returned: whatever lay there is gone, and nobody needs to ask."""
+        self._seen = self._look()
+        self.books.clear(self.books.everyone(), clear)
+
+    def before_deposit(self) -> Look:
+        """A backward begins."""
+        now = self.settle()
+        spent, mixed = self.books.within({Content.SPENT}), self.books.within({Content.MIXED})
+        if spent or mixed:
+            self._proof.before_deposit(spent, mixed, self._slots.parameters())
+        return now
+
     def deposited(self, before: Look, event: Event) -> None:
-        """After a backward: every slot that changed was deposited into."""
-        now = self._seen = self._look()
-        changed = [i for i, found in enumerate(now.ids) if found != _NONE and now.differs(before, i)]
-        self.move(changed, event)
+        """A backward is over: every slot that changed was deposited into."""
+        now = self._look()
+        self._seen = now
+        if now.turnover != before.turnover:
+            return  # the parameters were replaced meanwhile: nothing can be compared
+        change = now.since(before)
+        self.books.clear(change.vanished, UNSEEN)
+        self.books.deposit(change.replaced | change.written, event)
+        mixed = self.books.within({Content.MIXED})
+        if mixed:
+            self._proof.after_deposit(mixed, self._slots.parameters())
+        self._handwork.deposited(event)
 
-    def move(self, members: Iterable[int], event: Event) -> None:
-        """Advance these slots. A cohort that is only partly moved is split; cohorts that meet again are joined."""
-        moved = set(members)
-        if not moved:
+    def consumed(self, event: Event) -> None:
+        """A step begins to read."""
+        self._handwork.consumed()
+        self._proof.forget()
+        self.books.consume(event)
+
+    def after_step(self) -> None:
+        """A step that was judged has ended."""
+        sampled = self._proof.after_step(self._parameters())
+        if not sampled or any(version(gradient) != self._seen.versions[i] for i, gradient in sampled.items()):
+            # The step itself cleared, or wrote into what it read. That is its business, and no edit of the user's.
+            now = self._look()
+            self.books.clear(now.since(self._seen).vanished, UNSEEN)
+            self._seen = now
+
+    def reopen(self) -> None:
+        """Something happens that cannot be followed: begin anew with what lies there at the next look."""
+        self._slots.forget()
+        self._seen = Look([], [], self._slots.turnover)
+
+    # Judging
+
+    def standing(self) -> Cohort:
+        return self.books.standing()
+
+    def ask(self) -> None:
+        """The books accuse someone: make sure by the values before it is said."""
+        parameters = self._parameters()
+        mixed = self.books.within({Content.MIXED})
+        if mixed:
+            zeros = self._slots.zeros(mixed)  # there is nothing stale in them
+            undoubted = self.books.within({Content.MIXED}, without=MAYBE_CLEARED)
+            told = self._proof.of_mixed(mixed - zeros, undoubted, parameters)
+            self.books.doubt(told.doubted, MAYBE_CLEARED)
+            self._handwork.nothing_old(told.cleared | zeros)
+        if self.standing().content in (Content.MIXED, Content.FRESH):
             return
-        after: list[Cohort] = []
-        for cohort in self.cohorts:
-            mine = [i for i in cohort.members if i in moved]
-            if not mine:
-                after.append(cohort)
-                continue
-            if len(mine) < len(cohort.members):
-                after.append(Cohort([i for i in cohort.members if i not in moved], cohort.state, cohort.trail.copy()))
-            cohort.trail.follow(cohort.state, event)
-            after.append(Cohort(mine, advance(cohort.state, event), cohort.trail))
-        self.cohorts = _joined(after)
+        zeros = self._slots.zeros(self.books.within({Content.SPENT}))
+        if self._proof.emptied(zeros, parameters):
+            self.books.clear(zeros, UNSEEN)
+        else:  # a gradient that is truly zero is consumed again: nothing comes of it
+            self.books.doubt(zeros, MAYBE_FILLED)
+        hollow = {i for i in self.books.within(HOLLOW) if parameters[i].grad is not None}
+        self.books.deposit(hollow - self._slots.zeros(hollow), WRITTEN)
 
-    def move_all(self, event: Event) -> None:
-        self.move(range(len(self.parameters)), event)
+    def untouched(self) -> bool:
+        """Whether a second step would be the first one again."""
+        return self._proof.untouched(self._parameters())
 
-    def standing(self) -> tuple[State, Trail]:
-        """How the optimizer as a whole stands. Frozen and unused slots excuse nothing and accuse nobody."""
-        worst = min(self.cohorts, key=lambda cohort: _ORDER.index(cohort.state.content), default=None)
-        return (worst.state, worst.trail) if worst else (START, Trail(latest=True))
-
-
-def _joined(cohorts: list[Cohort]) -> list[Cohort]:
-    """Cohorts in one state become one again; the larger keeps its trail."""
-    by_state: dict[State, Cohort] = {}
-    for cohort in sorted(cohorts, key=lambda cohort: -len(cohort.members)):
-        kept = by_state.setdefault(cohort.state, cohort)
-        if kept is not cohort:
-            kept.members += cohort.members
-    return list(by_state.values())
-
-
-def _version(gradient: Tensor) -> int:
-    # FSDP2's DTensors keep version 0 for ever; the shard they hold does count.
-    local = getattr(gradient, "_local_tensor", gradient)
-    return int(local._version)
-
-
-def _dense(gradient: Tensor) -> Tensor:
-    local: Tensor = getattr(gradient, "_local_tensor", gradient).detach()
-    return local.coalesce().values() if local.is_sparse else local
+    def newly_stepped(self) -> int:
+        """A step begins: how many slots have never been part of one."""
+        held = len(self._parameters())
+        new, self.counted = max(0, held - self.counted), max(held, self.counted)
+        return new

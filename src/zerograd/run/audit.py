@@ -20,8 +20,11 @@ _active: list["Audit"] = []
 class Audit:
     """Findings of a live run. Each is said once per place and then counted."""
 
-    def __init__(self, *, on_finding: OnFinding = "print", select_rules: Iterable[str] = ("ALL",)) -> None:
+    def __init__(
+        self, *, on_finding: OnFinding = "print", select_rules: Iterable[str] = ("ALL",), shared: bool = False
+    ) -> None:
         self._on_finding = on_finding
+        self._shared = shared  # `zerograd run` watches a script that may well have an audit of its own
         codes = select(select_rules)
         rules = [rule for rule in REGISTRY.values() if rule.code in codes and Sees.RUN in rule.sees]
         self._watcher = Watcher(rules=rules, report=self._receive)
@@ -29,15 +32,15 @@ class Audit:
         self._undo: contextlib.ExitStack | None = None
 
     def start(self) -> "Audit":
-        if _active:
+        if any(not other._shared for other in _active):
             raise AuditError(
                 "an audit is already running",
                 cure="Audits do not nest: leave the outer one, or read its findings.",
                 slug="audit-running",
             )
+        self._watcher.open_books()
         self._undo = contextlib.ExitStack()
         self._undo.enter_context(installed(self._watcher))
-        self._watcher.adopt_living()
         _active.append(self)
         return self
 
@@ -73,7 +76,7 @@ class Audit:
     def restart(self) -> None:
         """Forget findings and counts, keep the books: what a forked process does with what it inherited."""
         self._found.clear()
-        self._watcher.steps = self._watcher.backwards = 0
+        self._watcher.forked()
 
     def counts(self) -> str:
         """What was audited and what came of it, in one line."""
@@ -89,8 +92,8 @@ class Audit:
     def _receive(self, finding: Finding) -> None:
         key = (finding.code, finding.site)
         known = self._found.get(key)
-        if known is not None and known.certainty is finding.certainty:
-            self._found[key] = known._replace(times=known.times + 1)
+        if known is not None and known.certainty in (finding.certainty, Certainty.CERTAIN):
+            self._found[key] = known._replace(times=known.times + 1)  # what was certain once stays certain
             return
         self._found[key] = finding._replace(times=known.times + 1 if known else 1)
         if finding.certainty is Certainty.CERTAIN:

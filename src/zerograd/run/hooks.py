@@ -3,19 +3,29 @@
 The engine proxy sees every backward, also of names imported early, checkpointing, DDP and compiled models; its
 `accumulate_grad` argument tells `backward` from `autograd.grad`. Torch's global hooks see steps. The rest is patched to
 learn where something happened, never to decide whether it did.
+
+[Note: tracing] torch.compile traces through patches and hooks. Steps and an optimizer's clears break its graph anyway
+(torch 2.13 optim/optimizer.py:79 and its _disable_dynamo), so there we ask to be run as we are; everywhere else we keep
+out, because a graph that we break is an error under fullgraph=True.
 """
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ParamSpec
 
 import torch
 from torch import Tensor
+from torch._compile import _disable_dynamo
 from torch.autograd.variable import Variable
+from torch.nn.utils import clip_grad
 from torch.optim import Optimizer
-from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+from torch.optim import optimizer as torch_optimizer
 
 from zerograd.run.watcher import Watcher
+
+P = ParamSpec("P")
+_ours: list[object] = []  # step hooks of our own: two audits may run at once
 
 
 class _EngineProxy:
@@ -27,7 +37,7 @@ class _EngineProxy:
     def run_backward(self, roots: tuple[Tensor, ...], *args: Any, **kwargs: Any) -> Any:
         if not kwargs.get("accumulate_grad"):
             return self._engine.run_backward(roots, *args, **kwargs)
-        backward = self._watcher.before_backward(roots)
+        backward = self._watcher.before_backward()
         try:
             return self._engine.run_backward(roots, *args, **kwargs)
         finally:
@@ -44,8 +54,9 @@ def installed(watcher: Watcher) -> Iterator[None]:
         _engine(watcher, undo)
         _steps(watcher, undo)
         _clears(watcher, undo)
-        _optimizers(watcher, undo)
+        _clips(watcher, undo)
         _scaler(watcher, undo)
+        _swaps(watcher, undo)
         yield
 
 
@@ -56,46 +67,75 @@ def _engine(watcher: Watcher, undo: contextlib.ExitStack) -> None:
 
 
 def _steps(watcher: Watcher, undo: contextlib.ExitStack) -> None:
+    @_untraced
     def before(optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        watcher.before_step(optimizer, closure=any(callable(value) for value in (*args, *kwargs.values())))
+        closure = any(callable(value) for value in (*args, *kwargs.values()))
+        watcher.before_step(optimizer, closure=closure, hooked=_hooked(optimizer))
 
+    @_untraced
     def after(optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         watcher.after_step(optimizer)
 
-    undo.callback(register_optimizer_step_pre_hook(before).remove)
-    undo.callback(register_optimizer_step_post_hook(after).remove)
+    undo.callback(torch_optimizer.register_optimizer_step_pre_hook(before).remove)
+    undo.callback(torch_optimizer.register_optimizer_step_post_hook(after).remove)
+    _ours.append(before)
+    undo.callback(_ours.remove, before)
+
+
+def _hooked(optimizer: Optimizer) -> bool:
+    """Whether others than us are called before the step: they come after us, and may fill or clear `.grad`."""
+    # torch 2.13 optim/optimizer.py:515: the global hooks run first, in the order in which they were registered.
+    own = getattr(optimizer, "_optimizer_step_pre_hooks", None)
+    return bool(own) or len(torch_optimizer._global_optimizer_pre_hooks) > len(_ours)
 
 
 def _clears(watcher: Watcher, undo: contextlib.ExitStack) -> None:
-    def around(zero_grad: Callable[..., None]) -> Callable[..., None]:
-        def noted(self: Any, *args: Any, **kwargs: Any) -> None:
-            watcher.clearing()
-            return zero_grad(self, *args, **kwargs)
+    @_untraced
+    def cleared(optimizer: Optimizer) -> None:
+        watcher.cleared(optimizer)
 
-        return noted
-
-    _patch(Optimizer, "zero_grad", around, undo)
-    _patch(torch.nn.Module, "zero_grad", around, undo)
-
-
-def _optimizers(watcher: Watcher, undo: contextlib.ExitStack) -> None:
-    def around(add_param_group: Callable[..., None]) -> Callable[..., None]:
+    def around_optimizers(zero_grad: Callable[..., None]) -> Callable[..., None]:
         def noted(self: Optimizer, *args: Any, **kwargs: Any) -> None:
-            add_param_group(self, *args, **kwargs)
-            if "state" in vars(self):
-                watcher.account(self)
+            zero_grad(self, *args, **kwargs)
+            cleared(self)
 
         return noted
 
-    _patch(Optimizer, "add_param_group", around, undo)
+    def around_modules(zero_grad: Callable[..., None]) -> Callable[..., None]:
+        def noted(self: torch.nn.Module, *args: Any, **kwargs: Any) -> None:
+            zero_grad(self, *args, **kwargs)
+            if not torch.compiler.is_compiling():
+                watcher.cleared(None)
+
+        return noted
+
+    _patch(Optimizer, "zero_grad", around_optimizers, undo)
+    _patch(torch.nn.Module, "zero_grad", around_modules, undo)
+
+
+def _clips(watcher: Watcher, undo: contextlib.ExitStack) -> None:
+    def around(clip: Callable[..., None]) -> Callable[..., None]:
+        def noted(*args: Any, **kwargs: Any) -> None:
+            if torch.compiler.is_compiling():
+                return clip(*args, **kwargs)
+            watcher.clipping()
+            clip(*args, **kwargs)
+            return watcher.clipped()
+
+        return noted
+
+    # Not clip_grad_norm_ itself: that name has been imported by others before we came.
+    _patch(clip_grad, "_clip_grads_with_norm_", around, undo)
 
 
 def _scaler(watcher: Watcher, undo: contextlib.ExitStack) -> None:
     def around(step: Callable[..., Any]) -> Callable[..., Any]:
         def noted(self: Any, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
-            steps = watcher.steps
+            if torch.compiler.is_compiling():
+                return step(self, optimizer, *args, **kwargs)
+            steps = watcher.steps_here
             result = step(self, optimizer, *args, **kwargs)
-            if watcher.steps == steps:
+            if watcher.steps_here == steps and isinstance(optimizer, Optimizer):
                 watcher.skipped_step(optimizer)
             return result
 
@@ -104,11 +144,32 @@ def _scaler(watcher: Watcher, undo: contextlib.ExitStack) -> None:
     _patch(torch.amp.GradScaler, "step", around, undo)
 
 
+def _swaps(watcher: Watcher, undo: contextlib.ExitStack) -> None:
+    def around(swap_tensors: Callable[..., None]) -> Callable[..., None]:
+        def noted(*args: Any, **kwargs: Any) -> None:
+            watcher.swapping()
+            swap_tensors(*args, **kwargs)
+
+        return noted
+
+    # module.to() and load_state_dict() of tensor subclasses, and of all under torch.__future__
+    _patch(torch.utils, "swap_tensors", around, undo)
+
+
+def _untraced(function: Callable[P, None]) -> Callable[P, None]:
+    """The same, and when torch.compile meets it, run as it is. See [Note: tracing]."""
+    # Not torch.compiler.disable: it imports torch._dynamo at once, which takes seconds in every child process.
+    traced = _disable_dynamo(function)
+
+    def either(*args: P.args, **kwargs: P.kwargs) -> None:
+        (traced if torch.compiler.is_compiling() else function)(*args, **kwargs)
+
+    return either
+
+
 def _patch(
-    owner: type, name: str, around: Callable[[Callable[..., Any]], Callable[..., Any]], undo: contextlib.ExitStack
+    owner: object, name: str, around: Callable[[Callable[..., Any]], Callable[..., Any]], undo: contextlib.ExitStack
 ) -> None:
     real = getattr(owner, name)
-    wrapper = around(real)
-    wrapper.__name__, wrapper.__qualname__, wrapper.__doc__ = real.__name__, real.__qualname__, real.__doc__
-    setattr(owner, name, wrapper)
+    setattr(owner, name, functools.update_wrapper(around(real), real))
     undo.callback(setattr, owner, name, real)

@@ -1,37 +1,91 @@
 """Which line of the user's own code is running now."""
 
 import os
+import site
 import sys
 import sysconfig
-from types import CodeType, FrameType
+from enum import IntEnum
+from types import FrameType
+
+import torch
 
 from zerograd.core.events import Site
 
-_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_FOREIGN = (
-    _OURS,
-    *{os.path.abspath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")},
-    "<frozen",
-)
-# Frames are walked on every backward and step; code objects are few and live long.
-_is_foreign: dict[CodeType, bool] = {}
+
+class _Whose(IntEnum):
+    USER = 0  # what the finding should point at
+    PACKAGE = 1  # an installed package: the best there is when an installed trainer runs itself
+    MACHINERY = 2  # torch, the standard library, and us: never
+
+
+def _folder(path: str) -> str:
+    return os.path.abspath(path) + os.sep
+
+
+def _installed() -> list[str]:
+    known = [sysconfig.get_path(name) for name in ("purelib", "platlib")]
+    try:
+        return [*known, *site.getsitepackages(), site.getusersitepackages()]
+    except Exception:  # there is no home folder, or the interpreter has a `site` of its own
+        return known
+
+
+_TORCH = os.path.dirname(torch.__file__)  # built from source, it stands outside of site-packages
+_MACHINERY = (_folder(os.path.dirname(os.path.dirname(__file__))), _folder(_TORCH), "<frozen", "<eval_with_key>")
+_PACKAGES = tuple({_folder(path) for path in _installed()})
+_STDLIB = tuple({_folder(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")})
+# Frames are walked on every backward and step; files are few. By name: code objects of two files may be equal.
+_known: dict[str, _Whose] = {}
+
+
+def _whose(filename: str) -> _Whose:
+    if filename.startswith(_MACHINERY):
+        return _Whose.MACHINERY
+    if filename.startswith(_PACKAGES):  # before the standard library, in whose folder they usually stand
+        return _Whose.PACKAGE
+    return _Whose.MACHINERY if filename.startswith(_STDLIB) else _Whose.USER
 
 
 def user_site() -> Site:
-    """The innermost frame that is neither ours, nor the standard library's, nor an installed package's."""
+    """The innermost frame that is the user's; if there is none, the innermost of an installed package."""
     frame: FrameType | None = sys._getframe(1)
+    second: Site | None = None
     while frame is not None:
-        code = frame.f_code
-        foreign = _is_foreign.get(code)
-        if foreign is None:
-            foreign = _is_foreign[code] = code.co_filename.startswith(_FOREIGN)
-        if not foreign:
-            return Site(_shown(code.co_filename), frame.f_lineno)
+        filename = frame.f_code.co_filename
+        whose = _known.get(filename)
+        if whose is None:
+            whose = _known[filename] = _whose(filename)
+        if whose is _Whose.USER:
+            return Site(_shown(filename), frame.f_lineno)
+        if whose is _Whose.PACKAGE and second is None:
+            second = Site(_shown(filename), frame.f_lineno)
         frame = frame.f_back
-    return Site("<unknown>", 0)
+    return second or Site("<unknown>", 0)
+
+
+class _Start:
+    """The folder in which the run began. A later os.chdir must not give a second name to a line that has one."""
+
+    def __init__(self) -> None:
+        try:
+            self.folder = os.getcwd()
+        except OSError:  # the folder was deleted under us: then paths are shown in full
+            self.folder = ""
+
+
+_start = _Start()
+
+
+def started_in(folder: str) -> None:
+    """Show paths relative to `folder`: where `zerograd run` was typed, however late torch was imported."""
+    _start.folder = folder
 
 
 def _shown(filename: str) -> str:
-    """As the user would type it: relative to where they are, if it lies below."""
-    here = os.getcwd() + os.sep
-    return filename.removeprefix(here)
+    """As the user would type it: relative to where they began, if it lies below."""
+    return filename.removeprefix(_start.folder + os.sep) if _start.folder else filename
+
+
+def located(path: str) -> str:
+    """The file behind a shown path, wherever the program may have gone since."""
+    return os.path.join(_start.folder, path)

@@ -3,25 +3,31 @@
 A slot here is (optimizer, parameter), so two optimizers that step on one backward, or share an encoder, each consume
 what is theirs. A step is judged before it runs, because a later torch may clear inside it. A backward inside a step
 (LBFGS, SAM closures) belongs to that step.
+
+[Note: threads] An account is opened by a step and belongs to the thread that steps; only that thread looks at it.
+Reading a `.grad` while another thread's backward writes it ends the process, and of an optimizer that has not stepped
+nobody can tell whose it will be. Nothing is missed: no fault begins before the first step.
 """
 
-import gc
+import threading
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from torch import Tensor
 from torch.optim import Optimizer
 
 from zerograd.core.events import Event, Kind
-from zerograd.core.facts import Fact
 from zerograd.core.findings import Finding
 from zerograd.core.judgement import judge
 from zerograd.core.machine import Content
 from zerograd.rules.rule import Rule
 from zerograd.rules.telling import tell
-from zerograd.run.account import Account, Look
+from zerograd.run.account import Account
+from zerograd.run.books import Clock
 from zerograd.run.sites import user_site
+from zerograd.run.slots import Look
+from zerograd.run.stepping import Stepping
+from zerograd.run.sureness import count_starving, doubts
 
 
 class Backward(NamedTuple):
@@ -31,92 +37,176 @@ class Backward(NamedTuple):
     before: list[tuple[Account, Look]]
 
 
+class _Mine(threading.local):
+    """What one thread is in the middle of."""
+
+    def __init__(self) -> None:
+        self.depth = 0  # backwards inside backwards: reentrant checkpointing
+        self.steps = 0
+        self.stepping = Stepping()
+        self.unfollowed: list[Account] = []  # stepped inside the backward that is running
+
+
 class Watcher:
     def __init__(self, *, rules: Sequence[Rule], report: Callable[[Finding], None]) -> None:
         self._rules = tuple(rules)
         self._report = report
-        self._accounts: WeakKeyDictionary[Optimizer, Account] = WeakKeyDictionary()
-        self._cleared_at: Event | None = None
-        self._depth = 0  # backwards inside backwards: reentrant checkpointing
-        self._stepping: list[Optimizer] = []
         self.backwards = 0
         self.steps = 0
         self.slots = 0  # of the optimizers that stepped; kept here, because accounts die with their optimizers
+        self.open_books()
 
-    def adopt_living(self) -> None:
-        """Take in the optimizers that were made before the watch began."""
-        for thing in gc.get_objects():
-            # isinstance() asks objects for __class__, and some answer with a deprecation warning.
-            if issubclass(type(thing), Optimizer) and "param_groups" in vars(thing):
-                self.account(thing)
+    def open_books(self) -> None:
+        """Begin with empty ones: what stood in the old ones may have changed while nobody looked."""
+        self._accounts: WeakKeyDictionary[Optimizer, Account] = WeakKeyDictionary()
+        self._clock = Clock()
+        self._mine = _Mine()
+        self._lock = threading.RLock()
 
-    def account(self, optimizer: Optimizer) -> Account:
-        account = self._accounts.get(optimizer)
-        if account is None:
-            account = self._accounts[optimizer] = Account(type(optimizer).__name__)
-        account.adopt(optimizer)
+    def forked(self) -> None:
+        """Count from zero, on the books that were inherited. The lock may be held by a thread that is not here."""
+        self._lock = threading.RLock()
+        self.steps = self.backwards = 0
+
+    # Accounts. See [Note: threads].
+
+    def _taken(self, optimizer: Optimizer) -> Account:
+        """The account of an optimizer that this thread steps. What another thread knew of it is of no use here."""
+        thread = threading.get_ident()
+        with self._lock:
+            account = self._accounts.get(optimizer)
+            if account is None or account.thread != thread:
+                counted = account.counted if account else 0
+                account = Account(optimizer, clock=self._clock, thread=thread, counted=counted)
+                self._accounts[optimizer] = account
         return account
+
+    def _own(self, optimizer: Optimizer) -> Account | None:
+        """The account of an optimizer that this thread has stepped before."""
+        account = self._accounts.get(optimizer)
+        return account if account is not None and account.thread == threading.get_ident() else None
+
+    def _everyone(self) -> list[Account]:
+        with self._lock:
+            return list(self._accounts.values())
+
+    def _ours(self) -> list[Account]:
+        thread = threading.get_ident()
+        return [account for account in self._everyone() if account.thread == thread]
+
+    def _sharing(self, account: Account) -> list[Account]:
+        """The accounts of this thread that hold some of the same parameters. Worked out when parameters come or go."""
+        if account.kin_at != self._clock.turnovers:
+            ids = set(account.ids())
+            account.kin = [one for one in self._ours() if one is not account and not ids.isdisjoint(one.ids())]
+            account.kin_at = self._clock.turnovers
+        return account.kin
 
     # Deposits
 
-    def before_backward(self, roots: Sequence[Tensor]) -> Backward | None:
-        self._depth += 1
-        if self._depth > 1:
+    def before_backward(self) -> Backward | None:
+        mine = self._mine
+        mine.depth += 1
+        if mine.depth > 1:
             return None
-        self.backwards += 1
-        event = Event(Kind.DEPOSIT, site=user_site(), what="backward()")
-        looks = []
-        for account in list(self._accounts.values()):
-            look = account.settle(self._cleared_at)
-            if account.standing()[0].content is Content.SPENT:
-                account.confirm_spent(self._cleared_at)
-            looks.append((account, look))
-        return Backward(event, looks)
+        try:
+            self.backwards += 1
+            event = Event(Kind.DEPOSIT, site=user_site(), what="backward()")
+            return Backward(event, [(account, account.before_deposit()) for account in self._ours()])
+        except BaseException:
+            mine.depth -= 1
+            raise
 
     def after_backward(self, backward: Backward | None) -> None:
-        self._depth -= 1
+        mine = self._mine
+        mine.depth -= 1
         if backward is None:
             return
         for account, look in backward.before:
             account.deposited(look, backward.event)
-        for optimizer in self._stepping:  # a closure: the step that runs it consumes what it deposits
-            self.account(optimizer).move_all(Event(Kind.CONSUME, site=backward.event.site))
+        while mine.unfollowed:
+            mine.unfollowed.pop().reopen()
+        for optimizer in mine.stepping.optimizers():  # a closure: the step that runs it consumes what it deposits
+            self._taken(optimizer).consumed(Event(Kind.CONSUME, site=backward.event.site))
 
-    # Clears
+    # Clears and clips
 
-    def clearing(self) -> None:
-        """zero_grad() was called. What it really cleared is seen at the next look."""
-        self._cleared_at = Event(Kind.CLEAR, site=user_site(), what="zero_grad()")
+    def cleared(self, optimizer: Optimizer | None) -> None:
+        """zero_grad() of this optimizer, or of some module, has returned. Looked at now, it is known at which line."""
+        if self._mine.depth:
+            return  # a hook inside a backward: what it leaves is seen when the backward is over
+        clear = Event(Kind.CLEAR, site=user_site(), what="zero_grad()")
+        if optimizer is None:
+            for account in self._ours():
+                account.settle(clear)
+            return
+        own = self._own(optimizer)
+        if own is not None:
+            own.cleared(clear)
+            for account in self._sharing(own):
+                account.settle(clear)
+
+    def clipping(self) -> None:
+        """A clip begins: whatever was written before it was not the clip's doing."""
+        if not self._mine.depth:
+            for account in self._ours():
+                account.settle()
+
+    def clipped(self) -> None:
+        """A clip has returned: what it wrote back is what was there, shorter."""
+        if not self._mine.depth:
+            for account in self._ours():
+                account.settle(clipped=True)
+
+    def swapping(self) -> None:
+        """Two tensors are about to change places, which torch refuses to do to tensors with weak references."""
+        for account in self._ours():
+            account.reopen()
 
     # Steps
 
-    def before_step(self, optimizer: Optimizer, *, closure: bool) -> None:
-        wrapped = optimizer in self._stepping  # super().step() and wrappers announce one step twice
-        self._stepping.append(optimizer)
-        if wrapped:
-            return
+    @property
+    def steps_here(self) -> int:
+        """Steps of this thread."""
+        return self._mine.steps
+
+    def before_step(self, optimizer: Optimizer, *, closure: bool, hooked: bool) -> None:
+        mine = self._mine
+        if not mine.stepping.begin(optimizer):
+            return  # super().step() and wrappers announce one step twice
         self.steps += 1
-        account = self.account(optimizer)
+        mine.steps += 1
+        account = self._taken(optimizer)
         self.slots += account.newly_stepped()
-        if closure or self._depth:
-            return  # fed by its own closure, or run inside a backward: nothing can be said before it has run
-        account.settle(self._cleared_at)
-        self._consume(account)
+        if mine.depth:
+            mine.unfollowed.append(account)
+        elif not closure:  # one that has a closure is fed by it: nothing can be said before it has run
+            account.settle()
+            self._consume(account, hooked=hooked)
 
     def after_step(self, optimizer: Optimizer) -> None:
-        # An inner step that raised has no end of its own: leave everything that was opened after this one.
-        while self._stepping and self._stepping.pop() is not optimizer:
-            pass
+        if self._mine.stepping.end(optimizer) and not self._mine.depth:
+            account = self._own(optimizer)
+            if account is not None:
+                account.after_step()
 
     def skipped_step(self, optimizer: Optimizer) -> None:
         """A GradScaler found infinities and did not step: the gradients have had their chance all the same."""
-        account = self.account(optimizer)
-        account.settle(self._cleared_at)
-        account.move_all(Event(Kind.CONSUME, site=user_site(), scaled=True, what="scaler.step()"))
+        account = self._taken(optimizer)
+        account.settle()
+        account.consumed(Event(Kind.CONSUME, site=user_site(), scaled=True, what="scaler.step()"))
+        account.after_step()
 
-    def _consume(self, account: Account) -> None:
+    def _consume(self, account: Account, *, hooked: bool) -> None:
         event = Event(Kind.CONSUME, account.name, user_site(), what=f"{account.name}.step()")
-        state, trail = account.standing()
-        for verdict in judge(frozenset({Fact(state)}), event, self._rules):
-            self._report(tell(verdict, trail))
-        account.move_all(event)
+        if account.standing().content is not Content.FRESH:
+            account.ask()
+        standing = account.standing()
+        count_starving(account, event.site, standing.fact)
+        fact = standing.fact
+        if standing.content is not Content.FRESH:
+            excuses = doubts(account, event.site, others=self._everyone(), hooked=hooked)
+            fact = fact._replace(doubts=fact.doubts | excuses)
+        for verdict in judge(frozenset({fact}), event, self._rules):
+            self._report(tell(verdict, standing.trail))
+        account.consumed(event)

@@ -1,0 +1,135 @@
+"""Where each slot of one optimizer stands.
+
+Slots with one past stand in one cohort, so a model of a thousand tensors is moved by one `advance`. A run has one fact
+for each slot, and hardly ever a doubt: only about what was written into a gradient by hand, since the same trace is
+left by someone who clears it, fills it or scales it.
+"""
+
+from collections.abc import Callable, Collection, Iterable
+from itertools import count
+
+from zerograd.core.events import Event
+from zerograd.core.facts import NO_DOUBT, Doubts, Fact, follow
+from zerograd.core.judgement import Trail
+from zerograd.core.machine import Content, State
+
+# How an optimizer stands is how the worst of its slots that hold something stands; if none does, what became of it.
+_ORDER = (Content.MIXED, Content.FRESH, Content.SPENT, Content.LOST, Content.EMPTY, Content.NEW)
+
+
+class Cohort:
+    """Slots with one past."""
+
+    __slots__ = ("fact", "members", "trail")
+
+    def __init__(self, members: set[int], fact: Fact, trail: Trail) -> None:
+        self.members, self.fact, self.trail = members, fact, trail
+
+    @property
+    def content(self) -> Content:
+        return self.fact.state.content
+
+
+class Clock:
+    """What all accounts of a run agree on: what came before what, and how often parameters came or went."""
+
+    def __init__(self) -> None:
+        self._moments = count(1)
+        self.turnovers = 0
+
+    def tick(self) -> int:
+        return next(self._moments)  # in C: two threads never get the same moment
+
+
+class Books:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._cohorts: list[Cohort] = []
+        self.fed = 0  # the time of the last deposit
+        self.stepped = 0  # the time of the last step
+        self.lost = False  # something unread was cleared since the last step
+        self.tended = False  # something was cleared or deposited, ever: what never was is hardly being trained
+
+    def within(self, contents: Collection[Content], *, without: Doubts = NO_DOUBT) -> set[int]:
+        """The slots that stand in one of these, with no doubt of these kinds."""
+        return set().union(
+            *(one.members for one in self._cohorts if one.content in contents and not one.fact.doubts & without)
+        )
+
+    def everyone(self) -> set[int]:
+        return set().union(*(cohort.members for cohort in self._cohorts))
+
+    def standing(self) -> Cohort:
+        """How the optimizer as a whole stands. Frozen and unused slots excuse nothing and accuse nobody."""
+        nobody = Cohort(set(), Fact(), Trail(latest=True))
+        # Of slots that stand alike, those nobody doubts speak for it.
+        return min(self._cohorts, key=lambda one: (_ORDER.index(one.content), len(one.fact.doubts)), default=nobody)
+
+    def take_in(self, members: set[int], state: State) -> None:
+        if members:
+            self._cohorts = _joined([*self._cohorts, Cohort(members, Fact(state), Trail(latest=True))])
+
+    def renumber(self, new: dict[int, int]) -> None:
+        """Slot i is now slot new[i]; the ones that are not in `new` are gone."""
+        for cohort in self._cohorts:
+            cohort.members = {new[i] for i in cohort.members if i in new}
+        self._cohorts = [cohort for cohort in self._cohorts if cohort.members]
+
+    def clear(self, members: set[int], event: Event) -> None:
+        self.tended = self.tended or bool(members)
+        self.lost = self.lost or not members.isdisjoint(self.within({Content.FRESH, Content.MIXED}))
+        self.move(members, event)
+
+    def deposit(self, members: set[int], event: Event) -> None:
+        if members:
+            self.tended = True
+            self.fed = self._clock.tick()
+            self.move(members, event)
+
+    def consume(self, event: Event) -> None:
+        self.stepped = self._clock.tick()
+        self.lost = False
+        self.move(self.everyone(), event)
+
+    def move(self, members: set[int], event: Event) -> None:
+        """Advance these slots."""
+
+        def advanced(cohort: Cohort) -> None:
+            cohort.trail.follow(cohort.fact.state, event)
+            cohort.fact = follow(cohort.fact, event)
+
+        self._change(members, advanced)
+
+    def doubt(self, members: set[int], kinds: Doubts) -> None:
+        """Events of these kinds may have happened to these slots unseen."""
+
+        def doubted(cohort: Cohort) -> None:
+            cohort.fact = cohort.fact._replace(doubts=cohort.fact.doubts | kinds)
+
+        self._change(members, doubted)
+
+    def _change(self, members: set[int], change: Callable[[Cohort], None]) -> None:
+        """A cohort of which only some are changed is split; cohorts that meet again are joined."""
+        if not members:
+            return
+        after: list[Cohort] = []
+        for cohort in self._cohorts:
+            mine = cohort.members & members
+            if mine:
+                rest = cohort.members - mine
+                if rest:
+                    after.append(Cohort(rest, cohort.fact, cohort.trail.copy()))
+                cohort.members = mine
+                change(cohort)
+            after.append(cohort)
+        self._cohorts = _joined(after)
+
+
+def _joined(cohorts: Iterable[Cohort]) -> list[Cohort]:
+    """Cohorts of one fact become one again; the larger keeps its trail."""
+    by_fact: dict[Fact, Cohort] = {}
+    for cohort in sorted(cohorts, key=lambda cohort: -len(cohort.members)):
+        kept = by_fact.setdefault(cohort.fact, cohort)
+        if kept is not cohort:
+            kept.members |= cohort.members
+    return list(by_fact.values())

@@ -1,0 +1,106 @@
+"""A finding points at the user's own line, whatever stands between it and torch, and wherever the program goes."""
+
+import os
+import site
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+import torch
+
+from zerograd.core.events import Site
+from zerograd.run import sites
+
+CALL = "def call(look):\n    return look()\n"
+LOOK = "from zerograd.run.sites import user_site\ndef look():\n    print(*user_site()[:2])\n"
+
+
+def _frame_in(path: str):
+    """A function whose code says that it stands in `path`."""
+    namespace: dict[str, object] = {}
+    exec(compile(CALL, path, "exec"), namespace)
+    return namespace["call"]
+
+
+FOREIGN = {
+    "torch": os.path.join(os.path.dirname(torch.__file__), "optim", "any.py"),
+    "the standard library": os.path.join(sysconfig.get_path("stdlib"), "any.py"),
+    "a package": os.path.join(sysconfig.get_path("purelib"), "package", "any.py"),
+    "a package of this user": os.path.join(site.getusersitepackages(), "package", "any.py"),
+    "an fx graph": "<eval_with_key>.7",
+}
+
+
+@pytest.mark.parametrize("path", FOREIGN.values(), ids=FOREIGN)
+def test_a_frame_that_is_not_the_users_is_passed_by(path: str) -> None:
+    outer, inner = _frame_in("/home/me/train.py"), _frame_in(path)
+    assert outer(lambda: inner(sites.user_site)) == Site(sites._shown(__file__), _line_of("inner(sites.user_site)"))
+    assert _frame_in("/home/me/train.py")(sites.user_site) == Site("/home/me/train.py", 2)
+
+
+def _line_of(text: str) -> int:
+    lines = Path(__file__).read_text().splitlines()
+    return next(number for number, line in enumerate(lines, start=1) if text in line)
+
+
+def test_torch_built_from_source_is_foreign() -> None:
+    script = (
+        "import sys, types\n"
+        "torch = types.ModuleType('torch'); torch.__file__ = '/opt/pytorch/torch/__init__.py'\n"
+        "sys.modules['torch'] = torch\n"
+        "from zerograd.run import sites\n"
+        "print(sites._whose('/opt/pytorch/torch/optim/sgd.py').name, sites._whose('/opt/pytorch/train.py').name)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "MACHINERY USER\n"
+
+
+def test_an_installed_trainer_points_at_itself(tmp_path: Path) -> None:
+    """No frame is the user's when a package runs itself: then the innermost one of a package has to do."""
+    trainer = os.path.join(sysconfig.get_path("purelib"), "trainer", "loop.py")
+    script = (
+        "import threading\n"
+        "from zerograd.run.sites import user_site\n"
+        f"call = {{}}\nexec(compile({CALL!r}, {trainer!r}, 'exec'), call)\n"
+        f"look = {{}}\nexec(compile({LOOK!r}, {FOREIGN['torch']!r}, 'exec'), look)\n"
+        "thread = threading.Thread(target=call['call'], args=(look['look'],))\n"
+        "thread.start()\n"
+        "thread.join()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout == f"{trainer} 2\n"
+
+
+def test_two_files_with_the_same_code_are_two_files() -> None:
+    mine, theirs = _frame_in("/home/me/train.py"), _frame_in(FOREIGN["a package"])
+    assert mine(sites.user_site).path == "/home/me/train.py"
+    assert theirs(sites.user_site) == Site(sites._shown(__file__), _line_of("theirs(sites.user_site)"))
+
+
+def test_paths_are_shown_from_where_the_run_began(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sites._start, "folder", str(tmp_path))
+    call = _frame_in(str(tmp_path / "package" / "train.py"))
+    first = call(sites.user_site)
+    monkeypatch.chdir(tmp_path.parent)
+    assert call(sites.user_site) == first == Site("package/train.py", 2)
+    assert sites.located(first.path) == str(tmp_path / "package" / "train.py")
+
+
+@pytest.mark.parametrize("order", ["first", "later"])
+def test_a_folder_that_is_deleted_stops_nobody(order: str, tmp_path: Path) -> None:
+    leave = f"os.mkdir('{tmp_path}/gone'); os.chdir('{tmp_path}/gone'); os.rmdir('{tmp_path}/gone')\n"
+    script = (
+        "import os, torch\n"
+        + "weight = torch.nn.Parameter(torch.ones(2))\n"
+        + "optimizer = torch.optim.SGD([weight], lr=0.1)\n"  # first: torch itself needs a folder for this
+        + (leave if order == "first" else "")
+        + "import zerograd\n"
+        + "with zerograd.audit(on_finding='collect') as watch:\n"
+        + ("    " + leave if order == "later" else "")
+        + "    for _ in range(2):\n        weight.sum().backward(); optimizer.step()\n"
+        + "print([finding.code for finding in watch.findings])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout == "['ZG001']\n", done.stderr

@@ -1,0 +1,131 @@
+"""Programs whose gradients only a run can follow: written by hand, replaced, stepped in threads and inside hooks."""
+
+import subprocess
+import sys
+import warnings
+
+import pytest
+import torch
+from torch import nn
+
+import zerograd
+from rules.programs import Program, audited, programs
+
+
+@pytest.mark.parametrize(
+    "program", [*programs("legal_run.md"), *programs("faults_run.md")], ids=lambda program: program.name
+)
+def test_programs(program: Program) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's own, about the loops we wrote to be odd
+        assert audited(program) == program.expected
+
+
+TWO_THREADS = """
+import threading, torch, zerograd
+from torch import nn
+torch.set_num_threads(1)
+def train(clear):
+    model = nn.Sequential(*[nn.Linear(8, 8) for _ in range(20)])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+    for _ in range(100):
+        if clear:
+            optimizer.zero_grad()
+        model(torch.randn(4, 8)).square().mean().backward()
+        optimizer.step()
+with zerograd.audit(on_finding="collect") as watch:
+    threads = [threading.Thread(target=train, args=(clear,)) for clear in (True, False)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+print(watch.counts(), [(finding.code, finding.times) for finding in watch.findings])
+"""
+
+
+def test_two_threads_train_at_once() -> None:
+    done = subprocess.run([sys.executable, "-c", TWO_THREADS], capture_output=True, text=True)
+    assert done.returncode == 0  # reading a gradient that another thread's backward writes would be a segfault
+    assert done.stdout == "200 steps, 200 backwards, 80 slots audited; 1 finding [('ZG001', 99)]\n"
+
+
+def _parts() -> tuple[nn.Parameter, torch.optim.Optimizer]:
+    weight = nn.Parameter(torch.ones(3))
+    return weight, torch.optim.SGD([weight], lr=0.1)
+
+
+def _said(watch) -> list[str]:
+    return [finding.message for finding in watch.findings if finding.certainty.value == "certain"]
+
+
+def _made(line: int) -> str:
+    return f"what backward() on line {line} deposited"
+
+
+def _line(offset: int) -> int:
+    return sys._getframe(1).f_lineno + offset
+
+
+def test_the_clear_that_is_blamed_is_the_one_that_cleared() -> None:
+    weight, optimizer = _parts()
+    other, another = _parts()
+    with zerograd.audit(on_finding="collect") as watch:
+        for _ in range(3):
+            (weight.sum() + other.sum()).backward()
+            here = _line(1)
+            optimizer.zero_grad()
+            another.step()
+            another.zero_grad()
+            optimizer.step()
+    assert _said(watch) == [f"SGD.step() has nothing to consume: zero_grad() on line {here} erases {_made(here - 2)}"]
+
+
+def test_a_clear_by_none_has_no_line() -> None:
+    weight, optimizer = _parts()
+    with zerograd.audit(on_finding="collect") as watch:
+        for _ in range(3):
+            optimizer.zero_grad()
+            here = _line(1)
+            weight.sum().backward()
+            weight.grad = None
+            optimizer.step()
+    assert _said(watch) == [f"SGD.step() has nothing to consume: a clear erases {_made(here)}"]
+
+
+def test_a_clear_by_the_optimizer_that_shares_the_parameters_has_its_line() -> None:
+    weight = nn.Parameter(torch.ones(3))
+    first, second = torch.optim.SGD([weight], lr=0.1), torch.optim.Adam([weight], lr=0.1)
+    with zerograd.audit(on_finding="collect") as watch:
+        for set_to_none in (True, False, False):
+            weight.sum().backward()
+            first.step()
+            here = _line(1)
+            first.zero_grad(set_to_none=set_to_none)
+            second.step()
+    assert _said(watch) == [f"Adam.step() has nothing to consume: zero_grad() on line {here} erases {_made(here - 3)}"]
+
+
+CERTAIN_WHEN = {
+    "the first time it may be meant": (["starve"], []),
+    "twice in a row it is the loop": (["starve", "starve"], ["ZG003"]),
+    "not when something came in between": (["starve", "feed", "starve", "feed", "starve"], []),
+    "not when another optimizer is fed": (["starve", "other", "starve", "other", "starve"], []),
+}
+
+
+@pytest.mark.parametrize(("acts", "codes"), CERTAIN_WHEN.values(), ids=CERTAIN_WHEN)
+def test_a_step_that_starves(acts: list[str], codes: list[str]) -> None:
+    weight, optimizer = _parts()
+    other, another = _parts()
+    with zerograd.audit(on_finding="collect") as watch:
+        for act in ["feed", "other", *acts]:
+            optimizer.zero_grad()
+            if act == "feed":
+                weight.sum().backward()
+            if act == "other":
+                another.zero_grad()
+                other.sum().backward()
+                another.step()
+            else:
+                optimizer.step()
+    assert [finding.code for finding in watch.findings if finding.certainty.value == "certain"] == codes
