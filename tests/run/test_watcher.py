@@ -105,6 +105,31 @@ def test_a_clear_by_the_optimizer_that_shares_the_parameters_has_its_line() -> N
     assert _said(watch) == [f"Adam.step() has nothing to consume: zero_grad() on line {here} erases {_made(here - 3)}"]
 
 
+def test_a_clear_by_a_module_that_does_not_hold_the_parameter_is_not_blamed() -> None:
+    weight, optimizer = _parts()
+    stranger = nn.Linear(2, 2)
+    with zerograd.audit(on_finding="collect") as watch:
+        for _ in range(3):
+            here = _line(1)
+            weight.sum().backward()
+            weight.grad = None
+            stranger.zero_grad()
+            optimizer.step()
+    assert _said(watch) == [f"SGD.step() has nothing to consume: a clear erases {_made(here)}"]
+
+
+def test_a_clear_by_an_optimizer_that_never_steps_has_its_line() -> None:
+    weight, optimizer = _parts()
+    wrapper = torch.optim.SGD([weight], lr=0.1)
+    with zerograd.audit(on_finding="collect") as watch:
+        for _ in range(3):
+            weight.sum().backward()
+            here = _line(1)
+            wrapper.zero_grad()
+            optimizer.step()
+    assert _said(watch) == [f"SGD.step() has nothing to consume: zero_grad() on line {here} erases {_made(here - 2)}"]
+
+
 CERTAIN_WHEN = {
     "the first time it may be meant": (["starve"], []),
     "twice in a row it is the loop": (["starve", "starve"], ["ZG003"]),

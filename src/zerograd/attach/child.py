@@ -36,7 +36,8 @@ class Child:
         if multiprocessing.parent_process() is not None:
             processes.Finalize(None, self.end, exitpriority=1)
         processes.register_after_fork(self, Child._tell_when_finalized)
-        os.register_at_fork(after_in_child=self._forked)
+        if hasattr(os, "register_at_fork"):  # a bare os.fork() tells multiprocessing nothing
+            os.register_at_fork(after_in_child=self._forked)
 
     def _forked(self) -> None:
         """A forked child starts its own count, on the books it has inherited."""

@@ -90,22 +90,22 @@ def _hooked(optimizer: Optimizer) -> bool:
 
 
 def _clears(watcher: Watcher, undo: contextlib.ExitStack) -> None:
-    @_untraced
-    def cleared(optimizer: Optimizer) -> None:
-        watcher.cleared(optimizer)
-
     def around_optimizers(zero_grad: Callable[..., None]) -> Callable[..., None]:
+        @_untraced
         def noted(self: Optimizer, *args: Any, **kwargs: Any) -> None:
+            accounts = watcher.clearing(self)
             zero_grad(self, *args, **kwargs)
-            cleared(self)
+            watcher.cleared(self, accounts)
 
         return noted
 
     def around_modules(zero_grad: Callable[..., None]) -> Callable[..., None]:
         def noted(self: torch.nn.Module, *args: Any, **kwargs: Any) -> None:
+            if torch.compiler.is_compiling():
+                return zero_grad(self, *args, **kwargs)
+            accounts = watcher.clearing(None)
             zero_grad(self, *args, **kwargs)
-            if not torch.compiler.is_compiling():
-                watcher.cleared(None)
+            return watcher.cleared(None, accounts)
 
         return noted
 

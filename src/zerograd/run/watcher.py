@@ -94,13 +94,17 @@ class Watcher:
         thread = threading.get_ident()
         return [account for account in self._everyone() if account.thread == thread]
 
-    def _sharing(self, account: Account) -> list[Account]:
-        """The accounts of this thread that hold some of the same parameters. Worked out when parameters come or go."""
-        if account.kin_at != self._clock.turnovers:
-            ids = set(account.ids())
-            account.kin = [one for one in self._ours() if one is not account and not ids.isdisjoint(one.ids())]
-            account.kin_at = self._clock.turnovers
-        return account.kin
+    def _sharing(self, optimizer: Optimizer) -> list[Account]:
+        """The accounts of this thread, but its own, that hold some of its parameters."""
+        own = self._own(optimizer)
+        if own is None:
+            ids = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+            return [account for account in self._ours() if not ids.isdisjoint(account.ids())]
+        if own.kin_at != self._clock.turnovers:  # worked out anew only when parameters have come or gone
+            ids = set(own.ids())
+            own.kin = [account for account in self._ours() if account is not own and not ids.isdisjoint(account.ids())]
+            own.kin_at = self._clock.turnovers
+        return own.kin
 
     # Deposits
 
@@ -131,20 +135,29 @@ class Watcher:
 
     # Clears and clips
 
-    def cleared(self, optimizer: Optimizer | None) -> None:
-        """zero_grad() of this optimizer, or of some module, has returned. Looked at now, it is known at which line."""
+    def clearing(self, optimizer: Optimizer | None) -> list[Account]:
+        """zero_grad() of this optimizer, or of some module, begins. Returns the accounts that it may clear.
+
+        They are settled first, so that what changes from here on is its doing. Only the optimizer's own account is
+        not: there it clears whatever there is.
+        """
         if self._mine.depth:
-            return  # a hook inside a backward: what it leaves is seen when the backward is over
-        clear = Event(Kind.CLEAR, site=user_site(), what="zero_grad()")
-        if optimizer is None:
-            for account in self._ours():
-                account.settle(clear)
+            return []  # a hook inside a backward: what it leaves is seen when the backward is over
+        accounts = self._ours() if optimizer is None else self._sharing(optimizer)
+        for account in accounts:
+            account.settle()
+        return accounts
+
+    def cleared(self, optimizer: Optimizer | None, accounts: list[Account]) -> None:
+        """That zero_grad() has returned. Looked at now, it is known which line has cleared."""
+        if self._mine.depth:
             return
-        own = self._own(optimizer)
+        clear = Event(Kind.CLEAR, site=user_site(), what="zero_grad()")
+        own = self._own(optimizer) if optimizer is not None else None
         if own is not None:
             own.cleared(clear)
-            for account in self._sharing(own):
-                account.settle(clear)
+        for account in accounts:
+            account.settle(clear)
 
     def clipping(self) -> None:
         """A clip begins: whatever was written before it was not the clip's doing."""
