@@ -50,6 +50,8 @@ def _compound(children: st.SearchStrategy[Lines]) -> st.SearchStrategy[Lines]:
     loop = st.sampled_from(["while choose():", "for _ in items():", "while True:"])
     return st.one_of(
         block.map(lambda body: ["if choose():", *_indent(body)]),
+        block.map(lambda body: ["if flag:", *_indent(body)]),
+        st.tuples(block, block).map(lambda t: ["if not flag:", *_indent(t[0]), "else:", *_indent(t[1])]),
         st.tuples(block, block).map(lambda t: ["if choose():", *_indent(t[0]), "else:", *_indent(t[1])]),
         st.tuples(loop, block, block, jump).map(
             lambda t: [t[0], *_indent([*t[1], "if choose():", *_indent([*t[2], *t[3]])])]
@@ -69,7 +71,7 @@ def _compound(children: st.SearchStrategy[Lines]) -> st.SearchStrategy[Lines]:
 
 
 PROGRAMS = _block(st.recursive(CALLS, _compound, max_leaves=6)).map(
-    lambda body: "\n".join(["def main():", *_indent(body)])
+    lambda body: "\n".join(["def main():", *_indent(["flag = choose()", *body])])
 )
 
 
@@ -95,7 +97,8 @@ class Execution:
             answer = self.answers[turn]
         else:
             # Where the program stands: its instruction, the exception it carries, what lies in the slots.
-            key = (question, _main_frame().f_lasti, _carried(), tuple(self.facts.values()))
+            frame = _main_frame()
+            key = (question, frame.f_lasti, frame.f_locals.get("flag"), _carried(), tuple(self.facts.values()))
             if key in self.seen:
                 self.halted = True
                 raise Halt

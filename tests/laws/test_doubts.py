@@ -18,7 +18,8 @@ from zerograd.core.machine import advance
 from zerograd.rules import REGISTRY
 from zerograd.source.flow import Interpreter
 from zerograd.source.program import Program
-from zerograd.source.skeleton import Act, Attempt, Block, Blur, Choice, Jump, Loop, Node, leaves
+from zerograd.source.skeleton import Act, Attempt, Block, Blur, Choice, Forget, Jump, Loop, Node, leaves
+from zerograd.source.tests import assume, decide, forgetting
 
 RULES = tuple(REGISTRY.values())
 Way = tuple[str, Fact]
@@ -40,28 +41,33 @@ class Walker:
         node, rest = block[0], block[1:]
         if isinstance(node, Choice) and leaves(node.body) != leaves(node.orelse):
             if leaves(node.body):
-                return self.choice(node.body, (*node.orelse, *rest), fact)
-            return self.choice((*node.body, *rest), node.orelse, fact)
+                return self.choice(node, node.body, (*node.orelse, *rest), fact)
+            return self.choice(node, (*node.body, *rest), node.orelse, fact)
         ways = set()
         for way, after in self.node(node, fact):
             ways |= self.block(rest, after) if way == "normal" else {(way, after)}
         return ways
 
-    def choice(self, body: Block, orelse: Block, fact: Fact) -> set[Way]:
-        skipped = self.interpreter.skipped
-        taken = Fact(fact.state, fact.doubts | skipped(body, orelse))
-        other = Fact(fact.state, fact.doubts | skipped(orelse, body))
-        return self.block(body, taken) | self.block(orelse, other)
+    def choice(self, node: Choice, body: Block, orelse: Block, fact: Fact) -> set[Way]:
+        known, ways = decide(node.test, fact.assumed), set()
+        for answer, arm, other in ((True, body, orelse), (False, orelse, body)):
+            if known in (None, answer):
+                assumed = assume(node.test, answer, fact.assumed)
+                doubts = fact.doubts | self.interpreter.skipped(arm, other)
+                ways |= self.block(arm, Fact(fact.state, doubts, assumed))
+        return ways
 
     def node(self, node: Node, fact: Fact) -> set[Way]:
         match node:
             case Act():
                 return set(self.act(node, fact))
             case Blur(kinds, slot):
-                after = Fact(fact.state, fact.doubts | kinds) if slot in (None, self.slot) else fact
+                after = fact._replace(doubts=fact.doubts | kinds) if slot in (None, self.slot) else fact
                 return {("normal", after), ("raises", after)} if self.trying else {("normal", after)}
             case Choice(body, orelse):
-                return self.choice(body, orelse, fact)
+                return self.choice(node, body, orelse, fact)
+            case Forget(keys):
+                return {("normal", fact._replace(assumed=forgetting(fact.assumed, keys)))}
             case Jump(to):
                 return {({"break": "breaks", "continue": "continues", "return": "returns"}.get(to, "raises"), fact)}
             case Loop():
@@ -84,7 +90,10 @@ class Walker:
                 self.certain.add((act.site.line, verdict.law.code))
         afters = [follow(fact, event)]
         if weak:
-            afters = [Fact(fact.state, fact.doubts | {act.kind}), Fact(advance(fact.state, event), ALL_DOUBTS)]
+            afters = [
+                fact._replace(doubts=fact.doubts | {act.kind}),
+                Fact(advance(fact.state, event), ALL_DOUBTS, fact.assumed),
+            ]
         for after in afters:
             yield "normal", after
             if self.trying:
@@ -95,7 +104,7 @@ class Walker:
     def loop(self, loop: Loop, fact: Fact) -> set[Way]:
         ways: set[Way] = set()
         heads, seen = [fact], {fact}
-        done = set() if loop.endless else {Fact(fact.state, fact.doubts | self.interpreter.kinds(loop.body))}
+        done = set() if loop.endless else {fact._replace(doubts=fact.doubts | self.interpreter.kinds(loop.body))}
         while heads:
             for way, after in self.block(loop.body, heads.pop()):
                 if way in ("normal", "continues"):
@@ -121,7 +130,7 @@ class Walker:
             elif way != "raises":
                 ways.add((way, after))
             else:
-                caught = Fact(after.state, after.doubts | self.interpreter.kinds(attempt.body))
+                caught = after._replace(doubts=after.doubts | self.interpreter.kinds(attempt.body))
                 for handler in attempt.handlers:
                     ways |= self.block(handler, caught)
                 if not attempt.catches_all:

@@ -180,8 +180,9 @@ class Scope:
             return Binding(Role.SCALER, dotted)
         if dotted.partition(".")[0] == "torch":
             return Binding(Role.TORCH, dotted)
-        if self.classdef(dotted) is not None:
-            bases = (path_of(base) or "" for base in self.classdef(dotted).bases)  # type: ignore[union-attr]
+        cls = self.classdef(dotted)
+        if cls is not None:
+            bases = (path_of(base) or "" for base in cls.bases)
             schedules = any(base.rpartition(".")[2] in ("_LRScheduler", "LRScheduler", "LambdaLR") for base in bases)
             return Binding(Role.SCHEDULER if schedules else Role.INSTANCE, dotted)
         return None
