@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 
 from zerograd.core.events import Kind, Site
 from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT, Doubts
-from zerograd.source.bindings import Binding, FunctionNode, Role, Scope, path_of
+from zerograd.source.roles import role_of
+from zerograd.source.scopes import Binding, FunctionNode, Role, Scope, path_of
 from zerograd.source.skeleton import Act, Blur, Call
 
 _CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grad_value", "clip_gradients")
@@ -251,7 +252,7 @@ def _is_definition(call: ast.Call, scope: Scope) -> bool:
 def _is_scaled(call: ast.Call, scope: Scope) -> bool:
     """scaler.scale(loss).backward(), or the same through a variable."""
     value = call.func.value if isinstance(call.func, ast.Attribute) else call.func
-    binding = scope.role_of(value)
+    binding = role_of(value, scope)
     return binding is not None and binding.role is Role.SCALED_LOSS
 
 

@@ -13,11 +13,11 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Rule, Sees
 from zerograd.rules.telling import note, tell
 from zerograd.source import accumulation, idioms
-from zerograd.source.bindings import Scope
 from zerograd.source.flow import CYCLE, Interpreter
 from zerograd.source.idioms import File
 from zerograd.source.program import Program
 from zerograd.source.python2 import read_python2
+from zerograd.source.scopes import Scope
 from zerograd.source.skeleton import Act, Block, Call, Create, walk
 from zerograd.source.tests import places
 from zerograd.source.triggers import may_train

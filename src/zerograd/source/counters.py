@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from zerograd.source.bindings import path_of
+from zerograd.source.scopes import path_of
 
 _LAST = re.compile(r"\blen\(|\bn_?batch|num_batch|total_steps|last|is_final|n_iter")
 ACCUMULATION = re.compile(

@@ -28,7 +28,7 @@ from zerograd.core.facts import (
 from zerograd.core.judgement import Trail, Verdict, judge
 from zerograd.core.machine import Content
 from zerograd.rules.rule import Rule
-from zerograd.source.bindings import FunctionNode
+from zerograd.source.scopes import FunctionNode
 from zerograd.source.skeleton import (
     Act,
     Attempt,

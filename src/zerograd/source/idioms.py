@@ -8,8 +8,8 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.bindings import FunctionNode, Scope, path_of
 from zerograd.source.calls import site_of
+from zerograd.source.scopes import FunctionNode, Scope, path_of
 from zerograd.source.skeleton import Act, Block, walk
 
 

@@ -8,7 +8,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from zerograd.source.bindings import FunctionNode, Scope, path_of
+from zerograd.source.scopes import FunctionNode, Scope, path_of
 
 _SUMMED = re.compile(r"(^|[._])(sum|div_?|mul_?|true_divide|scale|normali[sz]e\w*|average\w*|weighted\w*)$")
 _DEPTH = 4

@@ -2,11 +2,12 @@
 
 import ast
 
-from zerograd.source.bindings import FunctionNode, Roots, Scope, bind_module
+from zerograd.source.bindings import Roots, bind_module
 from zerograd.source.calls import CallReader
 from zerograd.source.lower import FunctionLowering
 from zerograd.source.nodes import own_nodes
 from zerograd.source.relevance import read_relevance
+from zerograd.source.scopes import FunctionNode, Scope
 from zerograd.source.skeleton import Block
 
 

@@ -6,8 +6,8 @@ One pass over the tree. Everything else is never lowered, and most of a file is 
 import ast
 from typing import NamedTuple
 
-from zerograd.source.bindings import FunctionNode, path_of
 from zerograd.source.nodes import children
+from zerograd.source.scopes import FunctionNode, path_of
 
 _TRIGGERS = frozenset(
     {

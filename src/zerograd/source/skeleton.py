@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from zerograd.core.events import Kind, Site
 from zerograd.core.facts import Assumptions, Doubts
-from zerograd.source.bindings import FunctionNode, Scope
 from zerograd.source.counters import Guard
+from zerograd.source.scopes import FunctionNode, Scope
 from zerograd.source.tests import Test
 
 Block = tuple["Node", ...]

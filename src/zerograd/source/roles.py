@@ -1,0 +1,58 @@
+"""What an expression makes: an optimizer, a scaler, a schedule, something of torch's, an object of this project."""
+
+import ast
+
+from zerograd.source.scopes import Binding, Role, Scope, path_of
+
+
+def role_of(value: ast.AST, scope: Scope) -> Binding | None:
+    if isinstance(value, ast.Name | ast.Attribute | ast.Subscript):
+        path = path_of(value)
+        return None if path is None else scope.lookup(path)
+    if not isinstance(value, ast.Call):
+        return None
+    path = path_of(value.func)
+    if path is not None:
+        if path.endswith(".scale") and "scaler" in path.lower():
+            return Binding(Role.SCALED_LOSS)
+        called = scope.lookup(path)
+        if called is not None and called.role is Role.TORCH:
+            return called  # what a torch module returns is torch's too
+        made = _made_by(scope.dotted(path), scope)
+        if made is not None and made.role is Role.SCHEDULER:
+            given = [*value.args[:1], *(k.value for k in value.keywords if k.arg == "optimizer")]
+            made = made._replace(over=scope.slot(given[0]) if given else None)
+        if made is not None and made.role is Role.OPTIMIZER:
+            made = made._replace(over=_parameters_of(value.args[0]) if value.args else None)
+        if made is not None:
+            return made
+    # nn.Linear(3, 4).to(device), model(x).mean(): a method of a torch object returns another.
+    inner = role_of(value.func.value, scope) if isinstance(value.func, ast.Attribute) else None
+    return inner if inner is not None and inner.role in (Role.TORCH, Role.INSTANCE) else None
+
+
+def _made_by(dotted: str, scope: Scope) -> Binding | None:
+    last = dotted.rpartition(".")[2]
+    if dotted.startswith("torch.optim.lr_scheduler.") or last.startswith(("get_scheduler", "get_linear_schedule")):
+        # ReduceLROnPlateau is told a metric and moves when it likes: its place in the loop says nothing.
+        return Binding(Role.TORCH if last == "ReduceLROnPlateau" else Role.SCHEDULER, dotted)
+    if dotted.startswith("torch.optim."):
+        return Binding(Role.OPTIMIZER, dotted)
+    if last == "GradScaler":
+        return Binding(Role.SCALER, dotted)
+    if dotted.partition(".")[0] == "torch":
+        return Binding(Role.TORCH, dotted)
+    cls = scope.classdef(dotted)
+    if cls is not None:
+        bases = (path_of(base) or "" for base in cls.bases)
+        schedules = any(base.rpartition(".")[2] in ("_LRScheduler", "LRScheduler", "LambdaLR") for base in bases)
+        return Binding(Role.SCHEDULER if schedules else Role.INSTANCE, dotted)
+    return None
+
+
+def _parameters_of(node: ast.expr) -> str | None:
+    """`X` of `X.parameters()`."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=value, attr="parameters")):
+            return path_of(value)
+    return None
