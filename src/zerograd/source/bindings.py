@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from zerograd.source.nodes import inner_statements
 from zerograd.source.roles import role_of
-from zerograd.source.scopes import FunctionNode, Role, Scope, path_of
+from zerograd.source.scopes import Elsewhere, Function, FunctionNode, Role, Scope, path_of
 
 
 def _names(target: ast.AST) -> list[str]:
@@ -16,11 +16,12 @@ class Roots(NamedTuple):
     """Everything in a file that can be entered: the module's own body, and each function with its scope."""
 
     module: Scope
-    functions: list[tuple[FunctionNode, Scope]]
+    functions: list[Function]
 
 
-def bind_module(tree: ast.Module) -> Roots:
+def bind_module(tree: ast.Module, elsewhere: Elsewhere | None = None) -> Roots:
     binder = _Binder()
+    binder.scope.elsewhere = elsewhere
     binder.walk(tree)
     return Roots(binder.scope, binder.functions)
 
@@ -31,7 +32,7 @@ class _Binder:
     def __init__(self) -> None:
         self.scope = Scope()
         self.cls: Scope | None = None  # set while directly in a class body
-        self.functions: list[tuple[FunctionNode, Scope]] = []
+        self.functions: list[Function] = []
 
     def walk(self, node: ast.AST) -> None:
         for child in inner_statements(node):
@@ -50,9 +51,10 @@ class _Binder:
                 for alias in names:
                     root = alias.name.partition(".")[0]
                     self.scope.imports[alias.asname or root] = alias.name if alias.asname else root
-            case ast.ImportFrom(module=str() as source, names=names, level=0):
+            case ast.ImportFrom(module=source, names=names, level=level):
+                above = "." * level + (f"{source}." if source else "")  # `.` for this package, as Python writes it
                 for alias in names:
-                    self.scope.imports[alias.asname or alias.name] = f"{source}.{alias.name}"
+                    self.scope.imports[alias.asname or alias.name] = above + alias.name
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
                     _bind(self.scope, target, value)
@@ -64,19 +66,19 @@ class _Binder:
                 self.scope.assigned |= set(_names(target))
 
     def _function(self, node: FunctionNode) -> None:
-        (self.cls or self.scope).functions[node.name] = node
         outer, cls = self.scope, self.cls
         # A method sees the names outside its class, and the class only through self.
         self.scope, self.cls = Scope(outer, owner=cls or outer.owner), None
         arguments = node.args
         every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
         self.scope.parameters = tuple(argument.arg for argument in every if argument is not None)
-        self.functions.append((node, self.scope))
+        function = Function(node, self.scope)
+        (cls or outer).functions[node.name] = function
+        self.functions.append(function)
         self.walk(node)
         self.scope, self.cls = outer, cls
 
     def _class(self, node: ast.ClassDef) -> None:
-        self.scope.classes[node.name] = node
         outer, self.cls = self.cls, Scope(self.scope)
         self.scope.class_scopes[node.name] = self.cls
         self.cls.bases = tuple(self.scope.dotted(path_of(base) or "?") for base in node.bases)

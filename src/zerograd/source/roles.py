@@ -42,10 +42,9 @@ def _made_by(dotted: str, scope: Scope) -> Binding | None:
         return Binding(Role.SCALER, dotted)
     if dotted.partition(".")[0] == "torch":
         return Binding(Role.TORCH, dotted)
-    cls = scope.classdef(dotted)
+    cls = scope.class_scope(dotted)
     if cls is not None:
-        bases = (path_of(base) or "" for base in cls.bases)
-        schedules = any(base.rpartition(".")[2] in ("_LRScheduler", "LRScheduler", "LambdaLR") for base in bases)
+        schedules = any(base.rpartition(".")[2] in ("_LRScheduler", "LRScheduler", "LambdaLR") for base in cls.bases)
         return Binding(Role.SCHEDULER if schedules else Role.INSTANCE, dotted)
     return None
 

@@ -5,8 +5,9 @@ to the class. A path may stand for several things in one scope: what it is bound
 """
 
 import ast
+from collections.abc import Callable, Iterator
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, Union
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -19,7 +20,7 @@ class Role(Enum):
     SCALER = "scaler"
     SCALED_LOSS = "scaled loss"  # scaler.scale(loss), kept in a variable
     TORCH = "torch"  # made by torch itself: a module, a tensor, a dataset. Calling it deposits nothing
-    INSTANCE = "instance"  # made by a class of this file
+    INSTANCE = "instance"  # made by a class of this project
 
 
 class Binding(NamedTuple):
@@ -45,6 +46,25 @@ def path_of(node: ast.AST) -> str | None:
     return None
 
 
+class Function(NamedTuple):
+    """A function of the project, and the scope of its body."""
+
+    node: FunctionNode
+    scope: "Scope"
+
+    @property
+    def is_abstract(self) -> bool:
+        """Whether it only stands for what a subclass does."""
+        last = self.node.body[-1]
+        raised = last.exc if isinstance(last, ast.Raise) else None
+        name = path_of(raised.func if isinstance(raised, ast.Call) else raised) if raised is not None else None
+        return name == "NotImplementedError"
+
+
+# What a dotted name stands for in another file: a function, a class, or None.
+Elsewhere = Callable[[str], Union["Function", "Scope", None]]
+
+
 class Scope:
     """The bindings of one function, class or module; an unknown path is looked up outside."""
 
@@ -53,13 +73,13 @@ class Scope:
         self.owner = owner  # the class whose `self` this method has
         self.imports: dict[str, str] = {}
         self.bindings: dict[str, Binding] = {}
-        self.functions: dict[str, FunctionNode] = {}
-        self.classes: dict[str, ast.ClassDef] = {}
+        self.functions: dict[str, Function] = {}
         self.bases: tuple[str, ...] = ()  # of a class: the dotted names it derives from
         self.assigned: set[str] = set()  # every path that is assigned, whatever to
         self.elements: dict[str, str] = {}  # loop variables of the loops we are in: opt -> opts[*]
         self.parameters: tuple[str, ...] = ()  # of a function
         self.class_scopes: dict[str, Scope] = {}
+        self.elsewhere: Elsewhere | None = None  # of a module: what the names it imports stand for
 
     def slot(self, node: ast.AST) -> str | None:
         """The path an expression names, with a loop variable told by what it runs over."""
@@ -79,7 +99,7 @@ class Scope:
 
     def lookup(self, path: str) -> Binding | None:
         if path.startswith("self.") and self.owner is not None:
-            return self.owner.bindings.get(path)
+            return next((cls.bindings[path] for cls in self.owner.lineage() if path in cls.bindings), None)
         found = self.bindings.get(path)
         return found if found is not None or self.parent is None else self.parent.lookup(path)
 
@@ -90,31 +110,54 @@ class Scope:
     def is_inside(self, other: "Scope") -> bool:
         return self.parent is not None and (self.parent is other or self.parent.is_inside(other))
 
-    def function(self, path: str) -> FunctionNode | None:
-        """The function of this file that a call of `path` runs."""
+    def function(self, path: str) -> Function | None:
+        """The function of this project that a call of `path` runs."""
         if path.startswith("self.") and self.owner is not None:
             return self.owner.method(path[5:])
-        found = self.functions.get(path)
-        if found is not None or self.parent is not None:
-            return found or (self.parent.function(path) if self.parent else None)
-        return None
+        scope: Scope | None = self
+        while scope is not None:
+            if path in scope.functions:
+                return scope.functions[path]
+            scope = scope.parent
+        imported = self._imported(path)
+        return imported if isinstance(imported, Function) else None
 
-    def method(self, name: str, seen: frozenset[str] = frozenset()) -> FunctionNode | None:
-        """Of a class: its own method, or that of a base class of this file."""
-        found = self.functions.get(name)
-        for base in self.bases if found is None else ():
-            cls = self.class_scope(base)
-            if cls is not None and base not in seen:
-                found = found or cls.method(name, seen | {base})
-        return found
+    def lineage(self) -> "Iterator[Scope]":
+        """Of a class: itself and its base classes in this project, nearest first."""
+        pending, seen = [self], set[Scope]()
+        while pending:
+            cls = pending.pop(0)
+            if cls not in seen:
+                seen.add(cls)
+                yield cls
+                pending += [base for name in cls.bases if (base := cls.class_scope(name)) is not None]
+
+    def method(self, name: str) -> Function | None:
+        """Of a class: its own method, or that of a base class."""
+        return next((cls.functions[name] for cls in self.lineage() if name in cls.functions), None)
 
     def class_scope(self, name: str) -> "Scope | None":
+        """The class of this project that a dotted name stands for."""
         found = self.class_scopes.get(name)
-        return found if found is not None or self.parent is None else self.parent.class_scope(name)
+        if found is None and self.parent is not None:
+            return self.parent.class_scope(name)
+        imported = self.elsewhere(name) if found is None and self.elsewhere else None
+        return imported if isinstance(imported, Scope) else found
 
-    def classdef(self, name: str) -> ast.ClassDef | None:
-        found = self.classes.get(name)
-        return found if found is not None or self.parent is None else self.parent.classdef(name)
+    def _imported(self, path: str) -> "Function | Scope | None":
+        """What a name that is imported stands for."""
+        head = path.partition(".")[0]
+        scope: Scope | None = self
+        while scope is not None and head not in scope.imports:
+            if scope.owns(head):
+                return None
+            scope = scope.parent
+        elsewhere = self.module.elsewhere
+        return elsewhere(self.dotted(path)) if scope is not None and elsewhere is not None else None
+
+    @property
+    def module(self) -> "Scope":
+        return self if self.parent is None else self.parent.module
 
     def dotted(self, path: str) -> str:
         """`path` with its first name replaced by what it was imported as: `nn.Linear` -> `torch.nn.Linear`."""
