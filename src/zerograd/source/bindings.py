@@ -95,6 +95,8 @@ def _bind(scope: Scope, target: ast.AST, value: ast.AST) -> None:
     if path is None:
         return
     home = scope.owner if path.startswith("self.") and scope.owner is not None else scope
+    if home is scope.owner and isinstance(value, ast.Name) and value.id in scope.parameters:
+        home.kept[path] = value.id
     binding = role_of(value, scope)
     if binding is not None and binding.role is Role.SCALED_LOSS and path in home.assigned:
         binding = None  # scaled on one path, plain on another: nobody can say which

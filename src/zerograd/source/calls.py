@@ -171,6 +171,8 @@ class CallReader:
             given.insert(0, receiver)
         pairs = list(zip(callee.parameters, given, strict=False))
         pairs += [(keyword.arg, scope.slot(keyword.value)) for keyword in call.keywords if keyword.arg]
+        binding = scope.lookup(receiver) if receiver is not None else None
+        pairs += binding.keeps if binding is not None else ()
         arguments = tuple((parameter, path) for parameter, path in pairs if path)
         shares_self = receiver == "self" or callee.owner is scope.owner is not None
         literals = frozenset(_literals(call, function.node, skip=receiver is not None))

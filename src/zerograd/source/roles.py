@@ -1,6 +1,7 @@
 """What an expression makes: an optimizer, a scaler, a schedule, something of torch's, an object of this project."""
 
 import ast
+from collections.abc import Iterator
 
 from zerograd.source.scopes import Binding, Role, Scope, path_of
 
@@ -24,6 +25,9 @@ def role_of(value: ast.AST, scope: Scope) -> Binding | None:
             made = made._replace(over=scope.slot(given[0]) if given else None)
         if made is not None and made.role is Role.OPTIMIZER:
             made = made._replace(over=_parameters_of(value.args[0]) if value.args else None)
+        if made is not None and made.role is Role.INSTANCE:
+            cls = scope.class_scope(made.made_by)
+            made = made._replace(keeps=tuple(_kept(value, cls, scope))) if cls is not None else made
         if made is not None:
             return made
     # nn.Linear(3, 4).to(device), model(x).mean(): a method of a torch object returns another.
@@ -47,6 +51,20 @@ def _made_by(dotted: str, scope: Scope) -> Binding | None:
         schedules = any(base.rpartition(".")[2] in ("_LRScheduler", "LRScheduler", "LambdaLR") for base in cls.bases)
         return Binding(Role.SCHEDULER if schedules else Role.INSTANCE, dotted)
     return None
+
+
+def _kept(call: ast.Call, cls: Scope, scope: Scope) -> Iterator[tuple[str, str]]:
+    """The paths that an object is made with and keeps under names of its own: Trainer(model, optimizer)."""
+    made = cls.method("__init__")
+    if made is None:
+        return
+    given = dict(zip(made.scope.parameters[1:], call.args, strict=False))
+    given |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+    kept = {attribute: name for parent in reversed(list(cls.lineage())) for attribute, name in parent.kept.items()}
+    for attribute, parameter in kept.items():
+        path = scope.slot(given[parameter]) if parameter in given else None
+        if path is not None:
+            yield attribute, path
 
 
 def _parameters_of(node: ast.expr) -> str | None:

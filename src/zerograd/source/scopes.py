@@ -27,6 +27,7 @@ class Binding(NamedTuple):
     role: Role
     made_by: str = ""  # the dotted name that was called
     over: str | None = None  # of a scheduler: its optimizer's path; of an optimizer: its model's
+    keeps: tuple[tuple[str, str], ...] = ()  # of an instance: what it was given, by its own name for it (self.opt)
 
 
 def path_of(node: ast.AST) -> str | None:
@@ -78,6 +79,7 @@ class Scope:
         self.assigned: set[str] = set()  # every path that is assigned, whatever to
         self.elements: dict[str, str] = {}  # loop variables of the loops we are in: opt -> opts[*]
         self.parameters: tuple[str, ...] = ()  # of a function
+        self.kept: dict[str, str] = {}  # of a class: attributes that are parameters of __init__
         self.class_scopes: dict[str, Scope] = {}
         self.elsewhere: Elsewhere | None = None  # of a module: what the names it imports stand for
 

@@ -82,9 +82,9 @@ class Call(NamedTuple):
     def outside(self, path: str) -> str | None:
         """What the caller calls the slot that the callee knows as `path`; None if it has no name there."""
         root = path.partition(".")[0].partition("[")[0]
-        for parameter, given in self.arguments:
-            if parameter == root:
-                return given + path[len(root) :]
+        for parameter, given in reversed(self.arguments):  # what an object was given comes last, and says most
+            if path == parameter or path.startswith((f"{parameter}.", f"{parameter}[")):
+                return given + path[len(parameter) :]
         if root == "self":
             return path if self.shares_self else None
         return path if self._same_module and not self.function.scope.owns(root) else None
