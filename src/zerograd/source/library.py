@@ -25,7 +25,8 @@ class Library:
 
     def __init__(self, root: str = ".") -> None:
         self._root = os.path.normpath(root)
-        self._programs: dict[str, Program | None] = {}
+        self._programs: dict[str, Program] = {}
+        self._texts: dict[str, str] = {}  # of files that were looked into, parsed or not
         self._homes: dict[Scope, Program] = {}
         self._seen: dict[str, bool] = {}
         self._asked: dict[str, set[str]] = {}  # by importing file, the files that were looked for
@@ -54,6 +55,7 @@ class Library:
         if len(self._programs) >= _MOST:
             self._programs.clear()
             self._homes.clear()
+            self._texts.clear()
         self._opening.add(path)
         try:
             program = Program(parse(text, path), path, elsewhere=self._elsewhere(path), home=self._homes.__getitem__)
@@ -77,24 +79,23 @@ class Library:
     def _find(self, dotted: str, importer: str) -> Function | Scope | None:
         module, _, name = dotted.rpartition(".")
         path = self._locate(module, importer) if module.strip(".") or module else None
-        program = self._imported(path) if path is not None else None
+        program = self._imported(path, name) if path is not None else None
         if program is None:
             return None
         top = program.roots.module
         return top.function(name) or top.class_scope(name) or top.class_scope(top.dotted(name))
 
-    def _imported(self, path: str) -> Program | None:
-        if path in self._opening:
-            return None
-        if path not in self._programs:
-            self._programs[path] = None
+    def _imported(self, path: str, name: str) -> Program | None:
+        program = self._programs.get(path)
+        if program is None and path not in self._opening:
             try:
-                text = read_text(path)
-                if _EVENTS.search(text) or os.path.basename(path) == _REEXPORTS:
-                    self._enter(path, text)
+                if path not in self._texts:
+                    self._texts[path] = read_text(path)
+                if _may_define(name, self._texts[path], path):
+                    program = self._enter(path, self._texts[path])
             except (SourceError, RecursionError):
-                pass  # its own check says why it cannot be read
-        return self._programs[path]
+                self._texts[path] = ""  # its own check says why it cannot be read
+        return program
 
     def _locate(self, module: str, importer: str) -> str | None:
         """The file of a module, relative (`..losses`) or absolute (`project.losses`)."""
@@ -122,3 +123,10 @@ class Library:
             if self._seen[path]:
                 return path
         return None
+
+
+def _may_define(name: str, text: str, path: str) -> bool:
+    """Whether it is worth parsing a module for a name: it defines it beside some event, or passes it on."""
+    if os.path.basename(path) == _REEXPORTS and name in text:
+        return True
+    return (f"def {name}" in text or f"class {name}" in text) and _EVENTS.search(text) is not None
