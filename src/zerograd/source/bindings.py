@@ -54,7 +54,10 @@ class _Binder:
             case ast.ImportFrom(module=source, names=names, level=level):
                 above = "." * level + (f"{source}." if source else "")  # `.` for this package, as Python writes it
                 for alias in names:
-                    self.scope.imports[alias.asname or alias.name] = above + alias.name
+                    if alias.name == "*":
+                        self.scope.module.stars.append(above)
+                    else:
+                        self.scope.imports[alias.asname or alias.name] = above + alias.name
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
                     _bind(self.scope, target, value)

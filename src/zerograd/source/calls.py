@@ -18,6 +18,7 @@ _HARMLESS_PACKAGES = frozenset(sys.stdlib_module_names) | {"torch", "numpy", "tq
 _FAMILIAR_BASES = frozenset({"object", "torch.nn.Module", "abc.ABC"})
 _DEPOSITS: Doubts = frozenset({Kind.DEPOSIT})
 _TRAINS = re.compile(r"backward|train|step|update|optimi|closure|learn|fit|run|grad|process_batch|iteration")
+_CLEARS = re.compile(r"zero|reset|clear|clean|grads?$")
 _RECORDS = re.compile(
     r"append|add_scalar|^log|record|write|print|item|reduce|postfix|format|isnan|isfinite|float|meter|track"
 )
@@ -191,6 +192,8 @@ class CallReader:
         handed = [path_of(argument) or "" for argument in (*call.args, *(keyword.value for keyword in call.keywords))]
         given_loss = any("loss" in name.rpartition(".")[2].lower() for name in handed)
         name = path.rpartition(".")[2].lower()
+        if _CLEARS.search(name):
+            return ALL_DOUBTS  # reset_grad([D]), of whose text nothing is known
         trains = _TRAINS.search(name) or (given_loss and not _RECORDS.search(name))
         return _DEPOSITS if trains else NO_DOUBT
 

@@ -82,6 +82,7 @@ class Scope:
         self.kept: dict[str, str] = {}  # of a class: attributes that are parameters of __init__
         self.class_scopes: dict[str, Scope] = {}
         self.elsewhere: Elsewhere | None = None  # of a module: what the names it imports stand for
+        self.stars: list[str] = []  # of a module: those it imports all names of
 
     def slot(self, node: ast.AST) -> str | None:
         """The path an expression names, with a loop variable told by what it runs over."""
@@ -143,8 +144,8 @@ class Scope:
         found = self.class_scopes.get(name)
         if found is None and self.parent is not None:
             return self.parent.class_scope(name)
-        imported = self.elsewhere(name) if found is None and self.elsewhere else None
-        return imported if isinstance(imported, Scope) else found
+        imported = self._among_stars(name) or (self.elsewhere(name) if self.elsewhere else None)
+        return imported if found is None and isinstance(imported, Scope) else found
 
     def _imported(self, path: str) -> "Function | Scope | None":
         """What a name that is imported stands for."""
@@ -154,8 +155,16 @@ class Scope:
             if scope.owns(head):
                 return None
             scope = scope.parent
-        elsewhere = self.module.elsewhere
-        return elsewhere(self.dotted(path)) if scope is not None and elsewhere is not None else None
+        module = self.module
+        if scope is None:
+            return module._among_stars(path)
+        return module.elsewhere(self.dotted(path)) if module.elsewhere is not None else None
+
+    def _among_stars(self, name: str) -> "Function | Scope | None":
+        """Of a module: a name that came with `from ... import *`."""
+        if self.elsewhere is None or "." in name:
+            return None
+        return next((found for star in self.stars if (found := self.elsewhere(star + name)) is not None), None)
 
     @property
     def module(self) -> "Scope":
