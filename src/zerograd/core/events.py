@@ -8,6 +8,7 @@ class Kind(Enum):
     """The verbs. A front end turns what it reads or sees into these and nothing else."""
 
     DEPOSIT = "deposit"  # backward() added a gradient into the slot
+    SPILL = "spill"  # another objective's backward() added a gradient into the slot
     CONSUME = "consume"  # an optimizer step read the slot
     CLEAR = "clear"  # zero_grad(), .grad = None, .grad.zero_()
     UNSCALE = "unscale"  # the loss scale was divided out

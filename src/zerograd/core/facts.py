@@ -21,7 +21,7 @@ from zerograd.core.machine import START, State, advance
 Doubts = frozenset[Kind]
 NO_DOUBT: Doubts = frozenset()
 # These cure nothing: no path needs to be excused for skipping them.
-ALL_DOUBTS: Doubts = frozenset(Kind) - {Kind.REDUCE, Kind.RESCALE, Kind.SCHEDULE}
+ALL_DOUBTS: Doubts = frozenset(Kind) - {Kind.SPILL, Kind.REDUCE, Kind.RESCALE, Kind.SCHEDULE}
 Assumptions = frozenset[tuple[str, bool]]
 NOTHING_ASSUMED: Assumptions = frozenset()
 
@@ -45,6 +45,7 @@ _EXCUSED: dict[Kind, Doubts] = {
     Kind.CLEAR: ALL_DOUBTS,
     Kind.CONSUME: ALL_DOUBTS,
     Kind.DEPOSIT: frozenset({Kind.DEPOSIT, Kind.CONSUME}),
+    Kind.SPILL: frozenset({Kind.DEPOSIT, Kind.CONSUME}),
     Kind.CLIP: frozenset({Kind.CONSUME, Kind.CLIP}),
     Kind.UNSCALE: frozenset({Kind.UNSCALE}),
     Kind.REDUCE: NO_DOUBT,

@@ -35,6 +35,7 @@ class Mark(Enum):
     CLIPPED = "clipped"  # clipped since the last deposit
     BLIND = "blind"  # clipped while nobody here had seen a deposit: its scale is unknown
     RESCALED = "rescaled"  # multiplied by hand since the last deposit
+    SPILLED = "spilled"  # another objective's gradient lies in the content
     STEPPED = "stepped"  # some step has consumed, or found nothing: the optimizer is under way
 
     __hash__ = object.__hash__
@@ -43,6 +44,7 @@ class Mark(Enum):
 Marks = frozenset[Mark]
 _UNMARKED: Marks = frozenset()
 _FLEETING: Marks = frozenset({Mark.CLIPPED, Mark.BLIND, Mark.RESCALED})
+_ENDING: Marks = _FLEETING | {Mark.SPILLED}
 
 
 class State(NamedTuple):
@@ -88,11 +90,13 @@ def _move(state: State, kind: Kind, scaled: bool) -> State:
             # A scaler remembers that it has unscaled until it steps, whatever is deposited on top.
             now = Scale.SCALED if scaled and scale is not Scale.UNSCALED else scale
             return State(_DEPOSITED[content], now, marks - _FLEETING)
+        case Kind.SPILL:
+            return State(_DEPOSITED[content], scale, (marks - _FLEETING) | {Mark.SPILLED})
         case Kind.CONSUME:
             # A scaler's step divides what it reads; a plain step leaves it as it is.
-            return State(_CONSUMED[content], Scale.PLAIN if scaled else scale, (marks - _FLEETING) | {Mark.STEPPED})
+            return State(_CONSUMED[content], Scale.PLAIN if scaled else scale, (marks - _ENDING) | {Mark.STEPPED})
         case Kind.CLEAR:
-            return State(_CLEARED[content], Scale.PLAIN, marks - _FLEETING)
+            return State(_CLEARED[content], Scale.PLAIN, marks - _ENDING)
         case Kind.UNSCALE:
             return State(content, Scale.UNSCALED, marks)
         case Kind.CLIP if scaled:  # a clip that divides the loss scale out first

@@ -124,7 +124,7 @@ class CallReader:
 
     def driven_by(self, path: str, scope: Scope) -> str | None:
         binding = scope.lookup(path)
-        return binding.over if binding is not None else None
+        return binding.over[0] if binding is not None and binding.over else None
 
     # Everything else
 

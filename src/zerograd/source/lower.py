@@ -4,18 +4,19 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 
 from zerograd.core.events import Kind
-from zerograd.core.facts import ALL_DOUBTS
+from zerograd.source.byhand import read_assignment
 from zerograd.source.calls import CallReader, site_of
 from zerograd.source.counters import Guard, Origin, Origins, read_guard
 from zerograd.source.loops import accumulates, elements, has_gate, inside, windows_of
+from zerograd.source.losses import loss_of
 from zerograd.source.nodes import children
+from zerograd.source.reach import Reach
 from zerograd.source.roles import role_of
 from zerograd.source.scopes import FunctionNode, Role, Scope, path_of
 from zerograd.source.skeleton import (
     Act,
     Attempt,
     Block,
-    Blur,
     Call,
     Choice,
     Create,
@@ -47,7 +48,9 @@ class FunctionLowering:
         scope: Scope,
         calls: CallReader,
         path: str,
+        reach: Reach | None = None,
     ) -> None:
+        self._reach = reach
         self._function, self._scope, self._calls, self._path = function, scope, calls, path
         self._keys = keys_of(own)
         self._origins = Origins(own)
@@ -107,20 +110,12 @@ class FunctionLowering:
 
     def _simple(self, node: ast.stmt) -> Iterator[Node]:
         yield from self._events(node)
+        yield from read_assignment(node, self._path, self._reaches_some)
         match node:
-            case ast.Assign(targets=targets, value=ast.Constant(value=None)):
-                for target in targets:
-                    if isinstance(target, ast.Attribute) and target.attr == "grad":
-                        what, some = f"{ast.unparse(target)} = None", self._reaches_some(target.value)
-                        yield Act(Kind.CLEAR, None, site_of(node, self._path), what, partial=some)
-            case ast.Assign(targets=targets) if any(_is_gradient(target) for target in targets):
-                yield Blur(ALL_DOUBTS)  # gradients of the user's own making
             case ast.Assign(targets=[target], value=value):
                 path = path_of(target)
                 if path and isinstance(value, ast.Call) and self._makes_optimizer(path, value):
                     yield Create(path)
-            case ast.AugAssign(target=target, op=ast.Mult() | ast.Div()) if _is_gradient(target):
-                yield Act(Kind.RESCALE, None, site_of(node, self._path), ast.unparse(node))
             case ast.Expr(value=ast.Call(func=func)) if (path_of(func) or "") in _ENDINGS:
                 yield Jump("raise")
         yield from self._forget(node)
@@ -248,7 +243,14 @@ class FunctionLowering:
                             parameter = event.what.removesuffix(".zero_()").removesuffix(".data").removesuffix(".grad")
                             some = self._reaches_some(ast.Name(parameter.partition(".")[0]))
                             event = event._replace(partial=some)
-                        yield from self._when_told(node, self._gated(event))
+                        yield from self._when_told(node, self._gated(self._traced(event)))
+
+    def _traced(self, node: Node) -> Node:
+        """A deposit, with the modules its loss is proved to reach."""
+        if self._reach is None or not isinstance(node, Act) or node.kind is not Kind.DEPOSIT:
+            return node
+        loss = loss_of(node.node) if isinstance(node.node, ast.Call) else None
+        return node._replace(reaches=self._reach.of(loss)) if loss is not None else node
 
     def _when_told(self, call: ast.Call, node: Node) -> Iterator[Node]:
         """A step that a keyword allows: loss_scaler(loss, optimizer, update_grad=(i + 1) % N == 0)."""
@@ -277,12 +279,6 @@ def _chooses(test: ast.expr) -> bool:
     """Whether a test picks some parameters: anything but asking whether there is a gradient."""
     parts = test.values if isinstance(test, ast.BoolOp) else [test]
     return any(".grad" not in ast.unparse(part) for part in parts)
-
-
-def _is_gradient(target: ast.expr) -> bool:
-    if isinstance(target, ast.Attribute) and target.attr == "data":
-        target = target.value
-    return isinstance(target, ast.Attribute) and target.attr == "grad"
 
 
 def _takes_all(caught: ast.expr | None) -> bool:
