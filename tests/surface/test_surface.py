@@ -81,6 +81,7 @@ def test_kinds_of_event() -> None:
         "clip",
         "reduce",
         "rescale",
+        "abandon",
         "schedule",
     ]
 
@@ -92,6 +93,7 @@ def test_rule_codes_and_names() -> None:
         "ZG003": "step-without-gradient",
         "ZG004": "repeated-step",
         "ZG005": "leaked-gradient",
+        "ZG007": "inherited-gradient",
         "ZG006": "partial-clear",
         "ZG009": "closure-without-clear",
         "ZG101": "unnormalised-accumulation",

@@ -15,6 +15,7 @@ class Kind(Enum):
     CLIP = "clip"  # the gradient was shortened
     REDUCE = "reduce"  # the gradient was summed over ranks
     RESCALE = "rescale"  # the gradient was multiplied by hand, to normalise what was accumulated
+    ABANDON = "abandon"  # the iteration that deposited was given up before a step: a NaN skip, an exception
     SCHEDULE = "schedule"  # the learning-rate schedule of the slot's optimizer moved
 
     # Enum hashes its name in Python code; facts are hashed by the million.

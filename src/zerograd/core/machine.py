@@ -36,6 +36,7 @@ class Mark(Enum):
     BLIND = "blind"  # clipped while nobody here had seen a deposit: its scale is unknown
     RESCALED = "rescaled"  # multiplied by hand since the last deposit
     SPILLED = "spilled"  # another objective's gradient lies in the content
+    LEFT = "left"  # an iteration that was given up has left its gradient in the content
     STEPPED = "stepped"  # some step has consumed, or found nothing: the optimizer is under way
 
     __hash__ = object.__hash__
@@ -44,7 +45,7 @@ class Mark(Enum):
 Marks = frozenset[Mark]
 _UNMARKED: Marks = frozenset()
 _FLEETING: Marks = frozenset({Mark.CLIPPED, Mark.BLIND, Mark.RESCALED})
-_ENDING: Marks = _FLEETING | {Mark.SPILLED}
+_ENDING: Marks = _FLEETING | {Mark.SPILLED, Mark.LEFT}
 
 
 class State(NamedTuple):
@@ -56,6 +57,7 @@ class State(NamedTuple):
 START = State()
 # The contents that hold nothing: `.grad` is None, or zeros.
 HOLLOW = frozenset({Content.NEW, Content.EMPTY, Content.LOST})
+_UNREAD = frozenset({Content.FRESH, Content.MIXED})
 
 _DEPOSITED = {
     Content.NEW: Content.FRESH,
@@ -104,6 +106,8 @@ def _move(state: State, kind: Kind, scaled: bool) -> State:
         case Kind.CLIP:
             blind = {Mark.BLIND} if content in HOLLOW and scale is not Scale.UNSCALED else _UNMARKED
             return State(content, scale, marks | {Mark.CLIPPED} | blind)
+        case Kind.ABANDON:
+            return State(content, scale, marks | {Mark.LEFT}) if content in _UNREAD else state
         case Kind.RESCALE:
             return State(content, scale, marks | {Mark.RESCALED})
         case Kind.REDUCE | Kind.SCHEDULE:
