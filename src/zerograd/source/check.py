@@ -15,7 +15,7 @@ from zerograd.rules.telling import note, tell
 from zerograd.source import accumulation, idioms
 from zerograd.source.bindings import Scope
 from zerograd.source.flow import CYCLE, Interpreter
-from zerograd.source.idioms import File
+from zerograd.source.functions import File, Function
 from zerograd.source.program import Program
 from zerograd.source.python2 import read_python2
 from zerograd.source.skeleton import Act, Block, Call, Create, walk
@@ -66,7 +66,7 @@ class _Checker:
         self._rules = rules
         self._budget = Budget()
         self._names: dict[tuple[ast.AST, int], frozenset[tuple[str, Kind | None]]] = {}
-        self._file = File(program.tree, program.path, text)
+        self._file = File(program, text)
 
     def findings(self) -> Iterator[Finding]:
         module = self._program.module
@@ -91,15 +91,12 @@ class _Checker:
                 )
 
     def _idioms(self, block: Block, function: ast.AST, scope: Scope) -> Iterator[Finding]:
-        if any(isinstance(node, Act) and node.kind in (Kind.DEPOSIT, Kind.CONSUME) for node in walk(block)):
-            own = self._program.nodes(function)
-            found = chain(
-                accumulation.detect(block, own, scope, self._program.path),
-                idioms.detect(block, own, scope, self._file),
-                self._clip_without_step(block),
-            )
-            chosen = {rule.code for rule in self._rules}
-            yield from (finding for finding in found if finding.code in chosen)
+        look = Function(function, block, scope, self._file)
+        found = idioms.detect(look)
+        if any(act.kind in (Kind.DEPOSIT, Kind.CONSUME) for act in look.acts):
+            found = chain(accumulation.detect(block, look.nodes, scope), found, self._clip_without_step(block))
+        chosen = {rule.code for rule in self._rules}
+        yield from (finding for finding in found if finding.code in chosen)
 
     def _clip_without_step(self, block: Block) -> Iterator[Finding]:
         """A function that clips and deposits but leaves the step to others: its own order can be wrong all the same."""

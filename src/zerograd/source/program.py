@@ -22,7 +22,7 @@ class Program:
         self._scopes = dict(self.roots.functions)
         self._blocks: dict[ast.AST, Block] = {}
         self._nodes: dict[ast.AST, list[ast.AST]] = {}
-        self._calls = CallReader(path, scope_of=self._scopes.__getitem__, by_manner=relevance.by_manner)
+        self.calls = CallReader(path, scope_of=self._scopes.__getitem__, by_manner=relevance.by_manner)
 
     def function(self, node: FunctionNode) -> Block:
         return self._lowered(node, node.body, self._scopes[node])
@@ -41,5 +41,5 @@ class Program:
         if node not in self.relevant:
             return ()
         if node not in self._blocks:
-            self._blocks[node] = FunctionLowering(node, self.nodes(node), scope, self._calls, self.path).whole(body)
+            self._blocks[node] = FunctionLowering(node, self.nodes(node), scope, self.calls, self.path).whole(body)
         return self._blocks[node]

@@ -1,0 +1,106 @@
+"""Two parameters that share one gradient: `shared.grad = local.grad`, as in asynchronous actor-critics.
+
+While clearing means filling with zeros, clearing one clears both. Cleared by None, which is torch's way since 2.0, only
+one of them lets go: the other goes on adding to the old sum.
+"""
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from zerograd.core.events import Kind
+from zerograd.core.findings import Finding
+from zerograd.rules import REGISTRY
+from zerograd.rules.telling import note
+from zerograd.source.bindings import path_of
+from zerograd.source.clears import keeps_zeros
+from zerograd.source.functions import Function
+from zerograd.source.nodes import holds
+from zerograd.source.skeleton import Act, Call, walk
+
+
+class _Alias(NamedTuple):
+    node: ast.Assign
+    taker: str  # the model whose parameters are given the gradients
+    giver: str  # the model whose gradients they are
+
+
+def shared_through_calls(function: Function) -> Iterator[Finding]:
+    """The aliases a function makes, itself or through a function of this file, judged by what it clears."""
+    if not function.file.says("grad = "):
+        return
+    for alias in _aliases(function.nodes):
+        yield from _judge(function, alias)
+    for call in (node for node in walk(function.block) if isinstance(node, Call)):
+        given = dict(call.arguments)
+        for alias in _aliases(function.file.program.nodes(call.function)):
+            taker, giver = given.get(alias.taker), given.get(alias.giver)
+            if taker and giver:
+                yield from _judge(function, _Alias(alias.node, taker, giver))
+
+
+def _aliases(nodes: list[ast.AST]) -> Iterator[_Alias]:
+    for loop in (node for node in nodes if isinstance(node, ast.For)):
+        match loop:
+            case ast.For(
+                target=ast.Tuple(elts=[ast.Name(id=left), ast.Name(id=right)]),
+                iter=ast.Call(func=ast.Name(id="zip"), args=[first, second]),
+            ):
+                models = {left: _model(first), right: _model(second)}
+                for node in (inner for inner in nodes if isinstance(inner, ast.Assign) and holds(loop, inner)):
+                    taker, giver = _base(node.targets[0]), _base(node.value)
+                    if taker in models and giver in models and taker != giver:
+                        yield _Alias(node, models[taker] or "", models[giver] or "")
+
+
+def _model(parameters: ast.expr) -> str | None:
+    match parameters:
+        case ast.Call(func=ast.Attribute(value=value, attr="parameters"), args=[]):
+            return path_of(value)
+    return None
+
+
+def _base(node: ast.expr) -> str | None:
+    """`p` of `p.grad` and `p._grad`."""
+    match node:
+        case ast.Attribute(value=ast.Name(id=name), attr="grad" | "_grad"):
+            return name
+    return None
+
+
+def _judge(function: Function, alias: _Alias) -> Iterator[Finding]:
+    if not alias.taker or not alias.giver or _is_made_anew(function, alias.giver):
+        return
+    steps = {act.slot for act in function.having(Kind.CONSUME)}
+    clears = function.having(Kind.CLEAR)
+    if not function.having(Kind.DEPOSIT) or not steps or any(_reaches(act, alias.giver, function) for act in clears):
+        return  # not a whole round of training, or one that clears what it must
+    emptied = [
+        act for act in clears if act.slot in steps and isinstance(act.node, ast.Call) and not keeps_zeros(act.node)
+    ]
+    if emptied:
+        certain = len(steps) == 1 and len(emptied) == len(clears)
+        what, cleared, site = ast.unparse(alias.node), emptied[0].what, function.site(alias.node)
+        yield note(REGISTRY["ZG305"], site, certain=certain, what=what, cleared=cleared, giver=alias.giver)
+
+
+def _reaches(act: Act, model: str, function: Function) -> bool:
+    """Whether a clear is, or may be, one of this model's gradients."""
+    if act.slot is not None:
+        binding = function.scope.lookup(act.slot)
+        return binding is not None and binding.over == model
+    receiver = (
+        act.node.func.value if isinstance(act.node, ast.Call) and isinstance(act.node.func, ast.Attribute) else None
+    )
+    return receiver is None or path_of(receiver) == model or act.partial
+
+
+def _is_made_anew(function: Function, model: str) -> bool:
+    """Whether the model is a new one in every round: its gradients go with it."""
+    loops = [function.loop_around(act.node) for act in function.having(Kind.DEPOSIT) if act.node is not None]
+    return any(
+        path_of(target) == model and (loop is None or holds(loop, node))
+        for node in function.of(ast.Assign)
+        for target in node.targets
+        for loop in loops
+    )

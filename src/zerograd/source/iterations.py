@@ -1,0 +1,117 @@
+"""Whether a loss is made of one iteration alone, so that its graph ends with the iteration that made it.
+
+Names are followed back through the assignments in front of them. What comes from before the loop, or around from the
+iteration before, may carry a graph; so may what a module remembers. Whatever cannot be read may.
+"""
+
+import ast
+import builtins
+
+from zerograd.source.bindings import Role, path_of
+from zerograd.source.functions import Function, LoopNode
+from zerograd.source.nodes import holds, place
+
+_BUILTINS = frozenset(dir(builtins))
+_MEMORIES = ("RNN", "LSTM", "GRU")  # their state is handed round by name: that is seen as a name
+_DEPTH = 20
+
+
+def is_closed(function: Function, loss: ast.expr, loop: LoopNode | None) -> bool:
+    """False unless every tensor the loss is made of was made by this iteration, or carries no graph."""
+    return loop is not None and _Tracer(function, loop).closed(loss, 0)
+
+
+class _Tracer:
+    def __init__(self, function: Function, loop: LoopNode) -> None:
+        self._function, self._loop = function, loop
+        self._made: dict[str, list[ast.Assign | ast.AugAssign]] = {}
+        self._seen: set[int] = set()
+        bound: list[ast.Assign | ast.AugAssign] = [*function.of(ast.Assign), *function.of(ast.AugAssign)]
+        for node in bound:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                for part in ast.walk(target):
+                    if isinstance(part, ast.Name | ast.Attribute) and isinstance(part.ctx, ast.Store):
+                        self._made.setdefault(path_of(part) or "", []).append(node)
+        # Where a name may be bound in some other way, nothing is said of it.
+        self._given = {
+            part.id
+            for each in function.loops
+            if isinstance(each, ast.For) and holds(loop, each)
+            for part in ast.walk(each.target)
+            if isinstance(part, ast.Name)
+        }
+
+    def closed(self, node: ast.expr, depth: int) -> bool:
+        if id(node) in self._seen:
+            return True
+        self._seen.add(id(node))
+        if depth > _DEPTH:
+            return False
+        match node:
+            case ast.Constant():
+                return True
+            case ast.Name() | ast.Attribute() if path_of(node) is not None:
+                return self._name(node, depth)
+            case ast.Call(func=func, args=args, keywords=keywords):
+                called = self._callee(func, depth)
+                return called and all(self.closed(part, depth + 1) for part in (*args, *(k.value for k in keywords)))
+            case ast.Lambda() | ast.Await() | ast.Yield() | ast.NamedExpr() | ast.ListComp() | ast.GeneratorExp():
+                return False
+        return all(self.closed(part, depth + 1) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
+
+    def _name(self, node: ast.expr, depth: int) -> bool:
+        path = path_of(node) or ""
+        root = path.partition(".")[0]
+        before = [made for made in self._made.get(path, self._made.get(root, [])) if self._reaches(made, node)]
+        if before:
+            last = max(before, key=place)
+            sources = [last.value] if isinstance(last, ast.Assign) else [last.value, last.target]
+            return all(self.closed(source, depth + 1) for source in sources)
+        if root in self._given:
+            return True
+        return self._carries_no_graph(path, root)
+
+    def _reaches(self, made: ast.AST, use: ast.AST) -> bool:
+        """An assignment of this iteration that has run whenever the use is reached."""
+        inside = holds(self._loop, made) and place(made)[1] <= place(use)[0]
+        return inside and self._function.arms(made) <= self._function.arms(use)
+
+    def _carries_no_graph(self, path: str, root: str) -> bool:
+        """Something from outside the loop: an import, a constant, data that torch made without a graph."""
+        if path in self._made or root in self._made:
+            values = [made.value for made in self._made.get(path, self._made.get(root, []))]
+            outside = [made for made in self._made.get(root, []) if not holds(self._loop, made)]
+            return len(outside) == len(values) and all(isinstance(value, ast.Constant) for value in values)
+        return self._function.scope.dotted(root) != root
+
+    def _callee(self, func: ast.expr, depth: int) -> bool:
+        """What is called remembers nothing: a function of torch, a builtin, a torch module, a class without memory."""
+        path = path_of(func)
+        scope = self._function.scope
+        if path is None:
+            return isinstance(func, ast.Attribute) and self.closed(func.value, depth + 1)
+        if path in _BUILTINS or scope.dotted(path).partition(".")[0] in ("torch", "math", "numpy"):
+            return True
+        binding = scope.lookup(path)
+        if binding is not None and binding.role is Role.TORCH:
+            return not binding.made_by.endswith(_MEMORIES) and binding.made_by.startswith("torch.nn.")
+        if binding is not None and binding.role is Role.INSTANCE:
+            cls = scope.classdef(binding.made_by)
+            return cls is not None and not _remembers(cls)
+        root = path.rpartition(".")[0]
+        return bool(root) and isinstance(func, ast.Attribute) and self.closed(func.value, depth + 1)
+
+
+def _remembers(cls: ast.ClassDef) -> bool:
+    """Whether a module keeps something from one call to the next, or is built on what we cannot see."""
+    if any(not (path_of(base) or "").endswith("Module") for base in cls.bases):
+        return True
+    return any(
+        isinstance(part, ast.Attribute)
+        and isinstance(part.ctx, ast.Store)
+        and (path_of(part) or "").startswith("self.")
+        for method in cls.body
+        if isinstance(method, ast.FunctionDef) and method.name != "__init__"
+        for part in ast.walk(method)
+    )

@@ -1,0 +1,55 @@
+"""A gradient scaler that is not told when to move its scale, or is told too often."""
+
+import ast
+from collections.abc import Iterator
+
+from zerograd.core.events import Kind
+from zerograd.core.findings import Finding
+from zerograd.rules import REGISTRY
+from zerograd.rules.telling import note
+from zerograd.source.accumulation import guarded_windows
+from zerograd.source.bindings import path_of
+from zerograd.source.functions import Function
+from zerograd.source.skeleton import Act
+
+
+def detect(function: Function) -> Iterator[Finding]:
+    if function.file.says("scaler"):
+        yield from _never_updated(function)
+        yield from _updated_early(function)
+
+
+def _never_updated(function: Function) -> Iterator[Finding]:
+    """scaler.step(optimizer) in a file that never updates that scaler."""
+    for act in function.having(Kind.CONSUME):
+        scaler = _scaler_of(act)
+        if scaler and scaler.rpartition(".")[2] not in function.file.updated:
+            certain = not function.file.scaler_leaves
+            what = f"{act.what} is called, and {scaler}.update() never is"
+            yield note(REGISTRY["ZG203"], act.site, certain=certain, what=what)
+
+
+def _updated_early(function: Function) -> Iterator[Finding]:
+    """scaler.update() in every micro-batch, with scaler.step() in the last one of the group."""
+    updates = [call for call in function.of(ast.Call) if (path_of(call.func) or "").endswith(".update")]
+    for window in guarded_windows(function.block) if updates else ():
+        steps = [act for act in window.stepped if act.node is not None]
+        for step in steps:
+            scaler = _scaler_of(step)
+            for call in updates:
+                if scaler and path_of(call.func) == f"{scaler}.update" and step.node and window.loop.node:
+                    same_loop = function.loop_around(call) is window.loop.node
+                    # Under every branch that the update waits for, the step waits too, and for one more.
+                    waits = function.arms(call) < function.arms(step.node)
+                    what = (
+                        f"{scaler}.update() moves the scale in every micro-batch, while {step.what} waits for the group"
+                    )
+                    if same_loop and waits:
+                        yield note(REGISTRY["ZG203"], function.site(call), certain=not call.args, what=what)
+
+
+def _scaler_of(act: Act) -> str | None:
+    """`scaler` of `scaler.step(optimizer)`."""
+    if not act.scaled or not isinstance(act.node, ast.Call) or not isinstance(act.node.func, ast.Attribute):
+        return None
+    return path_of(act.node.func.value)

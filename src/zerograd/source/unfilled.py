@@ -1,0 +1,178 @@
+"""A gradient that is asked for before anything has deposited it.
+
+The detector walks the one path that every run takes first: statements in order, loops entered once, branches left
+aside. On it, a leaf or a model that was made here has no gradient until the first deposit, and one that was cleared by
+None has none until the next. Whatever may deposit ends what is known; so does a call that is handed the model and that
+cannot be read.
+"""
+
+import ast
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+from zerograd.core.events import Kind
+from zerograd.core.findings import Finding
+from zerograd.rules import REGISTRY
+from zerograd.rules.telling import note
+from zerograd.source.bindings import Role, path_of
+from zerograd.source.clears import keeps_zeros
+from zerograd.source.functions import Function
+from zerograd.source.skeleton import Act, Blur, Call
+from zerograd.source.updates import requires_grad
+
+_HARMLESS = frozenset({"torch", "numpy", "print", "zip", "list", "enumerate", "len", "sum", "range", "reversed"})
+
+
+def detect(function: Function) -> Iterator[Finding]:
+    if function.file.says(".grad") and any(node.attr == "grad" for node in function.of(ast.Attribute)):
+        yield from _FirstPass(function).block(getattr(function.node, "body", []))
+
+
+class _Over(Exception):
+    """The path ends here: it returns, or nothing more is known on it."""
+
+
+class _FirstPass:
+    def __init__(self, function: Function) -> None:
+        self._function = function
+        self._empty: dict[str, str] = {}  # leaves and models without a gradient, and why
+
+    def block(self, statements: Sequence[ast.stmt]) -> Iterator[Finding]:
+        with suppress(_Over):
+            for statement in statements:
+                yield from self._statement(statement)
+
+    def _statement(self, node: ast.stmt) -> Iterator[Finding]:
+        match node:
+            case ast.For(target=target, iter=over, body=body):
+                yield from self._simple(over)
+                yield from self._loop(target, over, body)
+            case ast.With(items=items, body=body):
+                for item in items:
+                    yield from self._simple(item.context_expr)
+                for inner in body:
+                    yield from self._statement(inner)
+            case ast.If(test=test, body=body) if ast.unparse(test).startswith("__name__ =="):
+                yield from self.block(body)
+            case ast.While(body=body):
+                yield from self.block(body)
+                self._leave(node)
+            case ast.If() | ast.Try() | ast.TryStar() | ast.Match() | ast.AsyncFor() | ast.AsyncWith():
+                self._leave(node)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                return
+            case ast.Return() | ast.Raise() | ast.Break() | ast.Continue():
+                yield from self._simple(node)
+                raise _Over
+            case _:
+                yield from self._simple(node)
+                self._bind(node)
+
+    def _loop(self, target: ast.expr, over: ast.expr, body: list[ast.stmt]) -> Iterator[Finding]:
+        each = self._elements(target, over)
+        self._empty |= each
+        yield from self.block(body)
+        for name in each:
+            self._empty.pop(name, None)
+        for statement in body:
+            self._leave(statement)
+
+    def _elements(self, target: ast.expr, over: ast.expr) -> dict[str, str]:
+        """`for p in model.parameters()`: as empty as the model."""
+        match target, over:
+            case ast.Name(id=name), ast.Call(func=ast.Attribute(value=value, attr="parameters"), args=[]):
+                why = self._empty.get(path_of(value) or "")
+                return {name: why} if why else {}
+            case ast.Name(id=name), ast.List(elts=parts) | ast.Tuple(elts=parts):
+                reasons = [self._empty.get(path_of(part) or "") for part in parts]
+                return {name: reasons[0]} if reasons and all(reasons) and reasons[0] else {}
+        return {}
+
+    def _leave(self, node: ast.AST) -> None:
+        """Behind statements that may have run or not: what they may have filled or bound is not known any more."""
+        for part in ast.walk(node):
+            if isinstance(part, ast.Call):
+                self._call(part)
+            elif isinstance(part, ast.Name | ast.Attribute) and isinstance(part.ctx, ast.Store):
+                self._forget((path_of(part) or "").removesuffix(".grad"))
+
+    def _simple(self, node: ast.AST) -> Iterator[Finding]:
+        if not self._empty:
+            return
+        for part in ast.walk(node):
+            if isinstance(part, ast.Call):
+                self._call(part)
+        for use, owner in _uses(node) if self._empty else ():
+            why = self._empty.get(owner)
+            if why:
+                what = f"{owner}.grad"
+                yield note(REGISTRY["ZG303"], self._function.site(use), certain=True, what=what, why=why)
+
+    def _call(self, call: ast.Call) -> None:
+        """What a call may fill."""
+        program = self._function.file.program
+        for event in program.calls.read(call, self._function.scope):
+            match event:
+                case Act(kind=Kind.DEPOSIT) | Blur():
+                    self._empty.clear()
+                case Call(function=called) if called in program.relevant:
+                    self._empty.clear()
+        root = (path_of(call.func) or "").partition(".")[0]
+        if self._function.scope.dotted(root).partition(".")[0] in _HARMLESS:
+            return
+        for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
+            self._forget(path_of(argument) or "")
+
+    def _forget(self, path: str) -> None:
+        for known in [name for name in self._empty if name == path or name.startswith(f"{path}.")]:
+            del self._empty[known]
+
+    def _bind(self, node: ast.stmt) -> None:
+        match node:
+            case ast.Assign(targets=[ast.Attribute(value=owner, attr="grad")], value=value):
+                self._forget(path_of(owner) or "")
+                if isinstance(value, ast.Constant) and value.value is None and path_of(owner):
+                    self._empty[path_of(owner) or ""] = f"it is set to None on line {node.lineno}"
+            case ast.Assign(targets=[target], value=value):
+                path = path_of(target)
+                for part in ast.walk(target):
+                    self._forget(path_of(part) or "")
+                if path and isinstance(value, ast.Call) and self._is_new(value):
+                    self._empty[path] = f"nothing has deposited since {path} was made on line {node.lineno}"
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr="zero_grad")) as call):
+                cleared = self._model(path_of(owner) or "")
+                if cleared and not keeps_zeros(call):
+                    self._empty[cleared] = f"it is cleared on line {node.lineno}, by None"
+
+    def _is_new(self, call: ast.Call) -> bool:
+        """A leaf that torch makes, or a model of torch's or of this file's classes."""
+        dotted = self._function.scope.dotted(path_of(call.func) or "")
+        if requires_grad(call) or dotted.endswith("nn.Parameter"):
+            return dotted.startswith("torch.")
+        binding = self._function.scope.role_of(call)
+        if binding is None:
+            return False
+        return binding.role is Role.INSTANCE or binding.made_by.startswith("torch.nn.")
+
+    def _model(self, path: str) -> str:
+        binding = self._function.scope.lookup(path)
+        if binding is not None and binding.role is Role.OPTIMIZER:
+            return binding.over or ""
+        return path
+
+
+def _uses(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
+    """Every `p.grad` that None would break here: an attribute of it, an item, an operand. Printing None is no fault."""
+    match node:
+        case ast.BoolOp() | ast.IfExp() | ast.Lambda() | ast.ListComp() | ast.GeneratorExp() | ast.DictComp():
+            return  # asked for under a condition
+        case ast.Attribute(value=ast.Attribute(value=owner, attr="grad")) if path_of(owner):
+            yield node, path_of(owner) or ""
+        case ast.Subscript(value=ast.Attribute(value=owner, attr="grad")) if path_of(owner):
+            yield node, path_of(owner) or ""
+        case ast.BinOp(left=left, right=right):
+            for side in (left, right):
+                if isinstance(side, ast.Attribute) and side.attr == "grad" and path_of(side.value):
+                    yield side, path_of(side.value) or ""
+    for child in ast.iter_child_nodes(node):
+        yield from _uses(child)
