@@ -13,7 +13,9 @@ from zerograd.source.functions import File, Function
 from zerograd.source.skeleton import Act, Attempt, Block, Choice, Jump, Loop, walk
 
 # Captured graphs and some wrappers keep the addresses of gradients; other code reads a gradient that may not be None.
-_NEEDS_ZEROS = re.compile(r"(?<!autograd)\.grad\b|_grad\b\.|[gG]raph|capture|compile|apex|xla|deepspeed|flat_?param")
+_NEEDS_ZEROS = re.compile(
+    r"(?<!autograd)\.grad\b|_grad\b\.|[gG]raph|capture|compile|apex|xla|deepspeed|[aA]ccelerat|fsdp|FullyShard"
+)
 
 
 def detect(function: Function) -> Iterator[Finding]:

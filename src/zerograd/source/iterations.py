@@ -6,6 +6,7 @@ iteration before, may carry a graph; so may what a module remembers. Whatever ca
 
 import ast
 import builtins
+import re
 
 from zerograd.source.bindings import Role, path_of
 from zerograd.source.functions import Function, LoopNode
@@ -13,6 +14,7 @@ from zerograd.source.nodes import holds, place
 
 _BUILTINS = frozenset(dir(builtins))
 _MEMORIES = ("RNN", "LSTM", "GRU")  # their state is handed round by name: that is seen as a name
+_DATA = re.compile(r"load|data|batch|range|queue|sampler")
 _DEPTH = 20
 
 
@@ -33,11 +35,11 @@ class _Tracer:
                 for part in ast.walk(target):
                     if isinstance(part, ast.Name | ast.Attribute) and isinstance(part.ctx, ast.Store):
                         self._made.setdefault(path_of(part) or "", []).append(node)
-        # Where a name may be bound in some other way, nothing is said of it.
+        # What a loader hands out has no graph; what a list of losses or of chunks hands out may.
         self._given = {
             part.id
-            for each in function.loops
-            if isinstance(each, ast.For) and holds(loop, each)
+            for each in function.of(ast.For)
+            if _DATA.search(ast.unparse(each.iter).lower())
             for part in ast.walk(each.target)
             if isinstance(part, ast.Name)
         }
@@ -63,19 +65,24 @@ class _Tracer:
     def _name(self, node: ast.expr, depth: int) -> bool:
         path = path_of(node) or ""
         root = path.partition(".")[0]
-        before = [made for made in self._made.get(path, self._made.get(root, [])) if self._reaches(made, node)]
-        if before:
-            last = max(before, key=place)
-            sources = [last.value] if isinstance(last, ast.Assign) else [last.value, last.target]
-            return all(self.closed(source, depth + 1) for source in sources)
+        made = [one for one in self._made.get(path, self._made.get(root, [])) if self._is_before(one, node)]
+        sure = [one for one in made if self._runs_before(one, node)]
+        if sure:
+            last = max(sure, key=place)
+            later = [one for one in made if place(one) >= place(last)]  # and what may have run in between
+            return all(self.closed(source, depth + 1) for one in later for source in _sources(one))
         if root in self._given:
             return True
         return self._carries_no_graph(path, root)
 
-    def _reaches(self, made: ast.AST, use: ast.AST) -> bool:
-        """An assignment of this iteration that has run whenever the use is reached."""
-        inside = holds(self._loop, made) and place(made)[1] <= place(use)[0]
-        return inside and self._function.arms(made) <= self._function.arms(use)
+    def _is_before(self, made: ast.AST, use: ast.AST) -> bool:
+        """An assignment of this iteration, in front of the use."""
+        return holds(self._loop, made) and place(made)[1] <= place(use)[0]
+
+    def _runs_before(self, made: ast.AST, use: ast.AST) -> bool:
+        """Whether it has run whenever the use is reached."""
+        inner = [loop for loop in self._function.loops if holds(loop, made) and not holds(loop, use)]
+        return not inner and self._function.arms(made) <= self._function.arms(use)
 
     def _carries_no_graph(self, path: str, root: str) -> bool:
         """Something from outside the loop: an import, a constant, data that torch made without a graph."""
@@ -101,6 +108,11 @@ class _Tracer:
             return cls is not None and not _remembers(cls)
         root = path.rpartition(".")[0]
         return bool(root) and isinstance(func, ast.Attribute) and self.closed(func.value, depth + 1)
+
+
+def _sources(node: ast.Assign | ast.AugAssign) -> list[ast.expr]:
+    """What a name is made of: `loss += more` reads the loss too."""
+    return [node.value] if isinstance(node, ast.Assign) else [node.value, node.target]
 
 
 def _remembers(cls: ast.ClassDef) -> bool:
