@@ -1,7 +1,7 @@
 """Graphs are kept alive that nobody will use again.
 
-`total_loss += loss` adds a tensor with its whole graph to the last iteration's: the memory of every forward pass of the
-epoch stays allocated until the sum is dropped. Add `loss.item()` or `loss.detach()`.
+`total_loss += loss` adds a tensor with its whole graph to the last iteration's. A chain of every iteration of the epoch
+stays allocated until the sum is dropped, with all that no backward has freed. Add `loss.item()` or `loss.detach()`.
 
 `backward(retain_graph=True)` keeps what the backward needs, so that a second one can go through the same graph. Where
 no second one comes it only holds the memory longer; and where it was added to silence "Trying to backward through the

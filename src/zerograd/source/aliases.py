@@ -5,6 +5,7 @@ one of them lets go: the other goes on adding to the old sum.
 """
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -18,6 +19,8 @@ from zerograd.source.functions import Function
 from zerograd.source.nodes import holds
 from zerograd.source.skeleton import Act, Call, walk
 
+_ALIAS = re.compile(r"grad\s*=\s*\w+\.grad\b(?!\.)")
+
 
 class _Alias(NamedTuple):
     node: ast.Assign
@@ -27,11 +30,12 @@ class _Alias(NamedTuple):
 
 def shared_through_calls(function: Function) -> Iterator[Finding]:
     """The aliases a function makes, itself or through a function of this file, judged by what it clears."""
-    if not function.file.says("grad = "):
+    if not function.file.reads_gradients or not _ALIAS.search(function.file.text):
         return
     for alias in _aliases(function.nodes):
         yield from _judge(function, alias)
-    for call in (node for node in walk(function.block) if isinstance(node, Call)):
+    relevant = function.file.program.relevant
+    for call in (node for node in walk(function.block) if isinstance(node, Call) and node.function in relevant):
         given = dict(call.arguments)
         for alias in _aliases(function.file.program.nodes(call.function)):
             taker, giver = given.get(alias.taker), given.get(alias.giver)

@@ -79,6 +79,12 @@ class Scope:
         }
         return found.pop() if model is not None and len(found) == 1 else None
 
+    @property
+    def makes_optimizer(self) -> bool:
+        """Whether an optimizer is bound here, over the parameters of one model."""
+        homes = (self, self.owner) if self.owner is not None else (self,)
+        return any(one.role is Role.OPTIMIZER and one.over for home in homes for one in home.bindings.values())
+
     def lookup(self, path: str) -> Binding | None:
         if path.startswith("self.") and self.owner is not None:
             return self.owner.bindings.get(path)

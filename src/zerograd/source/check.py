@@ -91,6 +91,8 @@ class _Checker:
                 )
 
     def _idioms(self, block: Block, function: ast.AST, scope: Scope) -> Iterator[Finding]:
+        if not block:
+            return
         look = Function(function, block, scope, self._file)
         found = idioms.detect(look)
         if any(act.kind in (Kind.DEPOSIT, Kind.CONSUME) for act in look.acts):

@@ -1,6 +1,7 @@
 """One function of a file, as the small detectors look at it: its nodes by kind, its events, what stands around what."""
 
 import ast
+import re
 from functools import cached_property
 from typing import TypeVar, cast
 
@@ -13,6 +14,7 @@ from zerograd.source.skeleton import Act, Block, walk
 
 N = TypeVar("N", bound=ast.AST)
 LoopNode = ast.For | ast.AsyncFor | ast.While
+_GRADIENT = re.compile(r"(?<!autograd)\.grad\b(?!\()")
 _QUIET = ("no_grad", "inference_mode", "set_grad_enabled")
 
 
@@ -30,6 +32,11 @@ class File:
         if word not in self._said:
             self._said[word] = word in self.text
         return self._said[word]
+
+    @cached_property
+    def reads_gradients(self) -> bool:
+        """Whether `.grad` of something is named anywhere; torch.autograd.grad() is not."""
+        return self.says(".grad") and _GRADIENT.search(self.text) is not None
 
     @cached_property
     def updated(self) -> frozenset[str]:

@@ -46,6 +46,8 @@ class _Made(NamedTuple):
 
 def orphaned(function: Function) -> Iterator[Finding]:
     """An optimizer, then new parameters for its model, then a step of the old optimizer."""
+    if not function.scope.makes_optimizer:
+        return
     assigns = function.of(ast.Assign)
     made = [one for node in assigns if (one := _made(node, function.scope)) is not None]
     for one in made:
@@ -63,14 +65,13 @@ def orphaned(function: Function) -> Iterator[Finding]:
 
 def _made(node: ast.Assign, scope: Scope) -> _Made | None:
     match node:
-        case ast.Assign(targets=[target], value=ast.Call(args=args, keywords=keywords) as call):
-            given = [*args[:1], *(keyword.value for keyword in keywords if keyword.arg == "params")]
-            optimizer = path_of(target)
-            if optimizer and given and _makes_optimizer(call, scope):
-                match given[0]:
-                    case ast.Call(func=ast.Attribute(value=value, attr="parameters"), args=[]):
-                        model = path_of(value)
-                        return _Made(node, optimizer, model) if model and "[*]" not in model else None
+        case ast.Assign(
+            targets=[target],
+            value=ast.Call(args=[ast.Call(func=ast.Attribute(value=value, attr="parameters"), args=[]), *_]) as call,
+        ):
+            optimizer, model = path_of(target), path_of(value)
+            if optimizer and model and "[*]" not in model and _makes_optimizer(call, scope):
+                return _Made(node, optimizer, model)
     return None
 
 

@@ -2,13 +2,14 @@
 
 The detector walks the one path that every run takes first: statements in order, loops entered once, branches left
 aside. On it, a leaf or a model that was made here has no gradient until the first deposit, and one that was cleared by
-None has none until the next. Whatever may deposit ends what is known; so does a call that is handed the model and that
-cannot be read.
+None has none until the next. Whatever deposits ends what is known; a call that is handed the model and that cannot be
+read leaves it possible.
 """
 
 import ast
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
@@ -24,7 +25,7 @@ _HARMLESS = frozenset({"torch", "numpy", "print", "zip", "list", "enumerate", "l
 
 
 def detect(function: Function) -> Iterator[Finding]:
-    if function.file.says(".grad") and any(node.attr == "grad" for node in function.of(ast.Attribute)):
+    if function.file.reads_gradients and any(node.attr == "grad" for node in function.of(ast.Attribute)):
         yield from _FirstPass(function).block(getattr(function.node, "body", []))
 
 
@@ -32,10 +33,17 @@ class _Over(Exception):
     """The path ends here: it returns, or nothing more is known on it."""
 
 
+class _Empty(NamedTuple):
+    """A slot without a gradient."""
+
+    why: str
+    certain: bool = True
+
+
 class _FirstPass:
     def __init__(self, function: Function) -> None:
         self._function = function
-        self._empty: dict[str, str] = {}  # leaves and models without a gradient, and why
+        self._empty: dict[str, _Empty] = {}  # by the path of a leaf or a model
 
     def block(self, statements: Sequence[ast.stmt]) -> Iterator[Finding]:
         with suppress(_Over):
@@ -77,20 +85,20 @@ class _FirstPass:
         for statement in body:
             self._leave(statement)
 
-    def _elements(self, target: ast.expr, over: ast.expr) -> dict[str, str]:
+    def _elements(self, target: ast.expr, over: ast.expr) -> dict[str, _Empty]:
         """`for p in model.parameters()`: as empty as the model."""
         match target, over:
             case ast.Name(id=name), ast.Call(func=ast.Attribute(value=value, attr="parameters"), args=[]):
-                why = self._empty.get(path_of(value) or "")
-                return {name: why} if why else {}
+                empty = self._empty.get(path_of(value) or "")
+                return {name: empty} if empty else {}
             case ast.Name(id=name), ast.List(elts=parts) | ast.Tuple(elts=parts):
-                reasons = [self._empty.get(path_of(part) or "") for part in parts]
-                return {name: reasons[0]} if reasons and all(reasons) and reasons[0] else {}
+                each = [empty for part in parts if (empty := self._empty.get(path_of(part) or "")) is not None]
+                return {name: each[0]} if each and len(each) == len(parts) else {}
         return {}
 
     def _leave(self, node: ast.AST) -> None:
         """Behind statements that may have run or not: what they may have filled or bound is not known any more."""
-        for part in ast.walk(node):
+        for part in ast.walk(node) if self._empty else ():
             if isinstance(part, ast.Call):
                 self._call(part)
             elif isinstance(part, ast.Name | ast.Attribute) and isinstance(part.ctx, ast.Store):
@@ -103,10 +111,10 @@ class _FirstPass:
             if isinstance(part, ast.Call):
                 self._call(part)
         for use, owner in _uses(node) if self._empty else ():
-            why = self._empty.get(owner)
-            if why:
-                what = f"{owner}.grad"
-                yield note(REGISTRY["ZG303"], self._function.site(use), certain=True, what=what, why=why)
+            empty = self._empty.get(owner)
+            if empty is not None:
+                site, what = self._function.site(use), f"{owner}.grad"
+                yield note(REGISTRY["ZG303"], site, certain=empty.certain, what=what, why=empty.why)
 
     def _call(self, call: ast.Call) -> None:
         """What a call may fill."""
@@ -121,7 +129,9 @@ class _FirstPass:
         if self._function.scope.dotted(root).partition(".")[0] in _HARMLESS:
             return
         for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
-            self._forget(path_of(argument) or "")
+            path = path_of(argument) or ""
+            for name in [name for name in self._empty if name == path]:
+                self._empty[name] = self._empty[name]._replace(certain=False)
 
     def _forget(self, path: str) -> None:
         for known in [name for name in self._empty if name == path or name.startswith(f"{path}.")]:
@@ -132,17 +142,17 @@ class _FirstPass:
             case ast.Assign(targets=[ast.Attribute(value=owner, attr="grad")], value=value):
                 self._forget(path_of(owner) or "")
                 if isinstance(value, ast.Constant) and value.value is None and path_of(owner):
-                    self._empty[path_of(owner) or ""] = f"it is set to None on line {node.lineno}"
+                    self._empty[path_of(owner) or ""] = _Empty(f"it is set to None on line {node.lineno}")
             case ast.Assign(targets=[target], value=value):
                 path = path_of(target)
                 for part in ast.walk(target):
                     self._forget(path_of(part) or "")
                 if path and isinstance(value, ast.Call) and self._is_new(value):
-                    self._empty[path] = f"nothing has deposited since {path} was made on line {node.lineno}"
+                    self._empty[path] = _Empty(f"nothing has deposited since {path} was made on line {node.lineno}")
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr="zero_grad")) as call):
                 cleared = self._model(path_of(owner) or "")
                 if cleared and not keeps_zeros(call):
-                    self._empty[cleared] = f"it is cleared on line {node.lineno}, by None"
+                    self._empty[cleared] = _Empty(f"it is cleared on line {node.lineno}, by None")
 
     def _is_new(self, call: ast.Call) -> bool:
         """A leaf that torch makes, or a model of torch's or of this file's classes."""

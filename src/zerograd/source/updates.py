@@ -14,7 +14,7 @@ _IN_PLACE = frozenset({"sub_", "add_"})
 
 
 def detect(function: Function) -> Iterator[Finding]:
-    if function.file.says(".grad"):
+    if function.file.reads_gradients:
         made = _made(function)
         yield from _rebound(function, {name for name, each in made.items() if any(each)})
         yield from _watched(function, {name for name, each in made.items() if all(each)})
