@@ -83,9 +83,16 @@ def _judge(function: Function, alias: _Alias) -> Iterator[Finding]:
         act for act in clears if act.slot in steps and isinstance(act.node, ast.Call) and not keeps_zeros(act.node)
     ]
     if emptied:
-        certain = len(steps) == 1 and len(emptied) == len(clears)
+        certain = len(steps) == 1 and len(emptied) == len(clears) and not _clears_elsewhere(function)
         what, cleared, site = ast.unparse(alias.node), emptied[0].what, function.site(alias.node)
         yield note(REGISTRY["ZG305"], site, certain=certain, what=what, cleared=cleared, giver=alias.giver)
+
+
+def _clears_elsewhere(function: Function) -> bool:
+    """Whether a function of this file that is called clears something: it may be this."""
+    called = [node.function for node in walk(function.block) if isinstance(node, Call)]
+    blocks = [function.file.program.function(one) for one in called]
+    return any(isinstance(node, Act) and node.kind is Kind.CLEAR for block in blocks for node in walk(block))
 
 
 def _reaches(act: Act, model: str, function: Function) -> bool:

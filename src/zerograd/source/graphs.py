@@ -46,7 +46,10 @@ def _retained(function: Function) -> Iterator[Finding]:
 
 
 def _hands_over(function: Function) -> bool:
-    """Whether something of this file that deposits is called: it may go through the graph again."""
+    """Whether losses leave this function, or something of this file that deposits is called: either may go through the
+    graph again."""
+    if any("loss" in ast.unparse(node) for node in function.of(ast.Return)):
+        return True
     return any(
         isinstance(node, Call) and node.function in function.file.program.relevant for node in walk(function.block)
     )

@@ -8,7 +8,7 @@ import ast
 import builtins
 import re
 
-from zerograd.source.bindings import Role, path_of
+from zerograd.source.bindings import Role, Scope, path_of
 from zerograd.source.functions import Function, LoopNode
 from zerograd.source.nodes import holds, place
 
@@ -104,8 +104,7 @@ class _Tracer:
         if binding is not None and binding.role is Role.TORCH:
             return not binding.made_by.endswith(_MEMORIES) and binding.made_by.startswith("torch.nn.")
         if binding is not None and binding.role is Role.INSTANCE:
-            cls = scope.classdef(binding.made_by)
-            return cls is not None and not _remembers(cls)
+            return not _remembers(binding.made_by, scope, _DEPTH)
         root = path.rpartition(".")[0]
         return bool(root) and isinstance(func, ast.Attribute) and self.closed(func.value, depth + 1)
 
@@ -115,15 +114,25 @@ def _sources(node: ast.Assign | ast.AugAssign) -> list[ast.expr]:
     return [node.value] if isinstance(node, ast.Assign) else [node.value, node.target]
 
 
-def _remembers(cls: ast.ClassDef) -> bool:
-    """Whether a module keeps something from one call to the next, or is built on what we cannot see."""
-    if any(not (path_of(base) or "").endswith("Module") for base in cls.bases):
+def _remembers(name: str, scope: Scope, depth: int) -> bool:
+    """Whether a module of this file keeps something from one call to the next, or has a part that may."""
+    cls = scope.classdef(name)
+    if cls is None or not depth or any(not (path_of(base) or "").endswith("Module") for base in cls.bases):
         return True
-    return any(
-        isinstance(part, ast.Attribute)
-        and isinstance(part.ctx, ast.Store)
-        and (path_of(part) or "").startswith("self.")
-        for method in cls.body
-        if isinstance(method, ast.FunctionDef) and method.name != "__init__"
-        for part in ast.walk(method)
-    )
+    for method in (part for part in cls.body if isinstance(part, ast.FunctionDef)):
+        for node in ast.walk(method):
+            path = path_of(node) or ""
+            if method.name != "__init__":
+                if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and path.startswith("self."):
+                    return True
+            elif isinstance(node, ast.Call) and _may_remember(node, scope, depth):
+                return True
+    return False
+
+
+def _may_remember(call: ast.Call, scope: Scope, depth: int) -> bool:
+    """What a module is made of: torch's own layers forget, those of this file are read, others may remember."""
+    path = path_of(call.func) or ""
+    name = path.rpartition(".")[2]
+    makes = name[:1].isupper() and scope.dotted(path).partition(".")[0] != "torch"
+    return makes and _remembers(path, scope, depth - 1)

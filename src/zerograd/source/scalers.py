@@ -33,19 +33,21 @@ def _updated_early(function: Function) -> Iterator[Finding]:
     """scaler.update() in every micro-batch, with scaler.step() in the last one of the group."""
     updates = [call for call in function.of(ast.Call) if (path_of(call.func) or "").endswith(".update")]
     for window in guarded_windows(function.block) if updates else ():
-        steps = [act for act in window.stepped if act.node is not None]
-        for step in steps:
-            scaler = _scaler_of(step)
-            for call in updates:
-                if scaler and path_of(call.func) == f"{scaler}.update" and step.node and window.loop.node:
-                    same_loop = function.loop_around(call) is window.loop.node
-                    # Under every branch that the update waits for, the step waits too, and for one more.
-                    waits = function.arms(call) < function.arms(step.node)
-                    what = (
-                        f"{scaler}.update() moves the scale in every micro-batch, while {step.what} waits for the group"
-                    )
-                    if same_loop and waits:
-                        yield note(REGISTRY["ZG203"], function.site(call), certain=not call.args, what=what)
+        for call in updates:
+            scaler = (path_of(call.func) or "").removesuffix(".update")
+            steps = [act for act in function.having(Kind.CONSUME) if _scaler_of(act) == scaler]
+            in_loop = function.loop_around(call) is window.loop.node
+            if in_loop and any(act in window.stepped for act in steps) and _waits(function, steps, call):
+                what = (
+                    f"{scaler}.update() moves the scale in every micro-batch, while {steps[0].what} waits for the group"
+                )
+                yield note(REGISTRY["ZG203"], function.site(call), certain=not call.args, what=what)
+
+
+def _waits(function: Function, steps: list[Act], call: ast.Call) -> bool:
+    """Whether every step waits for what the call waits for, and for one thing more."""
+    nodes = [act.node for act in steps if act.node is not None]
+    return all(function.arms(call) < function.arms(node) for node in nodes)
 
 
 def _scaler_of(act: Act) -> str | None:

@@ -7,6 +7,9 @@ read leaves it possible.
 """
 
 import ast
+import builtins
+import re
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
@@ -19,9 +22,14 @@ from zerograd.source.bindings import Role, path_of
 from zerograd.source.clears import keeps_zeros
 from zerograd.source.functions import Function
 from zerograd.source.skeleton import Act, Blur, Call
-from zerograd.source.updates import requires_grad
+from zerograd.source.updates import is_leaf
 
-_HARMLESS = frozenset({"torch", "numpy", "print", "zip", "list", "enumerate", "len", "sum", "range", "reversed"})
+_HARMLESS = frozenset(sys.stdlib_module_names) | frozenset(dir(builtins)) | {"torch", "numpy", "tqdm"}
+# What tensors, modules and lists are asked for between a clear and a backward, and whatever a gradient is asked for.
+_METHODS = re.compile(
+    r"\.grad\.|\.(to|cuda|cpu|view|reshape|float|long|item|size|detach|clone|sum|mean|pow|square|abs|mm|matmul|t|append"
+    r"|format|train|eval|(named_)?parameters|zero_(grad)?|(load_)?state_dict|items|keys|values)$"
+)
 
 
 def detect(function: Function) -> Iterator[Finding]:
@@ -125,13 +133,18 @@ class _FirstPass:
                     self._empty.clear()
                 case Call(function=called) if called in program.relevant:
                     self._empty.clear()
-        root = (path_of(call.func) or "").partition(".")[0]
-        if self._function.scope.dotted(root).partition(".")[0] in _HARMLESS:
-            return
-        for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
-            path = path_of(argument) or ""
-            for name in [name for name in self._empty if name == path]:
-                self._empty[name] = self._empty[name]._replace(certain=False)
+        if not self._is_resolved(call):
+            self._empty = {path: empty._replace(certain=False) for path, empty in self._empty.items()}
+
+    def _is_resolved(self, call: ast.Call) -> bool:
+        """Whether nothing but what stands in this file, or in torch, can run: a forward pass, a method of a tensor."""
+        path, scope = path_of(call.func), self._function.scope
+        if path is None:
+            return isinstance(call.func, ast.Attribute) and _METHODS.search(f".{call.func.attr}") is not None
+        if scope.dotted(path).partition(".")[0] in _HARMLESS or scope.function(path) is not None:
+            return True
+        binding = scope.lookup(path) or scope.lookup(path.rpartition(".")[0])
+        return binding is not None or scope.classdef(path) is not None or _METHODS.search(path) is not None
 
     def _forget(self, path: str) -> None:
         for known in [name for name in self._empty if name == path or name.startswith(f"{path}.")]:
@@ -156,9 +169,8 @@ class _FirstPass:
 
     def _is_new(self, call: ast.Call) -> bool:
         """A leaf that torch makes, or a model of torch's or of this file's classes."""
-        dotted = self._function.scope.dotted(path_of(call.func) or "")
-        if requires_grad(call) or dotted.endswith("nn.Parameter"):
-            return dotted.startswith("torch.")
+        if is_leaf(call, self._function.scope):
+            return True
         binding = self._function.scope.role_of(call)
         if binding is None:
             return False

@@ -7,7 +7,7 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.bindings import path_of
+from zerograd.source.bindings import Scope, path_of
 from zerograd.source.functions import Function
 
 _IN_PLACE = frozenset({"sub_", "add_"})
@@ -17,7 +17,7 @@ def detect(function: Function) -> Iterator[Finding]:
     if function.file.reads_gradients:
         made = _made(function)
         yield from _rebound(function, {name for name, each in made.items() if any(each)})
-        yield from _watched(function, {name for name, each in made.items() if all(each)})
+        yield from _watched(function, made)
 
 
 def _made(function: Function) -> dict[str, list[bool]]:
@@ -27,7 +27,7 @@ def _made(function: Function) -> dict[str, list[bool]]:
         for target in node.targets:
             for part in target.elts if isinstance(target, ast.Tuple) else [target]:
                 if isinstance(part, ast.Name):
-                    made.setdefault(part.id, []).append(requires_grad(node.value))
+                    made.setdefault(part.id, []).append(is_leaf(node.value, function.scope))
     return made
 
 
@@ -47,7 +47,7 @@ def _made_leaf(function: Function, name: str) -> bool:
     return any(path_of(node) in switches for node in function.of(ast.Attribute))
 
 
-def _watched(function: Function, leaves: set[str]) -> Iterator[Finding]:
+def _watched(function: Function, made: dict[str, list[bool]]) -> Iterator[Finding]:
     """W -= lr * W.grad outside no_grad: in-place on a leaf that autograd watches, which raises."""
     parameters = {
         loop.target.id
@@ -55,8 +55,9 @@ def _watched(function: Function, leaves: set[str]) -> Iterator[Finding]:
         if isinstance(loop.target, ast.Name) and isinstance(loop.iter, ast.Call)
         if isinstance(loop.iter.func, ast.Attribute) and loop.iter.func.attr == "parameters"
     }
+    watched = {name for name, each in made.items() if all(each)} | (parameters - made.keys())
     for node, name in _in_place(function):
-        if name not in leaves | parameters or not _reads(node, name) or function.without_grad(node):
+        if name not in watched or not _reads(node, name) or function.without_grad(node):
             continue
         # Whoever calls a function that only updates may have switched autograd off; one that deposits has it on.
         certain = bool(function.having(Kind.DEPOSIT))
@@ -78,8 +79,12 @@ def _reads(node: ast.AST, name: str) -> bool:
     return any(path_of(part) == f"{name}.grad" for part in ast.walk(node))
 
 
-def requires_grad(value: ast.expr) -> bool:
-    return isinstance(value, ast.Call) and any(
-        keyword.arg == "requires_grad" and isinstance(keyword.value, ast.Constant) and keyword.value.value is True
-        for keyword in value.keywords
-    )
+def is_leaf(value: ast.expr, scope: Scope) -> bool:
+    """torch.zeros(3, requires_grad=True), and not a tensor of some other library; nn.Parameter(...)"""
+    if not isinstance(value, ast.Call):
+        return False
+    dotted = scope.dotted(path_of(value.func) or "")
+    asked = next((keyword.value for keyword in value.keywords if keyword.arg == "requires_grad"), None)
+    if asked is None:
+        return dotted == "torch.nn.Parameter"
+    return dotted.startswith("torch.") and isinstance(asked, ast.Constant) and asked.value is True
