@@ -15,11 +15,11 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.bindings import path_of
 from zerograd.source.clears import keeps_zeros
-from zerograd.source.functions import Function
+from zerograd.source.functions import Function, LoopNode
 from zerograd.source.nodes import holds
 from zerograd.source.skeleton import Act, Call, walk
 
-_ALIAS = re.compile(r"grad\s*=\s*\w+\.grad\b(?!\.)")
+_ALIAS = re.compile(r"grad\s*=\s*\w+\._?grad\b(?!\.)")
 
 
 class _Alias(NamedTuple):
@@ -36,9 +36,8 @@ def shared_through_calls(function: Function) -> Iterator[Finding]:
         yield from _judge(function, alias)
     relevant = function.file.program.relevant
     for call in (node for node in walk(function.block) if isinstance(node, Call) and node.function in relevant):
-        given = dict(call.arguments)
         for alias in _aliases(function.file.program.nodes(call.function)):
-            taker, giver = given.get(alias.taker), given.get(alias.giver)
+            taker, giver = call.outside(alias.taker), call.outside(alias.giver)
             if taker and giver:
                 yield from _judge(function, _Alias(alias.node, taker, giver))
 
@@ -83,7 +82,8 @@ def _judge(function: Function, alias: _Alias) -> Iterator[Finding]:
         act for act in clears if act.slot in steps and isinstance(act.node, ast.Call) and not keeps_zeros(act.node)
     ]
     if emptied:
-        certain = len(steps) == 1 and len(emptied) == len(clears) and not _clears_elsewhere(function)
+        alone = len(steps) == 1 and len(emptied) == len(clears) and not _clears_elsewhere(function)
+        certain = alone and _stays(function, alias.giver)
         what, cleared, site = ast.unparse(alias.node), emptied[0].what, function.site(alias.node)
         yield note(REGISTRY["ZG305"], site, certain=certain, what=what, cleared=cleared, giver=alias.giver)
 
@@ -106,12 +106,25 @@ def _reaches(act: Act, model: str, function: Function) -> bool:
     return receiver is None or path_of(receiver) == model or act.partial
 
 
+def _loops(function: Function) -> list[LoopNode | None]:
+    """The loops that deposit."""
+    return [function.loop_around(act.node) for act in function.having(Kind.DEPOSIT) if act.node is not None]
+
+
 def _is_made_anew(function: Function, model: str) -> bool:
     """Whether the model is a new one in every round: its gradients go with it."""
-    loops = [function.loop_around(act.node) for act in function.having(Kind.DEPOSIT) if act.node is not None]
-    return any(
-        path_of(target) == model and (loop is None or holds(loop, node))
-        for node in function.of(ast.Assign)
-        for target in node.targets
-        for loop in loops
-    )
+    targets = [(node, target) for node in function.of(ast.Assign) for target in node.targets]
+    assigned = [node for node, target in targets if path_of(target) == model]
+    root = model.partition(".")[0]
+    handed = [
+        *(loop.target for loop in function.of(ast.For)),
+        *(item.optional_vars for item in function.of(ast.withitem)),
+    ]
+    names = {part.id for target in handed if target for part in ast.walk(target) if isinstance(part, ast.Name)}
+    return root in names or any(loop is None or holds(loop, node) for node in assigned for loop in _loops(function))
+
+
+def _stays(function: Function, model: str) -> bool:
+    """Whether the model that deposits is the same one the next time: it outlives the loop, or pulls new weights."""
+    pulled = f"{model}.load_state_dict"
+    return None not in _loops(function) or any(path_of(call.func) == pulled for call in function.of(ast.Call))
