@@ -13,10 +13,10 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.bindings import path_of
 from zerograd.source.clears import keeps_zeros
-from zerograd.source.functions import Function, LoopNode
 from zerograd.source.nodes import holds
+from zerograd.source.reading import LoopNode, Reading
+from zerograd.source.scopes import path_of
 from zerograd.source.skeleton import Act, Call, walk
 
 _ALIAS = re.compile(r"grad\s*=\s*\w+\._?grad\b(?!\.)")
@@ -28,15 +28,16 @@ class _Alias(NamedTuple):
     giver: str  # the model whose gradients they are
 
 
-def shared_through_calls(function: Function) -> Iterator[Finding]:
+def shared_through_calls(function: Reading) -> Iterator[Finding]:
     """The aliases a function makes, itself or through a function of this file, judged by what it clears."""
     if not function.file.reads_gradients or not _ALIAS.search(function.file.text):
         return
     for alias in _aliases(function.nodes):
         yield from _judge(function, alias)
-    relevant = function.file.program.relevant
-    for call in (node for node in walk(function.block) if isinstance(node, Call) and node.function in relevant):
-        for alias in _aliases(function.file.program.nodes(call.function)):
+    program = function.file.program
+    for call in (node for node in walk(function.block) if isinstance(node, Call)):
+        here = call.function.node in program.relevant  # an alias of another file has no place in this one
+        for alias in _aliases(program.nodes(call.function.node)) if here else ():
             taker, giver = call.outside(alias.taker), call.outside(alias.giver)
             if taker and giver:
                 yield from _judge(function, _Alias(alias.node, taker, giver))
@@ -71,7 +72,7 @@ def _base(node: ast.expr) -> str | None:
     return None
 
 
-def _judge(function: Function, alias: _Alias) -> Iterator[Finding]:
+def _judge(function: Reading, alias: _Alias) -> Iterator[Finding]:
     if not alias.taker or not alias.giver or _is_made_anew(function, alias.giver):
         return
     steps = {act.slot for act in function.having(Kind.CONSUME)}
@@ -88,30 +89,30 @@ def _judge(function: Function, alias: _Alias) -> Iterator[Finding]:
         yield note(REGISTRY["ZG305"], site, certain=certain, what=what, cleared=cleared, giver=alias.giver)
 
 
-def _clears_elsewhere(function: Function) -> bool:
+def _clears_elsewhere(function: Reading) -> bool:
     """Whether a function of this file that is called clears something: it may be this."""
     called = [node.function for node in walk(function.block) if isinstance(node, Call)]
-    blocks = [function.file.program.function(one) for one in called]
+    blocks = [function.file.program.body_of(one) for one in called]
     return any(isinstance(node, Act) and node.kind is Kind.CLEAR for block in blocks for node in walk(block))
 
 
-def _reaches(act: Act, model: str, function: Function) -> bool:
+def _reaches(act: Act, model: str, function: Reading) -> bool:
     """Whether a clear is, or may be, one of this model's gradients."""
     if act.slot is not None:
         binding = function.scope.lookup(act.slot)
-        return binding is not None and binding.over == model
+        return binding is not None and model in binding.over
     receiver = (
         act.node.func.value if isinstance(act.node, ast.Call) and isinstance(act.node.func, ast.Attribute) else None
     )
     return receiver is None or path_of(receiver) == model or act.partial
 
 
-def _loops(function: Function) -> list[LoopNode | None]:
+def _loops(function: Reading) -> list[LoopNode | None]:
     """The loops that deposit."""
     return [function.loop_around(act.node) for act in function.having(Kind.DEPOSIT) if act.node is not None]
 
 
-def _is_made_anew(function: Function, model: str) -> bool:
+def _is_made_anew(function: Reading, model: str) -> bool:
     """Whether the model is a new one in every round: its gradients go with it."""
     targets = [(node, target) for node in function.of(ast.Assign) for target in node.targets]
     assigned = [node for node, target in targets if path_of(target) == model]
@@ -124,7 +125,7 @@ def _is_made_anew(function: Function, model: str) -> bool:
     return root in names or any(loop is None or holds(loop, node) for node in assigned for loop in _loops(function))
 
 
-def _stays(function: Function, model: str) -> bool:
+def _stays(function: Reading, model: str) -> bool:
     """Whether the model that deposits is the same one the next time: it outlives the loop, or pulls new weights."""
     pulled = f"{model}.load_state_dict"
     return None not in _loops(function) or any(path_of(call.func) == pulled for call in function.of(ast.Call))

@@ -8,8 +8,8 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.bindings import path_of
-from zerograd.source.functions import File, Function
+from zerograd.source.reading import File, Reading
+from zerograd.source.scopes import path_of
 from zerograd.source.skeleton import Act, Attempt, Block, Choice, Jump, Loop, walk
 
 # Captured graphs and some wrappers keep the addresses of gradients; other code reads a gradient that may not be None.
@@ -18,7 +18,7 @@ _NEEDS_ZEROS = re.compile(
 )
 
 
-def detect(function: Function) -> Iterator[Finding]:
+def detect(function: Reading) -> Iterator[Finding]:
     if function.file.says("set_to_none"):
         yield from _zeros(function)
     yield from _twice(function, function.block)
@@ -30,7 +30,7 @@ def keeps_zeros(call: ast.Call) -> bool:
     return any(isinstance(value, ast.Constant) and value.value is False for value in values)
 
 
-def _zeros(function: Function) -> Iterator[Finding]:
+def _zeros(function: Reading) -> Iterator[Finding]:
     for act in function.having(Kind.CLEAR):
         if isinstance(act.node, ast.Call) and keeps_zeros(act.node) and not _may_need_zeros(function.file):
             clear = f"{act.what[:-1]}set_to_none=False)"
@@ -41,7 +41,7 @@ def _may_need_zeros(file: File) -> bool:
     return _NEEDS_ZEROS.search(file.text) is not None
 
 
-def _twice(function: Function, block: Block) -> Iterator[Finding]:
+def _twice(function: Reading, block: Block) -> Iterator[Finding]:
     """A clear behind a clear of the same gradients, with nothing in between that could have filled them."""
     last: Act | None = None
     for node in block:
@@ -68,7 +68,7 @@ def _twice(function: Function, block: Block) -> Iterator[Finding]:
                 last = None
 
 
-def _around_the_loop(loop: Loop, function: Function) -> Iterator[Finding]:
+def _around_the_loop(loop: Loop, function: Reading) -> Iterator[Finding]:
     """The last thing an iteration does is to clear, and so is the first thing the next one does."""
     first, last = (loop.body[0], loop.body[-1]) if loop.body else (None, None)
     if isinstance(first, Act) and isinstance(last, Act) and first is not last and _whole(first) and _whole(last):
@@ -77,7 +77,7 @@ def _around_the_loop(loop: Loop, function: Function) -> Iterator[Finding]:
             yield _note(first, last, function)
 
 
-def _note(act: Act, earlier: Act, function: Function) -> Finding:
+def _note(act: Act, earlier: Act, function: Reading) -> Finding:
     other = f"{earlier.what} on line {earlier.site.line}"
     related = (Related(earlier.site, "they are cleared here"),)
     return note(REGISTRY["ZG403"], act.site, certain=True, related=related, clear=act.what, other=other)
@@ -96,14 +96,11 @@ def _receiver(act: Act) -> str | None:
     return None
 
 
-def _same(one: Act, other: Act, function: Function) -> bool:
-    """One optimizer twice, one model twice, or a model and the optimizer of all its parameters."""
+def _same(one: Act, other: Act, function: Reading) -> bool:
+    """One optimizer twice, one model twice, or a model and then the optimizer of its parameters, all or some."""
     first, second = _receiver(one), _receiver(other)
-    if first == second:
-        return True
-    binding = function.scope.lookup(first or "") if one.slot else function.scope.lookup(second or "")
-    over = binding.over if binding is not None else None
-    return over is not None and over == (second if one.slot else first)
+    binding = function.scope.lookup(other.slot) if other.slot is not None and one.slot is None else None
+    return first == second or (binding is not None and binding.over == (first,))
 
 
 def _touches(node: Choice | Loop | Attempt) -> bool:

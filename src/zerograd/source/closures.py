@@ -7,11 +7,11 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.bindings import path_of
-from zerograd.source.functions import Function
+from zerograd.source.reading import Reading
+from zerograd.source.scopes import path_of
 
 
-def detect(function: Function) -> Iterator[Finding]:
+def detect(function: Reading) -> Iterator[Finding]:
     """optimizer.step(closure) with a closure of this file that deposits and does not clear."""
     if not function.file.says("closure"):
         return
@@ -23,8 +23,8 @@ def detect(function: Function) -> Iterator[Finding]:
         closure = function.scope.function(name) if name else None
         if closure is None:
             continue
-        calls = [node for node in ast.walk(closure) if isinstance(node, ast.Call)]
+        calls = [node for node in ast.walk(closure.node) if isinstance(node, ast.Call)]
         names = {node.func.attr for node in calls if isinstance(node.func, ast.Attribute)}
-        clears = "zero_grad" in names or "zero_" in names or ".grad = None" in ast.unparse(closure)
+        clears = "zero_grad" in names or "zero_" in names or ".grad = None" in ast.unparse(closure.node)
         if "backward" in names and not clears:
             yield note(REGISTRY["ZG009"], act.site, certain=not cleared, step=act.what)

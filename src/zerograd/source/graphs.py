@@ -7,23 +7,23 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.bindings import path_of
-from zerograd.source.functions import Function, LoopNode
 from zerograd.source.iterations import is_closed
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import holds, place
+from zerograd.source.reading import LoopNode, Reading
+from zerograd.source.scopes import path_of
 from zerograd.source.skeleton import Call, walk
 
 _USES_AGAIN = ("autograd.grad", "autograd.backward")
 
 
-def detect(function: Function) -> Iterator[Finding]:
+def detect(function: Reading) -> Iterator[Finding]:
     yield from _summed(function)
     if function.file.says("retain_graph"):
         yield from _retained(function)
 
 
-def _retained(function: Function) -> Iterator[Finding]:
+def _retained(function: Reading) -> Iterator[Finding]:
     """backward(retain_graph=True) behind which nothing goes through that graph again."""
     deposits = [act for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
     for act in deposits:
@@ -45,17 +45,16 @@ def _retained(function: Function) -> Iterator[Finding]:
         yield note(REGISTRY["ZG402"], act.site, certain=certain, what=what)
 
 
-def _hands_over(function: Function) -> bool:
+def _hands_over(function: Reading) -> bool:
     """Whether losses leave this function, or something of this file that deposits is called: either may go through the
     graph again."""
     if any("loss" in ast.unparse(node) for node in function.of(ast.Return)):
         return True
-    return any(
-        isinstance(node, Call) and node.function in function.file.program.relevant for node in walk(function.block)
-    )
+    calls = [node for node in walk(function.block) if isinstance(node, Call)]
+    return any(function.file.program.body_of(call.function) for call in calls)
 
 
-def _summed(function: Function) -> Iterator[Finding]:
+def _summed(function: Reading) -> Iterator[Finding]:
     """total += loss, where loss is what backward() was called on and total is never itself differentiated."""
     losses = {
         name
@@ -93,7 +92,7 @@ def _counts_to_few(loop: LoopNode) -> bool:
     return isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and path_of(loop.iter.func) == "range"
 
 
-def _feeds_a_loss(function: Function, total: str, losses: set[str]) -> bool:
+def _feeds_a_loss(function: Reading, total: str, losses: set[str]) -> bool:
     """Whether the sum is itself differentiated later, under whatever name."""
     return any(
         any(path_of(part) == total for part in ast.walk(node.value))
@@ -102,5 +101,5 @@ def _feeds_a_loss(function: Function, total: str, losses: set[str]) -> bool:
     )
 
 
-def _resets(function: Function, loop: LoopNode, name: str) -> bool:
+def _resets(function: Reading, loop: LoopNode, name: str) -> bool:
     return any(holds(loop, node) and _assigns(node, name) for node in function.of(ast.Assign))

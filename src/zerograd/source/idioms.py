@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.source import aliases, clears, closures, graphs, parameters, scalers, synchronising, unfilled, updates
-from zerograd.source.functions import Function
+from zerograd.source.reading import Reading
 
 
-def detect(function: Function) -> Iterator[Finding]:
+def detect(function: Reading) -> Iterator[Finding]:
     yield from parameters.orphaned(function)
     yield from aliases.shared_through_calls(function)
     if any(act.kind in (Kind.DEPOSIT, Kind.CONSUME) for act in function.acts):

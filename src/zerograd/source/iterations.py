@@ -8,9 +8,9 @@ import ast
 import builtins
 import re
 
-from zerograd.source.bindings import Role, Scope, path_of
-from zerograd.source.functions import Function, LoopNode
 from zerograd.source.nodes import holds, place
+from zerograd.source.reading import LoopNode, Reading
+from zerograd.source.scopes import Role, Scope, path_of
 
 _BUILTINS = frozenset(dir(builtins))
 _MEMORIES = ("RNN", "LSTM", "GRU")  # their state is handed round by name: that is seen as a name
@@ -18,13 +18,13 @@ _DATA = re.compile(r"load|data|batch|range|queue|sampler")
 _DEPTH = 20
 
 
-def is_closed(function: Function, loss: ast.expr, loop: LoopNode | None) -> bool:
+def is_closed(function: Reading, loss: ast.expr, loop: LoopNode | None) -> bool:
     """False unless every tensor the loss is made of was made by this iteration, or carries no graph."""
     return loop is not None and _Tracer(function, loop).closed(loss, 0)
 
 
 class _Tracer:
-    def __init__(self, function: Function, loop: LoopNode) -> None:
+    def __init__(self, function: Reading, loop: LoopNode) -> None:
         self._function, self._loop = function, loop
         self._made: dict[str, list[ast.Assign | ast.AugAssign]] = {}
         self._seen: set[int] = set()
@@ -115,24 +115,24 @@ def _sources(node: ast.Assign | ast.AugAssign) -> list[ast.expr]:
 
 
 def _remembers(name: str, scope: Scope, depth: int) -> bool:
-    """Whether a module of this file keeps something from one call to the next, or has a part that may."""
-    cls = scope.classdef(name)
-    if cls is None or not depth or any(not (path_of(base) or "").endswith("Module") for base in cls.bases):
+    """Whether a module of this project keeps something from one call to the next, or has a part that may."""
+    cls = scope.class_scope(name)
+    if cls is None or not depth or any(not base.endswith("Module") for base in cls.bases):
         return True
-    for method in (part for part in cls.body if isinstance(part, ast.FunctionDef)):
-        for node in ast.walk(method):
+    for method in cls.functions.values():
+        for node in ast.walk(method.node):
             path = path_of(node) or ""
-            if method.name != "__init__":
+            if method.node.name != "__init__":
                 if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and path.startswith("self."):
                     return True
-            elif isinstance(node, ast.Call) and _may_remember(node, scope, depth):
+            elif isinstance(node, ast.Call) and _may_remember(node, cls, depth):
                 return True
     return False
 
 
 def _may_remember(call: ast.Call, scope: Scope, depth: int) -> bool:
-    """What a module is made of: torch's own layers forget, those of this file are read, others may remember."""
+    """What a module is made of: torch's own layers forget, those of this project are read, others may remember."""
     path = path_of(call.func) or ""
-    name = path.rpartition(".")[2]
-    makes = name[:1].isupper() and scope.dotted(path).partition(".")[0] != "torch"
-    return makes and _remembers(path, scope, depth - 1)
+    dotted = scope.dotted(path)
+    makes = path.rpartition(".")[2][:1].isupper() and dotted.partition(".")[0] != "torch"
+    return makes and _remembers(dotted, scope, depth - 1)

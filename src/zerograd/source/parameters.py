@@ -8,9 +8,10 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.bindings import Role, Scope, path_of
-from zerograd.source.functions import Function
 from zerograd.source.nodes import place
+from zerograd.source.reading import Reading
+from zerograd.source.roles import role_of
+from zerograd.source.scopes import Role, Scope, path_of
 
 # The layers of torch.nn that have parameters; an activation or Identity() has none to be held.
 _LAYERS = (
@@ -44,9 +45,9 @@ class _Made(NamedTuple):
     model: str
 
 
-def orphaned(function: Function) -> Iterator[Finding]:
+def orphaned(function: Reading) -> Iterator[Finding]:
     """An optimizer, then new parameters for its model, then a step of the old optimizer."""
-    if not function.scope.makes_optimizer:
+    if not _binds_optimizer(function.scope):
         return
     assigns = function.of(ast.Assign)
     made = [one for node in assigns if (one := _made(node, function.scope)) is not None]
@@ -61,6 +62,12 @@ def orphaned(function: Function) -> Iterator[Finding]:
             related = (Related(function.site(one.node), "the optimizer is given the parameters here"),)
             names = {"what": what, "model": one.model, "optimizer": one.optimizer, "line": str(line)}
             yield note(REGISTRY["ZG010"], function.site(node), certain=True, related=related, **names)
+
+
+def _binds_optimizer(scope: Scope) -> bool:
+    """Whether an optimizer over some model's parameters is bound here at all."""
+    homes = (scope, scope.owner) if scope.owner is not None else (scope,)
+    return any(one.role is Role.OPTIMIZER and one.over for home in homes for one in home.bindings.values())
 
 
 def _made(node: ast.Assign, scope: Scope) -> _Made | None:
@@ -88,12 +95,12 @@ def _replaces(node: ast.Assign, model: str, scope: Scope) -> bool:
         return False
     if any(path_of(part) == model for part in ast.walk(call)):
         return last in _WRAPPERS
-    binding = scope.role_of(call)
+    binding = role_of(call, scope)
     built = binding is not None and (binding.role is Role.INSTANCE or binding.made_by.startswith("torch.nn."))
     return built or dotted.startswith("torchvision.models.") or dotted == "torch.load"
 
 
-def _is_mended(function: Function, made: _Made, change: ast.Assign, later: list[ast.Assign]) -> bool:
+def _is_mended(function: Reading, made: _Made, change: ast.Assign, later: list[ast.Assign]) -> bool:
     """Whether the optimizer is made anew, given the new parameters, or joined by another one behind the change."""
     behind = [node for node in later if place(node) > place(change)]
     rebound = any(
@@ -105,7 +112,7 @@ def _is_mended(function: Function, made: _Made, change: ast.Assign, later: list[
     return rebound or joined or any(path_of(node) in groups for node in function.of(ast.Attribute))
 
 
-def _is_used(function: Function, made: _Made, change: ast.Assign) -> bool:
+def _is_used(function: Reading, made: _Made, change: ast.Assign) -> bool:
     """Whether model and optimizer train together behind the change."""
     calls = [call for call in function.of(ast.Call) if place(call) > place(change)]
     handed = [{path_of(a) for a in (*c.args, *(k.value for k in c.keywords))} for c in calls if not _saves(c)]
@@ -119,7 +126,7 @@ def _saves(call: ast.Call) -> bool:
     return any(word in (path_of(call.func) or "").lower() for word in ("save", "load", "dump", "log"))
 
 
-def exhausted(function: Function) -> Iterator[Finding]:
+def exhausted(function: Reading) -> Iterator[Finding]:
     """params = model.parameters(); Optimizer(params); clip_grad_norm_(params)."""
     made: dict[str, list[ast.expr]] = {}
     for node in function.of(ast.Assign):

@@ -8,18 +8,18 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.accumulation import guarded_windows
-from zerograd.source.bindings import path_of
-from zerograd.source.functions import Function
+from zerograd.source.reading import Reading
+from zerograd.source.scopes import path_of
 from zerograd.source.skeleton import Act
 
 
-def detect(function: Function) -> Iterator[Finding]:
+def detect(function: Reading) -> Iterator[Finding]:
     if function.file.says("scaler"):
         yield from _never_updated(function)
         yield from _updated_early(function)
 
 
-def _never_updated(function: Function) -> Iterator[Finding]:
+def _never_updated(function: Reading) -> Iterator[Finding]:
     """scaler.step(optimizer) in a file that never updates that scaler."""
     for act in function.having(Kind.CONSUME):
         scaler = _scaler_of(act)
@@ -29,7 +29,7 @@ def _never_updated(function: Function) -> Iterator[Finding]:
             yield note(REGISTRY["ZG203"], act.site, certain=certain, what=what)
 
 
-def _updated_early(function: Function) -> Iterator[Finding]:
+def _updated_early(function: Reading) -> Iterator[Finding]:
     """scaler.update() in every micro-batch, with scaler.step() in the last one of the group."""
     updates = [call for call in function.of(ast.Call) if (path_of(call.func) or "").endswith(".update")]
     for window in guarded_windows(function.block) if updates else ():
@@ -44,7 +44,7 @@ def _updated_early(function: Function) -> Iterator[Finding]:
                 yield note(REGISTRY["ZG203"], function.site(call), certain=not call.args, what=what)
 
 
-def _waits(function: Function, steps: list[Act], call: ast.Call) -> bool:
+def _waits(function: Reading, steps: list[Act], call: ast.Call) -> bool:
     """Whether every step waits for what the call waits for, and for one thing more."""
     nodes = [act.node for act in steps if act.node is not None]
     return all(function.arms(call) < function.arms(node) for node in nodes)

@@ -7,23 +7,23 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.accumulation import guarded_windows
-from zerograd.source.bindings import Role, path_of
 from zerograd.source.counters import Origins, read_guard
-from zerograd.source.functions import Function
 from zerograd.source.nodes import holds
+from zerograd.source.reading import Reading
+from zerograd.source.scopes import Role, path_of
 
 # Each of these decides itself when ranks talk.
 _DECIDES = ("no_sync", "require_backward_grad_sync", "accelerat", "deepspeed", "fabric", "set_requires_gradient_sync")
 
 
-def detect(function: Function) -> Iterator[Finding]:
+def detect(function: Reading) -> Iterator[Finding]:
     if function.file.says("no_sync"):
         yield from _skipped(function)
     elif function.file.says("DistributedDataParallel") and not any(map(function.file.says, _DECIDES)):
         yield from _every(function)
 
 
-def _every(function: Function) -> Iterator[Finding]:
+def _every(function: Reading) -> Iterator[Finding]:
     """A model under DistributedDataParallel whose every micro-batch is averaged over the ranks."""
     for window in guarded_windows(function.block):
         if window.loop.node is None or not window.guard.accumulates or window.stepped_outside:
@@ -34,12 +34,12 @@ def _every(function: Function) -> Iterator[Finding]:
             yield note(REGISTRY["ZG501"], act.site, certain=certain, deposit=act.what, size=window.guard.size)
 
 
-def _is_distributed(path: str, function: Function) -> bool:
+def _is_distributed(path: str, function: Reading) -> bool:
     binding = function.scope.lookup(path)
     return binding is not None and binding.role is Role.TORCH and binding.made_by.endswith("DistributedDataParallel")
 
 
-def _skipped(function: Function) -> Iterator[Finding]:
+def _skipped(function: Reading) -> Iterator[Finding]:
     """`no_sync` under one guard and the step under another."""
     if not any(node.attr == "no_sync" for node in function.of(ast.Attribute)):
         return

@@ -18,9 +18,10 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.bindings import Role, path_of
 from zerograd.source.clears import keeps_zeros
-from zerograd.source.functions import Function
+from zerograd.source.reading import Reading
+from zerograd.source.roles import role_of
+from zerograd.source.scopes import Role, path_of
 from zerograd.source.skeleton import Act, Blur, Call
 from zerograd.source.updates import is_leaf
 
@@ -32,7 +33,7 @@ _METHODS = re.compile(
 )
 
 
-def detect(function: Function) -> Iterator[Finding]:
+def detect(function: Reading) -> Iterator[Finding]:
     if function.file.reads_gradients and any(node.attr == "grad" for node in function.of(ast.Attribute)):
         yield from _FirstPass(function).block(getattr(function.node, "body", []))
 
@@ -49,7 +50,7 @@ class _Empty(NamedTuple):
 
 
 class _FirstPass:
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Reading) -> None:
         self._function = function
         self._empty: dict[str, _Empty] = {}  # by the path of a leaf or a model
 
@@ -131,7 +132,7 @@ class _FirstPass:
             match event:
                 case Act(kind=Kind.DEPOSIT) | Blur():
                     self._empty.clear()
-                case Call(function=called) if called in program.relevant:
+                case Call(function=called) if program.body_of(called):
                     self._empty.clear()
         if not self._is_resolved(call):
             self._empty = {path: empty._replace(certain=False) for path, empty in self._empty.items()}
@@ -144,7 +145,11 @@ class _FirstPass:
         if scope.dotted(path).partition(".")[0] in _HARMLESS or scope.function(path) is not None:
             return True
         binding = scope.lookup(path) or scope.lookup(path.rpartition(".")[0])
-        return binding is not None or scope.classdef(path) is not None or _METHODS.search(path) is not None
+        return (
+            binding is not None
+            or scope.class_scope(scope.dotted(path)) is not None
+            or _METHODS.search(path) is not None
+        )
 
     def _forget(self, path: str) -> None:
         for known in [name for name in self._empty if name == path or name.startswith(f"{path}.")]:
@@ -171,7 +176,7 @@ class _FirstPass:
         """A leaf that torch makes, or a model of torch's or of this file's classes."""
         if is_leaf(call, self._function.scope):
             return True
-        binding = self._function.scope.role_of(call)
+        binding = role_of(call, self._function.scope)
         if binding is None:
             return False
         return binding.role is Role.INSTANCE or binding.made_by.startswith("torch.nn.")
@@ -179,7 +184,7 @@ class _FirstPass:
     def _model(self, path: str) -> str:
         binding = self._function.scope.lookup(path)
         if binding is not None and binding.role is Role.OPTIMIZER:
-            return binding.over or ""
+            return binding.over[0] if len(binding.over) == 1 else ""
         return path
 
 

@@ -7,20 +7,20 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.bindings import Scope, path_of
-from zerograd.source.functions import Function
+from zerograd.source.reading import Reading
+from zerograd.source.scopes import Scope, path_of
 
 _IN_PLACE = frozenset({"sub_", "add_"})
 
 
-def detect(function: Function) -> Iterator[Finding]:
+def detect(function: Reading) -> Iterator[Finding]:
     if function.file.reads_gradients:
         made = _made(function)
         yield from _rebound(function, {name for name, each in made.items() if any(each)})
         yield from _watched(function, made)
 
 
-def _made(function: Function) -> dict[str, list[bool]]:
+def _made(function: Reading) -> dict[str, list[bool]]:
     """By name, for everything it is bound to, whether that is a leaf which requires a gradient."""
     made: dict[str, list[bool]] = {}
     for node in function.of(ast.Assign):
@@ -31,7 +31,7 @@ def _made(function: Function) -> dict[str, list[bool]]:
     return made
 
 
-def _rebound(function: Function, leaves: set[str]) -> Iterator[Finding]:
+def _rebound(function: Reading, leaves: set[str]) -> Iterator[Finding]:
     """W = W - lr * W.grad, for a leaf that requires a gradient."""
     for node in function.of(ast.Assign):
         match node:
@@ -41,13 +41,13 @@ def _rebound(function: Function, leaves: set[str]) -> Iterator[Finding]:
                     yield note(REGISTRY["ZG304"], function.site(node), certain=True, what=what + "and gets no .grad")
 
 
-def _made_leaf(function: Function, name: str) -> bool:
+def _made_leaf(function: Reading, name: str) -> bool:
     """W.requires_grad_(): the new tensor is made a leaf in its turn."""
     switches = {f"{name}.requires_grad_", f"{name}.requires_grad", f"{name}.retain_grad"}
     return any(path_of(node) in switches for node in function.of(ast.Attribute))
 
 
-def _watched(function: Function, made: dict[str, list[bool]]) -> Iterator[Finding]:
+def _watched(function: Reading, made: dict[str, list[bool]]) -> Iterator[Finding]:
     """W -= lr * W.grad outside no_grad: in-place on a leaf that autograd watches, which raises."""
     parameters = {
         loop.target.id
@@ -65,7 +65,7 @@ def _watched(function: Function, made: dict[str, list[bool]]) -> Iterator[Findin
         yield note(REGISTRY["ZG304"], function.site(node), certain=certain, what=what)
 
 
-def _in_place(function: Function) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
+def _in_place(function: Reading) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
     for node in function.of(ast.AugAssign):
         if isinstance(node.target, ast.Name) and isinstance(node.op, ast.Sub | ast.Add):
             yield node, node.target.id

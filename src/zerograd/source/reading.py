@@ -6,10 +6,10 @@ from functools import cached_property
 from typing import TypeVar, cast
 
 from zerograd.core.events import Kind, Site
-from zerograd.source.bindings import Scope, path_of
 from zerograd.source.calls import site_of
 from zerograd.source.nodes import holds
 from zerograd.source.program import Program
+from zerograd.source.scopes import Scope, path_of
 from zerograd.source.skeleton import Act, Block, walk
 
 N = TypeVar("N", bound=ast.AST)
@@ -56,8 +56,8 @@ class File:
         )
 
 
-class Function:
-    """A function, or the module's own statements."""
+class Reading:
+    """A function, or the module's own statements, of one file."""
 
     def __init__(self, node: ast.AST, block: Block, scope: Scope, file: File) -> None:
         self.node = node
