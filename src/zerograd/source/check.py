@@ -14,11 +14,11 @@ from zerograd.rules.rule import Rule, Sees, idiom
 from zerograd.rules.telling import note, tell
 from zerograd.source import accumulation, idioms
 from zerograd.source.flow import CYCLE, Interpreter
-from zerograd.source.idioms import File
 from zerograd.source.library import Library
 from zerograd.source.objectives import NOT_SHARED, Owned, Serves, read_objectives
 from zerograd.source.parsing import parse
 from zerograd.source.program import Program
+from zerograd.source.reading import File, Reading
 from zerograd.source.scopes import Scope
 from zerograd.source.skeleton import Act, Block, Call, Create, walk
 from zerograd.source.tests import places
@@ -58,7 +58,7 @@ class _Checker:
         self._code = Code(rule for rule in rules if rule.lacks is not idiom)
         self._serves: dict[int, Serves] = {}
         self._names: dict[tuple[object, int], frozenset[tuple[str, Kind | None]]] = {}
-        self._file = File(program.tree, program.path, text)
+        self._file = File(program, text)
 
     def findings(self) -> Iterator[Finding]:
         module = self._program.module
@@ -91,15 +91,14 @@ class _Checker:
                 )
 
     def _idioms(self, block: Block, function: ast.AST, scope: Scope) -> Iterator[Finding]:
-        if any(isinstance(node, Act) and node.kind in (Kind.DEPOSIT, Kind.CONSUME) for node in walk(block)):
-            own = self._program.nodes(function)
-            found = chain(
-                accumulation.detect(block, own, scope, self._program.path),
-                idioms.detect(block, own, scope, self._file),
-                self._clip_without_step(block),
-            )
-            chosen = {rule.code for rule in self._rules}
-            yield from (finding for finding in found if finding.code in chosen)
+        if not block:
+            return
+        reading = Reading(function, block, scope, self._file)
+        found = idioms.detect(reading)
+        if any(act.kind in (Kind.DEPOSIT, Kind.CONSUME) for act in reading.acts):
+            found = chain(accumulation.detect(block, reading.nodes, scope), found, self._clip_without_step(block))
+        chosen = {rule.code for rule in self._rules}
+        yield from (finding for finding in found if finding.code in chosen)
 
     def _clip_without_step(self, block: Block) -> Iterator[Finding]:
         """A function that clips and deposits but leaves the step to others: its own order can be wrong all the same."""

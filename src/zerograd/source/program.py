@@ -35,7 +35,7 @@ class Program:
         self._nodes: dict[ast.AST, list[ast.AST]] = {}
         # Losses are traced to modules only where it can matter: several optimizers, and nothing frozen and thawed.
         self.traces_losses = relevance.has_several and not freezes(text)
-        self._calls = CallReader(path, by_manner=relevance.by_manner)
+        self.calls = CallReader(path, by_manner=relevance.by_manner)
 
     def body_of(self, function: Function) -> Block:
         """The skeleton of a function of this file, or of one that it imports."""
@@ -62,6 +62,6 @@ class Program:
     def _lowered(self, node: ast.Module | FunctionNode, body: list[ast.stmt], scope: Scope) -> Block:
         if node not in self._blocks:
             reach = Reach(node, scope) if self.traces_losses else None
-            lowering = FunctionLowering(node, self.nodes(node), scope, self._calls, self.path, reach)
+            lowering = FunctionLowering(node, self.nodes(node), scope, self.calls, self.path, reach)
             self._blocks[node] = lowering.whole(body)
         return self._blocks[node]
