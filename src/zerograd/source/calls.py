@@ -39,10 +39,8 @@ class CallReader:
         self._by_manner = by_manner
 
     def read(self, call: ast.Call, scope: Scope) -> Iterator[Act | Blur | Call]:
-        own = scope.function(path) if (path := path_of(call.func) or "").startswith("self.") else None
-        # A class that defines step() or backward() itself is read, not guessed at.
-        known = [] if own else list(self._events(call, scope)) or list(self._native_scaler(call, scope))
-        yield from known if known else self._other(call, scope)
+        known = list(self._events(call, scope)) or list(self._native_scaler(call, scope))
+        yield from known if known and not self._is_read(call, scope) else self._other(call, scope)
 
     def _events(self, call: ast.Call, scope: Scope) -> Iterator[Act | Blur | Call]:
         name, receiver = _split(call.func, scope)
@@ -79,6 +77,18 @@ class CallReader:
                 # Accelerate's and Fabric's own clipping divides the loss scale out first.
                 own = receiver is not None and not scope.dotted(receiver).startswith("torch")
                 yield act(Kind.CLIP, self._owner(call, scope))._replace(scaled=own)
+
+    def _is_read(self, call: ast.Call, scope: Scope) -> bool:
+        """Whether what has the name of an event is a method that this project defines: it is read, not guessed at.
+
+        Of another object only what an optimizer's wrapper has: whose `backward()` it is, every project knows best.
+        """
+        path = path_of(call.func) or ""
+        receiver, _, name = path.rpartition(".")
+        if receiver == "self":
+            return scope.function(path) is not None
+        function = self._function(path, scope) if name in ("step", "zero_grad") else (None, None, None)
+        return function[0] is not None and function[1] is not None and not function[0].is_abstract
 
     def _native_scaler(self, call: ast.Call, scope: Scope) -> Iterator[Act]:
         """loss_scaler(loss, optimizer, ..., update_grad=...): backward, unscale, clip and step in one call."""

@@ -6,7 +6,7 @@ or 1, incremented before or behind the test) and from the test itself: `phase` 0
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from zerograd.source.scopes import path_of
@@ -18,6 +18,7 @@ ACCUMULATION = re.compile(
 )
 
 
+_COUNTS = (ast.Mod, ast.Add)
 _HOLDERS = (ast.For, ast.AsyncFor, ast.While, ast.If, ast.Try)
 
 
@@ -60,7 +61,8 @@ class Origins:
     def __init__(self, nodes: Sequence[ast.AST]) -> None:
         self._found: dict[str, list[Origin]] = {}
         self.flags: dict[str, ast.expr] = {}  # tests that are kept in a variable: is_last = (i + 1) % N == 0
-        self.asked = any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) for node in nodes)
+        self.resets: set[str | None] = set()  # counters that are set back to where they began
+        self.asked = any(isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, _COUNTS) for node in nodes)
         if not self.asked:
             return  # no test asks a counter
         self.flags = _flags(nodes)
@@ -68,9 +70,11 @@ class Origins:
             if isinstance(node, ast.For | ast.AsyncFor):
                 for name, origin in _enumerated(node).items():
                     self._found.setdefault(name, []).append(origin)
-        for name, origin in _incremented(nodes).items():
+        for name, origin, starts in _incremented(nodes):
             if name not in self._found:
                 self._found[name] = [origin]
+                if starts > 1:
+                    self.resets.add(name)
 
     def add(self, name: str, origin: Origin) -> None:
         self._found.setdefault(name, []).append(origin)
@@ -107,6 +111,8 @@ def read_guard(test: ast.expr, origins: Origins) -> Guard | None:
         ):
             found = _modulo(modulo, residue, origins)
             return None if found is None else found._replace(negated=isinstance(op, ast.NotEq))
+        case ast.Compare(left=left, ops=[ast.Eq() | ast.GtE()], comparators=[size]) if path_of(left) in origins.resets:
+            return _reset(left, size, origins)
         case ast.Name(id=name) if name in origins.flags:
             return read_guard(origins.flags[name], origins)
         case ast.BinOp(op=ast.Mod()):  # `if i % N:` is `!= 0`
@@ -141,6 +147,15 @@ def _modulo(modulo: ast.BinOp, residue: ast.expr, origins: Origins) -> Guard | N
         return Guard(origin.loop if origin else None, None, size)
     # True when (i + offset) % N == wanted, and i is `first` in the first iteration: so many iterations later.
     return Guard(origin.loop, wanted - offset - first, size)
+
+
+def _reset(counter: ast.expr, size: ast.expr, origins: Origins) -> Guard | None:
+    """`if n == N: ...; n = 0`, with n counted up in every iteration."""
+    origin = origins.at(path_of(counter) or "", counter.lineno)
+    if origin is None or (isinstance(size, ast.Constant) and size.value in (0, 1)):
+        return None
+    counted = origin.seen_at(counter.lineno) == 1
+    return Guard(origin.loop, -1 if counted else None, ast.unparse(size))
 
 
 def _counter(node: ast.expr) -> tuple[str | None, int]:
@@ -197,8 +212,8 @@ def _int(node: ast.expr | None, default: int | None) -> int | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else None
 
 
-def _incremented(nodes: Sequence[ast.AST]) -> dict[str, Origin]:
-    """step = 0 ... step += 1."""
+def _incremented(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, Origin, int]]:
+    """step = 0 ... step += 1; and how often it is set to where it begins."""
     name: str | None
     starts: dict[str, list[int | None]] = {}
     steps: dict[str, list[ast.AugAssign]] = {}
@@ -213,7 +228,6 @@ def _incremented(nodes: Sequence[ast.AST]) -> dict[str, Origin]:
                 if name:
                     steps.setdefault(name, []).append(node)
     holders = [node for node in nodes if isinstance(node, _HOLDERS)] if steps else []
-    found = {}
     for name, increments in steps.items():
         # The innermost statement around the increment must be the loop itself: no branch can skip it.
         around = [node for node in holders if _spans(node, increments[0].lineno)]
@@ -221,9 +235,8 @@ def _incremented(nodes: Sequence[ast.AST]) -> dict[str, Origin]:
         if len(increments) != 1 or not isinstance(loop, ast.For | ast.AsyncFor | ast.While):
             continue
         begin = starts.get(name, [])
-        first = begin[0] if len(begin) == 1 else None
-        found[name] = Origin(loop, first, increments[0].lineno)
-    return found
+        first = begin[0] if len(set(begin)) == 1 else None
+        yield name, Origin(loop, first, increments[0].lineno), len(begin)
 
 
 def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[str, ast.expr | None]]:

@@ -25,7 +25,11 @@ class Frames:
         self._calling: list[Function] = []
 
     def hits(self, slot: str | None) -> bool:
-        return slot is None or slot in self.names
+        """Whether an event at `slot` is one at ours. A wrapper and the optimizer inside it are one slot: whichever of
+        `opt` and `opt.optimizer` is stepped or cleared, the same gradients are."""
+        if slot is None or slot in self.names:
+            return True
+        return any(slot.startswith(f"{name}.") or name.startswith(f"{slot}.") for name in self.names)
 
     def kinds(self, block: Block, *, seen: bool = False) -> Doubts:
         """The kinds of event that `block` may do to the slot; `seen`: without those that no text shows."""

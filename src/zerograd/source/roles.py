@@ -49,6 +49,8 @@ def _made_by(dotted: str, scope: Scope) -> Binding | None:
         return Binding(Role.TORCH, dotted)
     cls = scope.class_scope(dotted)
     if cls is not None:
+        if any(base.startswith("torch.optim.") and ".lr_" not in base for one in cls.lineage() for base in one.bases):
+            return Binding(Role.OPTIMIZER, dotted)
         schedules = any(base.rpartition(".")[2] in ("_LRScheduler", "LRScheduler", "LambdaLR") for base in cls.bases)
         return Binding(Role.SCHEDULER if schedules else Role.INSTANCE, dotted)
     return None
