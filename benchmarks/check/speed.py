@@ -4,8 +4,7 @@ usage: python benchmarks/check/speed.py FOLDER [--repeats N] [--training N] [--d
 
 Every repeat runs every command once, cold and in one process, and takes its CPU time; the figures are medians of the
 ratios within one repeat, so that what else the machine does falls on all of them alike. `--training N` takes only N
-random files that train (seed 0). dslinter is measured twice: with its one rule about gradients, and with all its rules,
-as its README calls it.
+random files that train (seed 0).
 """
 
 import argparse
@@ -15,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from tools import Dslinter, Tool, add_options, chosen, named_files, timed
+from tools import Tool, add_options, chosen, named_files, timed
 
 from zerograd.source.triggers import may_train
 
@@ -71,11 +70,8 @@ def main() -> None:
     parser.add_argument("--training", type=int, metavar="N")
     add_options(parser)
     options = parser.parse_args()
-    tools = chosen(options)
-    if options.dslinter:
-        tools.append(Dslinter(options.dslinter, whole=True))
     targets = training_files(options.folder, options.training) if options.training else named_files(options.folder)
-    for line in lines(tools, options.folder, targets, repeats=options.repeats):
+    for line in lines(chosen(options), options.folder, targets, repeats=options.repeats):
         print(line, flush=True)
 
 

@@ -107,6 +107,9 @@ class TorchFix:
 def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("--zerograd", metavar="COMMAND", default=f"{sys.executable} -m zerograd")
     parser.add_argument("--dslinter", metavar="PYLINT", help="a pylint that has dslinter installed beside it")
+    parser.add_argument(
+        "--dslinter-rules", choices=("one", "all"), default="one", help="its rule about gradients, or all"
+    )
     parser.add_argument("--torchfix", metavar="COMMAND")
 
 
@@ -114,7 +117,7 @@ def chosen(options: Namespace) -> list[Tool]:
     """Ours first, then those that were named."""
     tools: list[Tool] = [Zerograd(options.zerograd)]
     if options.dslinter:
-        tools.append(Dslinter(options.dslinter))
+        tools.append(Dslinter(options.dslinter, whole=options.dslinter_rules == "all"))
     if options.torchfix:
         tools.append(TorchFix(options.torchfix))
     return tools
