@@ -15,7 +15,7 @@ from zerograd.source.program import Program
 
 def findings_of_source(text: str) -> Found:
     lowering = Program(ast.parse(text), "main")
-    (main, _), *_ = lowering.roots.functions
+    main, *_ = lowering.roots.functions
     found: Found = set()
     for slot in SLOTS:
 

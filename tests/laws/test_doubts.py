@@ -149,7 +149,7 @@ class Walker:
 def test_sets_of_facts_say_what_single_facts_say(text: str) -> None:
     note(text)
     lowering = Program(ast.parse(text), "main")
-    block = lowering.function(lowering.roots.functions[0][0])
+    block = lowering.function(lowering.roots.functions[0])
     for slot in SLOTS:
         found: set[tuple[int, str]] = set()
         certain: set[tuple[int, str]] = set()

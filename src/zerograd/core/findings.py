@@ -1,5 +1,6 @@
 """A rule that fired, once, at a place: what every front end reports and every output shows."""
 
+from collections.abc import Iterable
 from enum import Enum
 from typing import NamedTuple
 
@@ -42,3 +43,13 @@ class Finding(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.site.path}:{self.site.line}:{self.site.column}: {self.code} {self.message}"
+
+
+def once(findings: Iterable[Finding]) -> list[Finding]:
+    """Each fault at a place once, by place: several ways lead to it, and the surest of them is told."""
+    surest: dict[tuple[Site, str], Finding] = {}
+    for finding in findings:
+        key = (finding.site, finding.code)
+        if key not in surest or (finding.certainty is Certainty.CERTAIN is not surest[key].certainty):
+            surest[key] = finding
+    return sorted(surest.values(), key=lambda finding: (finding.site, finding.code))

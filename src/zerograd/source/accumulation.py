@@ -12,10 +12,10 @@ from zerograd.core.events import Kind, Site
 from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.bindings import Scope, path_of
 from zerograd.source.calls import site_of
 from zerograd.source.counters import ACCUMULATION, Guard, Origins, read_guard
 from zerograd.source.losses import Losses, loss_of
+from zerograd.source.scopes import Scope, path_of
 from zerograd.source.skeleton import Act, Block, Choice, Loop, walk
 
 

@@ -4,11 +4,12 @@ import ast
 import builtins
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from zerograd.core.events import Kind, Site
 from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT, Doubts
-from zerograd.source.bindings import Binding, FunctionNode, Role, Scope, path_of
+from zerograd.source.roles import role_of
+from zerograd.source.scopes import Binding, Function, FunctionNode, Role, Scope, path_of
 from zerograd.source.skeleton import Act, Blur, Call
 
 _CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grad_value", "clip_gradients")
@@ -17,6 +18,7 @@ _HARMLESS_PACKAGES = frozenset(sys.stdlib_module_names) | {"torch", "numpy", "tq
 _FAMILIAR_BASES = frozenset({"object", "torch.nn.Module", "abc.ABC"})
 _DEPOSITS: Doubts = frozenset({Kind.DEPOSIT})
 _TRAINS = re.compile(r"backward|train|step|update|optimi|closure|learn|fit|run|grad|process_batch|iteration")
+_CLEARS = re.compile(r"zero|reset|clear|clean|grads?$")
 _RECORDS = re.compile(
     r"append|add_scalar|^log|record|write|print|item|reduce|postfix|format|isnan|isfinite|float|meter|track"
 )
@@ -29,12 +31,11 @@ def site_of(node: ast.expr | ast.stmt, path: str) -> Site:
 
 
 class CallReader:
-    """Reads the calls of one file. `scope_of` gives the scope of a function of the file; `by_manner` are the paths that
-    the file both steps and clears: whatever they are called, they behave as optimizers."""
+    """Reads the calls of one file. `by_manner` are the paths that the file both steps and clears: whatever they are
+    called, they behave as optimizers."""
 
-    def __init__(self, path: str, *, scope_of: Callable[[FunctionNode], Scope], by_manner: frozenset[str]) -> None:
+    def __init__(self, path: str, *, by_manner: frozenset[str]) -> None:
         self._path = path
-        self._scope_of = scope_of
         self._by_manner = by_manner
 
     def read(self, call: ast.Call, scope: Scope) -> Iterator[Act | Blur | Call]:
@@ -131,9 +132,9 @@ class CallReader:
         path = path_of(call.func)
         if path is None or self._is_harmless(path, scope) or self.is_scaler(path.rpartition(".")[0], scope):
             return
-        function, receiver = self._function(path, scope)
+        function, receiver, cls = self._function(path, scope)
         if function is not None:
-            yield self._call(call, function, receiver, scope)
+            yield self._call(call, function, receiver, cls, scope)
             return
         kinds = self._unseen(path, call, scope)
         for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
@@ -150,31 +151,33 @@ class CallReader:
         root = scope.dotted(path).partition(".")[0]
         return root in _HARMLESS_PACKAGES or path in _BUILTINS
 
-    def _function(self, path: str, scope: Scope) -> tuple[FunctionNode | None, str | None]:
-        """The function of this file that is called, and the object it is called on, if it is a method."""
+    def _function(self, path: str, scope: Scope) -> tuple[Function | None, str | None, Scope | None]:
+        """The function of this project that is called; if it is a method, the object it is called on, and its class."""
         receiver, _, name = path.rpartition(".")
         if receiver == "self":
-            return scope.function(path), "self"
+            return scope.function(path), "self", scope.owner
         found = scope.function(path)
         if found is not None:
-            return found, None
+            return found, None, None
         binding = scope.lookup(receiver) if receiver else scope.lookup(path)
         cls = scope.class_scope(binding.made_by) if binding is not None and binding.role is Role.INSTANCE else None
         if cls is not None:
-            return cls.method(name if receiver else "forward"), receiver or path
-        return None, None
+            return cls.method(name if receiver else "forward"), receiver or path, cls
+        return None, None, None
 
-    def _call(self, call: ast.Call, function: FunctionNode, receiver: str | None, scope: Scope) -> Call:
-        callee = self._scope_of(function)
+    def _call(self, call: ast.Call, function: Function, receiver: str | None, cls: Scope | None, scope: Scope) -> Call:
+        callee = function.scope
         given = [scope.slot(argument) for argument in call.args]
         if receiver is not None:
             given.insert(0, receiver)
         pairs = list(zip(callee.parameters, given, strict=False))
         pairs += [(keyword.arg, scope.slot(keyword.value)) for keyword in call.keywords if keyword.arg]
+        binding = scope.lookup(receiver) if receiver is not None else None
+        pairs += binding.keeps if binding is not None else ()
         arguments = tuple((parameter, path) for parameter, path in pairs if path)
         shares_self = receiver == "self" or callee.owner is scope.owner is not None
-        literals = frozenset(_literals(call, function, skip=receiver is not None))
-        return Call(function, callee, scope, arguments, shares_self, literals)
+        literals = frozenset(_literals(call, function.node, skip=receiver is not None))
+        return Call(function, scope, arguments, shares_self, literals, cls)
 
     def _unseen(self, path: str, call: ast.Call, scope: Scope) -> Doubts:
         """What a call that cannot be read may do, though it was handed neither optimizer nor scaler.
@@ -189,6 +192,8 @@ class CallReader:
         handed = [path_of(argument) or "" for argument in (*call.args, *(keyword.value for keyword in call.keywords))]
         given_loss = any("loss" in name.rpartition(".")[2].lower() for name in handed)
         name = path.rpartition(".")[2].lower()
+        if _CLEARS.search(name):
+            return ALL_DOUBTS  # reset_grad([D]), of whose text nothing is known
         trains = _TRAINS.search(name) or (given_loss and not _RECORDS.search(name))
         return _DEPOSITS if trains else NO_DOUBT
 
@@ -251,7 +256,7 @@ def _is_definition(call: ast.Call, scope: Scope) -> bool:
 def _is_scaled(call: ast.Call, scope: Scope) -> bool:
     """scaler.scale(loss).backward(), or the same through a variable."""
     value = call.func.value if isinstance(call.func, ast.Attribute) else call.func
-    binding = scope.role_of(value)
+    binding = role_of(value, scope)
     return binding is not None and binding.role is Role.SCALED_LOSS
 
 
@@ -271,7 +276,9 @@ def _only_measures(call: ast.Call) -> bool:
 
 def _is_inherited(path: str, scope: Scope) -> bool:
     """A method that `self` has from a base class of another file: it may do anything."""
-    cls = scope.owner
-    if cls is None or not path.startswith("self.") or path.count(".") > 1:
+    if scope.owner is None or not path.startswith("self.") or path.count(".") > 1:
         return False
-    return path not in cls.assigned and not _FAMILIAR_BASES.issuperset(cls.bases)
+    lineage = list(scope.owner.lineage())
+    if any(path in cls.assigned for cls in lineage):
+        return False
+    return any(base not in _FAMILIAR_BASES and cls.class_scope(base) is None for cls in lineage for base in cls.bases)

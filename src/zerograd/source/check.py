@@ -6,18 +6,19 @@ from itertools import chain
 
 from zerograd.core.events import Kind
 from zerograd.core.facts import ALL_DOUBTS, CLEAN, Fact, Facts, doubt, join, slim
-from zerograd.core.findings import Certainty, Finding
+from zerograd.core.findings import Certainty, Finding, once
 from zerograd.core.judgement import Verdict
 from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Rule, Sees
 from zerograd.rules.telling import note, tell
 from zerograd.source import accumulation, idioms
-from zerograd.source.bindings import Scope
 from zerograd.source.flow import CYCLE, Interpreter
 from zerograd.source.idioms import File
+from zerograd.source.library import Library
+from zerograd.source.parsing import parse
 from zerograd.source.program import Program
-from zerograd.source.python2 import read_python2
+from zerograd.source.scopes import Scope
 from zerograd.source.skeleton import Act, Block, Call, Create, walk
 from zerograd.source.tests import places
 from zerograd.source.triggers import may_train
@@ -28,34 +29,22 @@ _DEPTH = 5
 _UNKNOWN: Facts = frozenset({Fact(doubts=ALL_DOUBTS - {Kind.CONSUME})})
 
 
-def check_text(text: str, path: str = "<text>", *, rules: Iterable[Rule] = ()) -> list[Finding]:
-    """The findings in one Python file, by line. Raises SourceError if it is not Python."""
+def check_text(
+    text: str, path: str = "<text>", *, rules: Iterable[Rule] = (), library: Library | None = None
+) -> list[Finding]:
+    """The findings in one Python file, by line. Raises SourceError if it is not Python.
+
+    What the file imports is looked up in `library`; without one, no other file is read.
+    """
     chosen = tuple(rule for rule in (rules or REGISTRY.values()) if Sees.SOURCE in rule.sees)
     if not may_train(text):
         return []
     try:
-        found = list(_Checker(Program(_parse(text, path), path), chosen, text).findings())
+        program = library.open(path, text) if library is not None else Program(parse(text, path), path)
+        found = list(_Checker(program, chosen, text).findings())
     except RecursionError:
         raise SourceError(f"{path}: is nested too deeply to be read", slug="not-python") from None
-    findings: dict[tuple[object, ...], Finding] = {}
-    for finding in found:
-        key = (finding.site, finding.code)
-        known = findings.get(key)
-        if known is None or (known.certainty is Certainty.POSSIBLE and finding.certainty is Certainty.CERTAIN):
-            findings[key] = finding
-    return sorted(findings.values(), key=lambda finding: (finding.site, finding.code))
-
-
-def _parse(text: str, path: str) -> ast.Module:
-    try:
-        return ast.parse(text, path)
-    except SyntaxError as error:
-        old = read_python2(text)
-        if old is not None:
-            return old
-        raise SourceError(f"{path}:{error.lineno or 1}: not Python 3: {error.msg}", slug="not-python") from None
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise SourceError(f"{path}: cannot be parsed: {error}", slug="not-python") from None
+    return once(found)
 
 
 class _Checker:
@@ -65,7 +54,7 @@ class _Checker:
         self._program = program
         self._rules = rules
         self._budget = Budget()
-        self._names: dict[tuple[ast.AST, int], frozenset[tuple[str, Kind | None]]] = {}
+        self._names: dict[tuple[object, int], frozenset[tuple[str, Kind | None]]] = {}
         self._file = File(program.tree, program.path, text)
 
     def findings(self) -> Iterator[Finding]:
@@ -80,14 +69,20 @@ class _Checker:
                 has_loss=_has_loss(self._program.nodes(self._program.tree)),
             )
         yield from self._idioms(module, self._program.tree, self._program.roots.module)
-        for node, scope in self._program.roots.functions:
-            if node not in self._program.relevant:
+        for function in self._program.roots.functions:
+            if function.node not in self._program.relevant:
                 continue
-            block = self._program.function(node)
-            yield from self._idioms(block, node, scope)
+            block = self._program.function(function)
+            yield from self._idioms(block, function.node, function.scope)
             for slot, alone in self._slots(block):
                 yield from self._run(
-                    block, slot, alone, entry=_UNKNOWN, again=True, has_loss=_has_loss(self._program.nodes(node))
+                    block,
+                    slot,
+                    alone,
+                    entry=_UNKNOWN,
+                    again=True,
+                    has_loss=_has_loss(self._program.nodes(function.node)),
+                    cls=function.scope.owner,
                 )
 
     def _idioms(self, block: Block, function: ast.AST, scope: Scope) -> Iterator[Finding]:
@@ -119,6 +114,7 @@ class _Checker:
         again: bool,
         has_loss: bool = True,
         rules: tuple[Rule, ...] | None = None,
+        cls: Scope | None = None,
     ) -> Iterator[Finding]:
         verdicts: list[Verdict[Rule]] = []
         chosen = self._rules if rules is None else rules
@@ -127,8 +123,9 @@ class _Checker:
             alone=alone,
             rules=chosen,
             report=verdicts.append,
-            body_of=self._program.function,
+            body_of=self._program.body_of,
             budget=self._budget,
+            cls=cls,
         )
         head = entry
         while True:
@@ -183,7 +180,7 @@ class _Checker:
                     key = (node.function, depth)
                     if key not in self._names:
                         self._names[key] = frozenset()  # a function that calls itself names nothing new
-                        self._names[key] = frozenset(self._named(self._program.function(node.function), depth + 1))
+                        self._names[key] = frozenset(self._named(self._program.body_of(node.function), depth + 1))
                     for slot, kind in self._names[key]:
                         outside = node.outside(slot)
                         if outside is not None:

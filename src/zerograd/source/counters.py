@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from zerograd.source.bindings import path_of
+from zerograd.source.scopes import path_of
 
 _LAST = re.compile(r"\blen\(|\bn_?batch|num_batch|total_steps|last|is_final|n_iter")
 ACCUMULATION = re.compile(
@@ -56,9 +56,11 @@ class Origins:
 
     def __init__(self, nodes: Sequence[ast.AST]) -> None:
         self._found: dict[str, list[Origin]] = {}
+        self.flags: dict[str, ast.expr] = {}  # tests that are kept in a variable: is_last = (i + 1) % N == 0
         self.asked = any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) for node in nodes)
         if not self.asked:
             return  # no test asks a counter
+        self.flags = _flags(nodes)
         for node in nodes:
             if isinstance(node, ast.For | ast.AsyncFor):
                 for name, origin in _enumerated(node).items():
@@ -74,6 +76,16 @@ class Origins:
         """The counter that a test on this line asks: that of the innermost loop around it."""
         around = [origin for origin in self._found.get(name, ()) if _spans(origin.loop, line)]
         return max(around, key=lambda origin: getattr(origin.loop, "lineno", 0), default=None)
+
+
+def _flags(nodes: Sequence[ast.AST]) -> dict[str, ast.expr]:
+    made: dict[str, list[ast.expr]] = {}
+    for node in nodes:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                made.setdefault(name, []).append(value)
+    asks = (ast.Compare, ast.BoolOp, ast.UnaryOp)
+    return {name: values[0] for name, values in made.items() if len(values) == 1 and isinstance(values[0], asks)}
 
 
 def _spans(loop: ast.AST, line: int) -> bool:
@@ -92,6 +104,8 @@ def read_guard(test: ast.expr, origins: Origins) -> Guard | None:
         ):
             found = _modulo(modulo, residue, origins)
             return None if found is None else found._replace(negated=isinstance(op, ast.NotEq))
+        case ast.Name(id=name) if name in origins.flags:
+            return read_guard(origins.flags[name], origins)
         case ast.BinOp(op=ast.Mod()):  # `if i % N:` is `!= 0`
             found = _modulo(test, ast.Constant(0), origins)
             return None if found is None else found._replace(negated=True)

@@ -9,8 +9,7 @@ every slot. That is safe, because faults are judged when a step consumes: on an 
 one, a step with no clear in between is at fault whether the deposit reached it (stale) or not (repeated).
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from zerograd.core.events import Event, Kind
 from zerograd.core.facts import (
@@ -28,7 +27,8 @@ from zerograd.core.facts import (
 from zerograd.core.judgement import Trail, Verdict, judge
 from zerograd.core.machine import Content
 from zerograd.rules.rule import Rule
-from zerograd.source.bindings import FunctionNode
+from zerograd.source.frames import BodyOf, Frames
+from zerograd.source.scopes import Scope
 from zerograd.source.skeleton import (
     Act,
     Attempt,
@@ -42,7 +42,6 @@ from zerograd.source.skeleton import (
     Loop,
     Node,
     leaves,
-    walk,
 )
 from zerograd.source.tests import assume, carried, decide, forgetting, places, returned
 from zerograd.source.ways import Budget, Flow
@@ -52,15 +51,13 @@ CYCLE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR})
 _UPDATE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME})
 # Clips, rescaling and schedules name no optimizer: beside a second one nobody can say whose they are.
 _PRIVATE = frozenset({Kind.CLIP, Kind.RESCALE, Kind.SCHEDULE})
-_DEPTH = 5
 _MOST = 64
 Report = Callable[[Verdict[Rule]], None]
-BodyOf = Callable[[FunctionNode], Block]
 
 
 class Interpreter:
     """One slot of one function. `alone`: the slot is the only one there is, so that whatever is cleared is its own.
-    `body_of` gives the skeleton of a function of the file: calls run it in place, under the same lift."""
+    Calls run their functions in place, under the same lift (see frames.py for `body_of` and `cls`)."""
 
     def __init__(
         self,
@@ -71,16 +68,14 @@ class Interpreter:
         report: Report,
         body_of: BodyOf = lambda function: (),
         budget: "Budget | None" = None,
+        cls: Scope | None = None,
     ) -> None:
         self._slot = slot
-        self._names: frozenset[str] = frozenset({slot})  # what the function we are in calls the slot
         self._alone = alone
         self._rules = rules
         self._report = report
-        self._body_of = body_of
-        self._kinds: dict[tuple[int, frozenset[str], bool], tuple[Block, Doubts]] = {}
+        self._frames = Frames(slot, body_of, cls)
         self._returned: dict[tuple[object, ...], Flow] = {}
-        self._calling: list[FunctionNode] = []
         self._budget = budget or Budget()
         self._trying = 0
         self._loops: list[Doubts] = []  # what the loops we are in may do
@@ -88,44 +83,11 @@ class Interpreter:
         self.trail = Trail(latest=False)
 
     def kinds(self, block: Block, *, seen: bool = False) -> Doubts:
-        """The kinds of event that `block` may do to the slot; `seen`: without those that no text shows."""
-        key = (id(block), self._names, seen)
-        memo = self._kinds.get(key)
-        if memo is None or memo[0] is not block:
-            found: set[Kind] = set()
-            for node in walk(block):
-                match node:
-                    case Act(kind=kind, slot=slot) if self._hits(slot):
-                        found.add(kind)
-                    case Blur(kinds=kinds, slot=slot) if self._hits(slot) and not seen:
-                        found |= kinds
-                    case Call():
-                        found |= self._kinds_of_call(node, seen=seen)
-            memo = self._kinds[key] = (block, frozenset(found))
-        return memo[1]
-
-    def _kinds_of_call(self, call: Call, *, seen: bool = False) -> Doubts:
-        if call.function in self._calling or len(self._calling) >= _DEPTH:
-            return frozenset() if seen else ALL_DOUBTS
-        with self._inside(call):
-            return self.kinds(self._body_of(call.function), seen=seen)
-
-    @contextmanager
-    def _inside(self, call: Call) -> Iterator[None]:
-        """Be in the called function: other names for the slot, and no way back into it."""
-        outer, self._names = self._names, call.names(self._names)
-        self._calling.append(call.function)
-        try:
-            yield
-        finally:
-            self._calling.pop()
-            self._names = outer
-
-    def _hits(self, slot: str | None) -> bool:
-        return slot is None or slot in self._names
+        """The kinds of event that `block` may do to the slot."""
+        return self._frames.kinds(block, seen=seen)
 
     def _act(self, act: Act, facts: Facts) -> Facts:
-        if not self._hits(act.slot) or (act.slot is None and act.kind in _PRIVATE and not self._alone):
+        if not self._frames.hits(act.slot) or (act.slot is None and act.kind in _PRIVATE and not self._alone):
             return facts
         event = Event(act.kind, self._slot, act.site, act.scaled, act.what)
         weak = act.partial or (act.slot is None and act.kind is not Kind.DEPOSIT and not self._alone)
@@ -144,7 +106,7 @@ class Interpreter:
         for loop in self._windows if rule is not None else ():
             for size in loop.windows:
                 erased = [fact for fact in facts if fact.state.content is Content.FRESH and is_inside(loop, size, fact)]
-                if erased and rule is not None and steps_once_per_window(loop, self._hits, self.kinds):
+                if erased and rule is not None and steps_once_per_window(loop, self._frames.hits, self._frames.kinds):
                     certain = any(Kind.CONSUME not in fact.doubts for fact in erased)
                     self._report(Verdict(rule, event, erased[0].state, certain))
 
@@ -167,9 +129,9 @@ class Interpreter:
                 # Inside a try an exception may strike before the event or behind it.
                 return Flow(after, raises=join(facts, after) if self._trying else NOWHERE)
             case Create(slot):
-                return Flow(slim(Fact(assumed=fact.assumed) for fact in facts) if slot in self._names else facts)
+                return Flow(slim(Fact(assumed=fact.assumed) for fact in facts) if slot in self._frames.names else facts)
             case Blur(kinds, slot):
-                after = doubt(facts, kinds) if self._hits(slot) else facts
+                after = doubt(facts, kinds) if self._frames.hits(slot) else facts
                 return Flow(after, raises=after if self._trying else NOWHERE)
             case Call():
                 return self._call(node, facts)
@@ -214,10 +176,11 @@ class Interpreter:
         return self.block(arm, slim(entering)) if entering else Flow()
 
     def _call(self, call: Call, facts: Facts) -> Flow:
-        if call.function in self._calling or len(self._calling) >= _DEPTH:
+        call = call.on(self._frames.cls)
+        if self._frames.is_closed(call):
             after = doubt(facts, ALL_DOUBTS)
             return Flow(after, raises=after if self._trying else NOWHERE)
-        if not self._kinds_of_call(call):
+        if not self._frames.kinds_of_call(call):
             return Flow(facts, raises=facts if self._trying else NOWHERE)
         # What the caller knows holds in the callee under the callee's names; what the callee learns stays there.
         flow = Flow()
@@ -233,28 +196,28 @@ class Interpreter:
         return flow
 
     def _run(self, call: Call, facts: Facts) -> Flow:
-        with self._inside(call):
-            key = (call.function, self._names, facts, self._trying > 0)
+        with self._frames.inside(call):
+            key = (call.function, self._frames.names, self._frames.cls, facts, self._trying > 0)
             if key not in self._returned:
-                inner = self.block(self._body_of(call.function), facts)
+                inner = self.block(self._frames.body_of(call.function), facts)
                 ended = join(inner.normal, inner.returns)
                 self._returned[key] = Flow(ended, raises=inner.raises if self._trying else NOWHERE)
             return self._returned[key]
 
     def skipped(self, arm: Block, other: Block) -> Doubts:
         """The doubts one earns by taking `arm` and not `other`."""
-        mine, its = self.kinds(arm, seen=True), self.kinds(other)
+        mine, its = self._frames.kinds(arm, seen=True), self._frames.kinds(other)
         # An arm that feeds and takes a step of its own has skipped nothing: it is another way to train.
         missed = frozenset() if mine >= _UPDATE else its - mine
         # Leaving early skips what comes later, wherever that stands.
         return missed | (CYCLE - mine) if leaves(arm) and not leaves(other) else missed
 
     def _loop(self, loop: Loop, facts: Facts) -> Flow:
-        if not loop.each.isdisjoint(self._names):
+        if not loop.each.isdisjoint(self._frames.names):
             once = self.block(loop.body, facts)
             after = self.block(loop.orelse, join(once.normal, once.continues))
             return Flow(once.breaks, returns=once.returns, raises=once.raises).beside(after)
-        kinds = self.kinds(loop.body)
+        kinds = self._frames.kinds(loop.body)
         self._loops.append(kinds)
         self._windows.append(loop)
         head, out = begin(loop, facts), Flow()
@@ -280,7 +243,7 @@ class Interpreter:
         self._trying += 1
         tried = self.block(attempt.body, facts)
         self._trying -= 1
-        caught = doubt(join(facts, tried.raises), self.kinds(attempt.body))
+        caught = doubt(join(facts, tried.raises), self._frames.kinds(attempt.body))
         flow = tried._replace(raises=NOWHERE).then(self.block(attempt.orelse, tried.normal))
         for handler in attempt.handlers:
             flow = flow.beside(self.block(handler, caught))

@@ -8,8 +8,8 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.bindings import FunctionNode, Scope, path_of
 from zerograd.source.calls import site_of
+from zerograd.source.scopes import Scope, path_of
 from zerograd.source.skeleton import Act, Block, walk
 
 
@@ -78,12 +78,12 @@ def _closures(block: Block, scope: Scope) -> Iterator[Finding]:
         if not (isinstance(act, Act) and act.kind is Kind.CONSUME and isinstance(act.node, ast.Call) and act.node.args):
             continue
         name = path_of(act.node.args[0]) if not act.scaled else None
-        function: FunctionNode | None = scope.function(name) if name else None
+        function = scope.function(name) if name else None
         if function is None:
             continue
-        calls = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
+        calls = [node for node in ast.walk(function.node) if isinstance(node, ast.Call)]
         names = {node.func.attr for node in calls if isinstance(node.func, ast.Attribute)}
-        clears = "zero_grad" in names or "zero_" in names or ".grad = None" in ast.unparse(function)
+        clears = "zero_grad" in names or "zero_" in names or ".grad = None" in ast.unparse(function.node)
         if "backward" in names and not clears:
             yield note(REGISTRY["ZG009"], act.site, certain=not cleared, step=act.what)
 

@@ -3,8 +3,8 @@
 import ast
 from collections.abc import Iterator, Sequence
 
-from zerograd.source.bindings import path_of
 from zerograd.source.counters import Origins, read_guard
+from zerograd.source.scopes import path_of
 
 _STEPS = frozenset({"step", "optimize", "zero_grad"})
 

@@ -8,7 +8,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from zerograd.source.bindings import FunctionNode, Scope, path_of
+from zerograd.source.scopes import Scope, path_of
 
 _SUMMED = re.compile(r"(^|[._])(sum|div_?|mul_?|true_divide|scale|normali[sz]e\w*|average\w*|weighted\w*)$")
 _DEPTH = 4
@@ -130,9 +130,9 @@ class Losses:
             return False  # whatever is inside: it is a mean over this micro-batch
         if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Call | ast.BinOp):
             return self._may(func.value, seen, depth)
-        function: FunctionNode | None = self._scope.function(name) if name else None
+        function = self._scope.function(name) if name else None
         if function is not None:
-            text = ast.unparse(function)
+            text = ast.unparse(function.node)
             return "sum" in text or "/" in text or ".div" in text
         return False
 

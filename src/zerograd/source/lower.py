@@ -5,11 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from zerograd.core.events import Kind
 from zerograd.core.facts import ALL_DOUBTS
-from zerograd.source.bindings import FunctionNode, Role, Scope, path_of
 from zerograd.source.calls import CallReader, site_of
 from zerograd.source.counters import Guard, Origin, Origins, read_guard
 from zerograd.source.loops import accumulates, elements, has_gate, inside, windows_of
 from zerograd.source.nodes import children
+from zerograd.source.roles import role_of
+from zerograd.source.scopes import FunctionNode, Role, Scope, path_of
 from zerograd.source.skeleton import (
     Act,
     Attempt,
@@ -126,7 +127,7 @@ class FunctionLowering:
 
     def _makes_optimizer(self, path: str, call: ast.Call) -> bool:
         """An optimizer's name is bound anew: to a new optimizer, unless it wraps the old one."""
-        binding = self._scope.role_of(call)
+        binding = role_of(call, self._scope)
         if binding is not None and binding.role is Role.OPTIMIZER:
             return True
         if not self._calls.is_optimizer(path, self._scope):

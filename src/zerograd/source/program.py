@@ -1,31 +1,49 @@
 """One file: its scopes, and the skeletons of its functions, made when they are asked for."""
 
 import ast
+from collections.abc import Callable
 
-from zerograd.source.bindings import FunctionNode, Roots, Scope, bind_module
+from zerograd.source.bindings import Roots, bind_module
 from zerograd.source.calls import CallReader
 from zerograd.source.lower import FunctionLowering
 from zerograd.source.nodes import own_nodes
-from zerograd.source.relevance import read_relevance
+from zerograd.source.relevance import hands_on, read_relevance
+from zerograd.source.scopes import Elsewhere, Function, FunctionNode, Scope
 from zerograd.source.skeleton import Block
 
 
 class Program:
-    """Lowers the functions of one file, each at most once."""
+    """Lowers the functions of one file, each at most once. `home` gives the program of another module's scope."""
 
-    def __init__(self, tree: ast.Module, path: str) -> None:
+    def __init__(
+        self,
+        tree: ast.Module,
+        path: str,
+        *,
+        elsewhere: Elsewhere | None = None,
+        home: "Callable[[Scope], Program] | None" = None,
+    ) -> None:
         self.tree = tree
         self.path = path
         relevance = read_relevance(tree)
         self.relevant = relevance.functions
-        self.roots: Roots = bind_module(tree) if self.relevant else Roots(Scope(), [])
-        self._scopes = dict(self.roots.functions)
+        self.roots: Roots = bind_module(tree, elsewhere) if self.relevant or home else Roots(Scope(), [])
+        self._home = home
         self._blocks: dict[ast.AST, Block] = {}
         self._nodes: dict[ast.AST, list[ast.AST]] = {}
-        self._calls = CallReader(path, scope_of=self._scopes.__getitem__, by_manner=relevance.by_manner)
+        self._calls = CallReader(path, by_manner=relevance.by_manner)
 
-    def function(self, node: FunctionNode) -> Block:
-        return self._lowered(node, node.body, self._scopes[node])
+    def body_of(self, function: Function) -> Block:
+        """The skeleton of a function of this file, or of one that it imports."""
+        module = function.scope.module
+        there = self if module is self.roots.module or self._home is None else self._home(module)
+        return there.function(function)
+
+    def function(self, function: Function) -> Block:
+        node = function.node
+        if node not in self.relevant and not hands_on(self.nodes(node), function.scope.parameters):
+            return ()
+        return self._lowered(node, node.body, function.scope)
 
     def nodes(self, function: ast.AST) -> list[ast.AST]:
         """The function's own nodes, listed once."""
@@ -35,11 +53,9 @@ class Program:
 
     @property
     def module(self) -> Block:
-        return self._lowered(self.tree, self.tree.body, self.roots.module)
+        return self._lowered(self.tree, self.tree.body, self.roots.module) if self.tree in self.relevant else ()
 
     def _lowered(self, node: ast.Module | FunctionNode, body: list[ast.stmt], scope: Scope) -> Block:
-        if node not in self.relevant:
-            return ()
         if node not in self._blocks:
             self._blocks[node] = FunctionLowering(node, self.nodes(node), scope, self._calls, self.path).whole(body)
         return self._blocks[node]

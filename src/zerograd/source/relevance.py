@@ -4,10 +4,11 @@ One pass over the tree. Everything else is never lowered, and most of a file is 
 """
 
 import ast
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from zerograd.source.bindings import FunctionNode, path_of
 from zerograd.source.nodes import children
+from zerograd.source.scopes import FunctionNode, path_of
 
 _TRIGGERS = frozenset(
     {
@@ -36,6 +37,17 @@ def read_relevance(tree: ast.Module) -> Relevance:
     index.visit(tree, tree)
     manner = frozenset(index.named["step"] & index.named["zero_grad"]) - {""}
     return Relevance(_closure(index), manner)
+
+
+def hands_on(nodes: Sequence[ast.AST], parameters: Sequence[str]) -> bool:
+    """Whether a function that names no event passes an optimizer or a scaler on to one that may."""
+    handed = {name for name in parameters if "opt" in name.lower() or "scaler" in name.lower()}
+    return bool(handed) and any(
+        isinstance(argument, ast.Name) and argument.id in handed
+        for node in nodes
+        if isinstance(node, ast.Call)
+        for argument in (*node.args, *(keyword.value for keyword in node.keywords))
+    )
 
 
 def _closure(index: "_Index") -> frozenset[ast.AST]:

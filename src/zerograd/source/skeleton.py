@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from zerograd.core.events import Kind, Site
 from zerograd.core.facts import Assumptions, Doubts
-from zerograd.source.bindings import FunctionNode, Scope
 from zerograd.source.counters import Guard
+from zerograd.source.scopes import Function, Scope
 from zerograd.source.tests import Test
 
 Block = tuple["Node", ...]
@@ -42,14 +42,25 @@ class Blur(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A call of a function of this file: its skeleton runs here, with its parameters standing for `arguments`."""
+    """A call of a function of this project: its skeleton runs here, with its parameters standing for `arguments`."""
 
-    function: FunctionNode
-    callee: Scope
+    function: Function
     caller: Scope
     arguments: tuple[tuple[str, str], ...]
     shares_self: bool
     literals: Assumptions = frozenset()  # what the call itself says: train(is_training=True)
+    cls: Scope | None = None  # of a method: the class of the object it is called on
+
+    def on(self, cls: Scope | None) -> "Call":
+        """The same call where `self` is known to be of class `cls`: an override runs instead of what it overrides."""
+        if cls is None or cls is self.cls or not self.shares_self:
+            return self
+        other = cls.method(self.function.node.name)
+        if other is None or other is self.function:
+            return self._replace(cls=cls)
+        renamed = dict(zip(self.function.scope.parameters, other.scope.parameters, strict=False))
+        arguments = tuple((renamed.get(parameter, parameter), path) for parameter, path in self.arguments)
+        return self._replace(function=other, arguments=arguments, cls=cls)
 
     def names(self, aliases: frozenset[str]) -> frozenset[str]:
         """What the callee calls the slot that the caller knows by `aliases`."""
@@ -59,8 +70,8 @@ class Call(NamedTuple):
             if root == "self":
                 visible = self.shares_self
             else:
-                visible = not self.caller.owns(root) or self.callee.is_inside(self.caller)
-                visible = visible and not self.callee.owns(root)
+                visible = not self.caller.owns(root) or self.function.scope.is_inside(self.caller)
+                visible = visible and not self.function.scope.owns(root) and self._same_module
             if visible:
                 inside.add(alias)
             for parameter, path in self.arguments:
@@ -71,12 +82,16 @@ class Call(NamedTuple):
     def outside(self, path: str) -> str | None:
         """What the caller calls the slot that the callee knows as `path`; None if it has no name there."""
         root = path.partition(".")[0].partition("[")[0]
-        for parameter, given in self.arguments:
-            if parameter == root:
-                return given + path[len(root) :]
+        for parameter, given in reversed(self.arguments):  # what an object was given comes last, and says most
+            if path == parameter or path.startswith((f"{parameter}.", f"{parameter}[")):
+                return given + path[len(parameter) :]
         if root == "self":
             return path if self.shares_self else None
-        return None if self.callee.owns(root) else path
+        return path if self._same_module and not self.function.scope.owns(root) else None
+
+    @property
+    def _same_module(self) -> bool:
+        return self.function.scope.module is self.caller.module
 
 
 class Choice(NamedTuple):

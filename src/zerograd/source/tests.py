@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from zerograd.core.facts import Assumptions
-from zerograd.source.bindings import path_of
+from zerograd.source.scopes import path_of
 
 
 class Atom(NamedTuple):

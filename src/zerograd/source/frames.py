@@ -1,0 +1,67 @@
+"""The calls we are in, seen from one slot: what each function calls it, and what a block may do to it there."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from zerograd.core.events import Kind
+from zerograd.core.facts import ALL_DOUBTS, Doubts
+from zerograd.source.scopes import Function, Scope
+from zerograd.source.skeleton import Act, Block, Blur, Call, walk
+
+BodyOf = Callable[[Function], Block]
+_DEPTH = 5
+
+
+class Frames:
+    """`body_of` gives the skeleton of a function of the project. `cls` is the class of `self`, whose overrides are what
+    its methods call."""
+
+    def __init__(self, slot: str, body_of: BodyOf, cls: Scope | None) -> None:
+        self.names: frozenset[str] = frozenset({slot})  # what the function we are in calls the slot
+        self.cls = cls
+        self.body_of = body_of
+        self._kinds: dict[tuple[object, ...], tuple[Block, Doubts]] = {}
+        self._calling: list[Function] = []
+
+    def hits(self, slot: str | None) -> bool:
+        return slot is None or slot in self.names
+
+    def kinds(self, block: Block, *, seen: bool = False) -> Doubts:
+        """The kinds of event that `block` may do to the slot; `seen`: without those that no text shows."""
+        key = (id(block), self.names, self.cls, seen)
+        memo = self._kinds.get(key)
+        if memo is None or memo[0] is not block:
+            found: set[Kind] = set()
+            for node in walk(block):
+                match node:
+                    case Act(kind=kind, slot=slot) if self.hits(slot):
+                        found.add(kind)
+                    case Blur(kinds=kinds, slot=slot) if self.hits(slot) and not seen:
+                        found |= kinds
+                    case Call():
+                        found |= self.kinds_of_call(node, seen=seen)
+            memo = self._kinds[key] = (block, frozenset(found))
+        return memo[1]
+
+    def kinds_of_call(self, call: Call, *, seen: bool = False) -> Doubts:
+        call = call.on(self.cls)
+        if self.is_closed(call):
+            return frozenset() if seen else ALL_DOUBTS
+        with self.inside(call):
+            return self.kinds(self.body_of(call.function), seen=seen)
+
+    @contextmanager
+    def inside(self, call: Call) -> Iterator[None]:
+        """Be in the called function: other names for the slot, and no way back into it."""
+        names, cls = self.names, self.cls
+        self.names, self.cls = call.names(names), call.cls
+        self._calling.append(call.function)
+        try:
+            yield
+        finally:
+            self._calling.pop()
+            self.names, self.cls = names, cls
+
+    def is_closed(self, call: Call) -> bool:
+        """Whether a call is not looked into: it calls itself, is too deep, or stands for what a subclass does."""
+        return call.function in self._calling or len(self._calling) >= _DEPTH or call.function.is_abstract

@@ -1,0 +1,132 @@
+"""The other files of the project: what an imported name stands for.
+
+A module is looked for as Python would find it: from the folder of the file that imports it, and from the folders above,
+up to the working directory. It is read when a call in question leads there, parsed only if it names an event, and never
+executed.
+"""
+
+import os
+import re
+
+from zerograd.errors import SourceError
+from zerograd.source.discover import read_text
+from zerograd.source.parsing import parse
+from zerograd.source.program import Program
+from zerograd.source.scopes import Elsewhere, Function, Scope
+
+_EVENTS = re.compile(r"backward\(|zero_grad|\.step\(|\.grad\b|clip_grad|unscale_")
+_REEXPORTS = "__init__.py"
+_MOST = 200  # programs kept in memory
+_HIGHEST = 6  # folders to look in, from that of the file upwards
+
+
+class Library:
+    """The files that were opened so far, by path. `root` is where looking ends: the working directory."""
+
+    def __init__(self, root: str = ".") -> None:
+        self._root = os.path.normpath(root)
+        self._programs: dict[str, Program] = {}
+        self._texts: dict[str, str] = {}  # of files that were looked into, parsed or not
+        self._homes: dict[Scope, Program] = {}
+        self._seen: dict[str, bool] = {}
+        self._asked: dict[str, set[str]] = {}  # by importing file, the files that were looked for
+        self._opening: set[str] = set()
+
+    def open(self, path: str, text: str) -> Program:
+        """The program of a file whose text is at hand."""
+        path = os.path.normpath(path)
+        program = self._programs.get(path)
+        if program is None:
+            program = self._enter(path, text)
+        return program
+
+    def looked_for(self, path: str) -> dict[str, bool]:
+        """Every file that was looked for on behalf of `path`, and whether it was there: its findings hang on them."""
+        found: dict[str, bool] = {}
+        pending = [os.path.normpath(path)]
+        while pending:
+            for asked in self._asked.get(pending.pop(), ()):
+                if asked not in found:
+                    found[asked] = self._seen[asked]
+                    pending += [asked] if found[asked] else []
+        return found
+
+    def _enter(self, path: str, text: str) -> Program:
+        if len(self._programs) >= _MOST:
+            self._programs.clear()
+            self._homes.clear()
+            self._texts.clear()
+        self._opening.add(path)
+        try:
+            program = Program(parse(text, path), path, elsewhere=self._elsewhere(path), home=self._homes.__getitem__)
+        finally:
+            self._opening.discard(path)
+        self._programs[path] = program
+        self._homes[program.roots.module] = program
+        return program
+
+    def _elsewhere(self, importer: str) -> Elsewhere:
+        known: dict[str, Function | Scope | None] = {}
+
+        def elsewhere(dotted: str) -> Function | Scope | None:
+            if dotted not in known:
+                known[dotted] = None  # two files that import each other
+                known[dotted] = self._find(dotted, importer)
+            return known[dotted]
+
+        return elsewhere
+
+    def _find(self, dotted: str, importer: str) -> Function | Scope | None:
+        module, _, name = dotted.rpartition(".")
+        path = self._locate(module, importer) if module.strip(".") or module else None
+        program = self._imported(path, name) if path is not None else None
+        if program is None:
+            return None
+        top = program.roots.module
+        return top.function(name) or top.class_scope(name) or top.class_scope(top.dotted(name))
+
+    def _imported(self, path: str, name: str) -> Program | None:
+        program = self._programs.get(path)
+        if program is None and path not in self._opening:
+            try:
+                if path not in self._texts:
+                    self._texts[path] = read_text(path)
+                if _may_define(name, self._texts[path], path):
+                    program = self._enter(path, self._texts[path])
+            except (SourceError, RecursionError):
+                self._texts[path] = ""  # its own check says why it cannot be read
+        return program
+
+    def _locate(self, module: str, importer: str) -> str | None:
+        """The file of a module, relative (`..losses`) or absolute (`project.losses`)."""
+        name = module.lstrip(".")
+        below = name.replace(".", os.sep)
+        level = len(module) - len(name)
+        folder = os.path.dirname(importer)
+        if level:
+            for _ in range(level - 1):
+                folder = os.path.dirname(folder)
+            return self._file(os.path.join(folder, below), importer)
+        for _ in range(_HIGHEST):
+            found = self._file(os.path.join(folder, below), importer)
+            if found is not None or folder in ("", self._root, os.path.dirname(folder)):
+                return found
+            folder = os.path.dirname(folder)
+        return None
+
+    def _file(self, base: str, importer: str) -> str | None:
+        for path in (f"{base}.py", os.path.join(base, _REEXPORTS)):
+            path = os.path.normpath(path)
+            if path not in self._seen:
+                self._seen[path] = os.path.isfile(path)
+            self._asked.setdefault(importer, set()).add(path)
+            if self._seen[path]:
+                return path
+        return None
+
+
+def _may_define(name: str, text: str, path: str) -> bool:
+    """Whether it is worth parsing a module for a name: it defines it beside some event, or passes it on."""
+    if os.path.basename(path) == _REEXPORTS and name in text:
+        return True
+    return (f"def {name}" in text or f"class {name}" in text) and _EVENTS.search(text) is not None

@@ -1,0 +1,75 @@
+"""What an expression makes: an optimizer, a scaler, a schedule, something of torch's, an object of this project."""
+
+import ast
+from collections.abc import Iterator
+
+from zerograd.source.scopes import Binding, Role, Scope, path_of
+
+
+def role_of(value: ast.AST, scope: Scope) -> Binding | None:
+    if isinstance(value, ast.Name | ast.Attribute | ast.Subscript):
+        path = path_of(value)
+        return None if path is None else scope.lookup(path)
+    if not isinstance(value, ast.Call):
+        return None
+    path = path_of(value.func)
+    if path is not None:
+        if path.endswith(".scale") and "scaler" in path.lower():
+            return Binding(Role.SCALED_LOSS)
+        called = scope.lookup(path)
+        if called is not None and called.role is Role.TORCH:
+            return called  # what a torch module returns is torch's too
+        made = _made_by(scope.dotted(path), scope)
+        if made is not None and made.role is Role.SCHEDULER:
+            given = [*value.args[:1], *(k.value for k in value.keywords if k.arg == "optimizer")]
+            made = made._replace(over=scope.slot(given[0]) if given else None)
+        if made is not None and made.role is Role.OPTIMIZER:
+            made = made._replace(over=_parameters_of(value.args[0]) if value.args else None)
+        if made is not None and made.role is Role.INSTANCE:
+            cls = scope.class_scope(made.made_by)
+            made = made._replace(keeps=tuple(_kept(value, cls, scope))) if cls is not None else made
+        if made is not None:
+            return made
+    # nn.Linear(3, 4).to(device), model(x).mean(): a method of a torch object returns another.
+    inner = role_of(value.func.value, scope) if isinstance(value.func, ast.Attribute) else None
+    return inner if inner is not None and inner.role in (Role.TORCH, Role.INSTANCE) else None
+
+
+def _made_by(dotted: str, scope: Scope) -> Binding | None:
+    last = dotted.rpartition(".")[2]
+    if dotted.startswith("torch.optim.lr_scheduler.") or last.startswith(("get_scheduler", "get_linear_schedule")):
+        # ReduceLROnPlateau is told a metric and moves when it likes: its place in the loop says nothing.
+        return Binding(Role.TORCH if last == "ReduceLROnPlateau" else Role.SCHEDULER, dotted)
+    if dotted.startswith("torch.optim."):
+        return Binding(Role.OPTIMIZER, dotted)
+    if last == "GradScaler":
+        return Binding(Role.SCALER, dotted)
+    if dotted.partition(".")[0] == "torch":
+        return Binding(Role.TORCH, dotted)
+    cls = scope.class_scope(dotted)
+    if cls is not None:
+        schedules = any(base.rpartition(".")[2] in ("_LRScheduler", "LRScheduler", "LambdaLR") for base in cls.bases)
+        return Binding(Role.SCHEDULER if schedules else Role.INSTANCE, dotted)
+    return None
+
+
+def _kept(call: ast.Call, cls: Scope, scope: Scope) -> Iterator[tuple[str, str]]:
+    """The paths that an object is made with and keeps under names of its own: Trainer(model, optimizer)."""
+    made = cls.method("__init__")
+    if made is None:
+        return
+    given = dict(zip(made.scope.parameters[1:], call.args, strict=False))
+    given |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+    kept = {attribute: name for parent in reversed(list(cls.lineage())) for attribute, name in parent.kept.items()}
+    for attribute, parameter in kept.items():
+        path = scope.slot(given[parameter]) if parameter in given else None
+        if path is not None:
+            yield attribute, path
+
+
+def _parameters_of(node: ast.expr) -> str | None:
+    """`X` of `X.parameters()`."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=value, attr="parameters")):
+            return path_of(value)
+    return None

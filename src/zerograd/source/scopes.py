@@ -1,0 +1,181 @@
+"""Names and where they are looked up.
+
+A path is a name as it is written: `optimizer`, `self.opt`, `opts[0]`. Scopes nest as in Python; `self.` paths belong
+to the class. A path may stand for several things in one scope: what it is bound to last in the text counts.
+"""
+
+import ast
+from collections.abc import Callable, Iterator
+from enum import Enum
+from typing import NamedTuple, Union
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Role(Enum):
+    """What a path is bound to, as far as the text shows it."""
+
+    OPTIMIZER = "optimizer"
+    SCHEDULER = "scheduler"
+    SCALER = "scaler"
+    SCALED_LOSS = "scaled loss"  # scaler.scale(loss), kept in a variable
+    TORCH = "torch"  # made by torch itself: a module, a tensor, a dataset. Calling it deposits nothing
+    INSTANCE = "instance"  # made by a class of this project
+
+
+class Binding(NamedTuple):
+    role: Role
+    made_by: str = ""  # the dotted name that was called
+    over: str | None = None  # of a scheduler: its optimizer's path; of an optimizer: its model's
+    keeps: tuple[tuple[str, str], ...] = ()  # of an instance: what it was given, by its own name for it (self.opt)
+
+
+def path_of(node: ast.AST) -> str | None:
+    """The path an expression names, or None if it is not a plain name."""
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=value, attr=attr):
+            base = path_of(value)
+            return None if base is None else f"{base}.{attr}"
+        case ast.Subscript(value=value, slice=ast.Constant(value=key)):
+            base = path_of(value)
+            return None if base is None else f"{base}[{key!r}]"
+        case ast.Subscript(value=value):
+            base = path_of(value)
+            return None if base is None else f"{base}[*]"
+    return None
+
+
+class Function(NamedTuple):
+    """A function of the project, and the scope of its body."""
+
+    node: FunctionNode
+    scope: "Scope"
+
+    @property
+    def is_abstract(self) -> bool:
+        """Whether it only stands for what a subclass does."""
+        last = self.node.body[-1]
+        raised = last.exc if isinstance(last, ast.Raise) else None
+        name = path_of(raised.func if isinstance(raised, ast.Call) else raised) if raised is not None else None
+        return name == "NotImplementedError"
+
+
+# What a dotted name stands for in another file: a function, a class, or None.
+Elsewhere = Callable[[str], Union["Function", "Scope", None]]
+
+
+class Scope:
+    """The bindings of one function, class or module; an unknown path is looked up outside."""
+
+    def __init__(self, parent: "Scope | None" = None, *, owner: "Scope | None" = None) -> None:
+        self.parent = parent
+        self.owner = owner  # the class whose `self` this method has
+        self.imports: dict[str, str] = {}
+        self.bindings: dict[str, Binding] = {}
+        self.functions: dict[str, Function] = {}
+        self.bases: tuple[str, ...] = ()  # of a class: the dotted names it derives from
+        self.assigned: set[str] = set()  # every path that is assigned, whatever to
+        self.elements: dict[str, str] = {}  # loop variables of the loops we are in: opt -> opts[*]
+        self.parameters: tuple[str, ...] = ()  # of a function
+        self.kept: dict[str, str] = {}  # of a class: attributes that are parameters of __init__
+        self.class_scopes: dict[str, Scope] = {}
+        self.elsewhere: Elsewhere | None = None  # of a module: what the names it imports stand for
+        self.stars: list[str] = []  # of a module: those it imports all names of
+
+    def slot(self, node: ast.AST) -> str | None:
+        """The path an expression names, with a loop variable told by what it runs over."""
+        path = path_of(node)
+        return None if path is None else self.elements.get(path, path)
+
+    def optimizer_of(self, model: str | None) -> str | None:
+        """The one optimizer that was made over this model's parameters."""
+        scopes = [scope for scope in (self, self.owner, self.parent) if scope is not None]
+        found = {
+            path
+            for scope in scopes
+            for path, binding in scope.bindings.items()
+            if binding.role is Role.OPTIMIZER and binding.over == model
+        }
+        return found.pop() if model is not None and len(found) == 1 else None
+
+    def lookup(self, path: str) -> Binding | None:
+        if path.startswith("self.") and self.owner is not None:
+            return next((cls.bindings[path] for cls in self.owner.lineage() if path in cls.bindings), None)
+        found = self.bindings.get(path)
+        return found if found is not None or self.parent is None else self.parent.lookup(path)
+
+    def owns(self, name: str) -> bool:
+        """Whether `name` is a local of this function."""
+        return self.parent is not None and (name in self.parameters or name in self.assigned)
+
+    def is_inside(self, other: "Scope") -> bool:
+        return self.parent is not None and (self.parent is other or self.parent.is_inside(other))
+
+    def function(self, path: str) -> Function | None:
+        """The function of this project that a call of `path` runs."""
+        if path.startswith("self.") and self.owner is not None:
+            return self.owner.method(path[5:])
+        scope: Scope | None = self
+        while scope is not None:
+            if path in scope.functions:
+                return scope.functions[path]
+            scope = scope.parent
+        imported = self._imported(path)
+        return imported if isinstance(imported, Function) else None
+
+    def lineage(self) -> "Iterator[Scope]":
+        """Of a class: itself and its base classes in this project, nearest first."""
+        pending, seen = [self], set[Scope]()
+        while pending:
+            cls = pending.pop(0)
+            if cls not in seen:
+                seen.add(cls)
+                yield cls
+                pending += [base for name in cls.bases if (base := cls.class_scope(name)) is not None]
+
+    def method(self, name: str) -> Function | None:
+        """Of a class: its own method, or that of a base class."""
+        return next((cls.functions[name] for cls in self.lineage() if name in cls.functions), None)
+
+    def class_scope(self, name: str) -> "Scope | None":
+        """The class of this project that a dotted name stands for."""
+        found = self.class_scopes.get(name)
+        if found is None and self.parent is not None:
+            return self.parent.class_scope(name)
+        imported = self._among_stars(name) or (self.elsewhere(name) if self.elsewhere else None)
+        return imported if found is None and isinstance(imported, Scope) else found
+
+    def _imported(self, path: str) -> "Function | Scope | None":
+        """What a name that is imported stands for."""
+        head = path.partition(".")[0]
+        scope: Scope | None = self
+        while scope is not None and head not in scope.imports:
+            if scope.owns(head):
+                return None
+            scope = scope.parent
+        module = self.module
+        if scope is None:
+            return module._among_stars(path)
+        return module.elsewhere(self.dotted(path)) if module.elsewhere is not None else None
+
+    def _among_stars(self, name: str) -> "Function | Scope | None":
+        """Of a module: a name that came with `from ... import *`."""
+        if self.elsewhere is None or "." in name:
+            return None
+        return next((found for star in self.stars if (found := self.elsewhere(star + name)) is not None), None)
+
+    @property
+    def module(self) -> "Scope":
+        return self if self.parent is None else self.parent.module
+
+    def dotted(self, path: str) -> str:
+        """`path` with its first name replaced by what it was imported as: `nn.Linear` -> `torch.nn.Linear`."""
+        head, dot, rest = path.partition(".")
+        scope: Scope | None = self
+        while scope is not None:
+            if head in scope.imports:
+                return scope.imports[head] + dot + rest
+            scope = scope.parent
+        return path
