@@ -75,7 +75,7 @@ def judged(folder: Path) -> tuple[list[Read], list[str]]:
 
 def _misreported(folder: Path, refused: set[str]) -> Iterator[str]:
     """What the command says about the same folder, where it is not one line for each file that cannot be read."""
-    command = [sys.executable, "-m", "zerograd", "check", "--isolated", "--output-format", "concise", "."]
+    command = [sys.executable, "-m", "zerograd", "check", "--isolated", "--no-cache", "--output-format", "concise", "."]
     done = subprocess.run(command, cwd=folder, capture_output=True)
     lines = done.stderr.decode("utf-8", "replace").splitlines()
     told = [line.removeprefix("zerograd: ").split(":")[0] for line in lines if line.startswith("zerograd: ")]

@@ -15,7 +15,7 @@ PATIENCE = 3600  # seconds for one command
 _TORCHFIX_LINE = re.compile(r"^(.+?):(\d+):\d+: (TOR\d+) ")
 
 
-_ZEROGRAD = ("check", "--isolated", "--possible", "--notes", "--output-format", "json")
+_ZEROGRAD = ("check", "--isolated", "--no-cache", "--jobs=1", "--possible", "--notes", "--output-format=json")
 _DSLINTER = (
     "import,unnecessary-iteration-pandas,unnecessary-iteration-tensorflow,nan-numpy,chain-indexing-pandas,"
     "datatype-pandas,column-selection-pandas,merge-parameter-pandas,inplace-pandas,dataframe-conversion-pandas,"

@@ -1,0 +1,49 @@
+"""Files read by several processes, their outcomes in order."""
+
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import get_context
+
+from zerograd.source.sweep import Outcome, Reader, Settings, Target
+
+_AT_A_TIME = 8  # files handed over at once: neighbours, because they import the same
+_readers: list[Reader] = []  # in a child: its one reader
+
+
+def read_in_processes(targets: Sequence[Target], settings: Settings, *, jobs: int) -> Iterator[Outcome]:
+    """Fewer outcomes than targets if a process dies: whoever asked reads the rest."""
+    # Not forked: the caller may have threads, and a lock that one of them holds would stay locked in the child.
+    executor = ProcessPoolExecutor(jobs, get_context("spawn"), _begin, (settings,))
+    try:
+        with _deaf_to_interrupts():
+            outcomes = executor.map(_read, targets, chunksize=_AT_A_TIME)
+        yield from outcomes
+    except BrokenProcessPool:
+        return
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+def _begin(settings: Settings) -> None:
+    _readers.append(Reader(settings))
+
+
+def _read(target: Target) -> Outcome:
+    return _readers[0].read(target)
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Children begun in here never hear Ctrl-C: it is the parent's to end them, without a traceback from each."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are the main thread's
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
