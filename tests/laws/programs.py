@@ -5,6 +5,7 @@ slot that an unclear event may hit asks an oracle. An execution that comes back 
 states, has nothing new to show, so the search is finite and complete: no bound on depth, no luck.
 """
 
+import ast
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -173,6 +174,12 @@ def _world(run: Execution) -> dict[str, object]:
         def step(self, optimizer: Optimizer) -> None:
             run.emit(Kind.CONSUME, (optimizer.slot,), scaled=True)
 
+    def left_by(caught: type[Exception]) -> type[Exception]:
+        # Python looks at the class with the exception already in hand.
+        if isinstance(sys.exc_info()[1], caught):
+            run.emit(Kind.ABANDON, SLOTS, unclear=True)
+        return caught
+
     def items() -> Iterator[int]:
         while run.ask("next?"):
             yield 0
@@ -190,11 +197,23 @@ def _world(run: Execution) -> dict[str, object]:
         "items": items,
         "context": context,
         "ping": run.maybe_raise,
+        "left_by": left_by,
     }
 
 
+def _with_exits(text: str) -> str:
+    """The text with every exception that a handler takes from a backward() made an event of its own."""
+    lines = text.splitlines()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Try) and "backward()" in "".join(map(ast.unparse, node.body)):
+            for handler in node.handlers:
+                caught = ast.unparse(handler.type)
+                lines[handler.lineno - 1] = lines[handler.lineno - 1].replace(caught, f"left_by({caught})")
+    return "\n".join(lines)
+
+
 def findings_of_all_executions(text: str) -> Found:
-    code = compile(text, "main", "exec")
+    code = compile(_with_exits(text), "main", "exec")
     found: Found = set()
     seen: set[object] = set()
     pending: list[tuple[bool, ...]] = [()]

@@ -74,12 +74,14 @@ def test_json_fields() -> None:
 def test_kinds_of_event() -> None:
     assert [kind.value for kind in Kind] == [
         "deposit",
+        "spill",
         "consume",
         "clear",
         "unscale",
         "clip",
         "reduce",
         "rescale",
+        "abandon",
         "schedule",
     ]
 
@@ -90,6 +92,8 @@ def test_rule_codes_and_names() -> None:
         "ZG002": "discarded-gradient",
         "ZG003": "step-without-gradient",
         "ZG004": "repeated-step",
+        "ZG005": "leaked-gradient",
+        "ZG007": "inherited-gradient",
         "ZG006": "partial-clear",
         "ZG009": "closure-without-clear",
         "ZG101": "unnormalised-accumulation",

@@ -8,12 +8,14 @@ class Kind(Enum):
     """The verbs. A front end turns what it reads or sees into these and nothing else."""
 
     DEPOSIT = "deposit"  # backward() added a gradient into the slot
+    SPILL = "spill"  # another objective's backward() added a gradient into the slot
     CONSUME = "consume"  # an optimizer step read the slot
     CLEAR = "clear"  # zero_grad(), .grad = None, .grad.zero_()
     UNSCALE = "unscale"  # the loss scale was divided out
     CLIP = "clip"  # the gradient was shortened
     REDUCE = "reduce"  # the gradient was summed over ranks
     RESCALE = "rescale"  # the gradient was multiplied by hand, to normalise what was accumulated
+    ABANDON = "abandon"  # the iteration that deposited was given up before a step: a NaN skip, an exception
     SCHEDULE = "schedule"  # the learning-rate schedule of the slot's optimizer moved
 
     # Enum hashes its name in Python code; facts are hashed by the million.

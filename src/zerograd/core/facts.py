@@ -21,7 +21,13 @@ from zerograd.core.machine import START, State, advance
 Doubts = frozenset[Kind]
 NO_DOUBT: Doubts = frozenset()
 # These cure nothing: no path needs to be excused for skipping them.
-ALL_DOUBTS: Doubts = frozenset(Kind) - {Kind.REDUCE, Kind.RESCALE, Kind.SCHEDULE}
+ALL_DOUBTS: Doubts = frozenset(Kind) - {
+    Kind.SPILL,
+    Kind.ABANDON,
+    Kind.REDUCE,
+    Kind.RESCALE,
+    Kind.SCHEDULE,
+}
 Assumptions = frozenset[tuple[str, bool]]
 NOTHING_ASSUMED: Assumptions = frozenset()
 
@@ -40,13 +46,16 @@ CLEAN: Facts = frozenset({Fact()})  # a slot at the start of a program
 
 # What each event excuses. After a CLEAR, whatever was skipped before it, the slot holds nothing. After a CONSUME it
 # holds what was consumed, or nothing: a second step is at fault either way. A DEPOSIT makes good for a skipped deposit
-# and closes the question of a skipped step; gradients that are clipped are about to be used.
+# and closes the question of a skipped step; gradients that are clipped are about to be used. Giving an iteration up is
+# a path of its own: what it skips, it skips on purpose.
 _EXCUSED: dict[Kind, Doubts] = {
     Kind.CLEAR: ALL_DOUBTS,
     Kind.CONSUME: ALL_DOUBTS,
     Kind.DEPOSIT: frozenset({Kind.DEPOSIT, Kind.CONSUME}),
+    Kind.SPILL: frozenset({Kind.DEPOSIT, Kind.CONSUME}),
     Kind.CLIP: frozenset({Kind.CONSUME, Kind.CLIP}),
     Kind.UNSCALE: frozenset({Kind.UNSCALE}),
+    Kind.ABANDON: frozenset({Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR}),
     Kind.REDUCE: NO_DOUBT,
     Kind.RESCALE: NO_DOUBT,
     Kind.SCHEDULE: NO_DOUBT,

@@ -35,6 +35,8 @@ class Mark(Enum):
     CLIPPED = "clipped"  # clipped since the last deposit
     BLIND = "blind"  # clipped while nobody here had seen a deposit: its scale is unknown
     RESCALED = "rescaled"  # multiplied by hand since the last deposit
+    SPILLED = "spilled"  # another objective's gradient lies in the content
+    LEFT = "left"  # an iteration that was given up has left its gradient in the content
     STEPPED = "stepped"  # some step has consumed, or found nothing: the optimizer is under way
 
     __hash__ = object.__hash__
@@ -43,6 +45,7 @@ class Mark(Enum):
 Marks = frozenset[Mark]
 _UNMARKED: Marks = frozenset()
 _FLEETING: Marks = frozenset({Mark.CLIPPED, Mark.BLIND, Mark.RESCALED})
+_ENDING: Marks = _FLEETING | {Mark.SPILLED, Mark.LEFT}
 
 
 class State(NamedTuple):
@@ -54,6 +57,7 @@ class State(NamedTuple):
 START = State()
 # The contents that hold nothing: `.grad` is None, or zeros.
 HOLLOW = frozenset({Content.NEW, Content.EMPTY, Content.LOST})
+_UNREAD = frozenset({Content.FRESH, Content.MIXED})
 
 _DEPOSITED = {
     Content.NEW: Content.FRESH,
@@ -88,11 +92,13 @@ def _move(state: State, kind: Kind, scaled: bool) -> State:
             # A scaler remembers that it has unscaled until it steps, whatever is deposited on top.
             now = Scale.SCALED if scaled and scale is not Scale.UNSCALED else scale
             return State(_DEPOSITED[content], now, marks - _FLEETING)
+        case Kind.SPILL:
+            return State(_DEPOSITED[content], scale, (marks - _FLEETING) | {Mark.SPILLED})
         case Kind.CONSUME:
             # A scaler's step divides what it reads; a plain step leaves it as it is.
-            return State(_CONSUMED[content], Scale.PLAIN if scaled else scale, (marks - _FLEETING) | {Mark.STEPPED})
+            return State(_CONSUMED[content], Scale.PLAIN if scaled else scale, (marks - _ENDING) | {Mark.STEPPED})
         case Kind.CLEAR:
-            return State(_CLEARED[content], Scale.PLAIN, marks - _FLEETING)
+            return State(_CLEARED[content], Scale.PLAIN, marks - _ENDING)
         case Kind.UNSCALE:
             return State(content, Scale.UNSCALED, marks)
         case Kind.CLIP if scaled:  # a clip that divides the loss scale out first
@@ -100,6 +106,8 @@ def _move(state: State, kind: Kind, scaled: bool) -> State:
         case Kind.CLIP:
             blind = {Mark.BLIND} if content in HOLLOW and scale is not Scale.UNSCALED else _UNMARKED
             return State(content, scale, marks | {Mark.CLIPPED} | blind)
+        case Kind.ABANDON:
+            return State(content, scale, marks | {Mark.LEFT}) if content in _UNREAD else state
         case Kind.RESCALE:
             return State(content, scale, marks | {Mark.RESCALED})
         case Kind.REDUCE | Kind.SCHEDULE:

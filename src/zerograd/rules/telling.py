@@ -8,10 +8,26 @@ from zerograd.core.judgement import Trail, Verdict
 from zerograd.core.machine import HOLLOW, Content, State
 from zerograd.rules.rule import Rule
 
-_ROLE = {Kind.DEPOSIT: "deposit", Kind.CLEAR: "clear", Kind.CONSUME: "consumer", Kind.CLIP: "clip"}
-_PLAIN = {"deposit": "backward()", "clear": "zero_grad()", "consumer": "an earlier step()", "clip": "the clip"}
+_ROLE = {
+    Kind.DEPOSIT: "deposit",
+    Kind.SPILL: "spill",
+    Kind.ABANDON: "exit",
+    Kind.CLEAR: "clear",
+    Kind.CONSUME: "consumer",
+    Kind.CLIP: "clip",
+}
+_PLAIN = {
+    "deposit": "backward()",
+    "spill": "another backward()",
+    "exit": "an iteration that was given up",
+    "clear": "zero_grad()",
+    "consumer": "an earlier step()",
+    "clip": "the clip",
+}
 _PART = {
     Kind.DEPOSIT: "the gradient is deposited here",
+    Kind.SPILL: "another objective's gradient is deposited here",
+    Kind.ABANDON: "the iteration is given up here",
     Kind.CLEAR: "it is cleared here",
     Kind.CONSUME: "it is consumed here",
     Kind.CLIP: "it is clipped here",

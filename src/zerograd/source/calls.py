@@ -25,7 +25,7 @@ _RECORDS = re.compile(
 _NOT_OPTIMIZERS = re.compile(r"sched|loss|lr_|_lr$|^lr|env|prof|writer|bar|logger|timer|ema|meter|sampler|adapt_loss")
 
 
-def site_of(node: ast.expr | ast.stmt, path: str) -> Site:
+def site_of(node: ast.expr | ast.stmt | ast.ExceptHandler, path: str) -> Site:
     end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
     return Site(path, node.lineno, node.col_offset + 1, end_line, end_column + 1)
 
@@ -124,7 +124,7 @@ class CallReader:
 
     def driven_by(self, path: str, scope: Scope) -> str | None:
         binding = scope.lookup(path)
-        return binding.over if binding is not None else None
+        return binding.over[0] if binding is not None and binding.over else None
 
     # Everything else
 
@@ -188,7 +188,7 @@ class CallReader:
         if binding is not None and binding.role is not Role.INSTANCE:
             return NO_DOUBT  # a method of a torch object, or its forward pass
         if _is_inherited(path, scope):
-            return ALL_DOUBTS
+            return NO_DOUBT if _RECORDS.search(path.rpartition(".")[2].lower()) else ALL_DOUBTS
         handed = [path_of(argument) or "" for argument in (*call.args, *(keyword.value for keyword in call.keywords))]
         given_loss = any("loss" in name.rpartition(".")[2].lower() for name in handed)
         name = path.rpartition(".")[2].lower()

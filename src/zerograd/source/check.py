@@ -16,8 +16,10 @@ from zerograd.source import accumulation, idioms
 from zerograd.source.flow import CYCLE, Interpreter
 from zerograd.source.idioms import File
 from zerograd.source.library import Library
+from zerograd.source.objectives import NOT_SHARED, Owned, Serves, read_objectives
 from zerograd.source.parsing import parse
 from zerograd.source.program import Program
+from zerograd.source.reach import freezes
 from zerograd.source.scopes import Scope
 from zerograd.source.skeleton import Act, Block, Call, Create, walk
 from zerograd.source.tests import places
@@ -40,7 +42,9 @@ def check_text(
     if not may_train(text):
         return []
     try:
-        program = library.open(path, text) if library is not None else Program(parse(text, path), path)
+        program = (
+            library.open(path, text) if library is not None else Program(parse(text, path), path, freezes=freezes(text))
+        )
         found = list(_Checker(program, chosen, text).findings())
     except RecursionError:
         raise SourceError(f"{path}: is nested too deeply to be read", slug="not-python") from None
@@ -54,6 +58,7 @@ class _Checker:
         self._program = program
         self._rules = rules
         self._budget = Budget()
+        self._serves: dict[int, Serves] = {}
         self._names: dict[tuple[object, int], frozenset[tuple[str, Kind | None]]] = {}
         self._file = File(program.tree, program.path, text)
 
@@ -67,6 +72,7 @@ class _Checker:
                 entry=CLEAN,
                 again=False,
                 has_loss=_has_loss(self._program.nodes(self._program.tree)),
+                scope=self._program.roots.module,
             )
         yield from self._idioms(module, self._program.tree, self._program.roots.module)
         for function in self._program.roots.functions:
@@ -83,6 +89,7 @@ class _Checker:
                     again=True,
                     has_loss=_has_loss(self._program.nodes(function.node)),
                     cls=function.scope.owner,
+                    scope=function.scope,
                 )
 
     def _idioms(self, block: Block, function: ast.AST, scope: Scope) -> Iterator[Finding]:
@@ -115,9 +122,11 @@ class _Checker:
         has_loss: bool = True,
         rules: tuple[Rule, ...] | None = None,
         cls: Scope | None = None,
+        scope: Scope | None = None,
     ) -> Iterator[Finding]:
         verdicts: list[Verdict[Rule]] = []
         chosen = self._rules if rules is None else rules
+        owned = self._owned(block, slot, scope) if not alone and scope is not None else NOT_SHARED
         interpreter = Interpreter(
             slot,
             alone=alone,
@@ -126,6 +135,7 @@ class _Checker:
             body_of=self._program.body_of,
             budget=self._budget,
             cls=cls,
+            owned=owned,
         )
         head = entry
         while True:
@@ -147,6 +157,16 @@ class _Checker:
                 continue  # nothing to learn from anywhere: a warm-up, or a schedule that is being drawn
             partly = finding.code == "ZG001" and Kind.CLEAR not in interpreter.kinds(block)
             yield self._partial_clear(finding, block, slot, verdict) if partly else finding
+
+    def _owned(self, block: Block, slot: str, scope: Scope) -> Owned:
+        """What is known of a slot that shares its loop with others: its modules, and whom each deposit serves."""
+        binding = scope.lookup(slot)
+        if binding is None or not binding.over or not self._program.traces_losses:
+            return NOT_SHARED
+        key = id(block)
+        if key not in self._serves:
+            self._serves[key] = read_objectives(block, self._program.body_of)
+        return Owned(slot, frozenset(binding.over), self._serves[key])
 
     def _partial_clear(self, finding: Finding, block: Block, slot: str, verdict: Verdict[Rule]) -> Finding:
         """A slot that is never cleared beside another that is: the clear that is there does not cover it."""

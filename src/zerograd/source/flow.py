@@ -28,6 +28,7 @@ from zerograd.core.judgement import Trail, Verdict, judge
 from zerograd.core.machine import Content
 from zerograd.rules.rule import Rule
 from zerograd.source.frames import BodyOf, Frames
+from zerograd.source.objectives import NOT_SHARED, Owned
 from zerograd.source.scopes import Scope
 from zerograd.source.skeleton import (
     Act,
@@ -69,12 +70,14 @@ class Interpreter:
         body_of: BodyOf = lambda function: (),
         budget: "Budget | None" = None,
         cls: Scope | None = None,
+        owned: Owned = NOT_SHARED,
     ) -> None:
         self._slot = slot
         self._alone = alone
         self._rules = rules
         self._report = report
-        self._frames = Frames(slot, body_of, cls)
+        self._frames = Frames(slot, body_of, cls, owned.modules)
+        self._owned = owned
         self._returned: dict[tuple[object, ...], Flow] = {}
         self._budget = budget or Budget()
         self._trying = 0
@@ -89,7 +92,8 @@ class Interpreter:
     def _act(self, act: Act, facts: Facts) -> Facts:
         if not self._frames.hits(act.slot) or (act.slot is None and act.kind in _PRIVATE and not self._alone):
             return facts
-        event = Event(act.kind, self._slot, act.site, act.scaled, act.what)
+        kind = Kind.SPILL if self._owned.is_foreign(act, self._frames.modules) else act.kind
+        event = Event(kind, self._slot, act.site, act.scaled, act.what)
         weak = act.partial or (act.slot is None and act.kind is not Kind.DEPOSIT and not self._alone)
         if act.kind is not Kind.SCHEDULE or (self._loops and Kind.CONSUME in self._loops[-1]):
             for verdict in judge(facts, event, self._rules, weak=weak):

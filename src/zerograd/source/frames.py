@@ -16,8 +16,9 @@ class Frames:
     """`body_of` gives the skeleton of a function of the project. `cls` is the class of `self`, whose overrides are what
     its methods call."""
 
-    def __init__(self, slot: str, body_of: BodyOf, cls: Scope | None) -> None:
+    def __init__(self, slot: str, body_of: BodyOf, cls: Scope | None, modules: frozenset[str]) -> None:
         self.names: frozenset[str] = frozenset({slot})  # what the function we are in calls the slot
+        self.modules = modules  # and those whose parameters it holds
         self.cls = cls
         self.body_of = body_of
         self._kinds: dict[tuple[object, ...], tuple[Block, Doubts]] = {}
@@ -53,14 +54,14 @@ class Frames:
     @contextmanager
     def inside(self, call: Call) -> Iterator[None]:
         """Be in the called function: other names for the slot, and no way back into it."""
-        names, cls = self.names, self.cls
-        self.names, self.cls = call.names(names), call.cls
+        names, modules, cls = self.names, self.modules, self.cls
+        self.names, self.modules, self.cls = call.names(names), call.names(modules), call.cls
         self._calling.append(call.function)
         try:
             yield
         finally:
             self._calling.pop()
-            self.names, self.cls = names, cls
+            self.names, self.modules, self.cls = names, modules, cls
 
     def is_closed(self, call: Call) -> bool:
         """Whether a call is not looked into: it calls itself, is too deep, or stands for what a subclass does."""

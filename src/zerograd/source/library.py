@@ -12,6 +12,7 @@ from zerograd.errors import SourceError
 from zerograd.source.discover import read_text
 from zerograd.source.parsing import parse
 from zerograd.source.program import Program
+from zerograd.source.reach import freezes
 from zerograd.source.scopes import Elsewhere, Function, Scope
 
 _EVENTS = re.compile(r"backward\(|zero_grad|\.step\(|\.grad\b|clip_grad|unscale_")
@@ -58,7 +59,13 @@ class Library:
             self._texts.clear()
         self._opening.add(path)
         try:
-            program = Program(parse(text, path), path, elsewhere=self._elsewhere(path), home=self._homes.__getitem__)
+            program = Program(
+                parse(text, path),
+                path,
+                elsewhere=self._elsewhere(path),
+                home=self._homes.__getitem__,
+                freezes=freezes(text),
+            )
         finally:
             self._opening.discard(path)
         self._programs[path] = program

@@ -1,21 +1,23 @@
 """Python statements to skeletons: control flow is kept, everything that is no event falls away."""
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from zerograd.core.events import Kind
-from zerograd.core.facts import ALL_DOUBTS
+from zerograd.source.byhand import read_assignment
 from zerograd.source.calls import CallReader, site_of
-from zerograd.source.counters import Guard, Origin, Origins, read_guard
-from zerograd.source.loops import accumulates, elements, has_gate, inside, windows_of
+from zerograd.source.loops import accumulates, elements, has_gate, inside
+from zerograd.source.losses import loss_of
 from zerograd.source.nodes import children
+from zerograd.source.questions import Questions
+from zerograd.source.reach import Reach
 from zerograd.source.roles import role_of
 from zerograd.source.scopes import FunctionNode, Role, Scope, path_of
 from zerograd.source.skeleton import (
     Act,
     Attempt,
     Block,
-    Blur,
     Call,
     Choice,
     Create,
@@ -26,14 +28,13 @@ from zerograd.source.skeleton import (
     going_on,
     walk,
 )
-from zerograd.source.tests import All, Atom, Not, Test, keys_of, read_test, touched
+from zerograd.source.tests import Atom, keys_of, touched
 
-# How frameworks call the counter that they hand to a function they call once per batch.
-BATCH_INDICES = frozenset({"batch_idx", "batch_index", "batch_nb", "batch_i"})
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _ENDINGS = ("sys.exit", "os._exit", "exit", "quit")
 _GATE = "last@{}%accumulate"
 _GATED = (Kind.CONSUME, Kind.CLEAR, Kind.SCHEDULE)
+_BROKEN = re.compile(r"nan\b|isnan|finite|isinf|overflow", re.IGNORECASE)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
@@ -47,22 +48,21 @@ class FunctionLowering:
         scope: Scope,
         calls: CallReader,
         path: str,
+        reach: Reach | None = None,
     ) -> None:
+        self._reach = reach
         self._function, self._scope, self._calls, self._path = function, scope, calls, path
         self._keys = keys_of(own)
-        self._origins = Origins(own)
-        if isinstance(function, ast.FunctionDef):
-            for name in BATCH_INDICES & set(scope.parameters):
-                self._origins.add(name, Origin(function, 0))
-        self._windows = windows_of(own, self._origins)
+        self._questions = Questions(function, own, scope)
         self._has_gates = any(isinstance(node, ast.withitem) and accumulates(node.context_expr) for node in own)
-        self._chosen = False  # under a branch inside a loop: some elements only
+        self._deposited = False  # in this iteration of the loop we are in
+        self._asked: tuple[ast.expr, ...] = ()  # the tests we are under, inside this loop
         self._gate = ""  # the question that Accelerate asks, in a loop with `with accelerator.accumulate(model):`
 
     def whole(self, statements: list[ast.stmt]) -> Block:
         """The function. One that is handed the batch's index is called once per batch: its body is that loop's."""
         body = self.block(statements)
-        windows = tuple(sorted(size for loop, size in self._windows if loop is self._function))
+        windows = self._questions.windows(self._function)
         return (Loop(going_on(body), endless=True, node=self._function, windows=windows),) if windows else body
 
     def block(self, statements: Iterable[ast.stmt]) -> Block:
@@ -77,9 +77,9 @@ class FunctionLowering:
         match node:
             case ast.If(test=test, body=body, orelse=orelse):
                 yield from self._events(test)
-                outer, self._chosen = self._chosen, self._chosen or _chooses(test)
+                outer, self._asked = self._asked, (*self._asked, test)
                 arms = self.block(body), self.block(orelse)
-                self._chosen = outer
+                self._asked = outer
                 yield from self._choice(test, *arms)
             case ast.For() | ast.AsyncFor() | ast.While():
                 yield from self._loop(node)
@@ -95,6 +95,8 @@ class FunctionLowering:
             case ast.Break():
                 yield Jump("break")
             case ast.Continue():
+                if self._deposited and any(map(_asks_for_nan, self._asked)):
+                    yield self._abandon(node)
                 yield Jump("continue")
             case ast.Return():
                 yield from self._events(node)
@@ -107,20 +109,12 @@ class FunctionLowering:
 
     def _simple(self, node: ast.stmt) -> Iterator[Node]:
         yield from self._events(node)
+        yield from read_assignment(node, self._path, self._reaches_some)
         match node:
-            case ast.Assign(targets=targets, value=ast.Constant(value=None)):
-                for target in targets:
-                    if isinstance(target, ast.Attribute) and target.attr == "grad":
-                        what, some = f"{ast.unparse(target)} = None", self._reaches_some(target.value)
-                        yield Act(Kind.CLEAR, None, site_of(node, self._path), what, partial=some)
-            case ast.Assign(targets=targets) if any(_is_gradient(target) for target in targets):
-                yield Blur(ALL_DOUBTS)  # gradients of the user's own making
             case ast.Assign(targets=[target], value=value):
                 path = path_of(target)
                 if path and isinstance(value, ast.Call) and self._makes_optimizer(path, value):
                     yield Create(path)
-            case ast.AugAssign(target=target, op=ast.Mult() | ast.Div()) if _is_gradient(target):
-                yield Act(Kind.RESCALE, None, site_of(node, self._path), ast.unparse(node))
             case ast.Expr(value=ast.Call(func=func)) if (path_of(func) or "") in _ENDINGS:
                 yield Jump("raise")
         yield from self._forget(node)
@@ -136,7 +130,9 @@ class FunctionLowering:
 
     def _reaches_some(self, parameter: ast.expr) -> bool:
         """A clear by hand reaches all parameters only from a loop over them that chooses none."""
-        return self._chosen or (path_of(parameter) or "").partition(".")[0] not in self._scope.elements
+        return (
+            any(map(_chooses, self._asked)) or (path_of(parameter) or "").partition(".")[0] not in self._scope.elements
+        )
 
     def _forget(self, node: ast.AST) -> Iterator[Node]:
         """What is assigned may change the answer of a test that will be asked again."""
@@ -156,25 +152,9 @@ class FunctionLowering:
 
     def _choice(self, test: ast.expr, body: Block, orelse: Block) -> Iterator[Node]:
         if body or orelse:
-            guard = read_guard(test, self._origins)
-            question = self._window_test(guard) or self._gate_test(test)
-            if question is None and any(isinstance(node, Act | Call) for node in walk((*body, *orelse))):
-                question = read_test(test)  # an answer that decides nothing but a doubt is not worth remembering
+            decides = any(isinstance(node, Act | Call) for node in walk((*body, *orelse)))
+            question, guard = self._questions.read(test, self._gate, decides=decides)
             yield Choice(body, orelse, question, guard, site_of(test, self._path))
-
-    def _window_test(self, guard: Guard | None) -> Test | None:
-        """A counter's guard as a question about the place in the window."""
-        if guard is None or guard.phase not in (0, -1) or (guard.loop, guard.size) not in self._windows:
-            return None
-        question: Test = Atom(guard.key)
-        if guard.conjoined:
-            question = All((question, None))
-        return Not(question) if guard.negated else question
-
-    def _gate_test(self, test: ast.expr) -> Test | None:
-        """`if accelerator.sync_gradients:` asks whether this is the last micro-batch of Accelerate's window."""
-        asks = (path_of(test) or "").endswith((".sync_gradients", ".should_sync"))
-        return Atom(self._gate) if self._gate and asks else None
 
     def _loop(self, node: ast.For | ast.AsyncFor | ast.While) -> Iterator[Node]:
         head: list[Node] = []
@@ -193,27 +173,38 @@ class FunctionLowering:
             and not any(isinstance(inner, _LOOPS) and has_gate(inner) for inner in inside(node))
         )
         gate, self._gate = self._gate, _GATE.format(id(node)) if innermost else self._gate
-        chosen, self._chosen = self._chosen, False
+        asked, self._asked = self._asked, ()
+        deposited, self._deposited = self._deposited, False
         body = (*head, *self.block(node.body))
-        self._gate, self._chosen = gate, chosen
+        self._gate, self._asked, self._deposited = gate, asked, deposited
         self._scope.elements = outer
         orelse = self.block(node.orelse)
         if body or orelse or endless:
-            windows = tuple(sorted(size for loop, size in self._windows if loop is node))
-            if innermost:
-                windows = (*windows, "accumulate")
+            gates = ("accumulate",) if innermost else ()
+            windows = (*self._questions.windows(node), *gates)
             yield Loop(body, orelse, endless, frozenset(each.values()), node, windows)
 
     def _try(self, node: ast.Try | ast.TryStar) -> Iterator[Node]:
+        body = self.block(node.body)
+        deposits = any(isinstance(act, Act) and act.kind is Kind.DEPOSIT for act in walk(body))
         attempt = Attempt(
-            self.block(node.body),
-            tuple(self.block(handler.body) for handler in node.handlers),
+            body,
+            tuple(self._handler(handler, deposits) for handler in node.handlers),
             self.block(node.orelse),
             self.block(node.finalbody),
             any(_takes_all(handler.type) for handler in node.handlers),
         )
         if any((attempt.body, *attempt.handlers, attempt.orelse, attempt.final)):
             yield attempt
+
+    def _handler(self, handler: ast.ExceptHandler, deposits: bool) -> Block:
+        """Where the exception struck, nobody knows: it may have left a gradient behind."""
+        left = (self._abandon(handler)._replace(partial=True),) if deposits else ()
+        return (*left, *self.block(handler.body))
+
+    def _abandon(self, node: ast.stmt | ast.ExceptHandler) -> Act:
+        what = "continue" if isinstance(node, ast.Continue) else "except"
+        return Act(Kind.ABANDON, None, site_of(node, self._path), what)
 
     def _match(self, cases: list[ast.match_case]) -> Block:
         if not cases:
@@ -248,7 +239,17 @@ class FunctionLowering:
                             parameter = event.what.removesuffix(".zero_()").removesuffix(".data").removesuffix(".grad")
                             some = self._reaches_some(ast.Name(parameter.partition(".")[0]))
                             event = event._replace(partial=some)
-                        yield from self._when_told(node, self._gated(event))
+                        yield from self._when_told(node, self._gated(self._traced(event)))
+
+    def _traced(self, node: Node) -> Node:
+        """A deposit, with the modules its loss is proved to reach."""
+        if not isinstance(node, Act) or node.kind is not Kind.DEPOSIT:
+            return node
+        self._deposited = True
+        if self._reach is None:
+            return node
+        loss = loss_of(node.node) if isinstance(node.node, ast.Call) else None
+        return node._replace(reaches=self._reach.of(loss)) if loss is not None else node
 
     def _when_told(self, call: ast.Call, node: Node) -> Iterator[Node]:
         """A step that a keyword allows: loss_scaler(loss, optimizer, update_grad=(i + 1) % N == 0)."""
@@ -273,16 +274,14 @@ class FunctionLowering:
             yield Loop(body, each=frozenset(each.values()))
 
 
+def _asks_for_nan(test: ast.expr) -> bool:
+    return _BROKEN.search(ast.unparse(test)) is not None
+
+
 def _chooses(test: ast.expr) -> bool:
     """Whether a test picks some parameters: anything but asking whether there is a gradient."""
     parts = test.values if isinstance(test, ast.BoolOp) else [test]
     return any(".grad" not in ast.unparse(part) for part in parts)
-
-
-def _is_gradient(target: ast.expr) -> bool:
-    if isinstance(target, ast.Attribute) and target.attr == "data":
-        target = target.value
-    return isinstance(target, ast.Attribute) and target.attr == "grad"
 
 
 def _takes_all(caught: ast.expr | None) -> bool:

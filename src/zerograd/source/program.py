@@ -7,6 +7,7 @@ from zerograd.source.bindings import Roots, bind_module
 from zerograd.source.calls import CallReader
 from zerograd.source.lower import FunctionLowering
 from zerograd.source.nodes import own_nodes
+from zerograd.source.reach import Reach
 from zerograd.source.relevance import hands_on, read_relevance
 from zerograd.source.scopes import Elsewhere, Function, FunctionNode, Scope
 from zerograd.source.skeleton import Block
@@ -24,6 +25,7 @@ class Program:
         *,
         elsewhere: Elsewhere | None = None,
         home: "Callable[[Scope], Program] | None" = None,
+        freezes: bool = False,
     ) -> None:
         self.tree = tree
         self.path = path
@@ -33,6 +35,8 @@ class Program:
         self._home = home
         self._blocks: dict[ast.AST, Block] = {}
         self._nodes: dict[ast.AST, list[ast.AST]] = {}
+        # Losses are traced to modules only where it can matter: several optimizers, and nothing frozen and thawed.
+        self.traces_losses = relevance.has_several and not freezes
         self._calls = CallReader(path, by_manner=relevance.by_manner)
 
     def body_of(self, function: Function) -> Block:
@@ -61,5 +65,7 @@ class Program:
         if len(self.nodes(node)) > _LONGEST:
             return ()
         if node not in self._blocks:
-            self._blocks[node] = FunctionLowering(node, self.nodes(node), scope, self._calls, self.path).whole(body)
+            reach = Reach(node, scope) if self.traces_losses else None
+            lowering = FunctionLowering(node, self.nodes(node), scope, self._calls, self.path, reach)
+            self._blocks[node] = lowering.whole(body)
         return self._blocks[node]

@@ -29,6 +29,7 @@ _TRIGGERS = frozenset(
 
 class Relevance(NamedTuple):
     functions: frozenset[ast.AST]  # and the module, if its own statements do something to a gradient
+    has_several: bool  # several paths are stepped
     by_manner: frozenset[str]  # paths that are both stepped and cleared: whatever they are called, they are optimizers
 
 
@@ -36,7 +37,8 @@ def read_relevance(tree: ast.Module) -> Relevance:
     index = _Index()
     index.visit(tree, tree)
     manner = frozenset(index.named["step"] & index.named["zero_grad"]) - {""}
-    return Relevance(_closure(index), manner)
+    several = len({path for path in index.named["step"] if "sched" not in path and "scaler" not in path}) > 1
+    return Relevance(_closure(index), several, manner)
 
 
 def hands_on(nodes: Sequence[ast.AST], parameters: Sequence[str]) -> bool:

@@ -22,9 +22,10 @@ def role_of(value: ast.AST, scope: Scope) -> Binding | None:
         made = _made_by(scope.dotted(path), scope)
         if made is not None and made.role is Role.SCHEDULER:
             given = [*value.args[:1], *(k.value for k in value.keywords if k.arg == "optimizer")]
-            made = made._replace(over=scope.slot(given[0]) if given else None)
+            path = scope.slot(given[0]) if given else None
+            made = made._replace(over=(path,) if path else ())
         if made is not None and made.role is Role.OPTIMIZER:
-            made = made._replace(over=_parameters_of(value.args[0]) if value.args else None)
+            made = made._replace(over=tuple(_modules_of(value.args[0])) if value.args else ())
         if made is not None and made.role is Role.INSTANCE:
             cls = scope.class_scope(made.made_by)
             made = made._replace(keeps=tuple(_kept(value, cls, scope))) if cls is not None else made
@@ -67,9 +68,16 @@ def _kept(call: ast.Call, cls: Scope, scope: Scope) -> Iterator[tuple[str, str]]
             yield attribute, path
 
 
-def _parameters_of(node: ast.expr) -> str | None:
-    """`X` of `X.parameters()`."""
+def _modules_of(node: ast.expr) -> Iterator[str]:
+    """`X` of `X.parameters()`, alone or chained, added and listed with others."""
     match node:
         case ast.Call(func=ast.Attribute(value=value, attr="parameters")):
-            return path_of(value)
-    return None
+            path = path_of(value)
+            if path is not None:
+                yield path
+        case ast.Call(func=func, args=args) if (path_of(func) or "").rpartition(".")[2] in ("chain", "list", "filter"):
+            for argument in args:
+                yield from _modules_of(argument)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            yield from _modules_of(left)
+            yield from _modules_of(right)

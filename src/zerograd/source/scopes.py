@@ -26,7 +26,7 @@ class Role(Enum):
 class Binding(NamedTuple):
     role: Role
     made_by: str = ""  # the dotted name that was called
-    over: str | None = None  # of a scheduler: its optimizer's path; of an optimizer: its model's
+    over: tuple[str, ...] = ()  # of a scheduler: its optimizer's path; of an optimizer: those of its modules
     keeps: tuple[tuple[str, str], ...] = ()  # of an instance: what it was given, by its own name for it (self.opt)
 
 
@@ -96,7 +96,7 @@ class Scope:
             path
             for scope in scopes
             for path, binding in scope.bindings.items()
-            if binding.role is Role.OPTIMIZER and binding.over == model
+            if binding.role is Role.OPTIMIZER and binding.over == (model,)
         }
         return found.pop() if model is not None and len(found) == 1 else None
 

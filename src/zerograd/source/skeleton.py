@@ -26,6 +26,7 @@ class Act(NamedTuple):
     scaled: bool = False
     node: ast.AST | None = None  # where the text says more than the event does
     partial: bool = False  # it may reach some parameters only
+    reaches: frozenset[str] = frozenset()  # of a deposit: the modules it is proved to fill
 
 
 class Create(NamedTuple):

@@ -1,0 +1,46 @@
+"""What the tests of one function ask: for the place in a window, or for something that is asked again elsewhere."""
+
+import ast
+from collections.abc import Sequence
+
+from zerograd.source.counters import Guard, Origin, Origins, read_guard
+from zerograd.source.loops import windows_of
+from zerograd.source.scopes import FunctionNode, Scope, path_of
+from zerograd.source.tests import All, Atom, Not, Test, read_test
+
+# How frameworks call the counter that they hand to a function they call once per batch.
+_BATCH_INDICES = frozenset({"batch_idx", "batch_index", "batch_nb", "batch_i"})
+
+
+class Questions:
+    def __init__(self, function: ast.Module | FunctionNode, own: Sequence[ast.AST], scope: Scope) -> None:
+        self._origins = Origins(own)
+        if isinstance(function, ast.FunctionDef):
+            for name in _BATCH_INDICES & set(scope.parameters):
+                self._origins.add(name, Origin(function, 0))
+        self._windows = windows_of(own, self._origins)
+
+    def windows(self, loop: ast.AST) -> tuple[str, ...]:
+        """The sizes of the windows that a loop is cut into."""
+        return tuple(sorted(size for other, size in self._windows if other is loop))
+
+    def read(self, test: ast.expr, gate: str, *, decides: bool) -> tuple[Test | None, Guard | None]:
+        """What a test asks. An answer that decides nothing but a doubt is not worth remembering."""
+        guard = read_guard(test, self._origins)
+        question = self._place(guard) or _gate(test, gate)
+        return question or (read_test(test) if decides else None), guard
+
+    def _place(self, guard: Guard | None) -> Test | None:
+        """A counter's guard as a question about the place in the window."""
+        if guard is None or guard.phase not in (0, -1) or (guard.loop, guard.size) not in self._windows:
+            return None
+        question: Test = Atom(guard.key)
+        if guard.conjoined:
+            question = All((question, None))
+        return Not(question) if guard.negated else question
+
+
+def _gate(test: ast.expr, gate: str) -> Test | None:
+    """`if accelerator.sync_gradients:` asks whether this is the last micro-batch of Accelerate's window."""
+    asks = bool(gate) and (path_of(test) or "").endswith((".sync_gradients", ".should_sync"))
+    return Atom(gate) if asks else None
