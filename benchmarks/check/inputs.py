@@ -1,5 +1,6 @@
 """What nobody should feed a checker: files that are broken, deep, huge, old, or not text at all."""
 
+import ast
 import random
 import sysconfig
 from collections.abc import Iterator
@@ -24,6 +25,16 @@ _TOKENS = (
     *("==", "+=", "->", "**", '"', "'''", ":=", "...", "0777", "1e999", "if", "else", "for", "while", "try", "except"),
     *("lambda", "yield", "await", "async", "def", "class", "finally", "with", "as", "return", "break", "match", "case"),
     *("loss.backward()", "optimizer.step()", "optimizer.zero_grad()", "scaler.step(optimizer)", "global", "nonlocal"),
+)
+_HEADS = (
+    *(
+        "for i, x in enumerate(loader):",
+        "while f(x):",
+        "if i % 4 == 0:",
+        "with torch.no_grad():",
+        "def f(x, optimizer):",
+    ),
+    *("class A(B):", "async def g(self):", "for x in y:", "with accelerator.accumulate(model):", "def closure():"),
 )
 _CODECS = (
     *("utf-8", "latin-1", "cp1252", "utf-16", "utf-32", "utf-7", "ascii", "rot13", "hex", "base64", "zip", "idna"),
@@ -81,17 +92,11 @@ def broken(chance: Chance) -> bytes:
     return "\n".join(lines).encode("utf-8", "surrogatepass")
 
 
-def shuffled(chance: Chance) -> bytes:
-    """The rules' own programs with statements moved, doubled and nested: Python, and never seen before."""
-    lines = [line for _ in range(chance.randrange(1, 4)) for line in _program(chance).split("\n")]
-    for _ in range(chance.randrange(1, 12)):
-        at, other = chance.randrange(len(lines)), chance.randrange(len(lines))
-        indent = lines[at][: len(lines[at]) - len(lines[at].lstrip())]
-        if chance.random() < 0.5:
-            lines[at] = indent + lines[other].lstrip()
-        else:
-            lines.insert(at, indent + chance.choice(("if f(x):", "for z in x:", "while g():", "with h():", "try:")))
-            lines[at + 1] = f"{indent}    {lines[at + 1].lstrip()}"
+def composed(chance: Chance) -> bytes:
+    """Statements of the rules' programs in blocks that nobody has seen before. Always Python."""
+    lines = ["import torch", "from helper import *"]
+    while len(lines) < chance.choice((5, 20, 80)):
+        lines += _block(chance, depth=chance.randrange(1, 6))
     return "\n".join(lines).encode()
 
 
@@ -219,10 +224,23 @@ def wide(chance: Chance) -> bytes:
 
 # What is cheap to read comes more often than what is large.
 MAKERS: list[Maker] = [
-    *(broken, shuffled, encoded, spaced, old) * 3,
-    *(noise, characters, deep) * 2,
+    *(composed, broken, encoded, spaced, old) * 3,
+    *(composed, noise, characters, deep) * 2,
     *(branchy, huge, wide),
 ]
+
+
+def _block(chance: Chance, *, depth: int) -> list[str]:
+    lines = [chance.choice(_statements()) for _ in range(chance.randrange(1, 5))]
+    if depth:
+        within = [f"    {line}" for line in _block(chance, depth=depth - 1)]
+        lines += [chance.choice(_HEADS), *within]
+        if chance.random() < 0.3:
+            lines += ["try:", *within, "finally:", *within]
+        if chance.random() < 0.3:
+            lines += ["if f(x):", *within, "elif i % 4 == 3:", *within, "else:", *within]
+    chance.shuffle(last := [chance.choice(_statements()), *chance.choices(("break", "return", "raise E", "pass"), k=1)])
+    return [*lines, *(last if chance.random() < 0.2 else last[:1])]
 
 
 def _source(chance: Chance) -> str:
@@ -236,6 +254,15 @@ def _source(chance: Chance) -> str:
 def _program(chance: Chance) -> str:
     rule = chance.choice(list(REGISTRY.values()))
     return chance.choice((rule.bad, rule.good))
+
+
+@cache
+def _statements() -> list[str]:
+    """Every simple statement of the rules' programs that stands on one line."""
+    programs = [program for rule in REGISTRY.values() for program in (rule.bad, rule.good)]
+    simple = (ast.Expr, ast.Assign, ast.AugAssign, ast.Delete)
+    nodes = [node for program in programs for node in ast.walk(ast.parse(program)) if isinstance(node, simple)]
+    return sorted({line for node in nodes if "\n" not in (line := ast.unparse(node))})
 
 
 @cache

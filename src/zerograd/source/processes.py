@@ -1,7 +1,6 @@
 """Files read by several processes, their outcomes in order."""
 
 import signal
-import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -19,7 +18,7 @@ def read_in_processes(targets: Sequence[Target], settings: Settings, *, jobs: in
     # Not forked: the caller may have threads, and a lock that one of them holds would stay locked in the child.
     executor = ProcessPoolExecutor(jobs, get_context("spawn"), _begin, (settings,))
     try:
-        with _deaf_to_interrupts():
+        with _interrupts_held():
             outcomes = executor.map(_read, targets, chunksize=_AT_A_TIME)
         yield from outcomes
     except BrokenProcessPool:
@@ -37,13 +36,16 @@ def _read(target: Target) -> Outcome:
 
 
 @contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """Children begun in here never hear Ctrl-C: it is the parent's to end them, without a traceback from each."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # signals are the main thread's
+def _interrupts_held() -> Iterator[None]:
+    """Children begun in here never hear Ctrl-C: ending them is the parent's, which hears it a moment later."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    from multiprocessing.resource_tracker import ensure_running
+
+    ensure_running()  # begun later, it would let interrupts through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
