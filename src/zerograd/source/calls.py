@@ -65,7 +65,8 @@ class CallReader:
             case "step" if receiver and not call.args and not call.keywords and self.is_scheduler(receiver, scope):
                 yield act(Kind.SCHEDULE, self.driven_by(receiver, scope))
             case "zero_grad":
-                yield act(Kind.CLEAR, receiver if receiver and self.is_optimizer(receiver, scope) else None)
+                known = receiver is not None and self.is_optimizer(receiver, scope)
+                yield act(Kind.CLEAR, receiver if known else scope.optimizer_of(receiver))
             case "unscale_" if first:
                 yield act(Kind.UNSCALE, first)
             case "zero_" if _is_gradient(call.func):
