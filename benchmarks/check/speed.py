@@ -1,21 +1,28 @@
 """What a checker costs beside what Python needs to parse the same files, and beside other checkers.
 
-usage: python benchmarks/check/speed.py FOLDER [--repeats N] [--training N] [--dslinter PYLINT] [--torchfix COMMAND]
+usage: python benchmarks/check/speed.py FOLDER [--repeats N] [--training N] [--slowest N]
+                                        [--dslinter PYLINT] [--torchfix COMMAND]
 
 Every repeat runs every command once, cold and in one process, and takes its CPU time; the figures are medians of the
 ratios within one repeat, so that what else the machine does falls on all of them alike. `--training N` takes only N
-random files that train (seed 0).
+random files that train (seed 0). `--slowest N` names the files that took longest, timed one by one.
 """
 
 import argparse
 import random
 import statistics
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from tools import Tool, add_options, chosen, named_files, timed
 
+from zerograd.errors import SourceError
+from zerograd.source.check import check_text
+from zerograd.source.discover import read_text
+from zerograd.source.library import Library
 from zerograd.source.triggers import may_train
 
 _PARSE = """
@@ -58,6 +65,17 @@ def training_files(folder: Path, count: int | None = None) -> list[str]:
     return named if count is None else sorted(random.Random(0).sample(named, min(count, len(named))))
 
 
+def slowest(folder: Path, targets: Sequence[str], count: int) -> Iterator[str]:
+    library = Library(str(folder))
+    each: list[tuple[float, str]] = []
+    for target in targets:
+        begin = time.process_time()
+        with suppress(SourceError):
+            check_text(read_text(str(folder / target)), str(folder / target), library=library)
+        each.append((time.process_time() - begin, target))
+    yield from (f"  {seconds:.2f} s  {target}" for seconds, target in sorted(each, reverse=True)[:count])
+
+
 def _ratio(above: list[float], below: list[float]) -> str:
     ratios = [one / other for one, other in zip(above, below, strict=True)]
     return f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
@@ -68,11 +86,14 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--training", type=int, metavar="N")
+    parser.add_argument("--slowest", type=int, metavar="N", default=0)
     add_options(parser)
     options = parser.parse_args()
     targets = training_files(options.folder, options.training) if options.training else named_files(options.folder)
     for line in lines(chosen(options), options.folder, targets, repeats=options.repeats):
         print(line, flush=True)
+    if options.slowest:
+        print(*slowest(options.folder, targets, options.slowest), sep="\n")
 
 
 if __name__ == "__main__":

@@ -71,3 +71,16 @@ def test_a_file_that_comes_to_be_imported_counts(targets: list[Target]) -> None:
         (known,) = sweep(target, CACHED)
         assert known == fresh
         assert sum(finding.fails for finding in fresh.findings) == certain
+
+
+def test_what_a_file_imports_is_kept_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many files were opened before it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("zerograd.source.library._MOST", 1)
+    names = ("one", "two", "three")
+    for name in names:
+        Path(f"{name}.py").write_text(f"def {name}(optimizer):\n    optimizer.zero_grad()\n")
+    imports = "".join(f"from {name} import {name}\n" for name in names)
+    calls = "".join(f"\n    {name}(optimizer)" for name in names)
+    Path("train.py").write_text(imports + BAD.replace("optimizer.step()", "optimizer.step()" + calls))
+    assert [outcome.findings for outcome in sweep([Target("train.py", "train.py")] * 2, Settings(jobs=1))] == [[], []]

@@ -36,6 +36,10 @@ class Library:
     def open(self, path: str, text: str) -> Program:
         """The program of a file whose text is at hand."""
         path = os.path.normpath(path)
+        if len(self._programs) >= _MOST:  # only here: a file that is being checked still needs those it imports
+            self._programs.clear()
+            self._homes.clear()
+            self._texts.clear()
         program = self._programs.get(path)
         if program is None:
             program = self._enter(path, text)
@@ -53,10 +57,6 @@ class Library:
         return found
 
     def _enter(self, path: str, text: str) -> Program:
-        if len(self._programs) >= _MOST:
-            self._programs.clear()
-            self._homes.clear()
-            self._texts.clear()
         self._opening.add(path)
         try:
             program = Program(
