@@ -104,7 +104,8 @@ def read_guard(test: ast.expr, origins: Origins) -> Guard | None:
         ):
             found = _modulo(modulo, residue, origins)
             return None if found is None else found._replace(negated=isinstance(op, ast.NotEq))
-        case ast.Name(id=name) if name in origins.flags:
+        # Made further up: `flag = flag and ...` leads no further.
+        case ast.Name(id=name) if name in origins.flags and origins.flags[name].lineno < test.lineno:
             return read_guard(origins.flags[name], origins)
         case ast.BinOp(op=ast.Mod()):  # `if i % N:` is `!= 0`
             found = _modulo(test, ast.Constant(0), origins)
