@@ -9,7 +9,7 @@ from multiprocessing import get_context
 
 from zerograd.source.sweep import Outcome, Reader, Settings, Target
 
-_AT_A_TIME = 8  # files handed over at once: neighbours, because they import the same
+_AT_A_TIME = 32  # files handed over at once: neighbours import the same, and Ctrl-C waits for them
 _readers: list[Reader] = []  # in a child: its one reader
 
 
@@ -19,7 +19,7 @@ def read_in_processes(targets: Sequence[Target], settings: Settings, *, jobs: in
     executor = ProcessPoolExecutor(jobs, get_context("spawn"), _begin, (settings,))
     try:
         with _interrupts_held():
-            outcomes = executor.map(_read, targets, chunksize=_AT_A_TIME)
+            outcomes = executor.map(_read, targets, chunksize=min(_AT_A_TIME, -(-len(targets) // jobs)))
         yield from outcomes
     except BrokenProcessPool:
         return

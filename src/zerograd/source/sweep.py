@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from zerograd.source.cache import Cache
 
 _COLLECT = 1000  # files
-_WORTH = 60  # files that train, for each process: it costs 0.2 s before it reads, and a file 10 ms
+_WORTH = 150  # files that train, for each process: it begins with 0.3 s of its own and reads imports that others read
 _MOST = 61  # Windows waits for no more processes
 
 
