@@ -14,7 +14,7 @@ from zerograd.source.program import Program
 
 
 def findings_of_source(text: str) -> Found:
-    lowering = Program(ast.parse(text), "main")
+    lowering = Program(ast.parse(text), text, "main")
     main, *_ = lowering.roots.functions
     found: Found = set()
     for slot in SLOTS:

@@ -148,7 +148,7 @@ class Walker:
 @given(PROGRAMS)
 def test_sets_of_facts_say_what_single_facts_say(text: str) -> None:
     note(text)
-    lowering = Program(ast.parse(text), "main")
+    lowering = Program(ast.parse(text), text, "main")
     block = lowering.function(lowering.roots.functions[0])
     for slot in SLOTS:
         found: set[tuple[int, str]] = set()

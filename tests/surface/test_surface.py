@@ -96,6 +96,7 @@ def test_rule_codes_and_names() -> None:
         "ZG007": "inherited-gradient",
         "ZG006": "partial-clear",
         "ZG009": "closure-without-clear",
+        "ZG010": "orphaned-optimizer",
         "ZG101": "unnormalised-accumulation",
         "ZG102": "dropped-tail",
         "ZG103": "uneven-groups",
@@ -108,9 +109,14 @@ def test_rule_codes_and_names() -> None:
         "ZG204": "repeated-unscale",
         "ZG301": "scheduler-before-step",
         "ZG302": "clip-out-of-place",
+        "ZG303": "grad-may-be-none",
         "ZG304": "update-with-grad",
+        "ZG305": "aliased-gradient",
         "ZG306": "exhausted-parameters",
+        "ZG401": "zeros-kept",
         "ZG402": "retained-graph",
+        "ZG403": "cleared-twice",
+        "ZG501": "sync-every-micro-batch",
         "ZG502": "sync-skipped",
     }
 

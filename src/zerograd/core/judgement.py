@@ -31,14 +31,40 @@ class Verdict(NamedTuple, Generic[L]):
     certain: bool
 
 
-def judge(facts: Facts, event: Event, laws: Iterable[L], *, weak: bool = False) -> Iterator[Verdict[L]]:
+class Code(Generic[L]):
+    """Several laws at once. Few states are ever met: which laws an event breaks in one is worked out once.
+
+    A law may ask for an event's kind and scale, and for nothing else of it.
+    """
+
+    def __init__(self, laws: Iterable[L]) -> None:
+        self.laws = tuple(laws)
+        self._broken: dict[tuple[State, Kind, bool], tuple[tuple[L, Kind], ...]] = {}
+
+    def broken(self, state: State, event: Event) -> tuple[tuple[L, Kind], ...]:
+        """The laws that `event` breaks in `state`, and what each lacks."""
+        key = (state, event.kind, event.scaled)
+        known = self._broken.get(key)
+        if known is None:
+            lacking = ((law, law.lacks(state, event)) for law in self.laws)
+            known = self._broken[key] = tuple((law, missing) for law, missing in lacking if missing is not None)
+        return known
+
+
+def judge(facts: Facts, event: Event, laws: Code[L] | Iterable[L], *, weak: bool = False) -> Iterator[Verdict[L]]:
     """Each law that `event` breaks in some state the slot may be in; at most one verdict a law."""
-    for law in laws:
-        broken = [(fact, missing) for fact in facts if (missing := law.lacks(fact.state, event)) is not None]
-        if broken:
-            sure = [(fact, missing) for fact, missing in broken if not weak and missing not in fact.doubts]
-            told = min((fact.state for fact, _ in sure or broken), key=_order)
-            yield Verdict(law, event, told, bool(sure))
+    code = laws if isinstance(laws, Code) else Code(laws)
+    broken: dict[L, list[tuple[State, bool]]] = {}
+    for state, doubts, _ in facts:
+        for law, missing in code.broken(state, event):
+            broken.setdefault(law, []).append((state, not weak and missing not in doubts))
+    for law in code.laws if broken else ():  # facts have no order, findings must have one
+        states = broken.get(law)
+        if states is None:
+            continue
+        certain = any(sure for _, sure in states)
+        told = min((state for state, sure in states if sure is certain), key=_order)
+        yield Verdict(law, event, told, certain)
 
 
 def _order(state: State) -> tuple[str, ...]:

@@ -1,7 +1,11 @@
 """Graphs are kept alive that nobody will use again.
 
-`total_loss += loss` adds a tensor with its whole graph to the last iteration's: the memory of every forward pass of the
-epoch stays allocated until the sum is dropped. Add `loss.item()` or `loss.detach()`.
+`total_loss += loss` adds a tensor with its whole graph to the last iteration's. A chain of every iteration of the epoch
+stays allocated until the sum is dropped, with all that no backward has freed. Add `loss.item()` or `loss.detach()`.
+
+`backward(retain_graph=True)` keeps what the backward needs, so that a second one can go through the same graph. Where
+no second one comes it only holds the memory longer; and where it was added to silence "Trying to backward through the
+graph a second time", the graph of the iteration before is still attached, and `detach()` is what is missing.
 """
 
 from zerograd.core.findings import Severity
@@ -33,10 +37,10 @@ print(total / len(loader))
 RULE = Rule(
     code="ZG402",
     name="retained-graph",
-    message="{what} keeps the graph of every iteration alive",
+    message="{what}",
     sees=Sees.SOURCE,
     severity=Severity.WARNING,
-    remedy="add loss.item() or loss.detach()",
+    remedy="add loss.item() or loss.detach(); call backward() without retain_graph=True",
     fix=Fix.SAFE,
     lacks=idiom,
     led_by=(),

@@ -4,6 +4,9 @@ The scaler lowers its scale when a step overflows and raises it when many have n
 it the scale stays where it started: if that is too large every step is skipped and nothing is learned, and if it is too
 small the gradients underflow. `update()` also resets what the scaler remembers about the step, so that a second
 `unscale_()` raises.
+
+Inside an accumulation `update()` belongs under the guard of the step: called for a micro-batch that took no step it
+raises, because there is nothing to judge the scale by, or changes the scale in the middle of a sum.
 """
 
 from zerograd.core.findings import Severity
@@ -30,10 +33,10 @@ for x, y in loader:
 RULE = Rule(
     code="ZG203",
     name="scale-never-updated",
-    message="{step} is called, and {scaler}.update() never is",
+    message="{what}",
     sees=Sees.SOURCE,
     severity=Severity.WARNING,
-    remedy="call scaler.update() after scaler.step(optimizer)",
+    remedy="call scaler.update() after scaler.step(optimizer), once for each",
     fix=Fix.SAFE,
     lacks=idiom,
     led_by=(),

@@ -29,7 +29,7 @@ for x, y in loader:
 RULE = Rule(
     code="ZG304",
     name="update-with-grad",
-    message="{what} makes a new tensor instead of updating {name}: it is no leaf, and gets no .grad",
+    message="{what}",
     sees=Sees.SOURCE,
     remedy="with torch.no_grad(): W -= lr * W.grad",
     fix=Fix.NONE,

@@ -8,12 +8,11 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from zerograd.core.events import Kind, Site
+from zerograd.core.events import Kind
 from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.calls import site_of
-from zerograd.source.counters import ACCUMULATION, Guard, Origins, read_guard
+from zerograd.source.counters import ACCUMULATION, Guard
 from zerograd.source.losses import Losses, loss_of
 from zerograd.source.scopes import Scope, path_of
 from zerograd.source.skeleton import Act, Block, Choice, Loop, walk
@@ -30,27 +29,28 @@ class Window(NamedTuple):
     clears: bool
     stepped_outside: list[Act]
     stepped_after: bool
+    stepped: list[Act]  # under the guard
     inverted: bool = False  # the step is in the other arm: all micro-batches but one step
 
 
-def detect(block: Block, nodes: Sequence[ast.AST], scope: Scope, path: str) -> Iterator[Finding]:
+def detect(block: Block, nodes: Sequence[ast.AST], scope: Scope) -> Iterator[Finding]:
     """What is wrong with the accumulation of one function, given all of its nodes."""
     losses = Losses(nodes, scope)
     configured = _configured(nodes)
-    for window in _windows(block):
+    for window in guarded_windows(block):
         yield from _judge_window(window, losses)
     yield from _inner_loops(block, losses)
     yield from _every_micro_batch(block, losses, configured)
-    yield from _unsynchronised(nodes, block, path)
 
 
-def _windows(block: Block) -> Iterator[Window]:
+def guarded_windows(block: Block) -> Iterator[Window]:
+    """The windows that counters cut, wherever they stand."""
     for position, node in enumerate(block):
         if isinstance(node, Loop):
             after = any(act.kind is Kind.CONSUME for act in _acts(block[position + 1 :]))
             yield from _windows_of(node, after)
         for inner in _blocks(node):
-            yield from _windows(inner)
+            yield from guarded_windows(inner)
 
 
 def _windows_of(loop: Loop, stepped_after: bool) -> Iterator[Window]:
@@ -61,18 +61,19 @@ def _windows_of(loop: Loop, stepped_after: bool) -> Iterator[Window]:
         inside, skipped = _acts(yes), _acts(no)
         kinds = {act.kind for act in inside}
         if _is_inverted(node.guard, kinds, {act.kind for act in skipped}):
-            yield Window(loop, node, node.guard._replace(phase=None), [], False, True, [], True, inverted=True)
+            yield Window(loop, node, node.guard._replace(phase=None), [], False, True, [], True, [], inverted=True)
         if Kind.CONSUME not in kinds or Kind.DEPOSIT in kinds or any(act.kind is Kind.CONSUME for act in skipped):
             continue
         arm = {id(act) for act in (*inside, *skipped, *_other_arms(loop.body, node))}
         outside = [act for act in _acts(loop.body) if id(act) not in arm]
         deposits = [act for act in outside if act.kind is Kind.DEPOSIT]
-        slots = {act.slot for act in inside if act.kind is Kind.CONSUME}
+        stepped = [act for act in inside if act.kind is Kind.CONSUME]
+        slots = {act.slot for act in stepped}
         steps = [act for act in outside if act.kind is Kind.CONSUME and act.slot in slots]
         rescales = any(act.kind is Kind.RESCALE for act in _acts(loop.body))
         if deposits:
             clears = Kind.CLEAR in kinds
-            yield Window(loop, node, node.guard, deposits, rescales, clears, steps, stepped_after)
+            yield Window(loop, node, node.guard, deposits, rescales, clears, steps, stepped_after, stepped)
 
 
 def _other_arms(block: Block, target: Choice) -> list[Act]:
@@ -201,33 +202,6 @@ def _divides_itself(call: ast.Call) -> bool:
     receiver = path_of(call.func.value) if isinstance(call.func, ast.Attribute) else None
     last = (receiver or "").rpartition(".")[2].lower()
     return bool(call.args) and any(word in last for word in ("accelerator", "engine", "deepspeed"))
-
-
-def _unsynchronised(nodes: Sequence[ast.AST], block: Block, path: str) -> Iterator[Finding]:
-    """`no_sync` under one guard and the step under another."""
-    if not any(isinstance(node, ast.Attribute) and node.attr == "no_sync" for node in nodes):
-        return
-    origins = Origins(nodes)
-    stepping = [window.guard for window in _windows(block) if window.guard.phase is not None]
-    for node in nodes:
-        if not isinstance(node, ast.IfExp | ast.If):
-            continue
-        guard = read_guard(node.test, origins)
-        if guard is None or guard.phase is None:
-            continue
-        quiet = _mentions_no_sync(node.body if isinstance(node, ast.IfExp) else node.body[0])
-        loud = _mentions_no_sync(node.orelse) if isinstance(node, ast.IfExp) else False
-        if quiet == loud:
-            continue
-        synced_at_guard = guard.negated if quiet else not guard.negated
-        for step in stepping:
-            if step.loop is guard.loop and step.size == guard.size and synced_at_guard and step.phase != guard.phase:
-                site: Site = site_of(node, path)
-                yield note(REGISTRY["ZG502"], site, certain=True, test="the guard of no_sync")
-
-
-def _mentions_no_sync(node: ast.AST) -> bool:
-    return any(isinstance(part, ast.Attribute) and part.attr == "no_sync" for part in ast.walk(node))
 
 
 def _acts(block: Block) -> list[Act]:

@@ -5,21 +5,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from zerograd.core.events import Kind
-from zerograd.core.facts import ALL_DOUBTS, CLEAN, Fact, Facts, doubt, join, slim
+from zerograd.core.facts import ALL_DOUBTS, CLEAN, NOWHERE, Fact, Facts, doubt, join, slim
 from zerograd.core.findings import Certainty, Finding, once
-from zerograd.core.judgement import Verdict
+from zerograd.core.judgement import Code, Verdict
 from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
-from zerograd.rules.rule import Rule, Sees
+from zerograd.rules.rule import Rule, Sees, idiom
 from zerograd.rules.telling import note, tell
 from zerograd.source import accumulation, idioms
 from zerograd.source.flow import CYCLE, Interpreter
-from zerograd.source.idioms import File
 from zerograd.source.library import Library
 from zerograd.source.objectives import NOT_SHARED, Owned, Serves, read_objectives
 from zerograd.source.parsing import parse
 from zerograd.source.program import Program
-from zerograd.source.reach import freezes
+from zerograd.source.reading import File, Reading
 from zerograd.source.scopes import Scope
 from zerograd.source.skeleton import Act, Block, Call, Create, walk
 from zerograd.source.tests import places
@@ -42,9 +41,7 @@ def check_text(
     if not may_train(text):
         return []
     try:
-        program = (
-            library.open(path, text) if library is not None else Program(parse(text, path), path, freezes=freezes(text))
-        )
+        program = library.open(path, text) if library is not None else Program(parse(text, path), text, path)
         found = list(_Checker(program, chosen, text).findings())
     except RecursionError:
         raise SourceError(f"{path}: is nested too deeply to be read", slug="not-python") from None
@@ -58,9 +55,10 @@ class _Checker:
         self._program = program
         self._rules = rules
         self._budget = Budget()
+        self._code = Code(rule for rule in rules if rule.lacks is not idiom)
         self._serves: dict[int, Serves] = {}
         self._names: dict[tuple[object, int], frozenset[tuple[str, Kind | None]]] = {}
-        self._file = File(program.tree, program.path, text)
+        self._file = File(program, text)
 
     def findings(self) -> Iterator[Finding]:
         module = self._program.module
@@ -93,15 +91,14 @@ class _Checker:
                 )
 
     def _idioms(self, block: Block, function: ast.AST, scope: Scope) -> Iterator[Finding]:
-        if any(isinstance(node, Act) and node.kind in (Kind.DEPOSIT, Kind.CONSUME) for node in walk(block)):
-            own = self._program.nodes(function)
-            found = chain(
-                accumulation.detect(block, own, scope, self._program.path),
-                idioms.detect(block, own, scope, self._file),
-                self._clip_without_step(block),
-            )
-            chosen = {rule.code for rule in self._rules}
-            yield from (finding for finding in found if finding.code in chosen)
+        if not block:
+            return
+        reading = Reading(function, block, scope, self._file)
+        found = idioms.detect(reading)
+        if any(act.kind in (Kind.DEPOSIT, Kind.CONSUME) for act in reading.acts):
+            found = chain(accumulation.detect(block, reading.nodes, scope), found, self._clip_without_step(block))
+        chosen = {rule.code for rule in self._rules}
+        yield from (finding for finding in found if finding.code in chosen)
 
     def _clip_without_step(self, block: Block) -> Iterator[Finding]:
         """A function that clips and deposits but leaves the step to others: its own order can be wrong all the same."""
@@ -136,20 +133,19 @@ class _Checker:
             budget=self._budget,
             cls=cls,
             owned=owned,
+            code=self._code if rules is None else None,
         )
-        head = entry
-        while True:
+        head = new = entry
+        while new:
             try:
-                flow = interpreter.block(block, head)
+                flow = interpreter.block(block, new)
             except TooMuch:
                 return
             # What this function leaves undone, its caller may do before it calls again.
             back = doubt(join(flow.normal, flow.returns), CYCLE - interpreter.kinds(block, seen=True))
             # The settings of one call are those of the next; a place in a window is not.
             grown = join(head, slim(fact._replace(assumed=fact.assumed - places(fact.assumed)) for fact in back))
-            if not again or grown == head:
-                break
-            head = grown
+            head, new = grown, grown - head if again else NOWHERE
         for verdict in verdicts:
             finding = tell(verdict, interpreter.trail)
             deposits = has_loss or any(isinstance(node, Act) and node.kind is Kind.DEPOSIT for node in walk(block))

@@ -18,6 +18,9 @@ ACCUMULATION = re.compile(
 )
 
 
+_HOLDERS = (ast.For, ast.AsyncFor, ast.While, ast.If, ast.Try)
+
+
 class Guard(NamedTuple):
     loop: ast.AST | None  # the loop that drives the counter; None: a counter we cannot place
     phase: int | None  # 0: true at the first micro-batch of a window, -1: at the last; None: unknown
@@ -200,7 +203,6 @@ def _incremented(nodes: Sequence[ast.AST]) -> dict[str, Origin]:
     name: str | None
     starts: dict[str, list[int | None]] = {}
     steps: dict[str, list[ast.AugAssign]] = {}
-    loops: dict[ast.AST, ast.AST] = {}
     for node in nodes:
         match node:
             case ast.Assign(targets=targets, value=value):
@@ -211,26 +213,18 @@ def _incremented(nodes: Sequence[ast.AST]) -> dict[str, Origin]:
                 name = path_of(target)
                 if name:
                     steps.setdefault(name, []).append(node)
-        if isinstance(node, ast.For | ast.AsyncFor | ast.While):
-            for inner in ast.walk(node):
-                loops[inner] = node  # the walk goes inwards: the innermost loop is written last
+    holders = [node for node in nodes if isinstance(node, _HOLDERS)] if steps else []
     found = {}
     for name, increments in steps.items():
-        loop = loops.get(increments[0])
-        if len(increments) != 1 or loop is None or not _runs_every_time(loop, increments[0]):
+        # The innermost statement around the increment must be the loop itself: no branch can skip it.
+        around = [node for node in holders if _spans(node, increments[0].lineno)]
+        loop = max(around, key=lambda node: node.lineno, default=None)
+        if len(increments) != 1 or not isinstance(loop, ast.For | ast.AsyncFor | ast.While):
             continue
         begin = starts.get(name, [])
         first = begin[0] if len(begin) == 1 else None
         found[name] = Origin(loop, first, increments[0].lineno)
     return found
-
-
-def _runs_every_time(loop: ast.AST, increment: ast.AST) -> bool:
-    """Whether no branch of the loop's body can skip the increment."""
-    inner = [
-        node for node in ast.walk(loop) if node is not loop and isinstance(node, ast.If | ast.Try | ast.For | ast.While)
-    ]
-    return not any(increment in ast.walk(node) for node in inner)
 
 
 def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[str, ast.expr | None]]:

@@ -24,9 +24,9 @@ from zerograd.core.facts import (
     lift_weak,
     slim,
 )
-from zerograd.core.judgement import Trail, Verdict, judge
-from zerograd.core.machine import Content
-from zerograd.rules.rule import Rule
+from zerograd.core.judgement import Code, Trail, Verdict, judge
+from zerograd.core.machine import Content, State
+from zerograd.rules.rule import Rule, idiom
 from zerograd.source.frames import BodyOf, Frames
 from zerograd.source.objectives import NOT_SHARED, Owned
 from zerograd.source.scopes import Scope
@@ -71,10 +71,12 @@ class Interpreter:
         budget: "Budget | None" = None,
         cls: Scope | None = None,
         owned: Owned = NOT_SHARED,
+        code: Code[Rule] | None = None,
     ) -> None:
         self._slot = slot
         self._alone = alone
         self._rules = rules
+        self._code = Code(rule for rule in rules if rule.lacks is not idiom) if code is None else code
         self._report = report
         self._frames = Frames(slot, body_of, cls, owned.modules)
         self._owned = owned
@@ -83,6 +85,7 @@ class Interpreter:
         self._trying = 0
         self._loops: list[Doubts] = []  # what the loops we are in may do
         self._windows: list[Loop] = []
+        self._followed: set[tuple[State, int]] = set()
         self.trail = Trail(latest=False)
 
     def kinds(self, block: Block, *, seen: bool = False) -> Doubts:
@@ -96,12 +99,14 @@ class Interpreter:
         event = Event(kind, self._slot, act.site, act.scaled, act.what)
         weak = act.partial or (act.slot is None and act.kind is not Kind.DEPOSIT and not self._alone)
         if act.kind is not Kind.SCHEDULE or (self._loops and Kind.CONSUME in self._loops[-1]):
-            for verdict in judge(facts, event, self._rules, weak=weak):
+            for verdict in judge(facts, event, self._code, weak=weak):
                 self._report(verdict)
         if act.kind is Kind.CLEAR and not weak:
             self._clear_inside_window(facts, event)
-        for fact in facts:
-            self.trail.follow(fact.state, event)
+        for state in {fact.state for fact in facts}:
+            if (state, id(act)) not in self._followed:
+                self._followed.add((state, id(act)))
+                self.trail.follow(state, event)
         return lift_weak(facts, event) if weak else lift(facts, event)
 
     def _clear_inside_window(self, facts: Facts, event: Event) -> None:
@@ -224,15 +229,14 @@ class Interpreter:
         kinds = self._frames.kinds(loop.body)
         self._loops.append(kinds)
         self._windows.append(loop)
-        head, out = begin(loop, facts), Flow()
-        while True:
-            once = self.block(loop.body, head)
+        out, back = Flow(), NOWHERE
+        head = new = begin(loop, facts)
+        while new:  # the lift distributes over union: what was walked once need not be walked again
+            once = self.block(loop.body, new)
             out = out.beside(once._replace(normal=NOWHERE, continues=NOWHERE))
-            back = turn(loop, join(once.normal, once.continues))
-            grown = join(head, back)
-            if grown == head:
-                break
-            head = grown
+            came = turn(loop, join(once.normal, once.continues))
+            grown = join(head, came)
+            head, new, back = grown, grown - head, join(back, came)
         self._loops.pop()
         self._windows.pop()
         # That the loop ran not even once is possible, but doubtful; so is an end in the middle of a window.

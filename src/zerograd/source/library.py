@@ -12,7 +12,6 @@ from zerograd.errors import SourceError
 from zerograd.source.discover import read_text
 from zerograd.source.parsing import parse
 from zerograd.source.program import Program
-from zerograd.source.reach import freezes
 from zerograd.source.scopes import Elsewhere, Function, Scope
 
 _EVENTS = re.compile(r"backward\(|zero_grad|\.step\(|\.grad\b|clip_grad|unscale_")
@@ -32,6 +31,7 @@ class Library:
         self._seen: dict[str, bool] = {}
         self._asked: dict[str, set[str]] = {}  # by importing file, the files that were looked for
         self._opening: set[str] = set()
+        self._packages: dict[tuple[str, str], bool] = {}
 
     def open(self, path: str, text: str) -> Program:
         """The program of a file whose text is at hand."""
@@ -61,10 +61,10 @@ class Library:
         try:
             program = Program(
                 parse(text, path),
+                text,
                 path,
                 elsewhere=self._elsewhere(path),
                 home=self._homes.__getitem__,
-                freezes=freezes(text),
             )
         finally:
             self._opening.discard(path)
@@ -85,6 +85,8 @@ class Library:
 
     def _find(self, dotted: str, importer: str) -> Function | Scope | None:
         module, _, name = dotted.rpartition(".")
+        if not dotted.startswith(".") and not self._has_package(module.partition(".")[0], os.path.dirname(importer)):
+            return None
         path = self._locate(module, importer) if module.strip(".") or module else None
         program = self._imported(path, name) if path is not None else None
         if program is None:
@@ -103,6 +105,18 @@ class Library:
             except (SourceError, RecursionError):
                 self._texts[path] = ""  # its own check says why it cannot be read
         return program
+
+    def _has_package(self, name: str, folder: str) -> bool:
+        """Whether anything of that name lies where it could be imported from: most names are other people's."""
+        key = (name, folder)
+        known = self._packages.get(key)
+        if known is None:
+            here = os.path.join(folder, name)
+            known = bool(name) and (os.path.isfile(f"{here}.py") or os.path.isdir(here))
+            if not known and name and folder not in ("", self._root, os.path.dirname(folder)):
+                known = self._has_package(name, os.path.dirname(folder))
+            self._packages[key] = known
+        return known
 
     def _locate(self, module: str, importer: str) -> str | None:
         """The file of a module, relative (`..losses`) or absolute (`project.losses`)."""

@@ -35,6 +35,7 @@ _ENDINGS = ("sys.exit", "os._exit", "exit", "quit")
 _GATE = "last@{}%accumulate"
 _GATED = (Kind.CONSUME, Kind.CLEAR, Kind.SCHEDULE)
 _BROKEN = re.compile(r"nan\b|isnan|finite|isinf|overflow", re.IGNORECASE)
+_LEAVES = frozenset({ast.Name, ast.Constant})
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
@@ -232,7 +233,8 @@ class FunctionLowering:
                 yield from self._comprehension(node)
             case _:
                 for child in children(node):
-                    yield from self._events(child)
+                    if type(child) not in _LEAVES:
+                        yield from self._events(child)
                 if isinstance(node, ast.Call):
                     for event in self._calls.read(node, self._scope):
                         if isinstance(event, Act) and event.what.endswith(".zero_()"):

@@ -51,3 +51,16 @@ def own_nodes(function: ast.AST) -> list[ast.AST]:
         below.reverse()
         stack += below
     return found
+
+
+def holds(outer: ast.AST, inner: ast.AST) -> bool:
+    """Whether one node of a file stands inside another, by their places in the text: no walk."""
+    begin, end = place(outer)
+    first, last = place(inner)
+    return begin <= first and last <= end
+
+
+def place(node: ast.AST) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Where a node begins and ends."""
+    end = getattr(node, "end_lineno", 0) or 0, getattr(node, "end_col_offset", 0) or 0
+    return (getattr(node, "lineno", 0), getattr(node, "col_offset", 0)), end

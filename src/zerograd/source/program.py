@@ -7,7 +7,7 @@ from zerograd.source.bindings import Roots, bind_module
 from zerograd.source.calls import CallReader
 from zerograd.source.lower import FunctionLowering
 from zerograd.source.nodes import own_nodes
-from zerograd.source.reach import Reach
+from zerograd.source.reach import Reach, freezes
 from zerograd.source.relevance import hands_on, read_relevance
 from zerograd.source.scopes import Elsewhere, Function, FunctionNode, Scope
 from zerograd.source.skeleton import Block
@@ -21,23 +21,23 @@ class Program:
     def __init__(
         self,
         tree: ast.Module,
+        text: str,
         path: str,
         *,
         elsewhere: Elsewhere | None = None,
         home: "Callable[[Scope], Program] | None" = None,
-        freezes: bool = False,
     ) -> None:
         self.tree = tree
         self.path = path
-        relevance = read_relevance(tree)
+        self.roots: Roots = bind_module(tree, elsewhere)
+        relevance = read_relevance(tree, text, self.roots.functions)
         self.relevant = relevance.functions
-        self.roots: Roots = bind_module(tree, elsewhere) if self.relevant or home else Roots(Scope(), [])
         self._home = home
         self._blocks: dict[ast.AST, Block] = {}
         self._nodes: dict[ast.AST, list[ast.AST]] = {}
         # Losses are traced to modules only where it can matter: several optimizers, and nothing frozen and thawed.
-        self.traces_losses = relevance.has_several and not freezes
-        self._calls = CallReader(path, by_manner=relevance.by_manner)
+        self.traces_losses = relevance.has_several and not freezes(text)
+        self.calls = CallReader(path, by_manner=relevance.by_manner)
 
     def body_of(self, function: Function) -> Block:
         """The skeleton of a function of this file, or of one that it imports."""
@@ -66,6 +66,6 @@ class Program:
             return ()
         if node not in self._blocks:
             reach = Reach(node, scope) if self.traces_losses else None
-            lowering = FunctionLowering(node, self.nodes(node), scope, self._calls, self.path, reach)
+            lowering = FunctionLowering(node, self.nodes(node), scope, self.calls, self.path, reach)
             self._blocks[node] = lowering.whole(body)
         return self._blocks[node]

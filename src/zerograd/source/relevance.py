@@ -1,30 +1,24 @@
 """Which functions of a file have to do with gradients: those that name a trigger, and those that call them.
 
-One pass over the tree. Everything else is never lowered, and most of a file is everything else.
+A look at the words of the text, which is much faster than one at the tree: a word in a comment makes a function
+relevant that is not, and costs nothing but the time to read it. Everything else is never lowered.
 """
 
 import ast
-from collections.abc import Sequence
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from zerograd.source.nodes import children
-from zerograd.source.scopes import FunctionNode, path_of
+from zerograd.source.scopes import Function, path_of
 
-_TRIGGERS = frozenset(
-    {
-        "step",
-        "backward",
-        "manual_backward",
-        "zero_grad",
-        "unscale_",
-        "grad",
-        "clip_grad_norm_",
-        "clip_grad_value_",
-        "clip_grad_norm",
-        "clip_grad_value",
-        "clip_gradients",
-    }
+_TRIGGER = re.compile(
+    r"\.(?:step|backward|manual_backward|zero_grad|unscale_|grad|clip_gradients)\b|clip_grad_(?:norm|value)|scaler"
 )
+# What is stepped or cleared, as it is written: self.opt, opts[0], states["opt"].
+_MANNER = re.compile(r"\.(step|zero_grad)\(")
+_WRITTEN = re.compile(r"[A-Za-z_][\w.]*(?:\[[^\[\]\n]*\])*$")
+_LONGEST = 80
 
 
 class Relevance(NamedTuple):
@@ -33,12 +27,15 @@ class Relevance(NamedTuple):
     by_manner: frozenset[str]  # paths that are both stepped and cleared: whatever they are called, they are optimizers
 
 
-def read_relevance(tree: ast.Module) -> Relevance:
-    index = _Index()
-    index.visit(tree, tree)
-    manner = frozenset(index.named["step"] & index.named["zero_grad"]) - {""}
-    several = len({path for path in index.named["step"] if "sched" not in path and "scaler" not in path}) > 1
-    return Relevance(_closure(index), several, manner)
+def read_relevance(tree: ast.Module, text: str, functions: Sequence[Function]) -> Relevance:
+    words = _Words(tree, text, functions)
+    named: dict[str, set[str]] = {"step": set(), "zero_grad": set()}
+    for match in _MANNER.finditer(text):
+        before = _WRITTEN.search(text, max(0, match.start() - _LONGEST), match.start())
+        if before is not None:
+            named[match[1]].add(_canonical(before[0]))
+    stepped = {path for path in named["step"] if "sched" not in path and "scaler" not in path}
+    return Relevance(_closure(words), len(stepped) > 1, frozenset(named["step"] & named["zero_grad"]))
 
 
 def hands_on(nodes: Sequence[ast.AST], parameters: Sequence[str]) -> bool:
@@ -52,44 +49,38 @@ def hands_on(nodes: Sequence[ast.AST], parameters: Sequence[str]) -> bool:
     )
 
 
-def _closure(index: "_Index") -> frozenset[ast.AST]:
-    relevant = set(index.triggered)
-    names = {node.name for node in relevant if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
-    while True:  # who calls a relevant name is relevant
-        more = {node for node, called in index.called.items() if node not in relevant and not called.isdisjoint(names)}
-        if not more:
+def _canonical(written: str) -> str:
+    if "[" not in written:
+        return written
+    try:
+        return path_of(ast.parse(written, mode="eval").body) or ""
+    except (SyntaxError, ValueError):
+        return ""
+
+
+class _Words:
+    """Where words stand: in which function of the file."""
+
+    def __init__(self, tree: ast.Module, text: str, functions: Sequence[Function]) -> None:
+        self._text = text
+        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
+        self._owners: list[ast.AST] = [tree] * (len(self._starts) + 2)
+        for node, _ in functions:  # outer before inner: the innermost is written last
+            end = node.end_lineno or node.lineno
+            self._owners[node.lineno : end + 1] = [node] * (end + 1 - node.lineno)
+
+    def users(self, pattern: re.Pattern[str]) -> Iterator[ast.AST]:
+        for match in pattern.finditer(self._text):
+            yield self._owners[bisect_right(self._starts, match.start())]
+
+
+def _closure(words: _Words) -> frozenset[ast.AST]:
+    relevant = set(words.users(_TRIGGER))
+    new: Iterable[ast.AST] = relevant
+    while True:  # who names a relevant function is relevant
+        names = {node.name for node in new if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+        called = re.compile(rf"\b(?:{'|'.join(names)})\b") if names else None
+        new = set(words.users(called)) - relevant if called is not None else set()
+        if not new:
             return frozenset(relevant)
-        relevant |= more
-        names |= {node.name for node in more if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
-
-
-class _Index:
-    def __init__(self) -> None:
-        self.triggered: set[ast.AST] = set()
-        self.called: dict[ast.AST, set[str]] = {}
-        self.named: dict[str, set[str]] = {"step": set(), "zero_grad": set()}
-
-    def visit(self, node: ast.AST, function: "ast.Module | FunctionNode") -> None:
-        """Everything below `node`, on behalf of the function it stands in."""
-        called = self.called.setdefault(function, set())
-        stack: list[ast.AST] = [node]
-        while stack:
-            current = stack.pop()
-            for child in children(current):
-                kind = type(child)
-                if kind is ast.FunctionDef or kind is ast.AsyncFunctionDef:
-                    self.visit(child, child)  # type: ignore[arg-type]
-                    continue
-                if kind is ast.Attribute:
-                    name = child.attr  # type: ignore[attr-defined]
-                    called.add(name)
-                    if name in _TRIGGERS:
-                        self.triggered.add(function)
-                    if name in self.named:
-                        self.named[name].add(path_of(child.value) or "")  # type: ignore[attr-defined]
-                elif kind is ast.Name:
-                    name = child.id  # type: ignore[attr-defined]
-                    called.add(name)
-                    if name in _TRIGGERS or "scaler" in name:
-                        self.triggered.add(function)
-                stack.append(child)
+        relevant |= new

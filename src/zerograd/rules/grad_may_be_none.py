@@ -1,0 +1,47 @@
+"""`.grad` is used where it is None.
+
+A parameter has no gradient until the first `backward()` has reached it, and since torch 2.0 it has none again after
+`zero_grad()`, which clears by None. `W.grad.zero_()` at the top of a loop therefore raises in the first iteration, and
+whoever reads a norm between the clear and the backward raises in every one.
+
+Clear behind the step, where there is a gradient to clear, or by `W.grad = None`, which needs none.
+"""
+
+from zerograd.core.findings import Severity
+from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from zerograd.rules.scenery import PLAIN
+
+BAD = """\
+W = torch.zeros(4, 1, requires_grad=True)
+for x, y in loader:
+    W.grad.zero_()  # error: [ZG303]
+    loss = nn.functional.mse_loss(x @ W, y)
+    loss.backward()
+    with torch.no_grad():
+        W -= 0.1 * W.grad
+"""
+
+GOOD = """\
+W = torch.zeros(4, 1, requires_grad=True)
+for x, y in loader:
+    loss = nn.functional.mse_loss(x @ W, y)
+    loss.backward()
+    with torch.no_grad():
+        W -= 0.1 * W.grad
+    W.grad.zero_()
+"""
+
+RULE = Rule(
+    code="ZG303",
+    name="grad-may-be-none",
+    message="{what} is None here: {why}",
+    sees=Sees.SOURCE,
+    severity=Severity.WARNING,
+    remedy="use .grad after backward(), or ask `if p.grad is not None` first",
+    fix=Fix.NONE,
+    lacks=idiom,
+    led_by=(),
+    bad=PLAIN + BAD,
+    good=PLAIN + GOOD,
+    explanation=__doc__ or "",
+)

@@ -1,0 +1,48 @@
+"""The optimizer holds parameters that the model no longer uses.
+
+An optimizer is handed parameters once, when it is made. If a layer is replaced afterwards, or the model is built again,
+loaded as a whole or wrapped by something that makes parameters of its own, the optimizer goes on stepping the old
+tensors: they get no gradient any more, the new ones get gradients that nobody consumes, and the loss stands still.
+
+Moving a model to a device, `load_state_dict`, `torch.compile` and DistributedDataParallel keep the parameters.
+"""
+
+from zerograd.core.findings import Severity
+from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from zerograd.rules.scenery import PLAIN
+
+BAD = """\
+model = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model = nn.Linear(4, 1)  # error: [ZG010]
+for x, y in loader:
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+"""
+
+GOOD = """\
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in loader:
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+"""
+
+RULE = Rule(
+    code="ZG010",
+    name="orphaned-optimizer",
+    message="{what} gives {model} parameters that {optimizer}, made on line {line}, does not hold",
+    sees=Sees.SOURCE,
+    severity=Severity.WARNING,
+    remedy="make the optimizer after the model is complete",
+    fix=Fix.NONE,
+    lacks=idiom,
+    led_by=(),
+    bad=PLAIN + BAD,
+    good=PLAIN + GOOD,
+    explanation=__doc__ or "",
+)

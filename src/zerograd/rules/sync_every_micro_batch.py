@@ -1,0 +1,48 @@
+"""Every micro-batch of an accumulation averages its gradients over the ranks, where once per step would do.
+
+DistributedDataParallel averages in every `backward()`. While gradients are being accumulated only the last of the group
+has to: the sum is the same, and N - 1 of N exchanges are saved. Run the others under `model.no_sync()`.
+"""
+
+from zerograd.core.findings import Severity
+from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from zerograd.rules.scenery import ACCUMULATED
+
+BAD = """\
+ddp = nn.parallel.DistributedDataParallel(model)
+for i, (x, y) in enumerate(loader):
+    loss = nn.functional.mse_loss(ddp(x), y) / accumulation_steps
+    loss.backward()  # note: [ZG501]
+    if (i + 1) % accumulation_steps == 0:
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+GOOD = """\
+from contextlib import nullcontext
+
+ddp = nn.parallel.DistributedDataParallel(model)
+for i, (x, y) in enumerate(loader):
+    last = (i + 1) % accumulation_steps == 0
+    with nullcontext() if last else ddp.no_sync():
+        loss = nn.functional.mse_loss(ddp(x), y) / accumulation_steps
+        loss.backward()
+    if last:
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+RULE = Rule(
+    code="ZG501",
+    name="sync-every-micro-batch",
+    message="{deposit} averages over the ranks in every micro-batch: once in {size} would do",
+    sees=Sees.SOURCE,
+    severity=Severity.NOTE,
+    remedy="run all micro-batches but the last under model.no_sync()",
+    fix=Fix.NONE,
+    lacks=idiom,
+    led_by=(),
+    bad=ACCUMULATED + BAD,
+    good=ACCUMULATED + GOOD,
+    explanation=__doc__ or "",
+)

@@ -1,0 +1,45 @@
+"""Gradients are filled with zeros where nothing needs the zeros.
+
+`zero_grad(set_to_none=False)` writes every gradient once to clear it, and the next `backward()` reads it back to add to
+it. Cleared by None, which is torch's own default since 2.0, the memory is free in between and the first backward simply
+writes. Optimizers also skip a parameter without a gradient, where they move one with a gradient of zero: momentum and
+weight decay go on.
+
+Zeros are needed where gradients must keep their addresses, as under a captured CUDA graph, and where something reads
+`.grad` after the clear; nothing is said about a file in which either may be so.
+"""
+
+from zerograd.core.findings import Severity
+from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from zerograd.rules.scenery import PLAIN
+
+BAD = """\
+for x, y in loader:
+    optimizer.zero_grad(set_to_none=False)  # note: [ZG401]
+    loss = nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+"""
+
+GOOD = """\
+for x, y in loader:
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+"""
+
+RULE = Rule(
+    code="ZG401",
+    name="zeros-kept",
+    message="{clear} fills every gradient with zeros that nothing here reads",
+    sees=Sees.SOURCE,
+    severity=Severity.NOTE,
+    remedy="call zero_grad() without set_to_none=False",
+    fix=Fix.UNSAFE,
+    lacks=idiom,
+    led_by=(),
+    bad=PLAIN + BAD,
+    good=PLAIN + GOOD,
+    explanation=__doc__ or "",
+)

@@ -1,0 +1,131 @@
+"""Two parameters that share one gradient: `shared.grad = local.grad`, as in asynchronous actor-critics.
+
+While clearing means filling with zeros, clearing one clears both. Cleared by None, which is torch's way since 2.0, only
+one of them lets go: the other goes on adding to the old sum.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from zerograd.core.events import Kind
+from zerograd.core.findings import Finding
+from zerograd.rules import REGISTRY
+from zerograd.rules.telling import note
+from zerograd.source.clears import keeps_zeros
+from zerograd.source.nodes import holds
+from zerograd.source.reading import LoopNode, Reading
+from zerograd.source.scopes import path_of
+from zerograd.source.skeleton import Act, Call, walk
+
+_ALIAS = re.compile(r"grad\s*=\s*\w+\._?grad\b(?!\.)")
+
+
+class _Alias(NamedTuple):
+    node: ast.Assign
+    taker: str  # the model whose parameters are given the gradients
+    giver: str  # the model whose gradients they are
+
+
+def shared_through_calls(function: Reading) -> Iterator[Finding]:
+    """The aliases a function makes, itself or through a function of this file, judged by what it clears."""
+    if not function.file.reads_gradients or not _ALIAS.search(function.file.text):
+        return
+    for alias in _aliases(function.nodes):
+        yield from _judge(function, alias)
+    program = function.file.program
+    for call in (node for node in walk(function.block) if isinstance(node, Call)):
+        here = call.function.node in program.relevant  # an alias of another file has no place in this one
+        for alias in _aliases(program.nodes(call.function.node)) if here else ():
+            taker, giver = call.outside(alias.taker), call.outside(alias.giver)
+            if taker and giver:
+                yield from _judge(function, _Alias(alias.node, taker, giver))
+
+
+def _aliases(nodes: list[ast.AST]) -> Iterator[_Alias]:
+    for loop in (node for node in nodes if isinstance(node, ast.For)):
+        match loop:
+            case ast.For(
+                target=ast.Tuple(elts=[ast.Name(id=left), ast.Name(id=right)]),
+                iter=ast.Call(func=ast.Name(id="zip"), args=[first, second]),
+            ):
+                models = {left: _model(first), right: _model(second)}
+                for node in (inner for inner in nodes if isinstance(inner, ast.Assign) and holds(loop, inner)):
+                    taker, giver = _base(node.targets[0]), _base(node.value)
+                    if taker in models and giver in models and taker != giver:
+                        yield _Alias(node, models[taker] or "", models[giver] or "")
+
+
+def _model(parameters: ast.expr) -> str | None:
+    match parameters:
+        case ast.Call(func=ast.Attribute(value=value, attr="parameters"), args=[]):
+            return path_of(value)
+    return None
+
+
+def _base(node: ast.expr) -> str | None:
+    """`p` of `p.grad` and `p._grad`."""
+    match node:
+        case ast.Attribute(value=ast.Name(id=name), attr="grad" | "_grad"):
+            return name
+    return None
+
+
+def _judge(function: Reading, alias: _Alias) -> Iterator[Finding]:
+    if not alias.taker or not alias.giver or _is_made_anew(function, alias.giver):
+        return
+    steps = {act.slot for act in function.having(Kind.CONSUME)}
+    clears = function.having(Kind.CLEAR)
+    if not function.having(Kind.DEPOSIT) or not steps or any(_reaches(act, alias.giver, function) for act in clears):
+        return  # not a whole round of training, or one that clears what it must
+    emptied = [
+        act for act in clears if act.slot in steps and isinstance(act.node, ast.Call) and not keeps_zeros(act.node)
+    ]
+    if emptied:
+        alone = len(steps) == 1 and len(emptied) == len(clears) and not _clears_elsewhere(function)
+        certain = alone and _stays(function, alias.giver)
+        what, cleared, site = ast.unparse(alias.node), emptied[0].what, function.site(alias.node)
+        yield note(REGISTRY["ZG305"], site, certain=certain, what=what, cleared=cleared, giver=alias.giver)
+
+
+def _clears_elsewhere(function: Reading) -> bool:
+    """Whether a function of this file that is called clears something: it may be this."""
+    called = [node.function for node in walk(function.block) if isinstance(node, Call)]
+    blocks = [function.file.program.body_of(one) for one in called]
+    return any(isinstance(node, Act) and node.kind is Kind.CLEAR for block in blocks for node in walk(block))
+
+
+def _reaches(act: Act, model: str, function: Reading) -> bool:
+    """Whether a clear is, or may be, one of this model's gradients."""
+    if act.slot is not None:
+        binding = function.scope.lookup(act.slot)
+        return binding is not None and model in binding.over
+    receiver = (
+        act.node.func.value if isinstance(act.node, ast.Call) and isinstance(act.node.func, ast.Attribute) else None
+    )
+    return receiver is None or path_of(receiver) == model or act.partial
+
+
+def _loops(function: Reading) -> list[LoopNode | None]:
+    """The loops that deposit."""
+    return [function.loop_around(act.node) for act in function.having(Kind.DEPOSIT) if act.node is not None]
+
+
+def _is_made_anew(function: Reading, model: str) -> bool:
+    """Whether the model is a new one in every round: its gradients go with it."""
+    targets = [(node, target) for node in function.of(ast.Assign) for target in node.targets]
+    assigned = [node for node, target in targets if path_of(target) == model]
+    root = model.partition(".")[0]
+    handed = [
+        *(loop.target for loop in function.of(ast.For)),
+        *(item.optional_vars for item in function.of(ast.withitem)),
+    ]
+    names = {part.id for target in handed if target for part in ast.walk(target) if isinstance(part, ast.Name)}
+    return root in names or any(loop is None or holds(loop, node) for node in assigned for loop in _loops(function))
+
+
+def _stays(function: Reading, model: str) -> bool:
+    """Whether the model that deposits is the same one the next time: it outlives the loop, or pulls new weights."""
+    pulled = f"{model}.load_state_dict"
+    return None not in _loops(function) or any(path_of(call.func) == pulled for call in function.of(ast.Call))

@@ -1,0 +1,168 @@
+"""What an optimizer was given: a generator that is empty afterwards, or parameters the model has since replaced."""
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from zerograd.core.events import Kind
+from zerograd.core.findings import Finding, Related
+from zerograd.rules import REGISTRY
+from zerograd.rules.telling import note
+from zerograd.source.nodes import place
+from zerograd.source.reading import Reading
+from zerograd.source.roles import role_of
+from zerograd.source.scopes import Role, Scope, path_of
+
+# The layers of torch.nn that have parameters; an activation or Identity() has none to be held.
+_LAYERS = (
+    "Linear",
+    "LazyLinear",
+    "Bilinear",
+    "Conv1d",
+    "Conv2d",
+    "Conv3d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
+    "ConvTranspose3d",
+    "Embedding",
+    "EmbeddingBag",
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "LayerNorm",
+    "RNN",
+    "LSTM",
+    "GRU",
+    "Parameter",
+)
+_WRAPPERS = ("FullyShardedDataParallel", "fully_shard", "get_peft_model")  # these make parameters of their own
+
+
+class _Made(NamedTuple):
+    """optimizer = SGD(model.parameters())"""
+
+    node: ast.Assign
+    optimizer: str
+    model: str
+
+
+def orphaned(function: Reading) -> Iterator[Finding]:
+    """An optimizer, then new parameters for its model, then a step of the old optimizer."""
+    if not _binds_optimizer(function.scope):
+        return
+    assigns = function.of(ast.Assign)
+    made = [one for node in assigns if (one := _made(node, function.scope)) is not None]
+    for one in made:
+        later = [node for node in assigns if place(node) > place(one.node)]
+        for node in later:
+            if not _replaces(node, one.model, function.scope) or function.excludes(one.node, node):
+                continue
+            if _is_mended(function, one, node, later) or not _is_used(function, one, node):
+                continue
+            what, line = ast.unparse(node), one.node.lineno
+            related = (Related(function.site(one.node), "the optimizer is given the parameters here"),)
+            names = {"what": what, "model": one.model, "optimizer": one.optimizer, "line": str(line)}
+            yield note(REGISTRY["ZG010"], function.site(node), certain=True, related=related, **names)
+
+
+def _binds_optimizer(scope: Scope) -> bool:
+    """Whether an optimizer over some model's parameters is bound here at all."""
+    homes = (scope, scope.owner) if scope.owner is not None else (scope,)
+    return any(one.role is Role.OPTIMIZER and one.over for home in homes for one in home.bindings.values())
+
+
+def _made(node: ast.Assign, scope: Scope) -> _Made | None:
+    match node:
+        case ast.Assign(
+            targets=[target],
+            value=ast.Call(args=[ast.Call(func=ast.Attribute(value=value, attr="parameters"), args=[]), *_]) as call,
+        ):
+            optimizer, model = path_of(target), path_of(value)
+            if optimizer and model and "[*]" not in model and _makes_optimizer(call, scope):
+                return _Made(node, optimizer, model)
+    return None
+
+
+def _replaces(node: ast.Assign, model: str, scope: Scope) -> bool:
+    """Whether an assignment gives the model parameters that it did not have."""
+    if len(node.targets) != 1 or not isinstance(node.value, ast.Call):
+        return False
+    target, call = path_of(node.targets[0]), node.value
+    dotted = scope.dotted(path_of(call.func) or "")
+    last = dotted.rpartition(".")[2]
+    if target and target.startswith(f"{model}."):
+        return dotted.startswith("torch.nn.") and last in _LAYERS
+    if target != model:
+        return False
+    if any(path_of(part) == model for part in ast.walk(call)):
+        return last in _WRAPPERS
+    binding = role_of(call, scope)
+    built = binding is not None and (binding.role is Role.INSTANCE or binding.made_by.startswith("torch.nn."))
+    return built or dotted.startswith("torchvision.models.") or dotted == "torch.load"
+
+
+def _is_mended(function: Reading, made: _Made, change: ast.Assign, later: list[ast.Assign]) -> bool:
+    """Whether the optimizer is made anew, given the new parameters, or joined by another one behind the change."""
+    behind = [node for node in later if place(node) > place(change)]
+    rebound = any(
+        path_of(part) == made.optimizer for node in behind for target in node.targets for part in ast.walk(target)
+    )
+    calls = [call for call in function.of(ast.Call) if place(call) > place(change)]
+    joined = any(_makes_optimizer(call, function.scope) for call in calls)
+    groups = {f"{made.optimizer}.add_param_group", f"{made.optimizer}.param_groups"}
+    return rebound or joined or any(path_of(node) in groups for node in function.of(ast.Attribute))
+
+
+def _is_used(function: Reading, made: _Made, change: ast.Assign) -> bool:
+    """Whether model and optimizer train together behind the change."""
+    calls = [call for call in function.of(ast.Call) if place(call) > place(change)]
+    handed = [{path_of(a) for a in (*c.args, *(k.value for k in c.keywords))} for c in calls if not _saves(c)]
+    together = any({made.model, made.optimizer} <= names for names in handed)
+    behind = [act for act in function.having(Kind.CONSUME) if act.site.line > change.lineno]
+    stepped = any(act.slot == made.optimizer for act in behind)
+    return together or (stepped and any((path_of(call.func) or "") == made.model for call in calls))
+
+
+def _saves(call: ast.Call) -> bool:
+    return any(word in (path_of(call.func) or "").lower() for word in ("save", "load", "dump", "log"))
+
+
+def exhausted(function: Reading) -> Iterator[Finding]:
+    """params = model.parameters(); Optimizer(params); clip_grad_norm_(params)."""
+    made: dict[str, list[ast.expr]] = {}
+    for node in function.of(ast.Assign):
+        name = path_of(node.targets[0]) if len(node.targets) == 1 else None
+        if name:
+            made.setdefault(name, []).append(node.value)
+    generators = {name for name, values in made.items() if len(values) == 1 and _is_generator(values[0])}
+    uses: dict[str, list[ast.Call]] = {}
+    for call in function.of(ast.Call) if generators else ():
+        name = path_of(call.args[0]) if call.args else None
+        if name in generators:
+            uses.setdefault(name, []).append(call)
+    for name, calls in uses.items():
+        maker = next((call for call in sorted(calls, key=place) if _makes_optimizer(call, function.scope)), None)
+        for call in calls:
+            if maker is not None and call.lineno > maker.lineno and _reads_parameters(call, function.scope):
+                consumer = f"{path_of(maker.func)}() on line {maker.lineno}"
+                related = (Related(function.site(maker), "it is read to the end here"),)
+                names = {"name": name, "consumer": consumer}
+                yield note(REGISTRY["ZG306"], function.site(call), certain=True, related=related, **names)
+
+
+def _is_generator(value: ast.expr) -> bool:
+    match value:
+        case ast.Call(func=ast.Name(id="filter")) | ast.GeneratorExp():
+            return True
+        case ast.Call(func=ast.Attribute(attr="parameters"), args=[]):
+            return True
+    return False
+
+
+def _makes_optimizer(call: ast.Call, scope: Scope) -> bool:
+    dotted = scope.dotted(path_of(call.func) or "")
+    return dotted.startswith("torch.optim.") and ".lr_scheduler." not in dotted
+
+
+def _reads_parameters(call: ast.Call, scope: Scope) -> bool:
+    name = (path_of(call.func) or "").rpartition(".")[2]
+    return name.startswith("clip_grad_") or _makes_optimizer(call, scope)

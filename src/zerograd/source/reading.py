@@ -1,0 +1,129 @@
+"""One function of a file, as the small detectors look at it: its nodes by kind, its events, what stands around what."""
+
+import ast
+import re
+from functools import cached_property
+from typing import TypeVar, cast
+
+from zerograd.core.events import Kind, Site
+from zerograd.source.calls import site_of
+from zerograd.source.nodes import holds
+from zerograd.source.program import Program
+from zerograd.source.scopes import Scope, path_of
+from zerograd.source.skeleton import Act, Block, walk
+
+N = TypeVar("N", bound=ast.AST)
+LoopNode = ast.For | ast.AsyncFor | ast.While
+_GRADIENT = re.compile(r"(?<!autograd)\.grad\b(?!\()")
+_QUIET = ("no_grad", "inference_mode", "set_grad_enabled")
+
+
+class File:
+    """What the detectors ask about the whole file."""
+
+    def __init__(self, program: Program, text: str) -> None:
+        self.program = program
+        self.text = text
+        self.path = program.path
+        self._said: dict[str, bool] = {}
+
+    def says(self, word: str) -> bool:
+        """Whether a word stands in the text at all: the cheapest of all questions, and so the first."""
+        if word not in self._said:
+            self._said[word] = word in self.text
+        return self._said[word]
+
+    @cached_property
+    def reads_gradients(self) -> bool:
+        """Whether `.grad` of something is named anywhere; torch.autograd.grad() is not."""
+        return self.says(".grad") and _GRADIENT.search(self.text) is not None
+
+    @cached_property
+    def updated(self) -> frozenset[str]:
+        """The last names of everything that `.update()` is called on."""
+        return frozenset(
+            (path_of(node.func.value) or "").rpartition(".")[2]
+            for node in ast.walk(self.program.tree)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "update"
+        )
+
+    @cached_property
+    def scaler_leaves(self) -> bool:
+        """Whether a scaler is handed on, to someone who may update it."""
+        return any(
+            isinstance(node, ast.Return | ast.Call) and _hands_on(node, "scaler") and not _is_scaler_call(node)
+            for node in ast.walk(self.program.tree)
+        )
+
+
+class Reading:
+    """A function, or the module's own statements, of one file."""
+
+    def __init__(self, node: ast.AST, block: Block, scope: Scope, file: File) -> None:
+        self.node = node
+        self.block = block
+        self.scope = scope
+        self.file = file
+        self.nodes = file.program.nodes(node)
+
+    @cached_property
+    def _by_kind(self) -> dict[type, list[ast.AST]]:
+        found: dict[type, list[ast.AST]] = {}
+        for node in self.nodes:
+            found.setdefault(node.__class__, []).append(node)
+        return found
+
+    def of(self, kind: type[N]) -> list[N]:
+        """The nodes of one kind, in text order."""
+        return cast(list[N], self._by_kind.get(kind, []))
+
+    @cached_property
+    def acts(self) -> list[Act]:
+        return [node for node in walk(self.block) if isinstance(node, Act)]
+
+    def having(self, kind: Kind) -> list[Act]:
+        return [act for act in self.acts if act.kind is kind]
+
+    def site(self, node: ast.expr | ast.stmt) -> Site:
+        return site_of(node, self.file.path)
+
+    @cached_property
+    def loops(self) -> list[LoopNode]:
+        return [*self.of(ast.For), *self.of(ast.AsyncFor), *self.of(ast.While)]
+
+    def loop_around(self, node: ast.AST) -> LoopNode | None:
+        """The innermost loop around a node."""
+        around = [loop for loop in self.loops if holds(loop, node)]
+        return max(around, key=lambda loop: (loop.lineno, loop.col_offset)) if around else None
+
+    def without_grad(self, node: ast.AST) -> bool:
+        """Whether a node stands where autograd is told to look away."""
+        decorators = getattr(self.node, "decorator_list", [])
+        around = [item for block in self.of(ast.With) if holds(block, node) for item in block.items]
+        switched = any((path_of(call.func) or "").endswith("set_grad_enabled") for call in self.of(ast.Call))
+        return switched or any(
+            any(word in ast.unparse(expression) for word in _QUIET)
+            for expression in (*decorators, *(item.context_expr for item in around))
+        )
+
+    def arms(self, node: ast.AST) -> frozenset[tuple[ast.If, bool]]:
+        """The branches a node stands in: each `if` around it, and whether in its body."""
+        return frozenset(
+            (branch, any(holds(inner, node) for inner in branch.body))
+            for branch in self.of(ast.If)
+            if holds(branch, node) and not holds(branch.test, node)
+        )
+
+    def excludes(self, one: ast.AST, other: ast.AST) -> bool:
+        """Whether two nodes stand in different arms of one branch, so that only one of them runs."""
+        return any((branch, not arm) in self.arms(other) for branch, arm in self.arms(one))
+
+
+def _hands_on(node: ast.Return | ast.Call, word: str) -> bool:
+    """To a call as an argument, or to the caller."""
+    handed = [*node.args, *(k.value for k in node.keywords)] if isinstance(node, ast.Call) else [node]
+    return any(word in (path_of(part) or "").lower() for whole in handed for part in ast.walk(whole))
+
+
+def _is_scaler_call(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and "scaler" in (path_of(node.func) or "").lower()

@@ -1,0 +1,57 @@
+"""A gradient scaler that is not told when to move its scale, or is told too often."""
+
+import ast
+from collections.abc import Iterator
+
+from zerograd.core.events import Kind
+from zerograd.core.findings import Finding
+from zerograd.rules import REGISTRY
+from zerograd.rules.telling import note
+from zerograd.source.accumulation import guarded_windows
+from zerograd.source.reading import Reading
+from zerograd.source.scopes import path_of
+from zerograd.source.skeleton import Act
+
+
+def detect(function: Reading) -> Iterator[Finding]:
+    if function.file.says("scaler"):
+        yield from _never_updated(function)
+        yield from _updated_early(function)
+
+
+def _never_updated(function: Reading) -> Iterator[Finding]:
+    """scaler.step(optimizer) in a file that never updates that scaler."""
+    for act in function.having(Kind.CONSUME):
+        scaler = _scaler_of(act)
+        if scaler and scaler.rpartition(".")[2] not in function.file.updated:
+            certain = not function.file.scaler_leaves
+            what = f"{act.what} is called, and {scaler}.update() never is"
+            yield note(REGISTRY["ZG203"], act.site, certain=certain, what=what)
+
+
+def _updated_early(function: Reading) -> Iterator[Finding]:
+    """scaler.update() in every micro-batch, with scaler.step() in the last one of the group."""
+    updates = [call for call in function.of(ast.Call) if (path_of(call.func) or "").endswith(".update")]
+    for window in guarded_windows(function.block) if updates else ():
+        for call in updates:
+            scaler = (path_of(call.func) or "").removesuffix(".update")
+            steps = [act for act in function.having(Kind.CONSUME) if _scaler_of(act) == scaler]
+            in_loop = function.loop_around(call) is window.loop.node
+            if in_loop and any(act in window.stepped for act in steps) and _waits(function, steps, call):
+                what = (
+                    f"{scaler}.update() moves the scale in every micro-batch, while {steps[0].what} waits for the group"
+                )
+                yield note(REGISTRY["ZG203"], function.site(call), certain=not call.args, what=what)
+
+
+def _waits(function: Reading, steps: list[Act], call: ast.Call) -> bool:
+    """Whether every step waits for what the call waits for, and for one thing more."""
+    nodes = [act.node for act in steps if act.node is not None]
+    return all(function.arms(call) < function.arms(node) for node in nodes)
+
+
+def _scaler_of(act: Act) -> str | None:
+    """`scaler` of `scaler.step(optimizer)`."""
+    if not act.scaled or not isinstance(act.node, ast.Call) or not isinstance(act.node.func, ast.Attribute):
+        return None
+    return path_of(act.node.func.value)

@@ -1,0 +1,63 @@
+"""Accumulation on several ranks: which micro-batches average their gradients, and which should."""
+
+import ast
+from collections.abc import Iterator
+
+from zerograd.core.findings import Finding
+from zerograd.rules import REGISTRY
+from zerograd.rules.telling import note
+from zerograd.source.accumulation import guarded_windows
+from zerograd.source.counters import Origins, read_guard
+from zerograd.source.nodes import holds
+from zerograd.source.reading import Reading
+from zerograd.source.scopes import Role, path_of
+
+# Each of these decides itself when ranks talk.
+_DECIDES = ("no_sync", "require_backward_grad_sync", "accelerat", "deepspeed", "fabric", "set_requires_gradient_sync")
+
+
+def detect(function: Reading) -> Iterator[Finding]:
+    if function.file.says("no_sync"):
+        yield from _skipped(function)
+    elif function.file.says("DistributedDataParallel") and not any(map(function.file.says, _DECIDES)):
+        yield from _every(function)
+
+
+def _every(function: Reading) -> Iterator[Finding]:
+    """A model under DistributedDataParallel whose every micro-batch is averaged over the ranks."""
+    for window in guarded_windows(function.block):
+        if window.loop.node is None or not window.guard.accumulates or window.stepped_outside:
+            continue
+        called = [path_of(call.func) or "" for call in function.of(ast.Call) if holds(window.loop.node, call)]
+        certain = any(_is_distributed(path, function) for path in called)
+        for act in window.deposits[:1]:
+            yield note(REGISTRY["ZG501"], act.site, certain=certain, deposit=act.what, size=window.guard.size)
+
+
+def _is_distributed(path: str, function: Reading) -> bool:
+    binding = function.scope.lookup(path)
+    return binding is not None and binding.role is Role.TORCH and binding.made_by.endswith("DistributedDataParallel")
+
+
+def _skipped(function: Reading) -> Iterator[Finding]:
+    """`no_sync` under one guard and the step under another."""
+    if not any(node.attr == "no_sync" for node in function.of(ast.Attribute)):
+        return
+    origins = Origins(function.nodes)
+    windows = [window for window in guarded_windows(function.block) if window.guard.phase is not None]
+    choices: list[ast.IfExp | ast.If] = [*function.of(ast.IfExp), *function.of(ast.If)]
+    for node in choices:
+        guard = read_guard(node.test, origins)
+        if guard is None or guard.phase is None:
+            continue
+        quiet = _mentions_no_sync(node.body if isinstance(node, ast.IfExp) else node.body[0])
+        loud = _mentions_no_sync(node.orelse) if isinstance(node, ast.IfExp) else False
+        synced_at_guard = guard.negated if quiet else not guard.negated
+        for window in windows if quiet != loud and synced_at_guard else ():
+            step = window.guard
+            if step.loop is guard.loop and step.size == guard.size and step.phase != guard.phase:
+                yield note(REGISTRY["ZG502"], function.site(node), certain=True, test="the guard of no_sync")
+
+
+def _mentions_no_sync(node: ast.AST) -> bool:
+    return any(isinstance(part, ast.Attribute) and part.attr == "no_sync" for part in ast.walk(node))
