@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # The environment form reaches pip's isolated build environments too, so hatchling is pinned as well.
 export PIP_CONSTRAINT = $(CURDIR)/constraints.txt
 
-.PHONY: demo test lint types layers unit campaign lab bench clean
+.PHONY: demo test lint types layers unit campaign fuzz lab bench bench-check clean
 
 demo: $(READY)
 	$(BIN)/zerograd demo
@@ -22,6 +22,7 @@ lint: $(READY)
 
 types: $(READY)
 	$(BIN)/mypy
+	$(BIN)/mypy benchmarks/check/*.py
 
 layers: $(READY)
 	$(BIN)/lint-imports
@@ -33,11 +34,20 @@ unit: $(READY)
 campaign: $(READY)
 	HYPOTHESIS_PROFILE=campaign $(BIN)/pytest -n auto tests/laws tests/source tests/run tests/trace
 
+# Ten thousand files that should not be: no crash, no file over a second, one line for each that cannot be read.
+fuzz: $(READY)
+	$(BIN)/python benchmarks/check/fuzz.py
+
 lab: $(READY)
 	$(BIN)/zerograd lab
 
 bench: $(READY)
 	$(BIN)/python benchmarks/startup.py
+
+# FACTS has cases.jsonl and repos.json, MIRRORS a git directory for each repository they name: benchmarks/check/corpus.py.
+# PEERS may name other checkers: PEERS='--dslinter path/to/pylint --torchfix path/to/torchfix'.
+bench-check: $(READY)
+	$(BIN)/python benchmarks/check --facts $(FACTS) --mirrors $(MIRRORS) $(PEERS)
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -45,4 +55,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .zerograd_cache

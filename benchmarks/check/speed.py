@@ -1,56 +1,99 @@
-"""How long `zerograd check` takes on a tree of real code, beside what Python needs to parse the same files.
+"""What a checker costs beside what Python needs to parse the same files, and beside other checkers.
 
-usage: python benchmarks/check/speed.py FOLDER [--slowest N]
+usage: python benchmarks/check/speed.py FOLDER [--repeats N] [--training N] [--slowest N]
+                                        [--dslinter PYLINT] [--torchfix COMMAND]
 
-One process, cold, CPU time. The files are read beforehand, so that neither side pays for the disk.
+Every repeat runs every command once, cold and in one process, and takes its CPU time; the figures are medians of the
+ratios within one repeat, so that what else the machine does falls on all of them alike. `--training N` takes only N
+random files that train (seed 0). `--slowest N` names the files that took longest, timed one by one.
 """
 
 import argparse
-import ast
+import random
+import statistics
+import sys
 import time
-import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from tools import Tool, add_options, chosen, named_files, timed
+
 from zerograd.errors import SourceError
 from zerograd.source.check import check_text
+from zerograd.source.discover import read_text
+from zerograd.source.library import Library
+from zerograd.source.triggers import may_train
+
+_PARSE = """
+import ast, sys, warnings
+warnings.simplefilter("ignore")  # invalid escapes in other people's strings
+for path in sys.argv[1:]:
+    try:
+        ast.parse(open(path, "rb").read())
+    except (SyntaxError, ValueError, RecursionError):
+        pass
+"""
 
 
-def parse_all(texts: list[tuple[str, str]]) -> float:
-    begin = time.process_time()
-    for _, text in texts:
-        with suppress(SyntaxError, ValueError, RecursionError):
-            ast.parse(text)
-    return time.process_time() - begin
+def lines(tools: Sequence[Tool], folder: Path, targets: Sequence[str], *, repeats: int) -> Iterator[str]:
+    """The first tool's time over that of ast.parse; every other tool's time over the first's."""
+
+    def parse() -> float:
+        return timed([sys.executable, "-c", _PARSE, *targets], folder)[1]
+
+    def runner(tool: Tool) -> Callable[[], float]:
+        return lambda: tool.check(folder, targets).seconds
+
+    runs = {"ast.parse": parse, **{tool.name: runner(tool) for tool in tools}}
+    taken: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(repeats):
+        for name, run in runs.items():
+            taken[name].append(run())
+    yield f"{len(targets)} files, {repeats} repeats, medians of CPU seconds:"
+    for name, seconds in taken.items():
+        yield f"  {name:36} {statistics.median(seconds):8.2f} s"
+    first = tools[0].name
+    yield f"  {first} over ast.parse: {_ratio(taken[first], taken['ast.parse'])}"
+    for tool in tools[1:]:
+        yield f"  {tool.name} over {first}: {_ratio(taken[tool.name], taken[first])}"
 
 
-def check_all(texts: list[tuple[str, str]]) -> tuple[float, list[tuple[float, str]], int]:
-    """The time in all, the time of each file, and the certain findings."""
+def training_files(folder: Path, count: int | None = None) -> list[str]:
+    """The files that a checker of gradients has to read; a random `count` of them."""
+    named = [path for path in named_files(folder) if may_train((folder / path).read_text("utf-8", "replace"))]
+    return named if count is None else sorted(random.Random(0).sample(named, min(count, len(named))))
+
+
+def slowest(folder: Path, targets: Sequence[str], count: int) -> Iterator[str]:
+    library = Library(str(folder))
     each: list[tuple[float, str]] = []
-    findings = 0
-    begin = time.process_time()
-    for path, text in texts:
-        start = time.process_time()
+    for target in targets:
+        begin = time.process_time()
         with suppress(SourceError):
-            findings += sum(finding.fails for finding in check_text(text, path))
-        each.append((time.process_time() - start, path))
-    return time.process_time() - begin, sorted(each, reverse=True), findings
+            check_text(read_text(str(folder / target)), str(folder / target), library=library)
+        each.append((time.process_time() - begin, target))
+    yield from (f"  {seconds:.2f} s  {target}" for seconds, target in sorted(each, reverse=True)[:count])
+
+
+def _ratio(above: list[float], below: list[float]) -> str:
+    ratios = [one / other for one, other in zip(above, below, strict=True)]
+    return f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder")
-    parser.add_argument("--slowest", type=int, default=3)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--training", type=int, metavar="N")
+    parser.add_argument("--slowest", type=int, metavar="N", default=0)
+    add_options(parser)
     options = parser.parse_args()
-    warnings.simplefilter("ignore")  # invalid escapes in other people's strings
-    files = sorted(Path(options.folder).rglob("*.py"))
-    texts = [(str(file), file.read_text(encoding="utf-8", errors="replace")) for file in files]
-    checked, each, findings = check_all(texts)
-    parsed = parse_all(texts)
-    print(f"{len(files)} files, {findings} certain findings")
-    print(f"ast.parse of all {parsed:.2f} s, check {checked:.2f} s: ratio {checked / parsed:.2f}")
-    for seconds, path in each[: options.slowest]:
-        print(f"  {seconds:.2f} s  {path}")
+    targets = training_files(options.folder, options.training) if options.training else named_files(options.folder)
+    for line in lines(chosen(options), options.folder, targets, repeats=options.repeats):
+        print(line, flush=True)
+    if options.slowest:
+        print(*slowest(options.folder, targets, options.slowest), sep="\n")
 
 
 if __name__ == "__main__":

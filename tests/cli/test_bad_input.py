@@ -25,6 +25,7 @@ CASES = {
     "config rule": (["check", "--config", "rule.toml"], "unknown rule 'ZG999'", "ZG"),
     "config syntax": (["check", "--config", "broken.toml"], "broken.toml: not TOML", ""),
     "option value": (["check", "--color", "green"], "invalid choice: 'green'", "See zerograd check --help."),
+    "number of processes": (["check", "--jobs", "none"], "'none' is not a number of processes", "check --help."),
     "nothing to explain": (["rule"], "no rule named", "--all"),
     "output file": (["check", "--output-file", "no/such/file"], "cannot be written", ""),
 }

@@ -111,9 +111,31 @@ def test_a_file_that_was_asked_for_must_be_readable() -> None:
     assert main(["check", "good.py", "broken.py"]) == 2
 
 
+def test_findings_are_remembered_here_unless_told_otherwise(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--no-cache"]) == 1
+    assert not Path(".zerograd_cache").exists()
+    first = capsys.readouterr()
+    for _ in range(2):
+        assert main(["check"]) == 1
+        assert capsys.readouterr() == first
+    assert Path(".zerograd_cache").is_dir()
+    assert main(["check", "--ignore", "ZG001"]) == 0
+
+
+def test_files_nobody_wrote_get_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("large.py").write_text(BAD + "x = 1\n" * 100_000)
+    Path("long.py").write_text(BAD + f"x = '{'a' * 100_000}'\n")
+    assert main(["check", "."]) == 1
+    err = capsys.readouterr().err
+    assert "zerograd: large.py: is too large to be read: " in err
+    assert "zerograd: long.py: has a line too long to be read: " in err
+
+
 def test_encodings() -> None:
     Path("bom.py").write_bytes(b"\xef\xbb\xbf" + BAD.encode())
     Path("cookie.py").write_bytes(b"# -*- coding: latin-1 -*-\n# caf\xe9\n" + BAD.encode())
     Path("crlf.py").write_bytes(BAD.replace("\n", "\r\n").encode())
     for name in ("bom.py", "cookie.py", "crlf.py"):
         assert main(["check", name]) == 1
+    Path("odd.py").write_bytes(b"# coding: undefined\n" + BAD.encode())
+    assert main(["check", "odd.py"]) == 2

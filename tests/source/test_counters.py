@@ -58,3 +58,11 @@ def test_one_name_may_count_in_two_loops() -> None:
 def test_accumulation_is_known_by_its_name() -> None:
     assert guard_of(FROM_0.format("(i + 1) % args.gradient_accumulation_steps == 0")).accumulates
     assert not guard_of(FROM_0.format("(i + 1) % log_every == 0")).accumulates
+
+
+def test_a_flag_that_is_made_of_itself_leads_no_further() -> None:
+    tree = ast.parse("for i, x in enumerate(loader):\n    last = last and (i + 1) % N == 0\n    if last: pass")
+    test = next(node.test for node in ast.walk(tree) if isinstance(node, ast.If))
+    guard = read_guard(test, Origins(own_nodes(tree)))
+    assert guard is not None
+    assert guard.conjoined

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-HEAVY = ("torch", "rich", "libcst", "click", "numpy", "matplotlib", "pygls", "hypothesis")
+HEAVY = ("torch", "rich", "multiprocessing", "libcst", "click", "numpy", "matplotlib", "pygls", "hypothesis")
 
 
 @pytest.mark.parametrize("arguments", [["check", "--help"], ["check", "-q", "empty.py"], ["check", "-q", "bad.py"]])

@@ -32,8 +32,8 @@ def test_exports() -> None:
 
 
 FLAGS = {
-    "check": "--color --config --exit-zero --help --ignore --isolated --notes --output-file --output-format --possible "
-    "--quiet --select --stdin-filename -h -q",
+    "check": "--color --config --exit-zero --help --ignore --isolated --jobs --no-cache --notes --output-file "
+    "--output-format --possible --quiet --select --stdin-filename -h -q",
     "run": "--help --strict -h -m",
     "rule": "--all --help --output-format -h",
     "lab": "--help --json --list -h",

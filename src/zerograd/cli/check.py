@@ -1,26 +1,23 @@
 """zerograd check: read Python files and report gradient bugs."""
 
-import gc
 import os
 import sys
-from argparse import Namespace
+from argparse import ArgumentTypeError, Namespace
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from zerograd import __version__
 from zerograd.cli.config import Config, load_config
 from zerograd.cli.options import Parser
 from zerograd.core.findings import Certainty, Finding, Severity, once
-from zerograd.errors import SourceError, UsageError, unknown
+from zerograd.errors import UsageError, unknown
 from zerograd.report.colour import Paint, wants_colour
+from zerograd.report.progress import Bar
 from zerograd.report.text import concise, footer, full
 from zerograd.source.discover import STDIN, python_files, read_text
-from zerograd.source.triggers import may_train
-
-if TYPE_CHECKING:
-    from zerograd.source.library import Library
+from zerograd.source.sweep import Settings, Target, sweep
 
 FORMATS = ("full", "concise", "json")
-_COLLECT = 1000  # files
+CACHE = ".zerograd_cache"  # in the working directory, like the paths that findings name
 EXAMPLES = """\
   zerograd check .                         every Python file below here
   zerograd check train.py --possible       also what a branch may excuse
@@ -43,9 +40,17 @@ def parser() -> Parser:
     parser.add_argument("--exit-zero", action="store_true", help="exit 0 even with findings")
     parser.add_argument("--config", metavar="FILE", help="use this config file")
     parser.add_argument("--isolated", action="store_true", help="use no config file")
+    parser.add_argument("--no-cache", action="store_true", help=f"neither use nor fill {CACHE}")
+    parser.add_argument("--jobs", metavar="N", type=_at_least_one, help="processes (default: as many as pay)")
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
     parser.add_argument("-q", "--quiet", action="store_true", help="no closing line")
     return parser
+
+
+def _at_least_one(word: str) -> int:
+    if not word.isdecimal() or int(word) < 1:
+        raise ArgumentTypeError(f"{word!r} is not a number of processes")
+    return int(word)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -89,39 +94,21 @@ def _settled(options: Namespace) -> Config:
 
 def _check(options: Namespace, config: Config) -> tuple[list[Finding], int, list[str]]:
     """The findings of all files; how many were read; which could not be."""
-    gc.disable()  # syntax trees are many small objects and hold no cycles: looking for some costs a third of the time
-    codes = config.codes()
-    findings: list[Finding] = []
-    files, unread = 0, []
-    library = None
-    for path in python_files(options.paths, exclude=config.exclude):
-        shown = options.stdin_filename if path == STDIN else path
-        try:
-            text = read_text(path)
-            if may_train(text):
-                library = library or _library()
-                findings += _check_text(text, shown, codes, library)
-            files += 1
-            if files % _COLLECT == 0:
-                gc.collect()  # what a file leaves behind
-        except SourceError as error:
-            print(f"zerograd: {error.what}", file=sys.stderr)
-            unread.append(path)
-    return once(findings), files, unread
-
-
-def _library() -> "Library":
-    from zerograd.source.library import Library  # with all of the reader: not for files that train nothing
-
-    return Library()
-
-
-def _check_text(text: str, path: str, codes: frozenset[str] | None, library: "Library") -> list[Finding]:
-    from zerograd.rules import REGISTRY  # 40 ms in all: not for files that train nothing
-    from zerograd.source.check import check_text
-
-    rules = [rule for code, rule in REGISTRY.items() if codes is None or code in codes]
-    return check_text(text, path, rules=rules, library=library) if rules else []
+    cache = None if options.no_cache else CACHE
+    settings = Settings(config.codes(), cache=cache, version=__version__, jobs=options.jobs)
+    targets = [
+        Target(path, options.stdin_filename if path == STDIN else path)
+        for path in python_files(options.paths, exclude=config.exclude)
+    ]
+    with Bar(sys.stderr, label="Reading") as bar:
+        outcomes = sweep(targets, settings, advance=bar)
+    unread: list[str] = []
+    for target, outcome in zip(targets, outcomes, strict=True):
+        if outcome.trouble:
+            print(f"zerograd: {outcome.trouble}", file=sys.stderr)
+            unread.append(target.path)
+    findings = once(finding for outcome in outcomes for finding in outcome.findings)
+    return findings, len(targets) - len(unread), unread
 
 
 def _is_shown(finding: Finding, config: Config) -> bool:

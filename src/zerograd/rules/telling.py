@@ -80,6 +80,14 @@ def note(rule: Rule, site: Site, *, certain: bool, related: tuple[Related, ...] 
     )
 
 
+def erased(rule: Rule, site: Site, what: str, related: tuple[Related, ...]) -> Finding:
+    """A clear that erases the micro-batches before it, in a loop that shows no window."""
+    message = _ERASED.format(what=what)
+    return Finding(
+        rule.code, rule.name, message, site, Certainty.CERTAIN, rule.severity, related=related, cure=rule.remedy
+    )
+
+
 def _place(state: State) -> str:
     """Where a clip stands that stands wrong."""
     if state.content is Content.SPENT:

@@ -11,11 +11,14 @@ from typing import NamedTuple
 from zerograd.core.events import Kind
 from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
-from zerograd.rules.telling import note
+from zerograd.rules.telling import erased, note
 from zerograd.source.counters import ACCUMULATION, Guard
+from zerograd.source.frames import BodyOf
 from zerograd.source.losses import Losses, loss_of
 from zerograd.source.scopes import Scope, path_of
-from zerograd.source.skeleton import Act, Block, Choice, Loop, walk
+from zerograd.source.skeleton import Act, Block, Call, Choice, Loop, walk
+
+_DEPTH = 3
 
 
 class Window(NamedTuple):
@@ -33,13 +36,14 @@ class Window(NamedTuple):
     inverted: bool = False  # the step is in the other arm: all micro-batches but one step
 
 
-def detect(block: Block, nodes: Sequence[ast.AST], scope: Scope) -> Iterator[Finding]:
+def detect(block: Block, nodes: Sequence[ast.AST], scope: Scope, body_of: BodyOf) -> Iterator[Finding]:
     """What is wrong with the accumulation of one function, given all of its nodes."""
     losses = Losses(nodes, scope)
     configured = _configured(nodes)
     for window in guarded_windows(block):
         yield from _judge_window(window, losses)
-    yield from _inner_loops(block, losses)
+    yield from _inner_loops(block, losses, body_of)
+    yield from _erased_inside(block)
     yield from _every_micro_batch(block, losses, configured)
 
 
@@ -70,7 +74,9 @@ def _windows_of(loop: Loop, stepped_after: bool) -> Iterator[Window]:
         stepped = [act for act in inside if act.kind is Kind.CONSUME]
         slots = {act.slot for act in stepped}
         steps = [act for act in outside if act.kind is Kind.CONSUME and act.slot in slots]
-        rescales = any(act.kind is Kind.RESCALE for act in _acts(loop.body))
+        # A loss that another optimizer steps on at once cannot be divided for the one that waits.
+        shared = any(act.kind is Kind.CONSUME for act in outside)
+        rescales = shared or any(act.kind is Kind.RESCALE for act in _acts(loop.body))
         if deposits:
             clears = Kind.CLEAR in kinds
             yield Window(loop, node, node.guard, deposits, rescales, clears, steps, stepped_after, stepped)
@@ -134,23 +140,59 @@ def _unnormalised(act: Act, losses: Losses, size: str, *, certain: bool) -> Iter
         yield note(REGISTRY["ZG101"], act.site, certain=certain, deposit=act.what, size=size)
 
 
-def _inner_loops(block: Block, losses: Losses) -> Iterator[Finding]:
+def _inner_loops(block: Block, losses: Losses, body_of: BodyOf) -> Iterator[Finding]:
     """for micro_step in range(N): backward, then one step behind the loop."""
     for position, node in enumerate(block):
         if isinstance(node, Loop) and isinstance(node.node, ast.For | ast.AsyncFor):
             inside = _acts(node.body)
             kinds = {act.kind for act in inside}
-            later = {act.kind for act in _acts(block[position + 1 :])}
+            later = _kinds(block[position + 1 :], body_of)
             size = _named_size(node.node.iter)
             rescaled = Kind.RESCALE in kinds | later
-            before = {act.kind for act in _acts(block[:position])}
+            before = _kinds(block[:position], body_of)
             if size and Kind.DEPOSIT in kinds and not kinds & {Kind.CONSUME, Kind.CLEAR} and not rescaled:
                 # A whole group: it starts from a clear or ends in a step.
                 for act in (act for act in inside if act.kind is Kind.DEPOSIT):
                     whole = Kind.CONSUME in later or Kind.CLEAR in before
                     yield from _unnormalised(act, losses, size, certain=whole)
         for inner in _blocks(node):
-            yield from _inner_loops(inner, losses)
+            yield from _inner_loops(inner, losses, body_of)
+
+
+def _kinds(block: Block, body_of: BodyOf, depth: int = 0) -> set[Kind]:
+    """What happens in a block and in what it calls."""
+    calls = [node for node in walk(block) if isinstance(node, Call)] if depth < _DEPTH else []
+    found = {act.kind for act in _acts(block)}
+    return found.union(*(_kinds(body_of(call.function), body_of, depth + 1) for call in calls))
+
+
+def _erased_inside(block: Block) -> Iterator[Finding]:
+    """for micro_batch in batch: zero_grad, backward; then one step behind the loop: it gets the last one alone."""
+    for position, node in enumerate(block):
+        if isinstance(node, Loop) and node.node is not None and not node.windows:
+            direct = [act for act in node.body if isinstance(act, Act)]
+            clears = [act for act in direct if act.kind is Kind.CLEAR and act.slot is not None]
+            deposits = [act for act in direct if act.kind is Kind.DEPOSIT]
+            step = next((act for act in block[position + 1 :] if not _is_beside(act)), None)
+            taken = {act.slot for act in _acts(node.body) if act.kind is Kind.CONSUME}
+            for clear in clears:
+                first = deposits and direct.index(clear) < direct.index(deposits[0])
+                if (
+                    first
+                    and not taken
+                    and isinstance(step, Act)
+                    and step.kind is Kind.CONSUME
+                    and step.slot == clear.slot
+                ):
+                    related = (Related(step.site, "only the last micro-batch reaches this step"),)
+                    yield erased(REGISTRY["ZG002"], clear.site, clear.what, related)
+        for inner in _blocks(node):
+            yield from _erased_inside(inner)
+
+
+def _is_beside(node: object) -> bool:
+    """What may stand between the last backward and the step."""
+    return isinstance(node, Act) and node.kind in (Kind.CLIP, Kind.UNSCALE, Kind.RESCALE, Kind.SCHEDULE)
 
 
 def _named_size(over: ast.expr) -> str | None:

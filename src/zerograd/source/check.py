@@ -57,7 +57,7 @@ class _Checker:
         self._budget = Budget()
         self._code = Code(rule for rule in rules if rule.lacks is not idiom)
         self._serves: dict[int, Serves] = {}
-        self._names: dict[tuple[object, int], frozenset[tuple[str, Kind | None]]] = {}
+        self._names: dict[tuple[object, ...], frozenset[tuple[str, Kind | None]]] = {}
         self._file = File(program, text)
 
     def findings(self) -> Iterator[Finding]:
@@ -78,7 +78,7 @@ class _Checker:
                 continue
             block = self._program.function(function)
             yield from self._idioms(block, function.node, function.scope)
-            for slot, alone in self._slots(block):
+            for slot, alone in self._slots(block, function.scope.owner):
                 yield from self._run(
                     block,
                     slot,
@@ -96,7 +96,11 @@ class _Checker:
         reading = Reading(function, block, scope, self._file)
         found = idioms.detect(reading)
         if any(act.kind in (Kind.DEPOSIT, Kind.CONSUME) for act in reading.acts):
-            found = chain(accumulation.detect(block, reading.nodes, scope), found, self._clip_without_step(block))
+            found = chain(
+                accumulation.detect(block, reading.nodes, scope, self._program.body_of),
+                found,
+                self._clip_without_step(block),
+            )
         chosen = {rule.code for rule in self._rules}
         yield from (finding for finding in found if finding.code in chosen)
 
@@ -105,7 +109,7 @@ class _Checker:
         kinds = {node.kind for node in walk(block) if isinstance(node, Act)}
         if Kind.CLIP in kinds and Kind.CONSUME not in kinds:
             rule = tuple(rule for rule in self._rules if rule.code == "ZG302")
-            slots = sorted({slot for slot, _ in self._named(block, 0)})
+            slots = sorted({slot for slot, _ in self._named(block, 0, None)})
             yield from self._run(block, slots[0] if slots else "", True, entry=_UNKNOWN, again=False, rules=rule)
 
     def _run(
@@ -166,25 +170,25 @@ class _Checker:
 
     def _partial_clear(self, finding: Finding, block: Block, slot: str, verdict: Verdict[Rule]) -> Finding:
         """A slot that is never cleared beside another that is: the clear that is there does not cover it."""
-        others = sorted({named for named, kind in self._named(block, 0) if kind is Kind.CLEAR and named != slot})
+        others = sorted({named for named, kind in self._named(block, 0, None) if kind is Kind.CLEAR and named != slot})
         if not others or not any(rule.code == "ZG006" for rule in self._rules):
             return finding
         names = {"step": verdict.event.what, "cleared": others[0], "slot": slot}
         certain = finding.certainty is Certainty.CERTAIN
         return note(REGISTRY["ZG006"], finding.site, certain=certain, related=finding.related, **names)
 
-    def _slots(self, block: Block) -> list[tuple[str, bool]]:
+    def _slots(self, block: Block, cls: Scope | None = None) -> list[tuple[str, bool]]:
         """The slots a block consumes, here or in what it calls; and whether each is the only optimizer it knows."""
         known: set[str] = set()
         consumed: set[str] = set()
-        for slot, kind in self._named(block, 0):
+        for slot, kind in self._named(block, 0, cls):
             known.add(slot)
             if kind is Kind.CONSUME:
                 consumed.add(slot)
         return [(slot, len(known) == 1) for slot in sorted(consumed)]
 
-    def _named(self, block: Block, depth: int) -> Iterator[tuple[str, Kind | None]]:
-        """Every slot that is named, with what happens to it, as this block calls it."""
+    def _named(self, block: Block, depth: int, cls: Scope | None) -> Iterator[tuple[str, Kind | None]]:
+        """Every slot that is named, with what happens to it, as this block calls it where `self` is of class `cls`."""
         kind: Kind | None
         for node in walk(block):
             match node:
@@ -193,12 +197,14 @@ class _Checker:
                 case Create(slot):
                     yield slot, None
                 case Call() if depth < _DEPTH:
-                    key = (node.function, depth)
+                    call = node.on(cls)
+                    key = (call.function, call.cls, depth)
                     if key not in self._names:
                         self._names[key] = frozenset()  # a function that calls itself names nothing new
-                        self._names[key] = frozenset(self._named(self._program.body_of(node.function), depth + 1))
+                        inside = self._program.body_of(call.function)
+                        self._names[key] = frozenset(self._named(inside, depth + 1, call.cls))
                     for slot, kind in self._names[key]:
-                        outside = node.outside(slot)
+                        outside = call.outside(slot)
                         if outside is not None:
                             yield outside, kind
 

@@ -113,7 +113,8 @@ def read_guard(test: ast.expr, origins: Origins) -> Guard | None:
             return None if found is None else found._replace(negated=isinstance(op, ast.NotEq))
         case ast.Compare(left=left, ops=[ast.Eq() | ast.GtE()], comparators=[size]) if path_of(left) in origins.resets:
             return _reset(left, size, origins)
-        case ast.Name(id=name) if name in origins.flags:
+        # Made further up: `flag = flag and ...` leads no further.
+        case ast.Name(id=name) if name in origins.flags and origins.flags[name].lineno < test.lineno:
             return read_guard(origins.flags[name], origins)
         case ast.BinOp(op=ast.Mod()):  # `if i % N:` is `!= 0`
             found = _modulo(test, ast.Constant(0), origins)

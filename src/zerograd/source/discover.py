@@ -56,6 +56,6 @@ def read_text(path: str) -> str:
     encoding = cookie[1].decode("ascii", "replace") if cookie else "utf-8-sig"
     try:
         text = raw.decode(encoding)
-    except (UnicodeDecodeError, LookupError):
+    except (UnicodeError, LookupError):  # the codec "undefined" raises no UnicodeDecodeError
         raise SourceError(f"{path}: is not {encoding.removesuffix('-sig')} text", slug="unreadable-file") from None
     return text.removeprefix("\ufeff")

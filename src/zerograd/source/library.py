@@ -32,10 +32,15 @@ class Library:
         self._asked: dict[str, set[str]] = {}  # by importing file, the files that were looked for
         self._opening: set[str] = set()
         self._packages: dict[tuple[str, str], bool] = {}
+        self._absent: dict[str, set[str]] = {}  # by importing file, modules of no package of ours
 
     def open(self, path: str, text: str) -> Program:
         """The program of a file whose text is at hand."""
         path = os.path.normpath(path)
+        if len(self._programs) >= _MOST:  # only here: a file that is being checked still needs those it imports
+            self._programs.clear()
+            self._homes.clear()
+            self._texts.clear()
         program = self._programs.get(path)
         if program is None:
             program = self._enter(path, text)
@@ -46,17 +51,16 @@ class Library:
         found: dict[str, bool] = {}
         pending = [os.path.normpath(path)]
         while pending:
-            for asked in self._asked.get(pending.pop(), ()):
+            importer = pending.pop()
+            for module in self._absent.pop(importer, ()):
+                self._locate(module, importer)
+            for asked in self._asked.get(importer, ()):
                 if asked not in found:
                     found[asked] = self._seen[asked]
                     pending += [asked] if found[asked] else []
         return found
 
     def _enter(self, path: str, text: str) -> Program:
-        if len(self._programs) >= _MOST:
-            self._programs.clear()
-            self._homes.clear()
-            self._texts.clear()
         self._opening.add(path)
         try:
             program = Program(
@@ -86,6 +90,7 @@ class Library:
     def _find(self, dotted: str, importer: str) -> Function | Scope | None:
         module, _, name = dotted.rpartition(".")
         if not dotted.startswith(".") and not self._has_package(module.partition(".")[0], os.path.dirname(importer)):
+            self._absent.setdefault(importer, set()).add(module)
             return None
         path = self._locate(module, importer) if module.strip(".") or module else None
         program = self._imported(path, name) if path is not None else None

@@ -5,6 +5,7 @@ reach a slot's modules and serves others only is another objective's: it spills 
 """
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from zerograd.core.events import Kind, Site
@@ -12,6 +13,7 @@ from zerograd.source.scopes import Function
 from zerograd.source.skeleton import Act, Block, Call, walk
 
 _DEPTH = 3
+_MOST = 500  # acts, those of calls counted in place: beyond that a block is a tangle, and nothing is said of it
 Serves = dict[Site, frozenset[str]]
 
 
@@ -38,7 +40,8 @@ def read_objectives(block: Block, body_of: Callable[[Function], Block]) -> Serve
     serves: dict[Site, set[str]] = {}
     open_: list[Site] = []  # deposits that no step has followed yet
     stepped = False
-    for act, slot in _linear(block, body_of, 0):
+    acts = list(islice(_linear(block, body_of, 0), _MOST + 1))
+    for act, slot in acts if len(acts) <= _MOST else ():
         if act.kind is Kind.DEPOSIT:
             if stepped:
                 open_, stepped = [], False

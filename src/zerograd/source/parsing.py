@@ -5,8 +5,15 @@ import ast
 from zerograd.errors import SourceError
 from zerograd.source.python2 import read_python2
 
+_LARGEST = 500_000  # characters of a file, and
+_LONGEST = 100_000  # of a line: beyond that Python itself takes a second to parse, and nobody wrote it by hand
+
 
 def parse(text: str, path: str) -> ast.Module:
+    if len(text) > _LARGEST:
+        raise SourceError(f"{path}: is too large to be read: {len(text)} characters", slug="too-large")
+    if len(text) > _LONGEST and (longest := max(map(len, text.split("\n")))) > _LONGEST:
+        raise SourceError(f"{path}: has a line too long to be read: {longest} characters", slug="too-large")
     try:
         return ast.parse(text, path)
     except SyntaxError as error:

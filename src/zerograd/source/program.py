@@ -12,6 +12,8 @@ from zerograd.source.relevance import hands_on, read_relevance
 from zerograd.source.scopes import Elsewhere, Function, FunctionNode, Scope
 from zerograd.source.skeleton import Block
 
+_LONGEST = 20_000  # nodes of one function, some 3,000 lines: more is generated, and would hold up the check
+
 
 class Program:
     """Lowers the functions of one file, each at most once. `home` gives the program of another module's scope."""
@@ -60,6 +62,8 @@ class Program:
         return self._lowered(self.tree, self.tree.body, self.roots.module) if self.tree in self.relevant else ()
 
     def _lowered(self, node: ast.Module | FunctionNode, body: list[ast.stmt], scope: Scope) -> Block:
+        if len(self.nodes(node)) > _LONGEST:
+            return ()
         if node not in self._blocks:
             reach = Reach(node, scope) if self.traces_losses else None
             lowering = FunctionLowering(node, self.nodes(node), scope, self.calls, self.path, reach)

@@ -1,0 +1,136 @@
+"""Many files: most need a glance, some were read before, the others are read here or by several processes.
+
+The first pass looks at every file, and settles those that train nothing and those whose findings are known. Only then
+is it clear how much is left and whether processes pay. The second pass opens the rest again, so that not all texts are
+held at once.
+"""
+
+import gc
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from zerograd.core.findings import Finding
+from zerograd.errors import SourceError
+from zerograd.source.discover import STDIN, read_text
+from zerograd.source.triggers import may_train
+
+if TYPE_CHECKING:
+    from zerograd.source.cache import Cache
+
+_COLLECT = 1000  # files
+_WORTH = 150  # files that train, for each process: it begins with 0.3 s of its own and reads imports that others read
+_MOST = 61  # Windows waits for no more processes
+
+
+class Settings(NamedTuple):
+    codes: frozenset[str] | None = None  # the rules that are chosen; None: all of them
+    cache: str | None = None  # the folder of known findings
+    version: str = ""  # of zerograd: what another one found does not count
+    jobs: int | None = None  # processes; None: as many as pay
+
+
+class Target(NamedTuple):
+    path: str
+    shown: str  # the path that findings name
+
+
+class Outcome(NamedTuple):
+    """What one file gave: findings, or one line about why it cannot be read."""
+
+    findings: Sequence[Finding] = ()
+    trouble: str = ""
+
+
+class Reader:
+    """Reads one file after another; what they import is read once."""
+
+    def __init__(self, settings: Settings) -> None:
+        from zerograd.rules import REGISTRY  # 40 ms in all: not for files that train nothing
+        from zerograd.source.check import check_text
+        from zerograd.source.library import Library
+
+        gc.disable()  # syntax trees are many small objects without cycles: looking for some costs a third of the time
+        self._check = check_text
+        self._rules = [rule for code, rule in REGISTRY.items() if settings.codes is None or code in settings.codes]
+        self._cache = _cache(settings)
+        self._library = Library()
+        self._count = 0
+
+    def read(self, target: Target, text: str | None = None) -> Outcome:
+        self._count += 1
+        if self._count % _COLLECT == 0:
+            gc.collect()  # what the files leave behind
+        try:
+            text = read_text(target.path) if text is None else text
+            findings = self._check(text, target.shown, rules=self._rules, library=self._library) if self._rules else []
+        except SourceError as error:
+            return Outcome(trouble=error.what)
+        if self._cache is not None and target.path != STDIN:
+            self._cache.put(target.shown, text, findings, self._library.looked_for(target.shown))
+        return Outcome(findings)
+
+
+def sweep(
+    targets: Sequence[Target], settings: Settings, *, advance: Callable[[int, int], None] = lambda done, total: None
+) -> list[Outcome]:
+    """One outcome for every target, in their order. `advance` is told how many of the files that take time are done."""
+    outcomes, left = _glance(targets, settings)
+    for done, outcome in enumerate(_read([targets[number] for number in left], settings)):
+        outcomes[left[done]] = outcome
+        advance(done + 1, len(left))
+    if left and (cache := _cache(settings)) is not None:
+        cache.prune()
+    return outcomes
+
+
+def _glance(targets: Sequence[Target], settings: Settings) -> tuple[list[Outcome], list[int]]:
+    """The outcomes that cost nothing; and which targets are left."""
+    cache = None
+    outcomes = [Outcome()] * len(targets)
+    left: list[int] = []
+    for number, target in enumerate(targets):
+        try:
+            text = read_text(target.path)
+        except SourceError as error:
+            outcomes[number] = Outcome(trouble=error.what)
+            continue
+        if not may_train(text):
+            continue
+        if target.path == STDIN:  # cannot be opened again
+            outcomes[number] = Reader(settings).read(target, text)
+            continue
+        cache = cache or _cache(settings)
+        known = cache.get(target.shown, text) if cache is not None else None
+        if known is None:
+            left.append(number)
+        else:
+            outcomes[number] = Outcome(known)
+    return outcomes, left
+
+
+def _read(targets: list[Target], settings: Settings) -> Iterator[Outcome]:
+    jobs = min(_MOST, len(targets), settings.jobs if settings.jobs else min(_cores(), len(targets) // _WORTH))
+    done = 0
+    if jobs > 1:
+        from zerograd.source.processes import read_in_processes  # 25 ms
+
+        for outcome in read_in_processes(targets, settings, jobs=jobs):
+            done += 1
+            yield outcome
+    if done < len(targets):  # all of them, or what was left when a process died
+        reader = Reader(settings)
+        yield from map(reader.read, targets[done:])
+
+
+def _cores() -> int:
+    """Those this process may use, which in a container are fewer than there are."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _cache(settings: Settings) -> "Cache | None":
+    if settings.cache is None:
+        return None
+    from zerograd.source.cache import Cache  # 8 ms
+
+    return Cache(settings.cache, version=settings.version, codes=settings.codes)
