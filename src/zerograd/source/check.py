@@ -107,7 +107,8 @@ class _Checker:
     def _clip_without_step(self, block: Block) -> Iterator[Finding]:
         """A function that clips and deposits but leaves the step to others: its own order can be wrong all the same."""
         kinds = {node.kind for node in walk(block) if isinstance(node, Act)}
-        if Kind.CLIP in kinds and Kind.CONSUME not in kinds:
+        deposits = sum(isinstance(node, Act) and node.kind is Kind.DEPOSIT for node in walk(block))
+        if Kind.CLIP in kinds and Kind.CONSUME not in kinds and deposits == 1:  # with several, they may be rehearsals
             rule = tuple(rule for rule in self._rules if rule.code == "ZG302")
             slots = sorted({slot for slot, _ in self._named(block, 0, None)})
             yield from self._run(block, slots[0] if slots else "", True, entry=_UNKNOWN, again=False, rules=rule)

@@ -1,6 +1,7 @@
 """Graphs that are kept alive and that nobody will use again."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from zerograd.core.events import Kind
@@ -14,6 +15,7 @@ from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.scopes import path_of
 from zerograd.source.skeleton import Call, walk
 
+_DATA = re.compile(r"batch|iter|len\(|steps?\b|size")
 _USES_AGAIN = ("autograd.grad", "autograd.backward")
 
 
@@ -89,7 +91,9 @@ def _takes_value(node: ast.AST) -> bool:
 
 def _counts_to_few(loop: LoopNode) -> bool:
     """for _ in range(n): an inner loop over repetitions, not over the data."""
-    return isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and path_of(loop.iter.func) == "range"
+    if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or path_of(loop.iter.func) != "range":
+        return False
+    return not any(_DATA.search(ast.unparse(bound)) for bound in loop.iter.args)
 
 
 def _feeds_a_loss(function: Reading, total: str, losses: set[str]) -> bool:

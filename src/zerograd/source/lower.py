@@ -28,7 +28,7 @@ from zerograd.source.skeleton import (
     going_on,
     walk,
 )
-from zerograd.source.tests import Atom, keys_of, touched
+from zerograd.source.tests import Atom, changed_by, keys_of
 
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _ENDINGS = ("sys.exit", "os._exit", "exit", "quit")
@@ -137,17 +137,7 @@ class FunctionLowering:
 
     def _forget(self, node: ast.AST) -> Iterator[Node]:
         """What is assigned may change the answer of a test that will be asked again."""
-        if not self._keys:
-            return
-        match node:
-            case ast.Assign(targets=targets):
-                pass
-            case ast.AugAssign(target=target) | ast.AnnAssign(target=target) | ast.For(target=target):
-                targets = [target]
-            case _:
-                return
-        names = {path for target in targets for part in ast.walk(target) if (path := path_of(part))}
-        keys = frozenset(key for name in names for key in touched(name, self._keys))
+        keys = changed_by(node, self._keys)
         if keys:
             yield Forget(keys)
 

@@ -172,3 +172,30 @@ def _mentions(key: str, path: str) -> bool:
             return True
         start = key.find(path, start + 1)
     return False
+
+
+def changed_by(node: ast.AST, keys: frozenset[str]) -> frozenset[str]:
+    """Of the questions that are asked again, those whose answer an assignment may change."""
+    match node:
+        case ast.Assign(targets=targets) if keys:
+            pass
+        case ast.AugAssign(target=target) | ast.AnnAssign(target=target) | ast.For(target=target) if keys:
+            targets = [target]
+        case _:
+            return frozenset()
+    names = {path for target in targets for path in _assigned(target)}
+    return frozenset(key for name in names for key in touched(name, keys))
+
+
+def _assigned(target: ast.expr) -> Iterator[str]:
+    """The paths that an assignment changes: `cfg.step = 1` changes nothing else of cfg."""
+    match target:
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            for element in elements:
+                yield from _assigned(element)
+        case ast.Starred(value=inner) | ast.Subscript(value=inner):
+            yield from _assigned(inner)
+        case _:
+            path = path_of(target)
+            if path is not None:
+                yield path
