@@ -86,12 +86,11 @@ def doubt(facts: Facts, kinds: Doubts) -> Facts:
     return slim(fact._replace(doubts=fact.doubts | kinds) for fact in facts)
 
 
-def join(*several: Facts) -> Facts:
+def join(one: Facts, other: Facts) -> Facts:
     """What is known where paths meet."""
-    known = [facts for facts in several if facts]
-    if not known or all(facts == known[0] for facts in known):  # most paths that meet have nothing to tell each other
-        return known[0] if known else NOWHERE
-    return slim(fact for facts in known for fact in facts)
+    if not other or one == other:  # most paths that meet have nothing to tell each other
+        return one
+    return slim(one | other) if one else other
 
 
 def slim(facts: Iterable[Fact]) -> Facts:
@@ -99,11 +98,13 @@ def slim(facts: Iterable[Fact]) -> Facts:
     distinct = frozenset(facts)
     if len(distinct) < 2:
         return distinct
-    alike: dict[tuple[State, Assumptions], list[Doubts]] = {}
-    for state, doubts, assumed in distinct:
-        kept = alike.setdefault((state, assumed), [])
-        if any(smaller <= doubts for smaller in kept):
-            continue
-        kept[:] = [larger for larger in kept if not doubts <= larger]
-        kept.append(doubts)
-    return frozenset(Fact(state, doubts, assumed) for (state, assumed), kept in alike.items() for doubts in kept)
+    alike: dict[tuple[State, Assumptions], list[Fact]] = {}
+    for fact in distinct:
+        alike.setdefault((fact.state, fact.assumed), []).append(fact)
+    if len(alike) == len(distinct):
+        return distinct
+    return frozenset(fact for group in alike.values() for fact in (_minimal(group) if len(group) > 1 else group))
+
+
+def _minimal(alike: list[Fact]) -> list[Fact]:
+    return [fact for fact in alike if not any(other.doubts < fact.doubts for other in alike)]

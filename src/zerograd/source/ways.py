@@ -16,10 +16,24 @@ class Flow(NamedTuple):
 
     def then(self, after: "Flow") -> "Flow":
         """This block, and after its normal end that one."""
-        return Flow(after.normal, *(join(mine, its) for mine, its in zip(self[1:], after[1:], strict=True)))
+        if not (self.breaks or self.continues or self.returns or self.raises):
+            return after  # nearly always: most blocks have one way out
+        return Flow(
+            after.normal,
+            join(self.breaks, after.breaks),
+            join(self.continues, after.continues),
+            join(self.returns, after.returns),
+            join(self.raises, after.raises),
+        )
 
     def beside(self, other: "Flow") -> "Flow":
-        return Flow(*(join(mine, its) for mine, its in zip(self, other, strict=True)))
+        return Flow(
+            join(self.normal, other.normal),
+            join(self.breaks, other.breaks),
+            join(self.continues, other.continues),
+            join(self.returns, other.returns),
+            join(self.raises, other.raises),
+        )
 
 
 class TooMuch(Exception):
