@@ -79,6 +79,7 @@ def _closure(words: _Words) -> frozenset[ast.AST]:
     new: Iterable[ast.AST] = relevant
     while True:  # who names a relevant function is relevant
         names = {node.name for node in new if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+        names.discard("__init__")  # nobody calls it by that name but a subclass
         called = re.compile(rf"\b(?:{'|'.join(names)})\b") if names else None
         new = set(words.users(called)) - relevant if called is not None else set()
         if not new:
