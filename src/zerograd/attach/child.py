@@ -17,13 +17,14 @@ from types import TracebackType
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
+from zerograd.attach.listing import listing
 from zerograd.attach.pulse import Pulse
 from zerograd.attach.settings import VARIABLE, Settings
 from zerograd.core.findings import Finding
 from zerograd.report.colour import Paint, wants_colour
 from zerograd.report.summary import summary
 from zerograd.run.audit import Audit
-from zerograd.run.sites import located, started_in
+from zerograd.run.sites import started_in
 
 
 class Child:
@@ -87,7 +88,7 @@ class Child:
         return summary(
             self._audit.findings,
             self._audit.counts(),
-            source=_source,
+            source=listing,
             paint=Paint(on=wants_colour("auto", sys.stderr)),
             who=f"zerograd [rank {os.environ['RANK']}]" if "RANK" in os.environ else "zerograd",
             possible=self._settings.possible,
@@ -108,14 +109,6 @@ def _say(text: str) -> None:
     with contextlib.suppress(OSError, ValueError):
         if sys.stderr is not None:
             print(text, file=sys.stderr, flush=True)
-
-
-def _source(path: str) -> list[str] | None:
-    try:
-        with open(located(path), encoding="utf-8", errors="replace") as file:
-            return file.read().splitlines()
-    except OSError:
-        return None
 
 
 def begin() -> None:

@@ -108,6 +108,11 @@ class Audit:
             raise FaultFound(str(finding), cure=f"Cure: {finding.cure}.", slug="fault-found")
 
 
+def program_has_its_own() -> bool:
+    """Whether an audit runs that the program itself began, and not what it runs under."""
+    return any(not audit._shared for audit in _active)
+
+
 def audit(*, on_finding: OnFinding = "print", select: Iterable[str] = ("ALL",)) -> Audit:
     """An audit, to be used as `with zerograd.audit() as audit:` or with start() and stop()."""
     return Audit(on_finding=on_finding, select_rules=select)
