@@ -11,8 +11,22 @@ import sys
 import threading
 
 _SAVE, _RESTORE = "\x1b7", "\x1b8"
-_MAKE_ROOM = "\x1bD\x1b[A"  # down one, scrolling if there is no row below; up again: the column is kept
 _LEAST = 4  # rows: on fewer, one is too many to take
+
+
+def taken(rows: int) -> str:
+    """The last of `rows` rows is ours from here on. If the cursor stands on it, everything moves up by one."""
+    down_and_up = "\x1bD\x1b[A"  # scrolls if there is no row below, and keeps the column, as a newline would not
+    return f"{down_and_up}{_SAVE}\x1b[1;{rows - 1}r{_RESTORE}"
+
+
+def drawn(rows: int, text: str) -> str:
+    return f"{_SAVE}\x1b[{rows};1H\x1b[2K{text}\x1b[0m{_RESTORE}"
+
+
+def given_back(rows: int) -> str:
+    """Every row is the program's again, and ours is blank."""
+    return f"{_SAVE}\x1b[r\x1b[{rows};1H\x1b[2K{_RESTORE}"
 
 
 def has_rows(stream: object) -> bool:
@@ -38,18 +52,15 @@ class LastRow:
             size = os.get_terminal_size(self._descriptor)
             if size.lines < _LEAST or os.tcgetpgrp(self._descriptor) != os.getpgrp():
                 return
-            take = ""
-            if size != self._size:  # not ours yet, or resized: then terminals forget their region
-                take = f"{_MAKE_ROOM}{_SAVE}\x1b[1;{size.lines - 1}r{_RESTORE}"
+            take = taken(size.lines) if size != self._size else ""  # resized, terminals forget their region
             if take or text != self._shown:
-                self._write(f"{take}{_SAVE}\x1b[{size.lines};1H\x1b[2K{text}\x1b[0m{_RESTORE}")
+                self._write(take + drawn(size.lines, text))
             self._size, self._shown = size, text
 
     def give_back(self) -> None:
-        """Every row is the program's again, and ours is blank."""
         with self._lock:
             if self._size is not None:
-                self._write(f"{_SAVE}\x1b[r\x1b[{self._size.lines};1H\x1b[2K{_RESTORE}")
+                self._write(given_back(self._size.lines))
             self._size, self._shown = None, ""
 
     def _write(self, text: str) -> None:

@@ -10,7 +10,7 @@ _PULSE = ("|", "/", "-", "\\")
 
 def line(*, steps: int, backwards: int, processes: int, findings: tuple[str, ...], seconds: float, width: int) -> str:
     """The row with its colours, cut to `width`."""
-    text = Text(no_wrap=True, overflow="ellipsis")
+    text = Text()
     text.append(f"{_PULSE[int(seconds * 4) % len(_PULSE)]} zerograd", "bold")
     text.append(f"  {_clock(seconds)}  {steps:,} steps, {backwards:,} backwards", "dim")
     if processes > 1:
@@ -20,9 +20,10 @@ def line(*, steps: int, backwards: int, processes: int, findings: tuple[str, ...
         text.append(findings[-1], "red")
     else:
         text.append("  every gradient accounted for", "green")
+    text.truncate(width - 1, overflow="crop")  # a row that is full to the last column makes some terminals scroll
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=True, color_system="standard", highlight=False)
-    console.print(text, end="", soft_wrap=False)
+    console.print(text, end="")
     return out.getvalue()
 
 
