@@ -26,12 +26,6 @@ def run(cwd: Path, text: str, *options: str) -> subprocess.CompletedProcess[str]
     )
 
 
-def test_to_look_for_torch_does_not_switch_the_audit_off(tmp_path: Path) -> None:
-    done = run(tmp_path, "import importlib.util\nassert importlib.util.find_spec('torch')\n" + BAD)
-    assert done.returncode == 0
-    assert "4 steps, 4 backwards, 2 slots audited; 1 finding" in done.stderr
-
-
 def test_an_interpreter_without_zerograd_imports_torch_all_the_same(tmp_path: Path) -> None:
     done = run(tmp_path, "import sys\nsys.modules['zerograd'] = None\n" + BAD + "print('alive')\n")
     assert (done.returncode, done.stdout) == (0, "alive\n")
@@ -71,19 +65,13 @@ def test_a_script_may_have_an_audit_of_its_own(tmp_path: Path) -> None:
     assert "4 steps, 4 backwards, 2 slots audited; 1 finding" in done.stderr
 
 
-def test_a_line_keeps_its_name_when_the_script_changes_folders(tmp_path: Path) -> None:
+def test_to_look_for_torch_and_to_change_folders_hides_nothing(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
+    look = "import importlib.util, os; importlib.util.find_spec('torch')\n"
     text = BAD.replace(
         "    loss.backward()\n", "    loss.backward()\n    os.chdir('/' if os.getcwd() == home else home)\n"
     )
-    err = run(tmp_path, "import os\nos.chdir('data')\nhome = os.getcwd()\n" + text).stderr
+    err = run(tmp_path, look + "os.chdir('data')\nhome = os.getcwd()\n" + text).stderr
     assert err.startswith("zerograd: train.py:15:1: ZG001 SGD.step() consumes stale gradients: backward() on line 13")
     assert "  15 |     optimizer.step()" in err
     assert "= seen 3 times" in err
-
-
-def test_the_summary_comes_before_the_traceback(tmp_path: Path) -> None:
-    err = run(tmp_path, BAD + "raise ValueError('late')\n").stderr
-    assert err.index("next: zerograd rule") < err.index("Traceback") < err.index("ValueError: late")
-    assert err.endswith("ValueError: late\n")
-    assert err.count("slots audited") == 1

@@ -67,7 +67,7 @@ def run(cwd: Path, *options: str) -> list[str]:
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300).stdout.splitlines()
 
 
-@pytest.mark.parametrize("options", [[], ["-n", "2"]], ids=["alone", "xdist"])
+@pytest.mark.parametrize("options", [[], ["-n", "1"]], ids=["alone", "xdist"])
 def test_every_test_is_judged_by_what_it_did(options: list[str], tmp_path: Path) -> None:
     told = run(tmp_path, "--zerograd", *options)
     verdicts = sorted(

@@ -20,6 +20,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 from zerograd.attach.listing import listing
 from zerograd.attach.pulse import Pulse
 from zerograd.attach.settings import VARIABLE, Settings
+from zerograd.attach.tracing import Trace
 from zerograd.core.findings import Finding
 from zerograd.report.colour import Paint, wants_colour
 from zerograd.report.summary import summary
@@ -31,7 +32,8 @@ class Child:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         # Shared: the script may have an audit of its own, and both see everything.
-        self._audit = Audit(on_finding=self._tell_at_once, shared=True)
+        self._trace = Trace(settings.trace)
+        self._audit = Audit(on_finding=self._tell_at_once, shared=True, record=self._trace)
         self._pulse = Pulse(settings.desk) if settings.desk else None
         self._told = False
 
@@ -54,6 +56,7 @@ class Child:
         """A forked child starts its own count, on the books it has inherited."""
         self._told = False
         self._pulse = Pulse(self._settings.desk) if self._settings.desk else None
+        self._trace.restart()
         self._audit.restart()
 
     def _tell_when_finalized(self) -> None:
@@ -78,6 +81,7 @@ class Child:
             return
         self._told = True
         self._audit.stop()
+        self._trace.close()
         with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, broken, or None
             sys.stdout.flush()
         _say(self._summary())
@@ -93,6 +97,7 @@ class Child:
             who=f"zerograd [rank {os.environ['RANK']}]" if "RANK" in os.environ else "zerograd",
             possible=self._settings.possible,
             notes=self._settings.notes,
+            trace=self._trace.path,
         )
 
     def _tell_before_tracebacks(self) -> None:

@@ -29,7 +29,7 @@ def launch(script: list[str], *, module: bool, strict: bool, settings: Settings)
     _exists(script[0], module=module)
     flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
     command = [sys.executable, *flags, *(["-m"] if module else []), *script]
-    settings = settings._replace(folder=_here(), watched=_is_watched())
+    settings = settings._replace(folder=_here(), watched=_is_watched(), trace=_made(settings.trace))
     if not strict and not settings.watched:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -65,6 +65,17 @@ def _here() -> str:
         return os.getcwd()
     except OSError:  # deleted: then paths are shown in full
         return ""
+
+
+def _made(folder: str) -> str:
+    """The folder for traces, from the root: a script may change to another one."""
+    if not folder:
+        return ""
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--trace {folder}: cannot be written: {error.strerror}", slug="output-file") from None
+    return os.path.abspath(folder)
 
 
 def _is_watched() -> bool:

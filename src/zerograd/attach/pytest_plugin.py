@@ -22,22 +22,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", f"{_ALLOW}(*rules): findings of these rules, or of all, do not fail the test")
     if config.getoption("--zerograd"):
+        _need_torch()
         config.pluginmanager.register(_Auditor(), "zerograd-auditor")
+
+
+def _need_torch() -> None:
+    """Said before the first test. Not by importing it: with xdist the process that is asked runs no test."""
+    from importlib.util import find_spec
+
+    from zerograd.errors import MissingExtra
+
+    if find_spec("torch") is None:
+        cure = "pip install 'zerograd[torch]'"
+        raise pytest.UsageError(str(MissingExtra("pytest --zerograd needs torch", cure=cure, slug="missing-extra")))
 
 
 class _Auditor:
     """Begins anew with every test; fails the phase (setup, call, teardown) in which a finding was made."""
 
     def __init__(self) -> None:
-        from zerograd.errors import MissingExtra
-
-        try:
-            import torch  # noqa: F401 (the audit needs it, and says so best before the first test)
-        except ModuleNotFoundError:
-            error = MissingExtra(
-                "pytest --zerograd needs torch", cure="pip install 'zerograd[torch]'", slug="missing-extra"
-            )
-            raise pytest.UsageError(str(error)) from None
         self._found: list[Finding] = []
 
     def pytest_report_header(self) -> str:

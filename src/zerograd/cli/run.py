@@ -8,6 +8,7 @@ from zerograd.errors import UsageError
 EXAMPLES = """\
   zerograd run train.py --lr 0.1           everything behind the script is the script's
   zerograd run -m package.train            a module
+  zerograd run --trace traces train.py     keep every event, also of a run that is killed
   zerograd run --strict train.py           exit 1 if a certain error or warning was found
   torchrun --nproc-per-node 2 -m zerograd run train.py
   accelerate launch -m zerograd run train.py"""
@@ -21,6 +22,7 @@ def parser() -> Parser:
         usage="zerograd run [OPTIONS] SCRIPT [ARGS ...]\n       zerograd run [OPTIONS] -m MODULE [ARGS ...]",
     )
     parser.add_argument("--strict", action="store_true", help="exit 1 if a certain error or warning was found")
+    parser.add_argument("--trace", metavar="FOLDER", default="", help="write a trace of every process into FOLDER")
     parser.add_argument("--possible", action="store_true", help="also show what a doubt may excuse")
     parser.add_argument("--notes", action="store_true", help="also show what only costs time or memory")
     parser.add_argument("-m", dest="module", action="store_true", help="the next word is a module, as in python -m")
@@ -35,13 +37,13 @@ def main(argv: Sequence[str]) -> int:
     options = parser().parse_args(ours)
     if not script:
         raise UsageError("no script to run", cure="zerograd run train.py", slug="no-script")
-    settings = Settings(possible=options.possible, notes=options.notes)
+    settings = Settings(trace=options.trace, possible=options.possible, notes=options.notes)
     return launch(script, module=options.module, strict=options.strict, settings=settings)
 
 
 def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
     """Our options end at the first word that is not one: everything from there on belongs to the script."""
     for position, word in enumerate(argv):
-        if not word.startswith("-"):
+        if not word.startswith("-") and (not position or argv[position - 1] != "--trace"):
             return list(argv[:position]), list(argv[position:])
     return list(argv), []

@@ -16,6 +16,7 @@ def summary(
     who: str = "zerograd",
     possible: bool = False,
     notes: bool = False,
+    trace: str = "",
 ) -> str:
     """`counts`: the audit's own sentence about how much it saw. `who`: the tool, and the rank it speaks for."""
     everything = list(findings)
@@ -23,6 +24,8 @@ def summary(
     lines = [f"{full(finding, source, paint)}\n  {_seen(finding, paint)}\n" for finding in shown]
     hidden = len(everything) - len(shown)
     lines.append(f"{paint(who, 'bold')}: {counts}{f'; {hidden} hidden (--possible, --notes)' if hidden else ''}")
+    if trace:
+        lines.append(f"trace: {trace}")
     if shown:
         lines.append(f"next: zerograd rule {shown[0].code}")
     return "\n".join(lines)
