@@ -56,6 +56,7 @@ SCRIPTS = {
         "print(sorted(float(x) for x in torch.utils.data.DataLoader(torch.arange(4.0), num_workers=2)), flush=True)\n"
         "child = os.fork()\n"
         "if not child:\n"
+        "    optimizer.zero_grad()\n"
         "    weight.sum().backward()\n"
         "    optimizer.step()\n"
         "    print('child', flush=True)\n"

@@ -19,7 +19,7 @@ from torch.optim import Optimizer
 from zerograd.core.events import Event, Kind
 from zerograd.core.findings import Finding
 from zerograd.core.judgement import judge
-from zerograd.core.machine import Content
+from zerograd.core.machine import HOLLOW, Content
 from zerograd.rules.rule import Rule
 from zerograd.rules.telling import tell
 from zerograd.run.account import Account
@@ -211,7 +211,8 @@ class Watcher:
         if self._mine.stepping.end(optimizer) and not self._mine.depth:
             account = self._own(optimizer)
             if account is not None:
-                if account.fed_before == self._mine.backwards:
+                # A closure that skips its batch (Lightning: training_step returns None) leaves nothing, and means it.
+                if account.fed_before == self._mine.backwards and account.standing().content not in HOLLOW:
                     self._consume(account, hooked=hooked)
                 account.fed_before = -1
                 account.after_step()
