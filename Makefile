@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # The environment form reaches pip's isolated build environments too, so hatchling is pinned as well.
 export PIP_CONSTRAINT = $(CURDIR)/constraints.txt
 
-.PHONY: demo test lint types layers unit campaign lab bench clean
+.PHONY: demo test lint types layers unit campaign frameworks lab bench clean
 
 demo: $(READY)
 	$(BIN)/zerograd demo
@@ -33,6 +33,12 @@ unit: $(GATE)
 # The laws on new random examples every time: a counterexample found here becomes a case, then a mend.
 campaign: $(GATE)
 	HYPOTHESIS_PROFILE=campaign $(BIN)/pytest -n auto tests/laws tests/source tests/run tests/trace
+
+# More loops of other people's frameworks, all of them right: exit 1 if one is accused.
+frameworks: $(GATE)
+	for loops in benchmarks/frameworks/loops_*.py; do echo "$$loops"; $(BIN)/zerograd run --strict $$loops || exit 1; done
+	for loops in accelerate transformers; do \
+	  $(BIN)/torchrun --standalone --nproc-per-node 2 -m zerograd run --strict benchmarks/frameworks/loops_$$loops.py || exit 1; done
 
 lab: $(READY)
 	$(BIN)/zerograd lab

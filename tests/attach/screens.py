@@ -11,6 +11,13 @@ class Terminal:
     def feed(self, text: str | bytes) -> None:
         self._stream.feed(text.encode() if isinstance(text, str) else text)
 
+    def interrupt(self, text: str) -> None:
+        """Write as the launcher does, between two writes of the program. [Note: the last row] names what is lost."""
+        column = self.screen.cursor.x
+        self.feed(text)
+        if column == self.screen.columns:
+            self.screen.cursor.x = column  # pyte forgets it as some terminals do: xterm does not
+
     def transcript(self) -> list[str]:
         """Every line, from the first one ever printed to the last that is not blank."""
         columns = range(self.screen.columns)

@@ -30,16 +30,19 @@ PROGRAMS = st.tuples(*[st.lists(PRINTS, max_size=10) for _ in range(3)])
 def test_the_program_prints_as_if_alone(program: tuple[list[str], ...], shift: int) -> None:
     before, during, after = program
     alone, watched = Terminal(ROWS, COLUMNS), Terminal(ROWS, COLUMNS)
+    for terminal in (alone, watched):
+        terminal.feed("$ zerograd run it\r\n")
     for chunk in (*before, *during, *after):
         alone.feed(chunk)
     for chunk in before:
         watched.feed(chunk)
-    watched.feed(taken(ROWS))
+    watched.interrupt(taken(ROWS))
     for number, chunk in enumerate(during):
-        watched.feed(drawn(ROWS, f"zerograd: {number}") if (number + shift) % 3 else "")
+        if (number + shift) % 3:
+            watched.interrupt(drawn(ROWS, f"zerograd: {number}"))
         watched.feed(chunk)
     assert watched.screen.display[-1].strip() in ("", *(f"zerograd: {number}" for number in range(len(during))))
-    watched.feed(given_back(ROWS))
+    watched.interrupt(given_back(ROWS))
     for chunk in after:
         watched.feed(chunk)
     assert watched.transcript() == alone.transcript()
@@ -47,10 +50,10 @@ def test_the_program_prints_as_if_alone(program: tuple[list[str], ...], shift: i
 
 def test_the_row_stands_still_while_the_program_scrolls() -> None:
     terminal = Terminal(ROWS, COLUMNS)
-    terminal.feed(taken(ROWS) + drawn(ROWS, "here"))
+    terminal.feed("$\r\n" + taken(ROWS) + drawn(ROWS, "here"))
     for number in range(50):
         terminal.feed(f"{number}\r\n")
     assert terminal.screen.display[-1].strip() == "here"
     terminal.feed(given_back(ROWS))
     assert terminal.screen.display[-1].strip() == ""
-    assert terminal.transcript() == [str(number) for number in range(50)]
+    assert terminal.transcript() == ["$", *(str(number) for number in range(50))]

@@ -4,6 +4,8 @@
 with carriage returns, without newlines, through the C library or from a child, moves in there as on a terminal that is
 one row lower. Our row is drawn with one write, between saving the cursor and restoring it. A wrapper around sys.stdout,
 the usual way, would see neither other processes nor lines that are not finished, and the script would see the wrapper.
+One thing is left to the terminal: whether a restored cursor remembers that its line is full to the last column and that
+the next character belongs on the next one. xterm does; where it does not, that one character is overwritten.
 """
 
 import os
@@ -15,9 +17,13 @@ _LEAST = 4  # rows: on fewer, one is too many to take
 
 
 def taken(rows: int) -> str:
-    """The last of `rows` rows is ours from here on. If the cursor stands on it, everything moves up by one."""
-    down_and_up = "\x1bD\x1b[A"  # scrolls if there is no row below, and keeps the column, as a newline would not
-    return f"{down_and_up}{_SAVE}\x1b[1;{rows - 1}r{_RESTORE}"
+    """The last of `rows` rows is ours from here on. Everything moves up by one, the cursor with it.
+
+    The cursor's row alone would not do: progress bars leave text below it. On the first row it cannot move up with its
+    line; but there stands the command that started us.
+    """
+    scrolled = f"{_SAVE}\x1b[{rows};1H\x1bD{_RESTORE}\x1bM"
+    return f"{scrolled}{_SAVE}\x1b[1;{rows - 1}r{_RESTORE}"
 
 
 def drawn(rows: int, text: str) -> str:
