@@ -33,7 +33,7 @@ class Child:
         self._settings = settings
         # Shared: the script may have an audit of its own, and both see everything.
         self._trace = Trace(settings.trace)
-        self._audit = Audit(on_finding=self._tell_at_once, shared=True, record=self._trace)
+        self._audit = Audit(on_finding=self._tell_at_once, shared=True, trace=self._trace)
         self._pulse = Pulse(settings.desk) if settings.desk else None
         self._told = False
 

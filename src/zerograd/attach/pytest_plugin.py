@@ -10,6 +10,7 @@ import pytest
 
 if TYPE_CHECKING:
     from zerograd.core.findings import Finding
+    from zerograd.run.audit import Audit
 
 _ALLOW = "zerograd_allow"
 
@@ -42,6 +43,7 @@ class _Auditor:
 
     def __init__(self) -> None:
         self._found: list[Finding] = []
+        self._audit: Audit
 
     def pytest_report_header(self) -> str:
         return "zerograd: every test is audited"
@@ -51,7 +53,7 @@ class _Auditor:
         from zerograd.run.audit import Audit
 
         # Shared: a test may have an audit of its own.
-        with Audit(on_finding=self._note, shared=True):
+        with Audit(on_finding=self._note, shared=True) as self._audit:
             return (yield)
 
     @pytest.hookimpl(wrapper=True)
@@ -70,6 +72,8 @@ class _Auditor:
         self._found.clear()
         try:
             yield
+            if when == "teardown":
+                self._audit.stop()  # here, so that what it says in the end still finds a phase to fail
         except BaseException:  # it fails for a reason of its own: ours is told beside it
             if told := _told(self._unallowed(item)):
                 item.add_report_section(when, "zerograd", told)

@@ -27,13 +27,13 @@ class Audit:
         on_finding: OnFinding = "print",
         select_rules: Iterable[str] = ("ALL",),
         shared: bool = False,
-        record: Callable[[Event], None] = lambda event: None,
+        trace: Callable[[Event], None] | None = None,
     ) -> None:
         self._on_finding = on_finding
         self._shared = shared  # `zerograd run` watches a script that may well have an audit of its own
         codes = select(select_rules)
         rules = [rule for rule in REGISTRY.values() if rule.code in codes and Sees.RUN in rule.sees]
-        self._watcher = Watcher(rules=rules, report=self._receive, record=record)
+        self._watcher = Watcher(rules=rules, report=self._receive, log=trace)
         self._found: dict[tuple[object, ...], Finding] = {}
         self._undo: contextlib.ExitStack | None = None
 

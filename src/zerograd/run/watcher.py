@@ -50,11 +50,11 @@ class _Mine(threading.local):
 
 class Watcher:
     def __init__(
-        self, *, rules: Sequence[Rule], report: Callable[[Finding], None], record: Callable[[Event], None]
+        self, *, rules: Sequence[Rule], report: Callable[[Finding], None], log: Callable[[Event], None] | None = None
     ) -> None:
         self._rules = tuple(rules)
         self._report = report
-        self._record = record
+        self._log = log or (lambda event: None)
         self.backwards = 0
         self.steps = 0
         self.slots = 0  # of the optimizers that stepped; kept here, because accounts die with their optimizers
@@ -133,7 +133,7 @@ class Watcher:
             return
         for account, look in backward.before:
             account.deposited(look, backward.event)
-        self._record(backward.event)
+        self._log(backward.event)
         while mine.unfollowed:
             mine.unfollowed.pop().reopen()
         for optimizer in mine.stepping.optimizers():  # a closure: the step that runs it consumes what it deposits
@@ -164,7 +164,7 @@ class Watcher:
             own.cleared(clear)
         for account in accounts:
             account.settle(clear)
-        self._record(clear)
+        self._log(clear)
 
     def clipping(self) -> None:
         """A clip begins: whatever was written before it was not the clip's doing."""
@@ -222,7 +222,7 @@ class Watcher:
         account = self._taken(optimizer)
         account.settle()
         event = Event(Kind.CONSUME, site=user_site(), scaled=True, what="scaler.step()")
-        self._record(event)
+        self._log(event)
         account.consumed(event)
         account.after_step()
 
@@ -238,5 +238,5 @@ class Watcher:
             fact = fact._replace(doubts=fact.doubts | excuses)
         for verdict in judge(frozenset({fact}), event, self._rules):
             self._report(tell(verdict, standing.trail))
-        self._record(event)
+        self._log(event)
         account.consumed(event)
