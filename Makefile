@@ -5,38 +5,45 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+GATE   := $(VENV)/.gate
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # The environment form reaches pip's isolated build environments too, so hatchling is pinned as well.
 export PIP_CONSTRAINT = $(CURDIR)/constraints.txt
 
-.PHONY: demo test lint types layers unit campaign fuzz lab bench bench-check clean
+.PHONY: demo test lint types layers unit campaign fuzz frameworks lab bench bench-check clean
 
 demo: $(READY)
 	$(BIN)/zerograd demo
 
 test: lint types layers unit
 
-lint: $(READY)
+lint: $(GATE)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(READY)
+types: $(GATE)
 	$(BIN)/mypy
 	$(BIN)/mypy benchmarks/check/*.py
 
-layers: $(READY)
+layers: $(GATE)
 	$(BIN)/lint-imports
 
-unit: $(READY)
+unit: $(GATE)
 	$(BIN)/pytest -n auto
 
 # The laws on new random examples every time: a counterexample found here becomes a case, then a mend.
-campaign: $(READY)
+campaign: $(GATE)
 	HYPOTHESIS_PROFILE=campaign $(BIN)/pytest -n auto tests/laws tests/source tests/run tests/trace
 
 # Ten thousand files that should not be: no crash, no file over a second, one line for each that cannot be read.
 fuzz: $(READY)
 	$(BIN)/python benchmarks/check/fuzz.py
+
+# More loops of other people's frameworks, all of them right: exit 1 if one is accused.
+frameworks: $(GATE)
+	for loops in benchmarks/frameworks/loops_*.py; do echo "$$loops"; $(BIN)/zerograd run --strict $$loops || exit 1; done
+	for loops in accelerate transformers; do \
+	  $(BIN)/torchrun --standalone --nproc-per-node 2 -m zerograd run --strict benchmarks/frameworks/loops_$$loops.py || exit 1; done
 
 lab: $(READY)
 	$(BIN)/zerograd lab
@@ -51,7 +58,12 @@ bench-check: $(READY)
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -e '.[torch,lab,lsp,dev]'
+	$(BIN)/python -m pip install --quiet -e '.[torch,lab]'
+	touch $@
+
+# Tools, a Jupyter kernel, and the frameworks whose loops are audited: the demo does not wait for them.
+$(GATE): $(READY)
+	$(BIN)/python -m pip install --quiet -e '.[torch,lab,lsp,dev,frameworks]'
 	touch $@
 
 clean:

@@ -34,7 +34,9 @@ _HOMES = {
     "groups": "zerograd.engine.grouping",
 }
 __all__ = sorted(_HOMES)
-_NEED_TORCH = ("zerograd.engine", "zerograd.run")
+# What `%load_ext zerograd` looks for. Not for people, so not exported.
+_HOMES |= dict.fromkeys(("load_ipython_extension", "unload_ipython_extension"), "zerograd.attach.notebook")
+_NEED_TORCH = ("zerograd.engine", "zerograd.run", "zerograd.attach")
 
 
 def __getattr__(name: str) -> object:

@@ -33,3 +33,13 @@ def test_without_torch_it_says_what_is_missing(tmp_path: Path) -> None:
     assert "zerograd.Step needs torch" in done.stdout
     assert "pip install 'zerograd[torch]'" in done.stdout
     assert done.stdout.splitlines()[-1] == "1"
+
+
+def test_the_pytest_plugin_costs_nothing_until_it_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import sys\n"
+        "def test_it():\n"
+        "    assert 'zerograd.attach.pytest_plugin' in sys.modules\n"
+        "    assert not {'torch', 'rich', 'zerograd.run', 'zerograd.rules'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-m", "pytest", "-q"], cwd=tmp_path, capture_output=True, check=True)

@@ -1,4 +1,9 @@
-"""Inside an audited process: the audit begins with torch and ends with a summary on standard error."""
+"""Inside an audited process: the audit begins with torch and ends with a summary on standard error.
+
+A process ends in many ways. By returning or sys.exit: atexit. By an exception: the hook, so that the traceback stays
+the last word. multiprocessing's children leave by os._exit: its own finalizers. Whoever is killed, or calls os._exit,
+tells no summary: what is known of it then stands on the desk.
+"""
 
 import atexit
 import contextlib
@@ -7,32 +12,40 @@ import multiprocessing
 import multiprocessing.util as processes
 import os
 import sys
-import tempfile
 from types import TracebackType
 
+import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
+
+from zerograd.attach.listing import listing
+from zerograd.attach.pulse import Pulse
 from zerograd.attach.settings import VARIABLE, Settings
-from zerograd.core.findings import Certainty, Finding
+from zerograd.attach.tracing import Trace
+from zerograd.core.findings import Finding
 from zerograd.report.colour import Paint, wants_colour
-from zerograd.report.text import full
+from zerograd.report.summary import summary
 from zerograd.run.audit import Audit
-from zerograd.run.sites import located, started_in
+from zerograd.run.sites import started_in
 
 
 class Child:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         # Shared: the script may have an audit of its own, and both see everything.
-        self._audit = Audit(on_finding=self._leave_verdict, shared=True)
+        self._trace = Trace(settings.trace)
+        self._audit = Audit(on_finding=self._tell_at_once, shared=True, trace=self._trace)
+        self._pulse = Pulse(settings.desk) if settings.desk else None
         self._told = False
-        self._condemned = False
 
     def begin(self) -> None:
         started_in(self._settings.folder)
         self._audit.start()
+        if self._pulse is not None:
+            register_optimizer_step_post_hook(self._beat)
         atexit.register(self.end)
         self._tell_before_tracebacks()
-        # multiprocessing's children leave by os._exit: only its own finalizers run there, and only those that are
-        # registered after it has thrown the parent's away.
+        # Only multiprocessing's own finalizers run in its children, and only those that are registered after it has
+        # thrown the parent's away.
         if multiprocessing.parent_process() is not None:
             processes.Finalize(None, self.end, exitpriority=1)
         processes.register_after_fork(self, Child._tell_when_finalized)
@@ -42,17 +55,25 @@ class Child:
     def _forked(self) -> None:
         """A forked child starts its own count, on the books it has inherited."""
         self._told = False
+        self._pulse = Pulse(self._settings.desk) if self._settings.desk else None
+        self._trace.restart()
         self._audit.restart()
 
     def _tell_when_finalized(self) -> None:
         processes.Finalize(None, self.end, exitpriority=1)
 
-    def _leave_verdict(self, finding: Finding) -> None:
-        """At once, and not at the end: a process may leave by os._exit, or be killed."""
-        if self._settings.verdicts and finding.fails and not self._condemned:
-            self._condemned = True
-            with contextlib.suppress(OSError):  # the launcher is gone, and nobody asks any more
-                os.close(tempfile.mkstemp(dir=self._settings.verdicts)[0])
+    def _beat(self, *_: object) -> None:
+        if self._pulse is not None and not torch.compiler.is_compiling():
+            self._pulse.beat(self._audit.steps, self._audit.backwards)
+
+    def _tell_at_once(self, finding: Finding) -> None:
+        """One line when it first happens: a run may take days. On a terminal the live line tells it."""
+        if not finding.fails:
+            return
+        if self._pulse is not None:
+            self._pulse.condemn(finding)
+        if not self._settings.watched:
+            _say(f"zerograd: {finding}")
 
     def end(self) -> None:
         """Tell what was found, once. A process that never trained has nothing to tell."""
@@ -60,21 +81,24 @@ class Child:
             return
         self._told = True
         self._audit.stop()
-        certain = [finding for finding in self._audit.findings if finding.certainty is Certainty.CERTAIN]
+        self._trace.close()
         with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, broken, or None
             sys.stdout.flush()
-        with contextlib.suppress(OSError, ValueError):
-            if sys.stderr is not None:
-                print(self._telling(certain), file=sys.stderr, flush=True)
+        _say(self._summary())
+        if self._pulse is not None:
+            self._pulse.beat(self._audit.steps, self._audit.backwards, told=True)
 
-    def _telling(self, certain: list[Finding]) -> str:
-        paint = Paint(on=wants_colour("auto", sys.stderr))
-        lines = [full(finding, _source, paint) + f"\n  = seen {finding.times} times\n" for finding in certain]
-        rank = f" [rank {os.environ['RANK']}]" if "RANK" in os.environ else ""
-        lines.append(f"zerograd{rank}: {self._audit.counts()}")
-        if certain:
-            lines.append(f"next: zerograd rule {certain[0].code}")
-        return "\n".join(lines)
+    def _summary(self) -> str:
+        return summary(
+            self._audit.findings,
+            self._audit.counts(),
+            source=listing,
+            paint=Paint(on=wants_colour("auto", sys.stderr)),
+            who=f"zerograd [rank {os.environ['RANK']}]" if "RANK" in os.environ else "zerograd",
+            possible=self._settings.possible,
+            notes=self._settings.notes,
+            trace=self._trace.path,
+        )
 
     def _tell_before_tracebacks(self) -> None:
         usual = sys.excepthook
@@ -86,12 +110,10 @@ class Child:
         sys.excepthook = hook
 
 
-def _source(path: str) -> list[str] | None:
-    try:
-        with open(located(path), encoding="utf-8", errors="replace") as file:
-            return file.read().splitlines()
-    except OSError:
-        return None
+def _say(text: str) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        if sys.stderr is not None:
+            print(text, file=sys.stderr, flush=True)
 
 
 def begin() -> None:

@@ -1,45 +1,46 @@
 """Start a script so that it, and every Python process it starts, is audited.
 
-The script is executed by a plain Python in place of ours, with a folder in front of PYTHONPATH whose sitecustomize
-wakes the audit when torch has been imported. So `__main__`, sys.argv, spawned and forked children are as always.
+The script is executed by a plain Python with a folder in front of PYTHONPATH whose sitecustomize wakes the audit when
+torch has been imported. So `__main__`, sys.argv, spawned and forked children are as always. Unless somebody watches, or
+asked for a verdict, that Python takes our place: there is no process between the script and whoever started it.
 """
 
-import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from pathlib import Path
-from types import FrameType
 
+from zerograd.attach.attendance import attend, end_as
+from zerograd.attach.pulse import Reading
 from zerograd.attach.settings import VARIABLE, Settings
+from zerograd.attach.terminal import LastRow, has_rows
 from zerograd.errors import UsageError, missing
 
 BOOT = Path(__file__).parent / "boot"
 
 
-def launch(script: list[str], *, module: bool, strict: bool) -> int:
-    """Never returns without `strict`: the script takes our place. With it, the status to exit with."""
+def launch(script: list[str], *, module: bool, strict: bool, settings: Settings) -> int:
+    """The status to exit with, if we are still there to say it."""
     _exists(script[0], module=module)
     flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
     command = [sys.executable, *flags, *(["-m"] if module else []), *script]
-    if not strict:
+    settings = settings._replace(folder=_here(), watched=_is_watched(), trace=_made(settings.trace))
+    if not strict and not settings.watched:
         sys.stdout.flush()
         sys.stderr.flush()
-        os.execve(sys.executable, command, _environment(Settings(folder=_here())))
-    with tempfile.TemporaryDirectory() as folder:
-        settings = Settings(verdicts=folder, folder=_here())
-        with _forwarding() as started:
-            process = subprocess.Popen(command, env=_environment(settings))
-            started.append(process)
-            status = _wait(process)
-        failed = any(Path(folder).iterdir())
-    return 1 if status == 0 and failed else status
+        os.execve(sys.executable, command, _environment(settings))
+    row = LastRow(sys.stderr.fileno()) if settings.watched else None
+    with tempfile.TemporaryDirectory(prefix="zerograd-") as desk:
+        status = attend(command, _environment(settings._replace(desk=desk)), desk=desk, row=row)
+        reading = Reading.of(desk)
+    if reading.untold:
+        print(_not_summarised(reading, status), file=sys.stderr)
+    return 1 if strict and status == 0 and reading.findings else end_as(status)
 
 
 def _exists(script: str, *, module: bool) -> None:
@@ -66,6 +67,22 @@ def _here() -> str:
         return ""
 
 
+def _made(folder: str) -> str:
+    """The folder for traces, from the root: a script may change to another one."""
+    if not folder:
+        return ""
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--trace {folder}: cannot be written: {error.strerror}", slug="output-file") from None
+    return os.path.abspath(folder)
+
+
+def _is_watched() -> bool:
+    """Whether a live line is for us to draw: of several ranks on one terminal, the first draws it."""
+    return os.environ.get("RANK", "0") == "0" and has_rows(sys.stderr)
+
+
 def _environment(settings: Settings) -> dict[str, str]:
     inherited = os.environ.get("PYTHONPATH")
     return {
@@ -75,32 +92,9 @@ def _environment(settings: Settings) -> dict[str, str]:
     }
 
 
-@contextlib.contextmanager
-def _forwarding() -> Iterator[list["subprocess.Popen[bytes]"]]:
-    """Hand on what a scheduler or a closing terminal sends us, as if the script stood in our place."""
-    started: list[subprocess.Popen[bytes]] = []
-
-    def forward(number: int, frame: FrameType | None) -> None:
-        for process in started:
-            process.send_signal(number)
-
-    signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    # One that is ignored stays so, here and in the script: that is what nohup asks for.
-    before = {
-        number: signal.signal(number, forward) for number in signals if signal.getsignal(number) != signal.SIG_IGN
-    }
-    try:
-        yield started
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _wait(process: "subprocess.Popen[bytes]") -> int:
-    """The script's status. Ctrl-C reaches it by itself; a script killed by a signal ends us with 128 + its number."""
-    while True:
-        try:
-            status = process.wait()
-        except KeyboardInterrupt:
-            continue
-        return status if status >= 0 else 128 - status
+def _not_summarised(reading: Reading, status: int) -> str:
+    """For a process that did not live to tell it: what is known of it here."""
+    how = f"killed by {signal.Signals(-status).name}" if status < 0 else "left by os._exit() or was killed"
+    who = "1 process" if len(reading.untold) == 1 else f"{len(reading.untold)} processes"
+    counts = f"{reading.steps} steps, {reading.backwards} backwards"
+    return "\n".join([*reading.findings, f"zerograd: {who} not summarised ({how}); all told: {counts}"])

@@ -6,5 +6,9 @@ VARIABLE = "ZEROGRAD_RUN"
 
 
 class Settings(NamedTuple):
-    verdicts: str = ""  # a folder in which a process with a certain fault leaves a file
     folder: str = ""  # where `zerograd run` was typed: paths are shown relative to it
+    desk: str = ""  # a folder in which processes leave word for the launcher, while there is one
+    watched: bool = False  # the launcher draws a live line: it wants to know every step
+    trace: str = ""  # a folder in which each process writes its trace
+    possible: bool = False  # show what a doubt may excuse, too
+    notes: bool = False  # show what only costs time or memory, too

@@ -8,8 +8,10 @@ from zerograd.errors import UsageError
 EXAMPLES = """\
   zerograd run train.py --lr 0.1           everything behind the script is the script's
   zerograd run -m package.train            a module
-  zerograd run --strict train.py           exit 1 if a certain fault was found
-  torchrun --nproc-per-node 2 -m zerograd run train.py"""
+  zerograd run --trace traces train.py     keep every event, also of a run that is killed
+  zerograd run --strict train.py           exit 1 if a certain error or warning was found
+  torchrun --nproc-per-node 2 -m zerograd run train.py
+  accelerate launch -m zerograd run train.py"""
 
 
 def parser() -> Parser:
@@ -17,26 +19,31 @@ def parser() -> Parser:
         "run",
         "Run a script and prove what every optimizer step consumed. Its output, arguments and exit status are its own.",
         examples=EXAMPLES,
-        usage="zerograd run [--strict] SCRIPT [ARGS ...]\n       zerograd run [--strict] -m MODULE [ARGS ...]",
+        usage="zerograd run [OPTIONS] SCRIPT [ARGS ...]\n       zerograd run [OPTIONS] -m MODULE [ARGS ...]",
     )
-    parser.add_argument("--strict", action="store_true", help="exit 1 if a certain fault was found")
+    parser.add_argument("--strict", action="store_true", help="exit 1 if a certain error or warning was found")
+    parser.add_argument("--trace", metavar="FOLDER", default="", help="write a trace of every process into FOLDER")
+    parser.add_argument("--possible", action="store_true", help="also show what a doubt may excuse")
+    parser.add_argument("--notes", action="store_true", help="also show what only costs time or memory")
     parser.add_argument("-m", dest="module", action="store_true", help="the next word is a module, as in python -m")
     return parser
 
 
 def main(argv: Sequence[str]) -> int:
     from zerograd.attach.launch import launch
+    from zerograd.attach.settings import Settings
 
     ours, script = _split(argv)
     options = parser().parse_args(ours)
     if not script:
         raise UsageError("no script to run", cure="zerograd run train.py", slug="no-script")
-    return launch(script, module=options.module, strict=options.strict)
+    settings = Settings(trace=options.trace, possible=options.possible, notes=options.notes)
+    return launch(script, module=options.module, strict=options.strict, settings=settings)
 
 
 def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
     """Our options end at the first word that is not one: everything from there on belongs to the script."""
     for position, word in enumerate(argv):
-        if not word.startswith("-"):
+        if not word.startswith("-") and (not position or argv[position - 1] != "--trace"):
             return list(argv[:position]), list(argv[position:])
     return list(argv), []

@@ -21,6 +21,7 @@ class Account:
         self.thread = thread  # the one that last stepped the optimizer: no other may look at its gradients
         self.counted = counted  # slots that some step has had to do with
         self.starved: dict[Site | None, int] = {}  # steps in a row that found nothing, by their place
+        self.fed_before = -1  # while a step with a closure runs: the backwards of this thread before it
         self.kin: list[Account] = []  # accounts that share parameters with this one, as they were found at `kin_at`
         self.kin_at = -1
         self.books = Books(clock)

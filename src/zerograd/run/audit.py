@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Literal
 
+from zerograd.core.events import Event
 from zerograd.core.findings import Certainty, Finding
 from zerograd.errors import AuditError, FaultFound
 from zerograd.rules import REGISTRY, select
@@ -21,13 +22,18 @@ class Audit:
     """Findings of a live run. Each is said once per place and then counted."""
 
     def __init__(
-        self, *, on_finding: OnFinding = "print", select_rules: Iterable[str] = ("ALL",), shared: bool = False
+        self,
+        *,
+        on_finding: OnFinding = "print",
+        select_rules: Iterable[str] = ("ALL",),
+        shared: bool = False,
+        trace: Callable[[Event], None] | None = None,
     ) -> None:
         self._on_finding = on_finding
         self._shared = shared  # `zerograd run` watches a script that may well have an audit of its own
         codes = select(select_rules)
         rules = [rule for rule in REGISTRY.values() if rule.code in codes and Sees.RUN in rule.sees]
-        self._watcher = Watcher(rules=rules, report=self._receive)
+        self._watcher = Watcher(rules=rules, report=self._receive, log=trace)
         self._found: dict[tuple[object, ...], Finding] = {}
         self._undo: contextlib.ExitStack | None = None
 
@@ -106,6 +112,11 @@ class Audit:
             print(finding, file=sys.stderr)
         elif self._on_finding == "raise":
             raise FaultFound(str(finding), cure=f"Cure: {finding.cure}.", slug="fault-found")
+
+
+def program_has_its_own() -> bool:
+    """Whether an audit runs that the program itself began, and not what it runs under."""
+    return any(not audit._shared for audit in _active)
 
 
 def audit(*, on_finding: OnFinding = "print", select: Iterable[str] = ("ALL",)) -> Audit:

@@ -74,7 +74,7 @@ def _steps(watcher: Watcher, undo: contextlib.ExitStack) -> None:
 
     @_untraced
     def after(optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        watcher.after_step(optimizer)
+        watcher.after_step(optimizer, hooked=_hooked(optimizer))
 
     undo.callback(torch_optimizer.register_optimizer_step_pre_hook(before).remove)
     undo.callback(torch_optimizer.register_optimizer_step_post_hook(after).remove)

@@ -19,7 +19,7 @@ from torch.optim import Optimizer
 from zerograd.core.events import Event, Kind
 from zerograd.core.findings import Finding
 from zerograd.core.judgement import judge
-from zerograd.core.machine import Content
+from zerograd.core.machine import HOLLOW, Content
 from zerograd.rules.rule import Rule
 from zerograd.rules.telling import tell
 from zerograd.run.account import Account
@@ -43,14 +43,18 @@ class _Mine(threading.local):
     def __init__(self) -> None:
         self.depth = 0  # backwards inside backwards: reentrant checkpointing
         self.steps = 0
+        self.backwards = 0
         self.stepping = Stepping()
         self.unfollowed: list[Account] = []  # stepped inside the backward that is running
 
 
 class Watcher:
-    def __init__(self, *, rules: Sequence[Rule], report: Callable[[Finding], None]) -> None:
+    def __init__(
+        self, *, rules: Sequence[Rule], report: Callable[[Finding], None], log: Callable[[Event], None] | None = None
+    ) -> None:
         self._rules = tuple(rules)
         self._report = report
+        self._log = log or (lambda event: None)
         self.backwards = 0
         self.steps = 0
         self.slots = 0  # of the optimizers that stepped; kept here, because accounts die with their optimizers
@@ -115,6 +119,7 @@ class Watcher:
             return None
         try:
             self.backwards += 1
+            mine.backwards += 1
             event = Event(Kind.DEPOSIT, site=user_site(), what="backward()")
             return Backward(event, [(account, account.before_deposit()) for account in self._ours()])
         except BaseException:
@@ -128,6 +133,7 @@ class Watcher:
             return
         for account, look in backward.before:
             account.deposited(look, backward.event)
+        self._log(backward.event)
         while mine.unfollowed:
             mine.unfollowed.pop().reopen()
         for optimizer in mine.stepping.optimizers():  # a closure: the step that runs it consumes what it deposits
@@ -158,6 +164,7 @@ class Watcher:
             own.cleared(clear)
         for account in accounts:
             account.settle(clear)
+        self._log(clear)
 
     def clipping(self) -> None:
         """A clip begins: whatever was written before it was not the clip's doing."""
@@ -193,21 +200,30 @@ class Watcher:
         self.slots += account.newly_stepped()
         if mine.depth:
             mine.unfollowed.append(account)
-        elif not closure:  # one that has a closure is fed by it: nothing can be said before it has run
+        else:
             account.settle()
-            self._consume(account, hooked=hooked)
+            if closure:  # it may feed the step, or do nothing (Lightning's manual optimization): judged when it has run
+                account.fed_before = mine.backwards
+            else:
+                self._consume(account, hooked=hooked)
 
-    def after_step(self, optimizer: Optimizer) -> None:
+    def after_step(self, optimizer: Optimizer, *, hooked: bool) -> None:
         if self._mine.stepping.end(optimizer) and not self._mine.depth:
             account = self._own(optimizer)
             if account is not None:
+                # A closure that skips its batch (Lightning: training_step returns None) leaves nothing, and means it.
+                if account.fed_before == self._mine.backwards and account.standing().content not in HOLLOW:
+                    self._consume(account, hooked=hooked)
+                account.fed_before = -1
                 account.after_step()
 
     def skipped_step(self, optimizer: Optimizer) -> None:
         """A GradScaler found infinities and did not step: the gradients have had their chance all the same."""
         account = self._taken(optimizer)
         account.settle()
-        account.consumed(Event(Kind.CONSUME, site=user_site(), scaled=True, what="scaler.step()"))
+        event = Event(Kind.CONSUME, site=user_site(), scaled=True, what="scaler.step()")
+        self._log(event)
+        account.consumed(event)
         account.after_step()
 
     def _consume(self, account: Account, *, hooked: bool) -> None:
@@ -222,4 +238,5 @@ class Watcher:
             fact = fact._replace(doubts=fact.doubts | excuses)
         for verdict in judge(frozenset({fact}), event, self._rules):
             self._report(tell(verdict, standing.trail))
+        self._log(event)
         account.consumed(event)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from zerograd.core.events import Event, Kind, Site
 from zerograd.errors import UsageError
@@ -12,22 +12,36 @@ SCHEMA = 1
 
 
 class TraceWriter:
-    """Appends events to a file. Each line is flushed when its step ends, so that a killed run keeps its past."""
+    """Appends events to a file, a whole step at a time and in one write, so that a killed run keeps its past.
+
+    What is not written yet is kept here and not in the file's buffer: a forked process, whose copy of that buffer would
+    be written once more, just forgets its writer.
+    """
 
     def __init__(self, path: str | Path) -> None:
-        self._file: TextIO = open(path, "w", encoding="utf-8")  # noqa: SIM115 (open for as long as the run is)
-        self._write({"schema": SCHEMA, "tool": "zerograd"})
+        self._file = open(path, "wb", buffering=0)  # noqa: SIM115 (open for as long as the run is)
+        self._lines: list[str] = []
+        self._add({"schema": SCHEMA, "tool": "zerograd"})
 
     def __call__(self, event: Event) -> None:
-        self._write(to_json(event))
+        self._add(to_json(event))
         if event.kind in (Kind.CONSUME, Kind.CLEAR):
-            self._file.flush()
+            self._write()
 
     def close(self) -> None:
+        self._write()
         self._file.close()
 
-    def _write(self, line: dict[str, object]) -> None:
-        self._file.write(json.dumps(line, separators=(",", ":")) + "\n")
+    def forget(self) -> None:
+        """Let go of a file that is another process's."""
+        self._file.close()
+
+    def _add(self, line: dict[str, object]) -> None:
+        self._lines.append(json.dumps(line, separators=(",", ":")) + "\n")
+
+    def _write(self) -> None:
+        text, self._lines = "".join(self._lines), []
+        self._file.write(text.encode("utf-8"))
 
 
 def to_json(event: Event) -> dict[str, object]:

@@ -1,0 +1,108 @@
+"""The launcher while the script runs: it hands on signals, draws the live line, and ends as the script ended."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from types import FrameType
+
+from zerograd.attach.pulse import Reading
+from zerograd.attach.terminal import LastRow
+
+_EVERY = 0.25  # seconds between two looks at the desk
+_HANDED_ON = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")  # sent to us alone, by a scheduler or a person
+_SHARED = ("SIGINT", "SIGQUIT")  # a terminal sends them to the script as well: what they mean is the script's affair
+
+
+def attend(command: list[str], environment: dict[str, str], *, desk: str, row: LastRow | None) -> int:
+    """Run the script to its end. Its status; negative: the signal that ended it."""
+    with _signals(row) as started, _live(desk, row):
+        process = subprocess.Popen(command, env=environment)
+        started.append(process)
+        return process.wait()
+
+
+def end_as(status: int) -> int:
+    """Whoever waits for us sees what it would have seen of the script: also by which signal it died."""
+    if status < 0 and os.name == "posix":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))  # one dump is enough
+        sys.stderr.flush()
+        if -status not in (signal.SIGKILL, signal.SIGSTOP):
+            signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
+    return status if status >= 0 else 128 - status
+
+
+@contextlib.contextmanager
+def _signals(row: LastRow | None) -> Iterator[list["subprocess.Popen[bytes]"]]:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def hand_on(number: int, frame: FrameType | None) -> None:
+        for process in started:
+            process.send_signal(number)
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        pass
+
+    def pause(number: int, frame: FrameType | None) -> None:
+        """Ctrl-Z: the shell gets its terminal back whole; the next look draws again."""
+        if row is not None:
+            row.give_back()
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+    handlers = dict.fromkeys(_HANDED_ON, hand_on) | dict.fromkeys(_SHARED, leave) | {"SIGTSTP": pause}
+    known = {getattr(signal, name): handler for name, handler in handlers.items() if hasattr(signal, name)}
+    # One that is ignored stays so, here and in the script: that is what nohup asks for.
+    before = {
+        number: signal.signal(number, handler)
+        for number, handler in known.items()
+        if signal.getsignal(number) != signal.SIG_IGN
+    }
+    try:
+        yield started
+    finally:
+        for number, usual in before.items():
+            signal.signal(number, usual)
+
+
+@contextlib.contextmanager
+def _live(desk: str, row: LastRow | None) -> Iterator[None]:
+    """The live line, from the first backward on: a script that does not train never sees its terminal touched."""
+    if row is None:
+        yield
+        return
+    from zerograd.report.live import line  # rich: 50 ms, paid only before a terminal
+
+    over, start = threading.Event(), time.monotonic()
+
+    def watch() -> None:
+        while not over.wait(_EVERY):
+            with contextlib.suppress(OSError):  # the terminal is gone; the script goes on
+                seen = Reading.of(desk)
+                if seen.processes:
+                    row.draw(
+                        line(
+                            steps=seen.steps,
+                            backwards=seen.backwards,
+                            processes=seen.processes,
+                            findings=seen.findings,
+                            seconds=time.monotonic() - start,
+                            width=row.width,
+                        )
+                    )
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+        with contextlib.suppress(OSError):
+            row.give_back()

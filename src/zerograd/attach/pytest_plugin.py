@@ -1,0 +1,104 @@
+"""`pytest --zerograd`: every test is audited, and one that made a certain error or warning fails, with the site.
+
+Every pytest loads this where zerograd is installed: until it is asked for, it imports nothing but pytest.
+"""
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from zerograd.core.findings import Finding
+    from zerograd.run.audit import Audit
+
+_ALLOW = "zerograd_allow"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("zerograd", "gradients")
+    group.addoption("--zerograd", action="store_true", help="fail tests whose optimizer steps consume wrong gradients")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", f"{_ALLOW}(*rules): findings of these rules, or of all, do not fail the test")
+    if config.getoption("--zerograd"):
+        _need_torch()
+        config.pluginmanager.register(_Auditor(), "zerograd-auditor")
+
+
+def _need_torch() -> None:
+    """Said before the first test. Not by importing it: with xdist the process that is asked runs no test."""
+    from importlib.util import find_spec
+
+    from zerograd.errors import MissingExtra
+
+    if find_spec("torch") is None:
+        cure = "pip install 'zerograd[torch]'"
+        raise pytest.UsageError(str(MissingExtra("pytest --zerograd needs torch", cure=cure, slug="missing-extra")))
+
+
+class _Auditor:
+    """Begins anew with every test; fails the phase (setup, call, teardown) in which a finding was made."""
+
+    def __init__(self) -> None:
+        self._found: list[Finding] = []
+        self._audit: Audit
+
+    def pytest_report_header(self) -> str:
+        return "zerograd: every test is audited"
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        from zerograd.run.audit import Audit
+
+        # Shared: a test may have an audit of its own.
+        with Audit(on_finding=self._note, shared=True) as self._audit:
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, None, None]:
+        yield from self._phase(item, "setup")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, None, None]:
+        yield from self._phase(item, "call")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, None, None]:
+        yield from self._phase(item, "teardown")
+
+    def _phase(self, item: pytest.Item, when: str) -> Generator[None, None, None]:
+        self._found.clear()
+        try:
+            yield
+            if when == "teardown":
+                self._audit.stop()  # here, so that what it says in the end still finds a phase to fail
+        except BaseException:  # it fails for a reason of its own: ours is told beside it
+            if told := _told(self._unallowed(item)):
+                item.add_report_section(when, "zerograd", told)
+            raise
+        if told := _told(self._unallowed(item)):
+            pytest.fail(told, pytrace=False)
+
+    def _note(self, finding: "Finding") -> None:
+        from zerograd.run.audit import program_has_its_own
+
+        if finding.fails and not program_has_its_own():  # a test that audits itself says itself what it expects
+            self._found.append(finding)
+
+    def _unallowed(self, item: pytest.Item) -> "list[Finding]":
+        from zerograd.rules import select
+
+        allowed: set[str] = set()
+        for marker in item.iter_markers(_ALLOW):
+            allowed |= select(marker.args or ("ALL",))
+        return [finding for finding in self._found if finding.code not in allowed]
+
+
+def _told(findings: "list[Finding]") -> str:
+    from zerograd.attach.listing import listing
+    from zerograd.report.colour import Paint
+    from zerograd.report.text import full
+
+    return "\n\n".join(full(finding, listing, Paint(on=False)) for finding in findings)

@@ -1,0 +1,35 @@
+"""%load_ext zerograd, in a real kernel: findings stand under the cell that made them."""
+
+import os
+from pathlib import Path
+
+import nbclient
+import nbformat
+import pytest
+
+CELLS = [
+    "%load_ext zerograd",
+    "import torch\nweight = torch.nn.Parameter(torch.ones(3))\noptimizer = torch.optim.SGD([weight], lr=0.1)",
+    "def train():\n    for _ in range(3):\n        weight.sum().backward()\n        optimizer.step()",
+    "train()",
+    "optimizer.zero_grad()\nweight.sum().backward()\noptimizer.step()",
+    "train()",
+    "%unload_ext zerograd",
+    "train()",
+]
+
+
+@pytest.mark.filterwarnings("ignore")  # of the kernel's transport
+def test_findings_stand_under_the_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR"):
+        monkeypatch.setitem(os.environ, name, str(tmp_path))
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in CELLS])
+    nbclient.NotebookClient(notebook, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    outputs = [cell.outputs for cell in notebook.cells]
+    assert [len(shown) for shown in outputs] == [0, 0, 0, 1, 0, 1, 1, 0]
+    told = outputs[3][0].data
+    assert told["text/plain"].startswith("In[3]:4:1: ZG001 SGD.step() consumes stale gradients: backward() on line 3")
+    assert "  4 |         optimizer.step()" in told["text/plain"]
+    assert "&lt;- the gradient is deposited here" in told["text/html"]
+    assert outputs[5][0].data["text/plain"] == told["text/plain"]  # run again, told again
+    assert outputs[6][0].text.startswith("zerograd: 7 steps, 7 backwards, 1 slots audited; 1 finding")

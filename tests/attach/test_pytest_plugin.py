@@ -1,0 +1,89 @@
+"""pytest --zerograd: the test that made a fault fails, at the user's line, alone or among workers."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TESTS = """
+import pytest, torch, zerograd
+
+def train(clear):
+    weight = torch.nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    for _ in range(3):
+        if clear:
+            optimizer.zero_grad()
+        weight.sum().backward()
+        optimizer.step()
+
+def test_right():
+    train(True)
+
+def test_wrong():
+    train(False)
+
+def test_wrong_again():
+    train(False)
+
+def test_wrong_and_failing():
+    train(False)
+    assert False
+
+@pytest.mark.zerograd_allow("stale-accumulation")
+def test_allowed():
+    train(False)
+
+@pytest.mark.zerograd_allow("ZG004")
+def test_something_else_allowed():
+    train(False)
+
+def test_own_audit():
+    with zerograd.audit(on_finding="collect") as audit:
+        train(False)
+    assert [finding.code for finding in audit.findings] == ["ZG001"]
+
+def test_own_audit_that_raises():
+    with zerograd.audit(on_finding="raise"), pytest.raises(zerograd.FaultFound):
+        train(False)
+
+@pytest.fixture
+def trained():
+    train(False)
+
+def test_wrong_in_a_fixture(trained):
+    pass
+
+@pytest.mark.xfail(strict=True)
+def test_expected_to_fail():
+    train(False)
+"""
+
+
+def run(cwd: Path, *options: str) -> list[str]:
+    (cwd / "test_it.py").write_text(TESTS)
+    command = [sys.executable, "-m", "pytest", "-rA", "--strict-markers", "-p", "no:cacheprovider", *options]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300).stdout.splitlines()
+
+
+@pytest.mark.parametrize("options", [[], ["-n", "1"]], ids=["alone", "xdist"])
+def test_every_test_is_judged_by_what_it_did(options: list[str], tmp_path: Path) -> None:
+    told = run(tmp_path, "--zerograd", *options)
+    verdicts = sorted(
+        line.split(" - ")[0] for line in told if line.startswith(("PASSED", "FAILED", "ERROR ", "XFAIL "))
+    )
+    assert verdicts == [
+        "ERROR test_it.py::test_wrong_in_a_fixture",
+        "FAILED test_it.py::test_something_else_allowed",
+        "FAILED test_it.py::test_wrong",
+        "FAILED test_it.py::test_wrong_again",
+        "FAILED test_it.py::test_wrong_and_failing",
+        "PASSED test_it.py::test_allowed",
+        "PASSED test_it.py::test_own_audit",
+        "PASSED test_it.py::test_own_audit_that_raises",
+        "PASSED test_it.py::test_right",
+        "XFAIL test_it.py::test_expected_to_fail",
+    ]
+    assert sum(line.startswith("test_it.py:11:1: ZG001 SGD.step() consumes stale gradients") for line in told) >= 5
+    assert "zerograd: every test is audited" in told

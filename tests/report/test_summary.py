@@ -1,0 +1,41 @@
+"""The end of a run, to the letter."""
+
+from textwrap import dedent
+
+from zerograd.core.events import Site
+from zerograd.core.findings import Certainty, Finding, Severity
+from zerograd.report.colour import Paint
+from zerograd.report.summary import summary
+
+PLAIN = Paint(on=False)
+SURE = Finding("ZG001", "n", "is stale", Site("a.py", 2), Certainty.CERTAIN, Severity.ERROR, cure="clear it", times=3)
+UNSURE = SURE._replace(code="ZG002", certainty=Certainty.POSSIBLE, times=1)
+NOTE = SURE._replace(code="ZG401", severity=Severity.NOTE, times=1)
+
+
+def test_nothing_found() -> None:
+    told = summary([], "4 steps; every gradient accounted for", source=lambda path: None, paint=PLAIN)
+    assert told == "zerograd: 4 steps; every gradient accounted for"
+
+
+def test_findings_counts_and_the_next_command() -> None:
+    lines = ["for x in y:", "    step()"]
+    told = summary([SURE, UNSURE, NOTE], "4 steps", source=lambda path: lines, paint=PLAIN, who="zerograd [rank 1]")
+    assert told == dedent("""\
+        a.py:2:1: ZG001 is stale
+            |
+          1 | for x in y:
+          2 |     step()
+            |     ^^^^^^
+            |
+          = cure: clear it
+          = seen 3 times
+
+        zerograd [rank 1]: 4 steps; 2 hidden (--possible, --notes)
+        next: zerograd rule ZG001""")
+
+
+def test_what_is_hidden_is_shown_on_request() -> None:
+    told = summary([UNSURE, NOTE], "4 steps", source=lambda path: None, paint=PLAIN, possible=True, notes=True)
+    assert told.count("= seen once") == 2
+    assert "hidden" not in told
