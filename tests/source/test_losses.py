@@ -20,15 +20,16 @@ CASES = {
     "loss = F.cross_entropy(out, y, reduction='sum')": True,
     "loss = criterion(out, y) * len(x)": True,
     "loss = given": True,
+    "while True:\n  loss = 0\n  for o in out:\n    loss += F.mse_loss(o, y)\n  loss.backward()": True,
+    "while True:\n  loss = F.mse_loss(o, y)\n  loss += F.l1_loss(o, y)\n  loss.backward()": False,
 }
 
 
 def _loss(text: str):
     tree = ast.parse(text + "\nloss.backward()")
     losses = Losses(own_nodes(tree), bind_module(tree).module)
-    call = next(
-        node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node) == "loss.backward()"
-    )
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node) == "loss.backward()"]
+    call = max(calls, key=lambda call: call.col_offset)  # the innermost
     return losses, loss_of(call)
 
 

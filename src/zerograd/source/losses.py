@@ -67,6 +67,13 @@ class Losses:
         near = [change for change in every if self._around[0] <= change.lineno <= self._around[1]]
         return near if self._around != (0, 0) else every
 
+    def _sums(self, change: ast.AugAssign) -> bool:
+        """`loss += ...` in a loop of its own: a sum over the items of the micro-batch, not a mean."""
+        return any(
+            self._around[0] < loop.lineno <= change.lineno <= (loop.end_lineno or loop.lineno) <= self._around[1]
+            for loop in self._loops
+        )
+
     def divisors(self, loss: ast.expr | None) -> list[str]:
         """Everything the loss, or a part of it, is divided by, as it is written."""
         if loss is None:
@@ -144,7 +151,8 @@ class Losses:
             return True
         if path in seen:
             return False
-        if any(isinstance(change.op, ast.Div | ast.Mult) for change in self._changed(path)):
+        changes = self._changed(path)
+        if any(isinstance(change.op, ast.Div | ast.Mult) or self._sums(change) for change in changes):
             return True
         made = self._made(path)
         if not made:
