@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from zerograd.engine import refusals
+from zerograd.engine.slots import Slots
 
 _version = attrgetter("_version")
 
@@ -39,10 +40,10 @@ class Guard:
         """Whether a step of the optimizers is somebody else's."""
         return self._open and not self.committing
 
-    def open(self, slots: Sequence[Tensor]) -> None:
+    def open(self, slots: Slots) -> None:
         """The slots are this block's, and empty."""
-        self._slots, self._open = slots, True
-        self._left = [None] * len(slots)
+        self._slots, self._open = slots.parameters, True
+        self._left, self._held, self._versions = slots.nothing, [], []
 
     def close(self) -> None:
         self._open = self.committing = False

@@ -1,7 +1,7 @@
 """How a transaction ended."""
 
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from torch import Tensor
 
@@ -14,13 +14,17 @@ class Ending(Enum):
     TORN = "torn"  # optimizer.step() itself raised: the weights are neither old nor new
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     kind: Ending
     weight: float = 0.0
     micro_batches: int = 0
     cause: str = ""
-    total_norm: Tensor | None = None
+    total_norm: Tensor | float | None = None
+
+    @property
+    def moved(self) -> bool:
+        """Whether the weights moved: `if step.outcome.moved: ema.update_parameters(model)`."""
+        return self.kind is Ending.COMMITTED
 
     @property
     def norm(self) -> float | None:

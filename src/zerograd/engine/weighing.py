@@ -41,7 +41,7 @@ class Tally:
     """The weights of one step."""
 
     def __init__(self) -> None:
-        self._ref = 0.0
+        self.ref = 0.0  # 0: not known yet
         self.reset()
 
     def reset(self) -> None:
@@ -60,9 +60,9 @@ class Tally:
             )
         if micro.weighing is not Weighing.MEAN or not micro.weight:
             return 1.0
-        if not self._ref:
-            self._ref = _power_of_two(micro.weight)
-        return micro.weight / self._ref
+        if not self.ref:
+            self.ref = _power_of_two(micro.weight)
+        return micro.weight / self.ref
 
     def count(self, micro: MicroBatch) -> None:
         """A deposit of `micro` has arrived."""
@@ -74,7 +74,7 @@ class Tally:
 
     @property
     def denominator(self) -> float:
-        return self.total / self._ref if self.weighing is Weighing.MEAN else 1.0
+        return self.total / self.ref if self.weighing is Weighing.MEAN else 1.0
 
     def settle(self) -> None:
         """The step is over: scale the next one by what this one weighed.
@@ -82,7 +82,7 @@ class Tally:
         A skipped step too: one that overflowed because `ref` was too small would else overflow for ever.
         """
         if self.weighing is Weighing.MEAN:
-            self._ref = _power_of_two(self.total)
+            self.ref = _power_of_two(self.total)
 
 
 def checked(weight: object) -> float:
