@@ -64,7 +64,8 @@ def prepare(block: Block) -> None:
     divisor: float | Tensor = tally.denominator
     if block.scale is not None and terms.scaling is not None:
         terms.scaling.refuse_by_hand()
-        divisor = block.scale.double() * divisor
+        exact = block.scale if block.scale.device.type == "mps" else block.scale.double()  # mps has no float64
+        divisor = exact * divisor
     block.ready = ready = Ready(block.slots, found, divisor)
     checks = terms.nonfinite != "ignore"
     if checks and not ready.is_finite():
@@ -92,6 +93,7 @@ def _apply(blocks: Sequence[Block]) -> None:
     try:
         for block in blocks:
             _step(block)
+        _tell_scalers(blocks)
     except BaseException as error:
         tear(blocks, error)
     committed(blocks)
@@ -126,7 +128,6 @@ def committed(blocks: Sequence[Block]) -> None:
         block.end(Ending.COMMITTED)
         block.tally.settle()
         gradients.clear(block.slots.parameters)
-    _tell_scalers(blocks)
     for block in blocks:
         if block.terms.schedulers:
             block.emit(Kind.SCHEDULE, "scheduler")
@@ -140,11 +141,11 @@ def skip(blocks: Sequence[Block]) -> None:
         if block.ready is not None and block.cause and block.terms.nonfinite == "raise":
             block.tally.settle()
             raise refusals.not_finite(block.cause)
+    _tell_scalers(blocks)
     for block in blocks:
         block.tally.settle()
         block.end(Ending.SKIPPED, block.cause or f"another step of the join was skipped: {cause}")
         _undo(block)
-    _tell_scalers(blocks)
     for block in blocks:
         block.emit(Kind.CLEAR, "clear")
     for block in blocks:

@@ -19,17 +19,17 @@ def groups(iterable: Iterable[T], n: int, *, begun: int = 0) -> Iterator[list[T]
     >>> list(groups("bcde", 2, begun=1))
     [['b'], ['c', 'd'], ['e']]
     """
-    if n < 1 or not 0 <= begun < n:
+    if n < 1 or not 0 <= begun <= n:
         raise StepError(
             f"groups of {n} with {begun} begun cannot be made",
-            cure="A group has at least one micro-batch, and fewer than all of them are done.",
+            cure="A group has at least one micro-batch, and no more than all of them are done.",
             slug="groups",
         )
-    return _groups(iter(iterable), n, n - begun)
+    return _groups(iter(iterable), n, begun)
 
 
-def _groups(items: Iterator[T], n: int, first: int) -> Iterator[list[T]]:
-    size = first
-    while group := list(islice(items, size)):
+def _groups(items: Iterator[T], n: int, begun: int) -> Iterator[list[T]]:
+    if begun:
+        yield list(islice(items, n - begun))  # empty, if only the commit was missing
+    while group := list(islice(items, n)):
         yield group
-        size = n

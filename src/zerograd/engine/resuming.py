@@ -17,8 +17,9 @@ class InFlight(NamedTuple):
     """What had been deposited, and what it weighed. The gradients still have weights and loss scale in them."""
 
     weighing: str
+    unit: float
     total: float
-    micro_batches: int
+    counted: int
     empty: int
     scale: Tensor | None
     gradients: list[Tensor | None]
@@ -29,8 +30,8 @@ class InFlight(NamedTuple):
         for slot, gradient in zip(block.slots.parameters, self.gradients, strict=True):
             slot.grad = None if gradient is None else gradient.to(slot.device, copy=True)
         tally = block.tally
-        tally.weighing, tally.total = Weighing(self.weighing), self.total
-        tally.counted, tally.empty = self.micro_batches, self.empty
+        tally.weighing, tally.unit, tally.total = Weighing(self.weighing), self.unit, self.total
+        tally.counted, tally.empty = self.counted, self.empty
         block.scale = None if self.scale is None else self.scale.to(block.slots.device, copy=True)
         block.guard.mark()
 
@@ -38,7 +39,7 @@ class InFlight(NamedTuple):
 def state_dict(record: Record, block: Block | None, inflight: str) -> dict[str, Any]:
     if inflight not in INFLIGHT:
         raise refusals.option("inflight", inflight, either(INFLIGHT))
-    pending = block is not None and block.tally.counted > 0
+    pending = block is not None and block.tally.counted + block.tally.empty > 0
     if pending and inflight == "error":
         raise refusals.in_flight()
     return {
@@ -65,6 +66,7 @@ def _taken(block: Block) -> InFlight:
     tally, slots = block.tally, block.slots.parameters
     return InFlight(
         tally.weighing.value,
+        tally.unit,
         tally.total,
         tally.counted,
         tally.empty,

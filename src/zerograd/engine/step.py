@@ -219,7 +219,7 @@ class Step:
     @property
     def in_flight(self) -> int:
         """Micro-batches that the next block begins with: `groups(rest, n, begun=step.in_flight)`."""
-        return 0 if self._resumed is None else self._resumed.micro_batches
+        return 0 if self._resumed is None else self._resumed.counted + self._resumed.empty
 
 
 def weighing_of(weight: object, reduce: str) -> Weighing:
