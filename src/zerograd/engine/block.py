@@ -10,6 +10,7 @@ from torch import Tensor
 
 from zerograd.core.events import Event, Kind, Site
 from zerograd.engine import gradients, refusals
+from zerograd.engine.entrance import backward
 from zerograd.engine.extra import Extra
 from zerograd.engine.guarding import Guard
 from zerograd.engine.isolation import isolated_backward
@@ -66,7 +67,8 @@ class Block:
             self.scale = terms.scaling.read(self.slots.device)
         if terms.autocast is not None:
             self.enter_autocast()
-        self.emit(Kind.CLEAR, "clear")
+        if terms.trace is not None:
+            self.emit(Kind.CLEAR, "clear")
 
     def clear(self) -> None:
         """The slots hold nothing, and nothing is counted."""
@@ -77,7 +79,8 @@ class Block:
 
     def close(self) -> None:
         self.over = True
-        self.leave_autocast()
+        if self.casting is not None:
+            self.leave_autocast()
         self.guard.close()
 
     def enter_autocast(self) -> None:
@@ -141,14 +144,16 @@ class Block:
             self.loss = self.loss + weighed.detach()
 
     def _backward(self, weighed: Tensor, also: Sequence[Tensor]) -> None:
+        slots = self.slots
         if self.terms.isolate:
-            isolated_backward(weighed, [*self.slots.parameters, *also] if also else self.slots.parameters)
+            isolated_backward(weighed, [*slots.parameters, *also] if also else slots.parameters, plain=slots.plain)
         else:
-            torch.autograd.backward(weighed)
+            backward(weighed, None, plain=slots.plain)
 
     def _belongs_to(self, weight: float | None, site: object) -> MicroBatch:
         """What a deposit belongs to: outside micro_batches() one of its own or, without a weight, plain PyTorch."""
-        self.require_whole()
+        if self.broken:
+            raise refusals.broken_backward()
         if self.micro is not None:
             if weight is not None:
                 raise refusals.weight_inside()
@@ -163,9 +168,6 @@ class Block:
         """Refuse to commit part of what the block set out to deposit."""
         if self.iterating:
             raise refusals.left_early()
-        self.require_whole()
-
-    def require_whole(self) -> None:
         if self.broken:
             raise refusals.broken_backward()
 

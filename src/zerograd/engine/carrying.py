@@ -25,10 +25,14 @@ class Carried:
             self._start = detached
         return detached
 
-    def end(self, *, committed: bool) -> None:
+    def keep(self) -> None:
+        """The block has committed."""
+        self._start = _NOTHING
+
+    def lose(self) -> None:
+        """It has not."""
         if self._start is not _NOTHING:
-            self._lost = _NOTHING if committed else self._start
-            self._start = _NOTHING
+            self._lost, self._start = self._start, _NOTHING
 
 
 def detach(state: S) -> S:

@@ -24,8 +24,6 @@ def end(blocks: Sequence[Block], error: BaseException | None) -> bool:
     """Whether `error` was an abort of one of these blocks, and ends with them."""
     with Held():
         try:
-            for block in blocks:
-                block.leave_autocast()
             if error is None:
                 _commit(blocks)
             else:
@@ -38,70 +36,85 @@ def end(blocks: Sequence[Block], error: BaseException | None) -> bool:
 
 def _commit(blocks: Sequence[Block]) -> None:
     try:
+        good = True
         for block in blocks:
             if block.aborted:
-                roll_back(blocks, Abort(block))
-                return
+                raise Abort(block)
         for block in blocks:
-            prepare(block)
-        if any(block.cause for block in blocks):
-            skip(blocks)
-        else:
+            good &= prepare(block)
+        if good:
             _apply(blocks)
+        else:
+            skip(blocks)
     except BaseException as failure:
         roll_back(blocks, failure)
-        raise
+        if not isinstance(failure, Abort):
+            raise
 
 
-def prepare(block: Block) -> None:
+def prepare(block: Block) -> bool:
     """Bring the gradients into the shape that the optimizers get, or say in `block.cause` why they shall not."""
     block.require_complete()
-    terms, tally = block.terms, block.tally
+    if block.casting is not None:
+        block.leave_autocast()
+    terms = block.terms
     found = block.guard.check()
     if not found:
         block.cause = _why_empty(block)
-        return
-    divisor: float | Tensor = tally.denominator
-    if block.scale is not None and terms.scaling is not None:
-        terms.scaling.refuse_by_hand()
-        exact = block.scale if block.scale.device.type == "mps" else block.scale.double()  # mps has no float64
-        divisor = exact * divisor
-    block.ready = ready = Ready(block.slots, found, divisor)
-    checks = terms.nonfinite != "ignore"
-    if checks and not ready.is_finite():
-        block.cause = _not_finite(ready)
-        return
+        return False
+    block.ready = ready = Ready(block.slots, found, _divisor(block))
+    if terms.nonfinite != "ignore" and not _finite(block, ready):
+        return False
     if terms.inspect and ready.show(terms.inspect):
         ready.norm = None
-        if checks and not ready.is_finite():
-            block.cause = _not_finite(ready)
-            return
+        if terms.nonfinite != "ignore" and not _finite(block, ready):
+            return False
     if terms.clip is not None:
         terms.clip(ready)
-    elif not (ready.is_true or (terms.fused and not block.slots.double)):  # they divide by a float32
+    elif ready.divisor is not None and not (terms.fused and not block.slots.double):  # they divide by a float32
         ready.multiply(1.0)
     if terms.trace is not None:
         if block.scale is not None:
             block.emit(Kind.UNSCALE, "commit")
         if terms.clip is not None:
             block.emit(Kind.CLIP, "clip")
+    return True
+
+
+def _divisor(block: Block) -> float | Tensor | None:
+    """What is still multiplied into the gradients: weights and loss scale. None if nothing is."""
+    denominator = block.tally.denominator
+    if block.scale is None:
+        return None if denominator == 1.0 else denominator
+    if block.terms.scaling is not None:
+        block.terms.scaling.refuse_by_hand()
+    exact = block.scale if block.scale.device.type == "mps" else block.scale.double()  # mps has no float64
+    return exact * denominator
+
+
+def _finite(block: Block, ready: Ready) -> bool:
+    if ready.is_finite():
+        return True
+    block.cause = f"the gradients are not finite (norm {float(ready.measure())})"
+    return False
 
 
 def _apply(blocks: Sequence[Block]) -> None:
     for block in blocks:
-        block.emit(Kind.CONSUME, "commit")
+        if block.terms.trace is not None:
+            block.emit(Kind.CONSUME, "commit")
     try:
         for block in blocks:
             _step(block)
         _tell_scalers(blocks)
     except BaseException as error:
-        tear(blocks, error)
+        _tear(blocks, error)
     committed(blocks)
 
 
 def _step(block: Block) -> None:
     block.guard.committing = True
-    if block.ready is None or block.ready.is_true:
+    if block.ready is None or block.ready.divisor is None:
         for optimizer in block.terms.optimizers:
             optimizer.step()
     else:
@@ -129,9 +142,10 @@ def committed(blocks: Sequence[Block]) -> None:
         block.tally.settle()
         gradients.clear(block.slots.parameters)
     for block in blocks:
-        if block.terms.schedulers:
-            block.emit(Kind.SCHEDULE, "scheduler")
-        block.emit(Kind.CLEAR, "clear")
+        if block.terms.trace is not None:
+            if block.terms.schedulers:
+                block.emit(Kind.SCHEDULE, "scheduler")
+            block.emit(Kind.CLEAR, "clear")
 
 
 def skip(blocks: Sequence[Block]) -> None:
@@ -163,7 +177,7 @@ def _say_skipped(block: Block) -> None:
         warnings.warn(f"zerograd skipped a step: {block.cause}", RuntimeWarning, stacklevel=6)
 
 
-def tear(blocks: Sequence[Block], error: BaseException) -> None:
+def _tear(blocks: Sequence[Block], error: BaseException) -> None:
     """An optimizer has raised, some weights may have moved: bring them back, or say that they are neither."""
     if all("weights" in block.terms.restore for block in blocks):
         raise error
@@ -199,15 +213,13 @@ def _undo(block: Block) -> None:
 
 def _tell_scalers(blocks: Sequence[Block]) -> None:
     """Once per commit. A block that deposited nothing has nothing to tell."""
-    told = [(block, block.terms.scaling) for block in blocks if block.ready is not None]
-    for block, scaling in told:
-        if scaling is not None:
-            scaling.tell(finite=not block.cause, device=block.slots.device)
-    update(scaling for _, scaling in told if scaling is not None)
-
-
-def _not_finite(ready: Ready) -> str:
-    return f"the gradients are not finite (norm {float(ready.measure())})"
+    told = []
+    for block in blocks:
+        if block.terms.scaling is not None and block.ready is not None:
+            block.terms.scaling.tell(finite=not block.cause, device=block.slots.device)
+            told.append(block.terms.scaling)
+    if told:
+        update(told)
 
 
 def _why_empty(block: Block) -> str:

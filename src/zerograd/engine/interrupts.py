@@ -3,7 +3,6 @@
 The first one is held and delivered afterwards; whoever presses again is not kept waiting.
 """
 
-import threading
 from signal import SIGINT, raise_signal
 from types import FrameType, TracebackType
 
@@ -14,7 +13,6 @@ except ImportError:  # a Python that is not CPython
     from signal import getsignal, signal
 
 _INTERRUPT = int(SIGINT)
-_MAIN = threading.main_thread
 
 
 class Held:
@@ -24,9 +22,12 @@ class Held:
 
     def __enter__(self) -> None:
         self._pending = False
-        self._usual = getsignal(_INTERRUPT) if threading.get_ident() == _MAIN().ident else None
+        self._usual = getsignal(_INTERRUPT)
         if callable(self._usual):  # else it is ignored, or deadly, or not Python's: nothing that we could hold
-            signal(_INTERRUPT, self._hold)
+            try:
+                signal(_INTERRUPT, self._hold)
+            except ValueError:  # not the main thread
+                self._usual = None
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         if callable(self._usual):

@@ -7,22 +7,26 @@ is found, the backward runs as usual and what it left in other leaves is put bac
 """
 
 from collections.abc import Sequence
+from itertools import compress
+from operator import attrgetter
 
 import torch
 from torch import Tensor
 from torch.autograd.function import BackwardCFunction
 
+from zerograd.engine.entrance import backward
 from zerograd.engine.leaves import LEAF, leaves, runs_foreign_code
 from zerograd.engine.living import foreign_nodes_live
 
 # Kinds of nodes written in C++, which run no Python. Python's are asked each time: torch.compile makes new ones for
 # every graph, and to keep those here would keep the graphs alive.
 _plain: set[type] = set()
+_requires_grad = attrgetter("requires_grad")
 
 
-def isolated_backward(loss: Tensor, parameters: Sequence[Tensor]) -> None:
+def isolated_backward(loss: Tensor, parameters: Sequence[Tensor], *, plain: bool = False) -> None:
     if not may_run_inner_backward(loss):
-        torch.autograd.backward(loss, inputs=[parameter for parameter in parameters if parameter.requires_grad])
+        backward(loss, list(compress(parameters, map(_requires_grad, parameters))), plain=plain)
         return
     mine = set(map(id, parameters))
     others = [leaf for leaf in leaves(loss) if id(leaf) not in mine]

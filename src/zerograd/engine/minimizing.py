@@ -76,8 +76,7 @@ def _evaluate(block: Block, deposit: Callable[[], object]) -> Tensor:
     block.guard.committing = True
     if block.aborted:  # and somebody swallowed it
         raise Abort(block)
-    commit.prepare(block)
-    if block.cause or block.ready is None:
+    if not commit.prepare(block) or block.ready is None:
         raise _Skip
     block.ready.multiply(1.0)
     return block.loss / block.tally.denominator

@@ -15,34 +15,30 @@ _version = attrgetter("_version")
 
 
 class Ready:
-    """What lies in the slots is the true gradient times `divisor`: weights and loss scale are still in it.
+    """What lies in the slots is the true gradient times `divisor`, if there is one: weights and loss scale.
 
     They are taken out together with the clip, in one multiplication, or earlier if somebody wants to look.
     """
 
     __slots__ = ("_slots", "divisor", "gradients", "norm")
 
-    def __init__(self, slots: Slots, gradients: list[Tensor], divisor: float | Tensor) -> None:
+    def __init__(self, slots: Slots, gradients: list[Tensor], divisor: float | Tensor | None) -> None:
         self._slots, self.gradients, self.divisor = slots, gradients, divisor
         self.norm: Tensor | None = None
 
     def measure(self) -> Tensor:
         """The norm of the true gradient."""
         norm = total_norm(self.gradients, uniform=self._slots.uniform)
-        self.norm = norm if self.is_true else (norm / self.divisor).to(norm.dtype)
+        self.norm = norm if self.divisor is None else (norm / self.divisor).to(norm.dtype)
         return self.norm
 
     def is_finite(self) -> bool:
         return is_finite(self.gradients, self.measure() if self.norm is None else self.norm)
 
-    @property
-    def is_true(self) -> bool:
-        return isinstance(self.divisor, float) and self.divisor == 1.0
-
     def multiply(self, coefficient: float | Tensor) -> None:
         """Shorten the true gradient, and make it the one that lies in the slots."""
-        scale(self.gradients, coefficient if self.is_true else coefficient / self.divisor)
-        self.divisor = 1.0
+        scale(self.gradients, coefficient if self.divisor is None else coefficient / self.divisor)
+        self.divisor = None
 
     def named(self) -> Mapping[str, Tensor]:
         """The true gradients by name, to read and to change in place."""

@@ -18,11 +18,11 @@ class Record:
     def ended(self, outcome: Outcome) -> None:
         """Said before anything else can raise, and never taken back."""
         self.outcome = outcome
-        self.carried.end(committed=outcome.kind is Ending.COMMITTED)
         if outcome.kind is Ending.COMMITTED:
             self.committed += 1
             self.skips_in_a_row = 0
-        elif outcome.kind is Ending.SKIPPED:
-            self.skipped += 1
-        elif outcome.kind is Ending.TORN:
-            self.torn = True
+            self.carried.keep()
+            return
+        self.carried.lose()
+        self.skipped += outcome.kind is Ending.SKIPPED
+        self.torn = outcome.kind is Ending.TORN

@@ -84,6 +84,14 @@ def detached_loss(loss: object) -> StepError:
     )
 
 
+def all_frozen() -> StepError:
+    return StepError(
+        "every parameter of the step is frozen",
+        cure="None of them requires a gradient: call requires_grad_(True) on what shall learn.",
+        slug="detached-loss",
+    )
+
+
 def looped_backward() -> StepError:
     return StepError(
         "backward(loss) is called in a loop: is the step the mean of these losses or their sum?",

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import chain
-from operator import is_not, itemgetter
+from operator import attrgetter, is_not, itemgetter
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-_params = itemgetter("params")
+# What is asked at every step is asked without a frame of Python: that is most of what a Step costs.
+_groups, _params = attrgetter("param_groups"), itemgetter("params")
 _PRECISE = (torch.float32, torch.float64)
 
 
@@ -21,10 +22,11 @@ class Slots:
         self._listed = _listed(optimizers)
         # By id: a parameter that two of the optimizers hold is one slot, divided and counted once.
         self.parameters = list({id(parameter): parameter for parameter in self._listed}.values())
-        self.nothing: list[Tensor | None] = [None] * len(self.parameters)
+        self.nothing = [None] * len(self.parameters)
         kinds = {(parameter.device, parameter.dtype) for parameter in self.parameters}
         # Gradients of one kind, in a precision that their norm can be taken in.
         self.uniform = len(kinds) == 1 and all(dtype in _PRECISE for _, dtype in kinds)
+        self.plain = all(type(parameter) in (Tensor, nn.Parameter) for parameter in self.parameters)
         self.double = any(dtype is torch.float64 for _, dtype in kinds)
 
     def current(self) -> "Slots":
@@ -61,5 +63,5 @@ class Slots:
 
 
 def _listed(optimizers: Sequence[Optimizer]) -> list[Tensor]:
-    groups = [group for optimizer in optimizers for group in optimizer.param_groups]
+    groups = chain.from_iterable(map(_groups, optimizers))
     return list(chain.from_iterable(map(_params, groups)))

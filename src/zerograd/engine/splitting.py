@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from zerograd.core.events import Kind
-from zerograd.engine import gradients
+from zerograd.engine import gradients, refusals
 from zerograd.engine.batches import cut, rows_of
 from zerograd.engine.block import Block, required
 from zerograd.engine.restoring import snapshot
@@ -24,7 +24,8 @@ _OUT_OF_MEMORY = ("can't allocate memory", "CUBLAS_STATUS_ALLOC_FAILED")
 
 
 def split(block: Block, batch: T, fn: Callable[[T], Tensor], weight: Callable[[T], float] | None) -> None:
-    block.require_whole()
+    if block.broken:
+        raise refusals.broken_backward()
     rows = rows_of(batch)
     size = min(rows, block.record.fitted or rows)
     earlier = [slot.grad for slot in block.slots.parameters]
