@@ -61,7 +61,7 @@ def gan():
 
 def resume():
     whole, _ = _accumulate(EIGHT)
-    model, optimizer = _accumulate(EIGHT[:2])
+    model, _ = _accumulate(EIGHT[:2])
     saved = copy.deepcopy(model.state_dict())  # .grad is in nobody's state_dict
     resumed = Probe()
     resumed.load_state_dict(saved)
