@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # The environment form reaches pip's isolated build environments too, so hatchling is pinned as well.
 export PIP_CONSTRAINT = $(CURDIR)/constraints.txt
 
-.PHONY: demo test lint types layers unit campaign lab bench clean
+.PHONY: demo test lint types layers unit campaign failures lab bench clean
 
 demo: $(READY)
 	$(BIN)/zerograd demo
@@ -32,6 +32,10 @@ unit: $(READY)
 # The laws on new random examples every time: a counterexample found here becomes a case, then a mend.
 campaign: $(READY)
 	HYPOTHESIS_PROFILE=campaign $(BIN)/pytest -n auto tests/laws tests/source tests/run tests/trace
+
+# A Step that fails at 1,000 random points of random blocks.
+failures: $(READY)
+	ZEROGRAD_FAILURES=1000 HYPOTHESIS_PROFILE=campaign $(BIN)/pytest tests/laws/test_failures.py
 
 lab: $(READY)
 	$(BIN)/zerograd lab

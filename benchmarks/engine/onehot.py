@@ -1,8 +1,8 @@
 """A model whose gradient says which micro-batches are in it, and with which weight.
 
-Micro-batch i has n rows, all of them the i-th unit vector, and its loss is the mean over its rows of x @ w: its gradient
-is the i-th unit vector. So the gradient that an optimizer sees at step() is the list of coefficients with which every
-micro-batch entered that step.
+Micro-batch i has n rows, all of them the i-th unit vector, and its loss is the mean over its rows of x @ w: its
+gradient is the i-th unit vector. So the gradient that an optimizer sees at step() is the list of coefficients with
+which every micro-batch entered that step.
 """
 
 import math
@@ -36,7 +36,7 @@ class Recorder(torch.optim.SGD):
         super().__init__(params, lr=lr)
         self.log: list[Coefficients] = []
 
-    def step(self, closure=None):  # noqa: ANN001, ANN201
+    def step(self, closure=None):
         loss = None
         if closure is not None:
             with torch.enable_grad():

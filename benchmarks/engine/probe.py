@@ -19,7 +19,7 @@ import torch
 
 Verdict = tuple[bool, str]
 LIBRARIES = ("raw", "accelerate", "fabric", "lightning", "ignite", "trainer", "step")
-QUARTERS = [{place: 0.25 for place in range(4)}, {place: 0.25 for place in range(4, 8)}]
+QUARTERS = [dict.fromkeys(range(4), 0.25), dict.fromkeys(range(4, 8), 0.25)]
 
 
 def unequal(log: list[dict[int, float]]) -> Verdict:
