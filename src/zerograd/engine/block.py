@@ -109,7 +109,8 @@ class Block:
         site = (frame.f_code, frame.f_lasti)
         micro = self._belongs_to(weight, site)
         coefficient = self.tally.coefficient(micro)
-        required(loss)
+        if not (isinstance(loss, Tensor) and loss.requires_grad):
+            raise refusals.detached_loss(loss)
         if micro.weight == 0:
             self.tally.empty += 1
             return
@@ -186,13 +187,6 @@ class Block:
         if self.terms.trace is not None:
             scaled = self.scale is not None and kind in (Kind.DEPOSIT, Kind.CONSUME)
             self.terms.trace(Event(kind, self.name, site, scaled, what))
-
-
-def required(loss: Tensor) -> Tensor:
-    """The loss, unless no gradient can come of it."""
-    if not (isinstance(loss, Tensor) and loss.requires_grad):
-        raise refusals.detached_loss(loss)
-    return loss
 
 
 def iterate(

@@ -18,6 +18,7 @@ from zerograd.engine.interrupts import Held
 from zerograd.engine.outcome import Ending
 from zerograd.engine.ready import Ready
 from zerograd.engine.scaling import update
+from zerograd.engine.weighing import Weighing
 
 
 def end(blocks: Sequence[Block], error: BaseException | None) -> bool:
@@ -83,6 +84,8 @@ def prepare(block: Block) -> bool:
 
 def _divisor(block: Block) -> float | Tensor | None:
     """What is still multiplied into the gradients: weights and loss scale. None if nothing is."""
+    if block.scale is None and block.tally.weighing is not Weighing.MEAN:
+        return None
     denominator = block.tally.denominator
     if block.scale is None:
         return None if denominator == 1.0 else denominator

@@ -44,7 +44,8 @@ class Guard:
 
     def close(self) -> None:
         self.opened = self.committing = False
-        self._slots, self._left, self._held, self._versions = (), [], [], []  # let the gradients go
+        self._slots = self._left = ()
+        self._held, self._versions = [], []  # let the gradients go
 
     def mark(self) -> None:
         """What lies in the slots now is the Step's own. See [Note: marks]."""

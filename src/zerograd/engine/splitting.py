@@ -15,7 +15,7 @@ from torch import Tensor
 from zerograd.core.events import Kind
 from zerograd.engine import gradients, refusals
 from zerograd.engine.batches import cut, rows_of
-from zerograd.engine.block import Block, required
+from zerograd.engine.block import Block
 from zerograd.engine.restoring import snapshot
 from zerograd.engine.weighing import MicroBatch, Weighing, checked
 
@@ -53,7 +53,10 @@ def _fits(block: Block, parts: list[tuple[Any, float]], fn: Callable[[Any], Tens
     try:
         for (part, weight), (_, coefficient) in zip(parts, shares, strict=True):
             if weight:
-                block.run(required(fn(part)), coefficient)
+                loss = fn(part)
+                if not (isinstance(loss, Tensor) and loss.requires_grad):
+                    raise refusals.detached_loss(loss)
+                block.run(loss, coefficient)
     except (torch.OutOfMemoryError, RuntimeError) as error:
         if not _is_memory(error):
             raise
