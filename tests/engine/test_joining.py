@@ -1,5 +1,7 @@
 """Joined steps commit together, or none of them does."""
 
+from contextlib import suppress
+
 import pytest
 import torch
 from torch import nn
@@ -143,3 +145,15 @@ def test_misuse_leaves_nothing_open() -> None:
             break
     with pair.g:
         pair.g.backward(pair.losses(Z)[0])
+
+
+def test_autocast_is_left_as_it_was() -> None:
+    pair = Pair(autocast=torch.bfloat16)
+    for fails in (False, True):
+        with suppress(ZeroDivisionError), join(pair.g, pair.d):
+            pair.g.backward(pair.losses(Z)[0].double())
+            pair.d.backward(pair.losses(Z)[1].double())
+            assert torch.is_autocast_enabled("cpu")
+            if fails:
+                raise ZeroDivisionError
+        assert not torch.is_autocast_enabled("cpu")

@@ -1,11 +1,14 @@
 """What a Step cannot be asked for is refused when it is made, and the error names what can."""
 
+import gc
+
 import pytest
 import torch
 
 from engine.nets import BATCHES, make_model, sgd
 from zerograd import Step, StepError
 from zerograd.engine.outcome import Ending
+from zerograd.trace.lines import read_trace
 
 
 @pytest.mark.parametrize(
@@ -103,3 +106,14 @@ def test_what_is_valid_is_taken() -> None:
             step.backward(model(BATCHES[0][0]).sum())
         assert step.outcome.kind is Ending.COMMITTED
     assert torch.isfinite(step.outcome.total_norm)
+
+
+def test_a_trace_may_be_a_path(tmp_path) -> None:
+    model = make_model()
+    step = Step(sgd(model), trace=tmp_path / "run.jsonl")
+    with step:
+        step.backward(model(BATCHES[0][0]).sum())
+    del step
+    gc.collect()
+    kinds = [event.kind.value for event in read_trace(tmp_path / "run.jsonl")]
+    assert kinds == ["clear", "deposit", "consume", "clear"]

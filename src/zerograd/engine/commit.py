@@ -25,6 +25,9 @@ def end(blocks: Sequence[Block], error: BaseException | None) -> bool:
     """Whether `error` was an abort of one of these blocks, and ends with them."""
     with Held():
         try:
+            for block in reversed(blocks):  # contexts are left in the order in which they nest
+                if block.casting is not None:
+                    block.leave_autocast()
             if error is None:
                 _commit(blocks)
             else:
@@ -56,8 +59,6 @@ def _commit(blocks: Sequence[Block]) -> None:
 def prepare(block: Block) -> bool:
     """Bring the gradients into the shape that the optimizers get, or say in `block.cause` why they shall not."""
     block.require_complete()
-    if block.casting is not None:
-        block.leave_autocast()
     terms = block.terms
     found = block.guard.check()
     if not found:

@@ -79,7 +79,7 @@ class Step:
             isolate=isolate,
             restore=terms.checked_restore(restore, model),
             model=model,
-            trace=terms.checked_trace(trace),
+            trace=terms.checked_trace(trace, self),
         )
         self._name = f"{'+'.join(type(optimizer).__name__ for optimizer in self.optimizers)}#{next(_numbers)}"
         self._slots = Slots(self.optimizers, model)

@@ -2,6 +2,7 @@
 
 import math
 import os
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -132,8 +133,12 @@ def checked_inspect(inspect: object) -> tuple[Inspect, ...]:
     return functions
 
 
-def checked_trace(trace: Trace | str | os.PathLike[str] | None) -> Trace | None:
-    return TraceWriter(os.fspath(trace)) if isinstance(trace, str | os.PathLike) else trace
+def checked_trace(trace: Trace | str | os.PathLike[str] | None, owner: object) -> Trace | None:
+    if not isinstance(trace, str | os.PathLike):
+        return trace
+    writer = TraceWriter(os.fspath(trace))
+    weakref.finalize(owner, writer.close)  # the file is the Step's, and goes with it
+    return writer
 
 
 def check_rest(*, nonfinite: object, max_skips: object, autocast: object) -> None:
