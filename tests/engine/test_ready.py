@@ -36,7 +36,7 @@ def test_what_it_changes_is_measured_again_and_used() -> None:
         torch._foreach_zero_(list(named.values()))
         torch._foreach_add_(list(named.values()), 1.0)
 
-    step = Step(torch.optim.SGD(model.parameters(), lr=1.0), inspect=[ones, lambda named: None])
+    step = Step(torch.optim.SGD(model.parameters(), lr=1.0), clip=float("inf"), inspect=[ones, lambda named: None])
     with step:
         step.backward(model(X).sum())
     torch.testing.assert_close(weights(model), before - 1.0)

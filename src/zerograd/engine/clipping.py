@@ -1,5 +1,6 @@
 """The ways to clip. Each takes the gradients of a step, and leaves the true gradient, shortened, in the slots."""
 
+import math
 from typing import Protocol
 
 import torch
@@ -15,13 +16,16 @@ class Clip(Protocol):
 
 
 class ByNorm:
+    """By the norm of all of them; one that is limited to infinity is only measured."""
+
     measures = True
 
     def __init__(self, limit: float) -> None:
         self._limit = limit
 
     def __call__(self, ready: Ready) -> None:
-        ready.multiply(clip_coefficient(ready.measure() if ready.norm is None else ready.norm, self._limit))
+        norm = ready.measure() if ready.norm is None else ready.norm
+        ready.multiply(1.0 if self._limit == math.inf else clip_coefficient(norm, self._limit))
 
 
 class ByGroupNorm:

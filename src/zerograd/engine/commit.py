@@ -65,12 +65,10 @@ def prepare(block: Block) -> bool:
         block.cause = _why_empty(block)
         return False
     block.ready = ready = Ready(block.slots, found, _divisor(block))
-    if terms.nonfinite != "ignore" and not _finite(block, ready):
+    if not _finite(block, ready):
         return False
-    if terms.inspect and ready.show(terms.inspect):
-        ready.norm = None
-        if terms.nonfinite != "ignore" and not _finite(block, ready):
-            return False
+    if terms.inspect and ready.show(terms.inspect) and not _finite(block, ready):
+        return False
     if terms.clip is not None:
         terms.clip(ready)
     elif ready.divisor is not None and not (terms.fused and not block.slots.double):  # they divide by a float32
@@ -97,7 +95,9 @@ def _divisor(block: Block) -> float | Tensor | None:
 
 
 def _finite(block: Block, ready: Ready) -> bool:
-    if ready.is_finite():
+    if block.terms.clip is not None and block.terms.clip.measures:
+        ready.measure()
+    if block.terms.nonfinite == "ignore" or ready.is_finite():
         return True
     block.cause = f"the gradients are not finite (norm {float(ready.measure())})"
     return False

@@ -15,25 +15,24 @@ def clear(parameters: Iterable[Tensor]) -> None:
         parameter.grad = None
 
 
-def total_norm(gradients: list[Tensor], order: float = 2.0, *, uniform: bool = False) -> Tensor:
+def total_norm(gradients: list[Tensor], order: float = 2.0, *, precise: bool = False) -> Tensor:
     """The norm over all gradients, on the first one's device, in float32 or better.
 
     Finite fp16 gradients of 40,000 have an infinite norm in fp16. For float32 and float64 gradients the value is bit
-    for bit that of torch.nn.utils.get_total_norm. `uniform`: the parameters are of one kind, and precise enough.
+    for bit that of torch.nn.utils.get_total_norm. `precise`: the parameters are of one kind, and precise enough.
     """
-    total: Tensor = torch.linalg.vector_norm(torch.stack(_norms(gradients, order, uniform)), order)
+    total: Tensor = torch.linalg.vector_norm(torch.stack(_norms(gradients, order, precise)), order)
     return total
 
 
-def _norms(gradients: list[Tensor], order: float, uniform: bool) -> tuple[Tensor, ...]:
-    if uniform:
+def _norms(gradients: list[Tensor], order: float, precise: bool) -> tuple[Tensor, ...]:
+    if precise:
         try:
             return torch._foreach_norm(gradients, order)
         except (RuntimeError, NotImplementedError):  # some are sparse: to ask each first would cost more than the norm
             pass
     values = [_summed(gradient) for gradient in gradients]
-    precise = [value.float() if value.dtype in _LOW else value for value in values]
-    norms = torch._foreach_norm(precise, order)
+    norms = torch._foreach_norm([value.float() if value.dtype in _LOW else value for value in values], order)
     first = norms[0]
     if any(norm.device != first.device or norm.dtype != first.dtype for norm in norms):
         widest = torch.float64 if any(norm.dtype is torch.float64 for norm in norms) else first.dtype
@@ -41,12 +40,23 @@ def _norms(gradients: list[Tensor], order: float, uniform: bool) -> tuple[Tensor
     return norms
 
 
-def is_finite(gradients: list[Tensor], norm: Tensor) -> bool:
-    """Whether every element is finite. A finite norm proves it; an infinite one may only have overflowed.
+def is_finite(gradients: list[Tensor], norm: Tensor | None, *, uniform: bool = False) -> bool:
+    """Whether every element is finite. The one place at which a step waits for its device.
 
-    The one place at which a step waits for its device.
+    A finite norm proves it; an infinite one may only have overflowed. Where nobody has asked for the norm, GradScaler's
+    own check looks at all gradients of one kind in one call; multiplied by 1 they stay what they are.
     """
-    return math.isfinite(norm.item()) or math.isfinite(total_norm(gradients, math.inf).item())
+    if norm is not None and math.isfinite(norm.item()):
+        return True
+    if norm is None and uniform:
+        device = gradients[0].device
+        found, one = torch.zeros((), device=device), torch.ones((), device=device)
+        try:
+            torch._amp_foreach_non_finite_check_and_unscale_(gradients, found, one)
+            return not found.item()
+        except (RuntimeError, NotImplementedError):  # some are sparse, or on a device that has no such check
+            pass
+    return math.isfinite(total_norm(gradients, math.inf).item())
 
 
 def clip_coefficient(norm: Tensor, max_norm: float) -> Tensor:

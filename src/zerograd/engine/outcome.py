@@ -28,5 +28,5 @@ class Outcome(NamedTuple):
 
     @property
     def norm(self) -> float | None:
-        """The norm of the normalised gradient before clipping. Reading it waits for the device."""
+        """That of the true gradient before the clip; None unless clip= measures it. Reading it waits for the device."""
         return None if self.total_norm is None else float(self.total_norm)

@@ -28,12 +28,12 @@ class Ready:
 
     def measure(self) -> Tensor:
         """The norm of the true gradient."""
-        norm = total_norm(self.gradients, uniform=self._slots.uniform)
+        norm = total_norm(self.gradients, precise=self._slots.precise)
         self.norm = norm if self.divisor is None else (norm / self.divisor).to(norm.dtype)
         return self.norm
 
     def is_finite(self) -> bool:
-        return is_finite(self.gradients, self.measure() if self.norm is None else self.norm)
+        return is_finite(self.gradients, self.norm, uniform=self._slots.uniform)
 
     def multiply(self, coefficient: float | Tensor) -> None:
         """Shorten the true gradient, and make it the one that lies in the slots."""

@@ -24,9 +24,10 @@ class Slots:
         self.parameters = list({id(parameter): parameter for parameter in self._listed}.values())
         self.nothing = [None] * len(self.parameters)
         kinds = {(parameter.device, parameter.dtype) for parameter in self.parameters}
-        # Gradients of one kind, in a precision that their norm can be taken in.
-        self.uniform = len(kinds) == 1 and all(dtype in _PRECISE for _, dtype in kinds)
         self.plain = all(type(parameter) in (Tensor, nn.Parameter) for parameter in self.parameters)
+        # Gradients of one kind: one call looks at all of them. And in a precision that their norm can be taken in.
+        self.uniform = len(kinds) == 1 and self.plain
+        self.precise = self.uniform and all(dtype in _PRECISE for _, dtype in kinds)
         self.double = any(dtype is torch.float64 for _, dtype in kinds)
 
     def current(self) -> "Slots":

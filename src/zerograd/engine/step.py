@@ -37,7 +37,8 @@ class Step:
     """One or several optimizers that consume one backward and commit together.
 
     model       whose buffers restore= brings back, and whose names inspect= and clip= see
-    clip        a norm | {"norm": 1.0} | {"norm": 1.0, "per": "group"} | {"value": 0.5} | a function of named gradients
+    clip        a norm (math.inf only measures) | {"norm": 1.0} | {"norm": 1.0, "per": "group"} | {"value": 0.5} |
+                a function of the named gradients
     scheduler   one or several; they move once per commit, and only then
     scaler      a torch.amp.GradScaler
     autocast    a dtype for the block; backward runs outside it

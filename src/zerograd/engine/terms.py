@@ -70,14 +70,14 @@ def checked_clip(clip: object) -> Clip | None:
             return _clip_of(clip)
         case _ if callable(clip):
             return ByFunction(clip)
-        case _ if _is_positive(clip):
+        case _ if _is_positive(clip) or clip == math.inf:
             return ByNorm(float(clip))  # type: ignore[arg-type]
     raise refusals.option("clip", clip, _CLIPS)
 
 
 _CLIPS = (
-    'a positive number (the largest norm), {"norm": 1.0}, {"norm": 1.0, "per": "group"}, {"value": 0.5}, '
-    "a function of the named gradients, or None"
+    'a positive number (the largest norm; infinity only measures it), {"norm": 1.0}, {"norm": 1.0, "per": "group"}, '
+    '{"value": 0.5}, a function of the named gradients, or None'
 )
 
 
