@@ -172,6 +172,7 @@ def test_a_failure_leaves_no_trace(
     as_before = failed.state()
     with suppress(Injected), FUSE.light(1 + int(where * FUSE.burnt)):
         failed.block(BATCHES[3])
+    assert FUSE.burnt >= FUSE.length  # it did fail; what is run to roll back burns on
     if failed.step.committed == before:
         assert failed.state() == as_before
     else:  # the trace raised when all was done: what is committed is committed
