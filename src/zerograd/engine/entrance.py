@@ -6,8 +6,6 @@ engine what it would have passed (torch 2.11 to 2.13 autograd/__init__.py, the l
 takes the public way.
 """
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 from torch.autograd import graph
@@ -17,7 +15,7 @@ from zerograd.engine import refusals
 _enter = getattr(graph, "_engine_run_backward", None)
 
 
-def backward(loss: Tensor, inputs: Sequence[Tensor] | None, *, plain: bool) -> None:
+def backward(loss: Tensor, inputs: tuple[Tensor, ...] | None, *, plain: bool) -> None:
     """Deposit into `inputs` only, or everywhere if None. `plain`: none of them is of a subclass with its own mind."""
     if inputs is not None and not inputs:
         raise refusals.all_frozen()
@@ -26,4 +24,4 @@ def backward(loss: Tensor, inputs: Sequence[Tensor] | None, *, plain: bool) -> N
         return
     # A new seed each time: a backward written by somebody else may change what it is given.
     seed = torch.ones_like(loss)
-    _enter((loss,), (seed,), False, False, tuple(inputs or ()), allow_unreachable=True, accumulate_grad=True)
+    _enter((loss,), (seed,), False, False, inputs or (), allow_unreachable=True, accumulate_grad=True)

@@ -7,7 +7,7 @@ edit changes one of the two. Holding the tensors, and not their ids, keeps an id
 
 import weakref
 from collections.abc import Callable, Sequence
-from operator import attrgetter, is_, is_not
+from operator import attrgetter, is_not
 from typing import Any
 
 import torch
@@ -25,7 +25,6 @@ class Guard:
         self.committing = False  # the optimizers may step now
         self.opened = False
         self._slots: Sequence[Tensor] = ()
-        self._nothing: list[None] = []  # as many as slots
         self._left: Sequence[Tensor | None] = ()  # what the last deposit left in each slot
         self._held: list[Tensor] = []  # those that are not None
         self._versions: list[int] = []  # of these
@@ -39,8 +38,7 @@ class Guard:
     def open(self, slots: Slots) -> None:
         """The slots are this block's, and empty."""
         self._slots, self.opened = slots.parameters, True
-        self._left = self._nothing = slots.nothing
-        self._held, self._versions = [], []
+        self._left, self._held, self._versions = slots.nothing, [], []
 
     def close(self) -> None:
         self.opened = self.committing = False
@@ -49,11 +47,12 @@ class Guard:
 
     def mark(self) -> None:
         """What lies in the slots now is the Step's own. See [Note: marks]."""
-        self._left = left = list(map(_grad, self._slots))
-        # Not `None in left`: that would ask every gradient whether it equals None.
-        some = any(map(is_, left, self._nothing))
-        self._held = [gradient for gradient in left if gradient is not None] if some else left
-        self._versions = list(map(_version, self._held))
+        self._left = self._held = left = list(map(_grad, self._slots))
+        try:
+            self._versions = list(map(_version, left))
+        except AttributeError:  # None has no version. To look for it first would be one more walk through all slots
+            self._held = [gradient for gradient in left if gradient is not None]
+            self._versions = list(map(_version, self._held))
 
     def check(self) -> list[Tensor]:
         """The gradients in the slots; refused, unless they are what the last deposit left there."""

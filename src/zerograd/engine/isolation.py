@@ -26,7 +26,7 @@ _requires_grad = attrgetter("requires_grad")
 
 def isolated_backward(loss: Tensor, parameters: Sequence[Tensor], *, plain: bool = False) -> None:
     if not may_run_inner_backward(loss):
-        backward(loss, list(compress(parameters, map(_requires_grad, parameters))), plain=plain)
+        backward(loss, tuple(compress(parameters, map(_requires_grad, parameters))), plain=plain)
         return
     mine = set(map(id, parameters))
     others = [leaf for leaf in leaves(loss) if id(leaf) not in mine]
@@ -46,8 +46,10 @@ def may_run_inner_backward(loss: Tensor) -> bool:
 
     Asked before every deposit. Where the graph must be walked, nodes are gathered first and their kinds judged after.
     """
+    if not foreign_nodes_live():  # first: to look at grad_fn is to make a Python object of it
+        return False
     root = loss.grad_fn
-    if root is None or not foreign_nodes_live():
+    if root is None:
         return False
     nodes, seen = [root], {root, None}
     push, add, leaf = nodes.append, seen.add, LEAF

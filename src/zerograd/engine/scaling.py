@@ -25,7 +25,12 @@ class Scaling:
         """The scale, as a tensor on the device: to know it as a number would be to wait for it."""
         if self._one is None or self._one.device != device:
             self._one = torch.ones((), device=device)
-        return self.scaler.scale(self._one)
+        try:
+            return self.scaler.scale(self._one)
+        except BaseException:
+            if self.scaler._growth_tracker is None:  # torch makes the two one after the other, when they are first used
+                self.scaler._scale = None
+            raise
 
     def refuse_by_hand(self) -> None:
         """unscale_() divides without a trace in the version counters: only the scaler itself remembers it."""
