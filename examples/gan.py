@@ -8,8 +8,8 @@ from zerograd import Step, groups
 torch.manual_seed(0)
 G = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 2))
 D = nn.Sequential(nn.Linear(2, 32), nn.ReLU(), nn.Linear(32, 1))
-opt_g, opt_d = (torch.optim.Adam(net.parameters(), lr=2e-3, betas=(0.5, 0.99)) for net in (G, D))
-loader = [torch.randn(16, 2) * 0.3 + torch.tensor([2.0, -1.0]) for _ in range(1200)]
+opt_g, opt_d = (torch.optim.Adam(net.parameters(), lr=3e-3, betas=(0.5, 0.99)) for net in (G, D))
+loader = [torch.randn(16, 2) * 0.3 + torch.tensor([2.0, -1.0]) for _ in range(800)]
 
 
 def judged(logits: torch.Tensor, real: bool) -> torch.Tensor:
