@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # The environment form reaches pip's isolated build environments too, so hatchling is pinned as well.
 export PIP_CONSTRAINT = $(CURDIR)/constraints.txt
 
-.PHONY: demo test lint types layers unit campaign fuzz frameworks lab bench bench-check clean
+.PHONY: demo test lint types layers unit campaign fuzz failures frameworks lab bench bench-check clean
 
 demo: $(READY)
 	$(BIN)/zerograd demo
@@ -36,7 +36,7 @@ campaign: $(GATE)
 	HYPOTHESIS_PROFILE=campaign $(BIN)/pytest -n auto tests/laws tests/source tests/run tests/trace
 
 # Ten thousand files that should not be: no crash, no file over a second, one line for each that cannot be read.
-fuzz: $(READY)
+fuzz: $(GATE)
 	$(BIN)/python benchmarks/check/fuzz.py
 
 # More loops of other people's frameworks, all of them right: exit 1 if one is accused.
@@ -44,6 +44,10 @@ frameworks: $(GATE)
 	for loops in benchmarks/frameworks/loops_*.py; do echo "$$loops"; $(BIN)/zerograd run --strict $$loops || exit 1; done
 	for loops in accelerate transformers; do \
 	  $(BIN)/torchrun --standalone --nproc-per-node 2 -m zerograd run --strict benchmarks/frameworks/loops_$$loops.py || exit 1; done
+
+# A Step that fails at 1,000 random points of random blocks.
+failures: $(GATE)
+	ZEROGRAD_FAILURES=1000 HYPOTHESIS_PROFILE=campaign $(BIN)/pytest tests/laws/test_failures.py
 
 lab: $(READY)
 	$(BIN)/zerograd lab

@@ -2,6 +2,7 @@
 
 zerograd.Step      the optimizer step as a transaction            needs torch
 zerograd.groups    a stream of micro-batches, cut into steps      needs torch
+zerograd.join      several Steps that commit together             needs torch
 zerograd.audit     what every step of a live run consumed         needs torch
 zerograd.check     the findings in a text                         needs nothing
 """
@@ -13,10 +14,12 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from zerograd.core.findings import Finding as Finding
     from zerograd.engine.grouping import groups as groups
+    from zerograd.engine.joining import join as join
     from zerograd.engine.step import Step as Step
     from zerograd.errors import Diverged as Diverged
     from zerograd.errors import FaultFound as FaultFound
     from zerograd.errors import StepError as StepError
+    from zerograd.errors import TornStep as TornStep
     from zerograd.errors import ZerogradError as ZerogradError
     from zerograd.run.audit import audit as audit
     from zerograd.source.check import check_text as check  # noqa: F401
@@ -28,10 +31,12 @@ _HOMES = {
     "Finding": "zerograd.core.findings",
     "Step": "zerograd.engine.step",
     "StepError": "zerograd.errors",
+    "TornStep": "zerograd.errors",
     "ZerogradError": "zerograd.errors",
     "audit": "zerograd.run.audit",
     "check": "zerograd.source.check:check_text",
     "groups": "zerograd.engine.grouping",
+    "join": "zerograd.engine.joining",
 }
 __all__ = sorted(_HOMES)
 # What `%load_ext zerograd` looks for. Not for people, so not exported.

@@ -10,6 +10,7 @@ from engine.nets import BATCHES, make_model, sgd, weights
 from zerograd import Step, StepError
 from zerograd.engine.guarding import Guard
 from zerograd.engine.outcome import Ending
+from zerograd.engine.slots import Slots
 
 X = BATCHES[0][0]
 
@@ -192,7 +193,7 @@ def test_views_of_one_bucket_share_a_counter_without_alarm() -> None:
     """As DDP lays gradients out: one buffer, one version for all, and new views when the buckets are rebuilt."""
     slots = [nn.Parameter(torch.zeros(3)) for _ in range(2)]
     guard = Guard([])
-    guard.open(slots)
+    guard.open(Slots([torch.optim.SGD(slots)], None))
     for slot, view in zip(slots, torch.ones(6).split(3), strict=True):
         slot.grad = view
     guard.mark()

@@ -64,6 +64,25 @@ def test_one_call_site_with_and_without_checkpointing() -> None:
         assert torch.equal(weights(model), weights(by_hand))
 
 
+@pytest.mark.filterwarnings("ignore")  # torch.compile's own
+def test_a_compiled_model_is_like_any_other() -> None:
+    G, D = nn.Linear(4, 4), nn.Linear(4, 1)
+    twin = nn.Linear(4, 4)
+    twin.load_state_dict(G.state_dict())
+    compiled = torch.compile(lambda x: D(G(x).tanh()).square().mean(), backend="aot_eager")
+    step, optimizer = Step(sgd(G), clip=0.1), sgd(twin)
+    for x, _ in BATCHES[:3]:
+        with step:
+            step.backward(compiled(x))
+        optimizer.zero_grad()
+        D(twin(x).tanh()).square().mean().backward()
+        torch.nn.utils.clip_grad_norm_(twin.parameters(), 0.1)
+        optimizer.step()
+        D.zero_grad()
+    torch.testing.assert_close(weights(G), weights(twin))
+    assert all(parameter.grad is None for parameter in D.parameters())
+
+
 class Again(torch.autograd.Function):
     """A checkpoint that somebody wrote at home, without asking torch whether it may."""
 

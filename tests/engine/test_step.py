@@ -11,31 +11,40 @@ from zerograd import Diverged, Step, groups
 from zerograd.engine.outcome import Ending
 
 OPTIMIZERS = {
-    "sgd": lambda p: torch.optim.SGD(p, lr=0.1),
-    "momentum": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9),
-    "adam": lambda p: torch.optim.Adam(p, lr=0.01),
-    "adamw": lambda p: torch.optim.AdamW(p, lr=0.01),
-    "adamw-fused": lambda p: torch.optim.AdamW(p, lr=0.01, fused=True),
-    "adagrad": lambda p: torch.optim.Adagrad(p, lr=0.1),
-    "rmsprop": lambda p: torch.optim.RMSprop(p, lr=0.01),
+    "sgd": (torch.optim.SGD, {"lr": 0.1}),
+    "momentum": (torch.optim.SGD, {"lr": 0.1, "momentum": 0.9}),
+    "adam": (torch.optim.Adam, {"lr": 0.01}),
+    "adamw": (torch.optim.AdamW, {"lr": 0.01}),
+    "adagrad": (torch.optim.Adagrad, {"lr": 0.1}),
+    "rmsprop": (torch.optim.RMSprop, {"lr": 0.01}),
 }
+FORMS = {"plain": {"foreach": False}, "foreach": {"foreach": True}, "fused": {"fused": True}}
+# RMSprop has no fused form.
+BOTH = [(name, form) for name in OPTIMIZERS for form in FORMS if (name, form) != ("rmsprop", "fused")]
 
 
 @pytest.mark.parametrize("clip", [None, 0.05])
-@pytest.mark.parametrize("make", OPTIMIZERS.values(), ids=OPTIMIZERS)
-def test_a_plain_loop_is_bitwise_the_same(make, clip: float | None) -> None:
-    by_hand, by_step = make_model(), make_model()
-    optimizer = make(by_hand.parameters())
-    step = Step(make(by_step.parameters()), clip=clip)
+@pytest.mark.parametrize(("name", "form"), BOTH)
+def test_a_plain_loop_is_bitwise_the_same(name: str, form: str, clip: float | None) -> None:
+    """Whether it clears after the forward pass (pattern A) or at the top of the iteration (pattern B)."""
+    pattern_a, pattern_b, by_step = make_model(), make_model(), make_model()
+    kind, options = OPTIMIZERS[name]
+    a, b, mine = (kind(net.parameters(), **options, **FORMS[form]) for net in (pattern_a, pattern_b, by_step))
+    step = Step(mine, clip=clip)
     for x, y in BATCHES:
-        optimizer.zero_grad()
-        nn.functional.mse_loss(by_hand(x), y).backward()
-        if clip is not None:
-            torch.nn.utils.clip_grad_norm_(by_hand.parameters(), clip)
-        optimizer.step()
+        b.zero_grad()
+        for net, optimizer in ((pattern_a, a), (pattern_b, b)):
+            loss = nn.functional.mse_loss(net(x), y)
+            if optimizer is a:
+                a.zero_grad()
+            loss.backward()
+            if clip is not None:
+                torch.nn.utils.clip_grad_norm_(net.parameters(), clip)
+            optimizer.step()
         with step:
             step.backward(nn.functional.mse_loss(by_step(x), y))
-    assert torch.equal(weights(by_hand), weights(by_step))
+    assert torch.equal(weights(pattern_a), weights(by_step))
+    assert torch.equal(weights(pattern_b), weights(by_step))
     assert step.committed == len(BATCHES)
 
 

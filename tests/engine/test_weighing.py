@@ -18,7 +18,7 @@ def _overflowing(step: Step, weight: nn.Parameter) -> None:
 def test_an_overflow_that_only_the_sum_has_is_got_over() -> None:
     """8 x 30,000 is infinite in fp16, its mean is not. The total was learned from commits alone, so none ever came."""
     weight = nn.Parameter(torch.zeros(4, dtype=torch.float16))
-    step = Step(torch.optim.SGD([weight], lr=1e-5))
+    step = Step(torch.optim.SGD([weight], lr=1e-5), clip=1e9)
     with pytest.warns(RuntimeWarning, match="skipped a step"):
         _overflowing(step, weight)
     assert step.outcome.kind is Ending.SKIPPED

@@ -29,7 +29,7 @@ def test_comments_and_docstrings_are_ascii() -> None:
 
 def test_tests_mirror_the_source() -> None:
     """A file tests/x/test_y.py belongs to src/zerograd/x/y.py, or to a folder of laws, surface or cases."""
-    own = {"laws", "surface", "rules", "docs", "cli", "frameworks"}
+    own = {"laws", "surface", "rules", "docs", "cli", "frameworks", "examples"}
     for test in (ROOT / "tests").rglob("test_*.py"):
         folder = test.parent.name
         if folder not in own:

@@ -21,10 +21,12 @@ def test_exports() -> None:
         "Finding",
         "Step",
         "StepError",
+        "TornStep",
         "ZerogradError",
         "audit",
         "check",
         "groups",
+        "join",
     ]
     assert all(getattr(zerograd, name) for name in zerograd.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
@@ -127,3 +129,44 @@ def test_every_command_has_help_with_examples(command: str) -> None:
     assert done.returncode == 0
     assert f"usage: zerograd {command}" in done.stdout
     assert "examples:" in done.stdout
+
+
+def test_the_surface_of_a_step() -> None:
+    from inspect import signature
+
+    from zerograd import Step, groups, join
+
+    def names(function: object) -> str:
+        return " ".join(name for name in signature(function).parameters if name != "self")
+
+    assert names(Step) == (
+        "optimizers model clip scheduler scaler autocast nonfinite max_skips inspect isolate restore trace"
+    )
+    public = {
+        name: names(getattr(Step, name)) for name in vars(Step) if name[0] != "_" and callable(getattr(Step, name))
+    }
+    assert public == {
+        "abort": "",
+        "backward": "loss weight also",
+        "micro_batches": "iterable weight reduce",
+        "split": "batch fn weight",
+        "minimize": "fn",
+        "carry": "state",
+        "state_dict": "inflight",
+        "load_state_dict": "state",
+    }
+    assert sorted(name for name in dir(Step(_sgd())) if name[0] != "_" and name not in public) == [
+        "committed",
+        "in_flight",
+        "optimizers",
+        "outcome",
+        "skipped",
+    ]
+    assert names(groups) == "iterable n begun"
+    assert {name for name in vars(join) if name[0] != "_"} == {"abort", "micro_batches"}
+
+
+def _sgd() -> object:
+    import torch
+
+    return torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))])

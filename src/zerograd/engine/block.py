@@ -1,13 +1,26 @@
 """One `with step:`: who opened it, which slots are its own, what was deposited, and whether it may be committed."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import FrameType
 from typing import TypeVar
 
+import torch
 from torch import Tensor
 
-from zerograd.engine import refusals
-from zerograd.engine.weighing import MicroBatch, Tally, Weighing, checked
+from zerograd.core.events import Event, Kind, Site
+from zerograd.engine import gradients, refusals
+from zerograd.engine.entrance import backward
+from zerograd.engine.extra import Extra
+from zerograd.engine.guarding import Guard
+from zerograd.engine.isolation import isolated_backward
+from zerograd.engine.outcome import Ending, Outcome
+from zerograd.engine.ready import Ready
+from zerograd.engine.record import Record
+from zerograd.engine.restoring import Undo, snapshot
+from zerograd.engine.slots import Slots
+from zerograd.engine.terms import Terms
+from zerograd.engine.weighing import MicroBatch, Weighing, checked
 
 T = TypeVar("T")
 
@@ -23,18 +36,61 @@ class Abort(BaseException):
 class Block:
     """Made when the block is entered, and never used again: nothing of it has to be reset."""
 
-    def __init__(self, slots: list[Tensor], tally: Tally) -> None:
-        self.slots = slots
-        self.broken = False  # a backward did not come back: to the end of the block, whatever comes back after it
-        self.aborted = False  # obeyed even if a bare `except:` swallowed the Abort
-        self.ended = False  # its outcome is known, and final
-        self.over = False  # it was left
+    broken = False  # a backward did not come back: to the end of the block, whatever comes back after it
+    aborted = False  # obeyed even if a bare `except:` swallowed the Abort
+    ended = False  # its outcome is known, and final
+    over = False  # it was left
+    scale: Tensor | None = None  # the loss scale of this block
+    casting: torch.autocast | None = None
+    extra: Extra | None = None  # leaves that backward(also=) named
+    undo: Undo | None = None  # brings back what restore= asked for
+    ready: Ready | None = None  # on the way to the optimizers
+    cause = ""  # why it is to be skipped
+    loss: Tensor | None = None  # the sum of the deposited losses, where an optimizer wants to know it
+    micro: MicroBatch | None = None  # the one that micro_batches() is at
+    iterating = False
+
+    def __init__(self, name: str, terms: Terms, slots: Slots, guard: Guard, record: Record) -> None:
+        self.name, self.terms, self.slots, self.guard, self.record = name, terms, slots, guard, record
+        self.tally = record.tally
         self._thread = threading.get_ident()
-        self._tally = tally
-        self._micro: MicroBatch | None = None
-        self._iterating = False
         self._sites: set[object] = set()  # of the deposits
-        tally.reset()
+
+    # Opening
+
+    def open(self) -> None:
+        terms = self.terms
+        self.clear()
+        if terms.restore:
+            self.undo = snapshot(terms.restore, self.slots, terms)
+        if terms.scaling is not None:
+            self.scale = terms.scaling.read(self.slots.device)
+        if terms.autocast is not None:
+            self.enter_autocast()
+        if terms.trace is not None:
+            self.emit(Kind.CLEAR, "clear")
+
+    def clear(self) -> None:
+        """The slots hold nothing, and nothing is counted."""
+        gradients.clear(self.slots.parameters)
+        self.tally.reset()
+        self.guard.open(self.slots)
+        self._sites.clear()
+
+    def close(self) -> None:
+        self.over = True
+        if self.casting is not None:
+            self.leave_autocast()
+        self.guard.close()
+
+    def enter_autocast(self) -> None:
+        self.casting = torch.autocast(self.slots.device.type, dtype=self.terms.autocast)
+        self.casting.__enter__()  # type: ignore[no-untyped-call]
+
+    def leave_autocast(self) -> None:
+        if self.casting is not None:
+            casting, self.casting = self.casting, None
+            casting.__exit__(None, None, None)
 
     def admit(self, what: str) -> None:
         """Refuse what comes from another thread; go no further after an abort that was swallowed."""
@@ -47,47 +103,111 @@ class Block:
         self.aborted = True
         raise Abort(self)
 
-    def micro_batch(self, weight: float | None, site: object) -> MicroBatch:
+    # Deposits
+
+    def deposit(self, loss: Tensor, weight: float | None, also: Sequence[Tensor], frame: FrameType) -> None:
+        site = (frame.f_code, frame.f_lasti)
+        micro = self._belongs_to(weight, site)
+        coefficient = self.tally.coefficient(micro)
+        if not (isinstance(loss, Tensor) and loss.requires_grad):
+            raise refusals.detached_loss(loss)
+        if micro.weight == 0:
+            self.tally.empty += 1
+            return
+        self.run(loss, coefficient, also)
+        self.tally.count(micro)
+        self._sites.add(site)
+        if self.terms.trace is not None:
+            self.emit(Kind.DEPOSIT, "step.backward()", site=Site(frame.f_code.co_filename, frame.f_lineno))
+
+    def run(self, loss: Tensor, coefficient: float, also: Sequence[Tensor] = ()) -> None:
+        """The backward of loss x coefficient, into the slots."""
+        self.guard.check()
+        if self.scale is not None and self.terms.scaling is not None:
+            self.terms.scaling.refuse_scaled(loss)
+        if also:
+            self.extra = self.extra or Extra()
+            self.extra.expect(also, self.slots)
+        self.broken = True  # until it has come back
+        weighed = loss if coefficient == 1.0 else loss * coefficient
+        if self.scale is not None:
+            weighed = weighed * self.scale
+        if self.casting is None:
+            self._backward(weighed, also)
+        else:
+            with torch.autocast(self.slots.device.type, enabled=False):
+                self._backward(weighed, also)
+        if also and self.extra is not None:
+            self.extra.take(also, coefficient if self.scale is None else coefficient * self.scale)
+        self.broken = False
+        self.guard.mark()
+        if self.loss is not None:
+            self.loss = self.loss + weighed.detach()
+
+    def _backward(self, weighed: Tensor, also: Sequence[Tensor]) -> None:
+        slots = self.slots
+        if self.terms.isolate:
+            isolated_backward(weighed, [*slots.parameters, *also] if also else slots.parameters, plain=slots.plain)
+        else:
+            backward(weighed, None, plain=slots.plain)
+
+    def _belongs_to(self, weight: float | None, site: object) -> MicroBatch:
         """What a deposit belongs to: outside micro_batches() one of its own or, without a weight, plain PyTorch."""
         if self.broken:
             raise refusals.broken_backward()
-        if self._micro is not None:
+        if self.micro is not None:
             if weight is not None:
                 raise refusals.weight_inside()
-            return self._micro
+            return self.micro
         if weight is not None:
             return MicroBatch(Weighing.MEAN, checked(weight))
         if site in self._sites:
             raise refusals.looped_backward()
         return MicroBatch(Weighing.BARE, 1.0)
 
-    def deposited(self, micro: MicroBatch, site: object) -> None:
-        self._tally.count(micro)
-        self._sites.add(site)
-
-    def iterate(self, items: Iterable[T], weight: Callable[[T], float] | None, weighing: Weighing) -> Iterator[T]:
-        self._refuse_if_over()
-        self.admit("micro_batches()")
-        if self._iterating:
-            raise refusals.second_iteration()
-        self._iterating = True
-        for item in items:
-            amount = 1.0 if weight is None else checked(weight(item))
-            if amount == 0:
-                self._tally.empty += 1
-                continue
-            self._micro = MicroBatch(weighing, amount)
-            yield item
-            self._refuse_if_over()
-        self._micro, self._iterating = None, False
-
     def require_complete(self) -> None:
         """Refuse to commit part of what the block set out to deposit."""
-        if self._iterating:
+        if self.iterating:
             raise refusals.left_early()
         if self.broken:
             raise refusals.broken_backward()
 
-    def _refuse_if_over(self) -> None:
+    def refuse_if_over(self) -> None:
         if self.over:
             raise refusals.other_block()
+
+    # Ending
+
+    def end(self, ending: Ending, cause: str = "") -> None:
+        norm = None if self.ready is None else self.ready.norm
+        self.ended = True
+        self.record.ended(Outcome(ending, self.tally.total, self.tally.counted, cause, norm))
+
+    def emit(self, kind: Kind, what: str, *, site: Site | None = None) -> None:
+        if self.terms.trace is not None:
+            scaled = self.scale is not None and kind in (Kind.DEPOSIT, Kind.CONSUME)
+            self.terms.trace(Event(kind, self.name, site, scaled, what))
+
+
+def iterate(
+    blocks: Sequence[Block], items: Iterable[T], weight: Callable[[T], float] | None, weighing: Weighing
+) -> Iterator[T]:
+    """The items, each as one micro-batch of all the blocks."""
+    for block in blocks:
+        block.refuse_if_over()
+        block.admit("micro_batches()")
+        if block.iterating:
+            raise refusals.second_iteration()
+    for block in blocks:
+        block.iterating = True
+    for item in items:
+        amount = 1.0 if weight is None else checked(weight(item))
+        for block in blocks:
+            block.tally.empty += amount == 0
+            block.micro = MicroBatch(weighing, amount)
+        if amount:
+            yield item
+        for block in blocks:
+            block.refuse_if_over()
+    for block in blocks:
+        block.micro, block.iterating = None, False

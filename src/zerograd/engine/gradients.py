@@ -1,5 +1,6 @@
 """The gradients of one step, all at once: their norm, whether they are finite, and scaling them."""
 
+import math
 from collections.abc import Iterable
 
 import torch
@@ -8,38 +9,54 @@ from torch import Tensor
 _LOW = (torch.float16, torch.bfloat16)
 
 
-def gradients_of(parameters: Iterable[Tensor]) -> list[Tensor]:
-    return [parameter.grad for parameter in parameters if parameter.grad is not None]
-
-
 def clear(parameters: Iterable[Tensor]) -> None:
     """By None: never by multiplying with zero, which would let one NaN live for ever."""
     for parameter in parameters:
         parameter.grad = None
 
 
-def total_norm(gradients: list[Tensor], order: float = 2.0) -> Tensor:
+def total_norm(gradients: list[Tensor], order: float = 2.0, *, precise: bool = False) -> Tensor:
     """The norm over all gradients, on the first one's device, in float32 or better.
 
     Finite fp16 gradients of 40,000 have an infinite norm in fp16. For float32 and float64 gradients the value is bit
-    for bit that of torch.nn.utils.get_total_norm.
+    for bit that of torch.nn.utils.get_total_norm. `precise`: the parameters are of one kind, and precise enough.
     """
+    total: Tensor = torch.linalg.vector_norm(torch.stack(_norms(gradients, order, precise)), order)
+    return total
+
+
+def _norms(gradients: list[Tensor], order: float, precise: bool) -> tuple[Tensor, ...]:
+    if precise:
+        try:
+            return torch._foreach_norm(gradients, order)
+        except (RuntimeError, NotImplementedError):  # some are sparse: to ask each first would cost more than the norm
+            pass
     values = [_summed(gradient) for gradient in gradients]
-    precise = [value.float() if value.dtype in _LOW else value for value in values]
-    norms = torch._foreach_norm(precise, order)
+    norms = torch._foreach_norm([value.float() if value.dtype in _LOW else value for value in values], order)
     first = norms[0]
     if any(norm.device != first.device or norm.dtype != first.dtype for norm in norms):
         widest = torch.float64 if any(norm.dtype is torch.float64 for norm in norms) else first.dtype
         norms = tuple(norm.to(first.device, widest) for norm in norms)
-    total: Tensor = torch.linalg.vector_norm(torch.stack(norms), order)
-    return total
+    return norms
 
 
-def is_finite(gradients: list[Tensor], norm: Tensor) -> bool:
-    """Whether every element is finite. A finite norm proves it; an infinite one may only have overflowed."""
-    if bool(torch.isfinite(norm)):
+def is_finite(gradients: list[Tensor], norm: Tensor | None, *, uniform: bool = False) -> bool:
+    """Whether every element is finite. The one place at which a step waits for its device.
+
+    A finite norm proves it; an infinite one may only have overflowed. Where nobody has asked for the norm, GradScaler's
+    own check looks at all gradients of one kind in one call; multiplied by 1 they stay what they are.
+    """
+    if norm is not None and math.isfinite(norm.item()):
         return True
-    return bool(torch.isfinite(total_norm(gradients, float("inf"))))
+    if norm is None and uniform:
+        device = gradients[0].device
+        found, one = torch.zeros((), device=device), torch.ones((), device=device)
+        try:
+            torch._amp_foreach_non_finite_check_and_unscale_(gradients, found, one)
+            return not found.item()
+        except (RuntimeError, NotImplementedError):  # some are sparse, or on a device that has no such check
+            pass
+    return math.isfinite(total_norm(gradients, math.inf).item())
 
 
 def clip_coefficient(norm: Tensor, max_norm: float) -> Tensor:
@@ -51,19 +68,15 @@ def scale(gradients: list[Tensor], coefficient: float | Tensor) -> None:
     """Multiply all gradients in place; by exactly 1.0 nothing is touched."""
     if isinstance(coefficient, float) and coefficient == 1.0:
         return
-    values = [_values(gradient) for gradient in gradients]
+    values = [gradient._values() if gradient.is_sparse else gradient for gradient in gradients]
     if isinstance(coefficient, float):
         torch._foreach_mul_(values, coefficient)
         return
     by_kind: dict[tuple[torch.device, torch.dtype], list[Tensor]] = {}
     for value in values:
         by_kind.setdefault((value.device, value.dtype), []).append(value)
-    for (device, _), some in by_kind.items():
-        torch._foreach_mul_(some, coefficient.to(device))
-
-
-def _values(gradient: Tensor) -> Tensor:
-    return gradient._values() if gradient.is_sparse else gradient
+    for (device, dtype), some in by_kind.items():
+        torch._foreach_mul_(some, coefficient.to(device, torch.float32 if dtype in _LOW else dtype))
 
 
 def _summed(gradient: Tensor) -> Tensor:

@@ -9,17 +9,27 @@ from zerograd.errors import StepError
 T = TypeVar("T")
 
 
-def groups(iterable: Iterable[T], n: int) -> Iterator[list[T]]:
+def groups(iterable: Iterable[T], n: int, *, begun: int = 0) -> Iterator[list[T]]:
     """Lists of `n` items; the last one may be shorter. Step weighs it right all the same.
+
+    `begun` of the first group are done already: a run that goes on in the middle says `begun=step.in_flight`.
 
     >>> list(groups("abcde", 2))
     [['a', 'b'], ['c', 'd'], ['e']]
+    >>> list(groups("bcde", 2, begun=1))
+    [['b'], ['c', 'd'], ['e']]
     """
-    if n < 1:
-        raise StepError(f"groups of {n} cannot be made", cure="A group has at least one micro-batch.", slug="groups")
-    return _groups(iter(iterable), n)
+    if n < 1 or not 0 <= begun <= n:
+        raise StepError(
+            f"groups of {n} with {begun} begun cannot be made",
+            cure="A group has at least one micro-batch, and no more than all of them are done.",
+            slug="groups",
+        )
+    return _groups(iter(iterable), n, begun)
 
 
-def _groups(items: Iterator[T], n: int) -> Iterator[list[T]]:
+def _groups(items: Iterator[T], n: int, begun: int) -> Iterator[list[T]]:
+    if begun:
+        yield list(islice(items, n - begun))  # empty, if only the commit was missing
     while group := list(islice(items, n)):
         yield group

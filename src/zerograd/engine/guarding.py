@@ -15,16 +15,17 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from zerograd.engine import refusals
+from zerograd.engine.slots import Slots
 
-_version = attrgetter("_version")
+_grad, _version = attrgetter("grad"), attrgetter("_version")
 
 
 class Guard:
     def __init__(self, optimizers: Sequence[Optimizer]) -> None:
         self.committing = False  # the optimizers may step now
-        self._open = False
+        self.opened = False
         self._slots: Sequence[Tensor] = ()
-        self._left: list[Tensor | None] = []  # what the last deposit left in each slot
+        self._left: Sequence[Tensor | None] = ()  # what the last deposit left in each slot
         self._held: list[Tensor] = []  # those that are not None
         self._versions: list[int] = []  # of these
         refuse = _refusing(weakref.ref(self))
@@ -34,29 +35,28 @@ class Guard:
                 # Optimizers outlive Steps: a Step made anew for each epoch must not leave a hook per epoch behind.
                 weakref.finalize(self, optimizer.register_step_pre_hook(refuse).remove).atexit = False
 
-    @property
-    def stands(self) -> bool:
-        """Whether a step of the optimizers is somebody else's."""
-        return self._open and not self.committing
-
-    def open(self, slots: Sequence[Tensor]) -> None:
+    def open(self, slots: Slots) -> None:
         """The slots are this block's, and empty."""
-        self._slots, self._open = slots, True
-        self._left = [None] * len(slots)
+        self._slots, self.opened = slots.parameters, True
+        self._left, self._held, self._versions = slots.nothing, [], []
 
     def close(self) -> None:
-        self._open = self.committing = False
-        self._slots, self._left, self._held, self._versions = (), [], [], []  # let the gradients go
+        self.opened = self.committing = False
+        self._slots = self._left = ()
+        self._held, self._versions = [], []  # let the gradients go
 
     def mark(self) -> None:
         """What lies in the slots now is the Step's own. See [Note: marks]."""
-        self._left = [slot.grad for slot in self._slots]
-        self._held = [gradient for gradient in self._left if gradient is not None]
-        self._versions = list(map(_version, self._held))
+        self._left = self._held = left = list(map(_grad, self._slots))
+        try:
+            self._versions = list(map(_version, left))
+        except AttributeError:  # None has no version. To look for it first would be one more walk through all slots
+            self._held = [gradient for gradient in left if gradient is not None]
+            self._versions = list(map(_version, self._held))
 
     def check(self) -> list[Tensor]:
         """The gradients in the slots; refused, unless they are what the last deposit left there."""
-        now = [slot.grad for slot in self._slots]
+        now = list(map(_grad, self._slots))
         if not any(map(is_not, now, self._left)) and list(map(_version, self._held)) == self._versions:
             return self._held
         self._judge(now)
@@ -93,7 +93,7 @@ def _is_its_own(gradient: Tensor) -> bool:
 def _refusing(guard: "weakref.ref[Guard]") -> Callable[[Optimizer, tuple[Any, ...], dict[str, Any]], None]:
     def refuse(optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         standing = guard()
-        if standing is not None and standing.stands:
+        if standing is not None and standing.opened and not standing.committing:  # a step of somebody else's
             raise refusals.stepped_inside(type(optimizer).__name__)
 
     return refuse

@@ -7,22 +7,26 @@ is found, the backward runs as usual and what it left in other leaves is put bac
 """
 
 from collections.abc import Sequence
+from itertools import compress
+from operator import attrgetter
 
 import torch
 from torch import Tensor
 from torch.autograd.function import BackwardCFunction
 
+from zerograd.engine.entrance import backward
 from zerograd.engine.leaves import LEAF, leaves, runs_foreign_code
 from zerograd.engine.living import foreign_nodes_live
 
 # Kinds of nodes written in C++, which run no Python. Python's are asked each time: torch.compile makes new ones for
 # every graph, and to keep those here would keep the graphs alive.
 _plain: set[type] = set()
+_requires_grad = attrgetter("requires_grad")
 
 
-def isolated_backward(loss: Tensor, parameters: Sequence[Tensor]) -> None:
+def isolated_backward(loss: Tensor, parameters: Sequence[Tensor], *, plain: bool = False) -> None:
     if not may_run_inner_backward(loss):
-        torch.autograd.backward(loss, inputs=[parameter for parameter in parameters if parameter.requires_grad])
+        backward(loss, tuple(compress(parameters, map(_requires_grad, parameters))), plain=plain)
         return
     mine = set(map(id, parameters))
     others = [leaf for leaf in leaves(loss) if id(leaf) not in mine]
@@ -42,8 +46,10 @@ def may_run_inner_backward(loss: Tensor) -> bool:
 
     Asked before every deposit. Where the graph must be walked, nodes are gathered first and their kinds judged after.
     """
+    if not foreign_nodes_live():  # first: to look at grad_fn is to make a Python object of it
+        return False
     root = loss.grad_fn
-    if root is None or not foreign_nodes_live():
+    if root is None:
         return False
     nodes, seen = [root], {root, None}
     push, add, leaf = nodes.append, seen.add, LEAF

@@ -6,8 +6,9 @@ Function is an instance of a class of its own. So a class with no more reference
 node anywhere. Whoever else holds such a class only makes us walk. Where instances are not counted so, we always walk.
 """
 
-import weakref
+from collections.abc import Iterator
 from sys import getrefcount
+from weakref import ref
 
 import torch
 from torch import Tensor
@@ -17,31 +18,26 @@ from torch.autograd.function import BackwardCFunction
 from zerograd.engine.leaves import runs_foreign_code
 
 
-class _Foreign:
-    """The kinds of node that run foreign code, among all that were ever defined."""
-
-    def __init__(self) -> None:
-        self._defined = ""
-        self._kinds: list[weakref.ref[type]] = []  # weak: a class that somebody defined in a function may go
-
-    def kinds(self) -> list[type]:
-        # torch 2.13 autograd/function.py:359 counts every Function that is defined. repr() reads an itertools.count
-        # without moving it; to go through 200 subclasses each time would cost more than to walk a small graph.
-        defined = repr(_counter)
-        if defined != self._defined:
-            self._defined = defined
-            everything = BackwardCFunction.__subclasses__()
-            self._kinds = [weakref.ref(kind) for kind in everything if runs_foreign_code(kind)]
-        return [kind for known in self._kinds if (kind := known()) is not None]
-
-
 def foreign_nodes_live() -> bool:
     """False only if no graph of this process holds a node that runs foreign code. See [Note: living nodes]."""
-    return _unused is None or max(map(getrefcount, _foreign.kinds())) > _unused
+    global _number, _kinds
+    if _counter is None or _unused is None:
+        return True
+    # torch 2.13 autograd/function.py:359 takes a number for every Function that is defined. So do we, each time: if it
+    # is not the one after our last, there is a new kind. To go through all 200 would cost more than to walk a graph.
+    number, expected = next(_counter), _number + 1
+    _number = number
+    if number != expected:
+        _kinds = [ref(kind) for kind in BackwardCFunction.__subclasses__() if runs_foreign_code(kind)]
+    for known in _kinds:
+        kind = known()
+        if kind is not None and getrefcount(kind) > _unused:
+            return True
+    return False
 
 
 class _Probe(torch.autograd.Function):
-    """Never used but once, here. Being foreign itself, it also keeps the kinds from being none."""
+    """Never used but once, here."""
 
     @staticmethod
     def forward(ctx: object, value: Tensor) -> Tensor:
@@ -52,7 +48,8 @@ def _references_of_an_unused_kind() -> int | None:
     """None if a node does not count, or if torch no longer counts what is defined."""
 
     def probe() -> int:
-        return max(map(getrefcount, [_Probe._backward_cls]))  # counted as the others are
+        kind = ref(_Probe._backward_cls)()  # counted as the others are
+        return getrefcount(kind)
 
     before = probe()
     with torch.inference_mode(mode=False), torch.enable_grad():  # whatever mode we are imported in
@@ -62,6 +59,7 @@ def _references_of_an_unused_kind() -> int | None:
     return before if _counter is not None and during == before + 1 and probe() == before else None
 
 
-_counter: object = getattr(function, "AUTOGRAD_FUNCTION_COUNTER", None)
-_foreign = _Foreign()
+_counter: Iterator[int] | None = getattr(function, "AUTOGRAD_FUNCTION_COUNTER", None)
+_number = -2  # the last one we took; no number comes after it
+_kinds: list[ref[type]] = []  # those that run foreign code. Weak: a class that was defined in a function may go
 _unused = _references_of_an_unused_kind()

@@ -1,7 +1,7 @@
 """How a transaction ended."""
 
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from torch import Tensor
 
@@ -14,15 +14,19 @@ class Ending(Enum):
     TORN = "torn"  # optimizer.step() itself raised: the weights are neither old nor new
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     kind: Ending
     weight: float = 0.0
     micro_batches: int = 0
     cause: str = ""
-    total_norm: Tensor | None = None
+    total_norm: Tensor | float | None = None
+
+    @property
+    def moved(self) -> bool:
+        """Whether the weights moved: `if step.outcome.moved: ema.update_parameters(model)`."""
+        return self.kind is Ending.COMMITTED
 
     @property
     def norm(self) -> float | None:
-        """The norm of the normalised gradient before clipping. Reading it waits for the device."""
+        """That of the true gradient before the clip; None unless clip= measures it. Reading it waits for the device."""
         return None if self.total_norm is None else float(self.total_norm)

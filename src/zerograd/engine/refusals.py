@@ -1,5 +1,7 @@
 """Everything a Step refuses, and what it tells its user to write instead."""
 
+from torch import Tensor
+
 from zerograd.errors import Diverged, StepError, TornStep
 
 
@@ -59,8 +61,8 @@ def cleared_inside(slots: int) -> StepError:
 def changed_inside(slots: int) -> StepError:
     return StepError(
         f"the gradient in {_slots(slots)} was changed inside the block, after step.backward()",
-        cure="Write Step(..., clip=1.0) to clip, step.backward(loss) for loss.backward(), step.micro_batches(group) to "
-        "accumulate, and step.abort() to give the step up.",
+        cure="Write Step(..., clip=1.0) to clip, Step(..., inspect=fn) to look at gradients or change them, "
+        "step.backward(loss) for loss.backward(), step.micro_batches(group) to accumulate.",
         slug="changed-inside",
     )
 
@@ -73,10 +75,19 @@ def stepped_inside(optimizer: str) -> StepError:
     )
 
 
-def detached_loss() -> StepError:
+def detached_loss(loss: object) -> StepError:
+    what = "does not require a gradient" if isinstance(loss, Tensor) else f"is a {type(loss).__name__}, not a tensor"
     return StepError(
-        "the loss does not require a gradient",
+        f"the loss {what}",
         cure="Every path to the parameters is cut: look for detach(), no_grad(), .item() or frozen parameters.",
+        slug="detached-loss",
+    )
+
+
+def all_frozen() -> StepError:
+    return StepError(
+        "every parameter of the step is frozen",
+        cure="None of them requires a gradient: call requires_grad_(True) on what shall learn.",
         slug="detached-loss",
     )
 
@@ -156,8 +167,113 @@ def diverged(skips: int) -> Diverged:
 def torn_step(error: Exception) -> TornStep:
     return TornStep(
         f"optimizer.step() raised {type(error).__name__}: {error}",
-        cure="Some weights may have moved and some not: load a checkpoint before you go on.",
+        cure="Some weights may have moved and some not: load a checkpoint before you go on. "
+        'Step(..., restore="weights") keeps a copy, and brings them back.',
         slug="torn-step",
+    )
+
+
+def plateau() -> StepError:
+    return StepError(
+        "scheduler=ReduceLROnPlateau: it moves by a metric, and a commit has none",
+        cure="Leave it out, and call scheduler.step(validation_loss) yourself, after the validation.",
+        slug="scheduler",
+    )
+
+
+def foreign_scheduler() -> StepError:
+    return StepError(
+        "the scheduler moves an optimizer that this Step does not hold",
+        cure="Give it to the Step that holds the optimizer: the schedule moves when those weights move.",
+        slug="scheduler",
+    )
+
+
+def scaler_must_skip(nonfinite: str) -> StepError:
+    return StepError(
+        f'nonfinite="{nonfinite}" with a GradScaler',
+        cure='A loss scale finds its size by steps that overflow and are left out. Leave nonfinite="skip".',
+        slug="scaler",
+    )
+
+
+def unscaled_inside() -> StepError:
+    return StepError(
+        "scaler.unscale_() or scaler.step() was called by hand inside the block",
+        cure="Leave it out: the commit divides by the loss scale. To see true gradients: Step(..., inspect=fn).",
+        slug="scaler",
+    )
+
+
+def scaled_by_hand() -> StepError:
+    return StepError(
+        "the loss was scaled by hand: scaler.scale(loss) inside step.backward()",
+        cure="Write step.backward(loss): the Step has the scaler and would multiply a second time.",
+        slug="scaler",
+    )
+
+
+def buffers_of_what() -> StepError:
+    return StepError(
+        'restore="buffers" without a model',
+        cure='Buffers belong to a module: Step(optimizer, model=model, restore="buffers").',
+        slug="options",
+    )
+
+
+def no_leaf() -> StepError:
+    return StepError(
+        "also= names something that gets no gradient",
+        cure="It takes leaves: call x.requires_grad_() before the forward pass and give also=[x].",
+        slug="also",
+    )
+
+
+def leaf_is_slot() -> StepError:
+    return StepError(
+        "also= names a parameter of the step",
+        cure="It gets its gradient as it is. To look at it: Step(..., inspect=fn).",
+        slug="also",
+    )
+
+
+def closure(what: str, cure: str) -> StepError:
+    return StepError(f"{what} cannot be", cure=cure, slug="closures")
+
+
+def uncut(batch: object) -> StepError:
+    return StepError(
+        f"split() does not know the rows of a {type(batch).__name__}",
+        cure="It cuts tensors, tuples and dicts of tensors with as many rows each, and what has len() and slices.",
+        slug="split",
+    )
+
+
+def uncut_list() -> StepError:
+    return StepError(
+        "split() was given a list: are these the columns of the batch or its samples?",
+        cure="For columns write tuple(batch); samples belong in one tensor, or in a class of their own.",
+        slug="split",
+    )
+
+
+def in_flight() -> StepError:
+    return StepError(
+        "state_dict() inside a block: gradients are in flight",
+        cure='Take it outside, or say inflight="include" to keep them or "drop" to lose them.',
+        slug="in-flight",
+    )
+
+
+def loaded_inside() -> StepError:
+    return StepError("load_state_dict() inside the block", cure="Load before `with step:`.", slug="in-flight")
+
+
+def other_slots(saved: int, present: int) -> StepError:
+    return StepError(
+        f"gradients of {saved} slots are in flight, and the step has {present}",
+        cure='Give the Step the same parameters, or save with inflight="drop".',
+        slug="in-flight",
     )
 
 

@@ -1,144 +1,167 @@
 """`Step`: the optimizer step as a transaction.
 
-    with step:                                  # clean slate
-        step.backward(loss_fn(model(x), y))     # deposit
-                                                # leaving commits; an exception rolls back and is raised again
-
-Commit order, the only one there is: one coefficient -> finite check -> clip -> step -> clear.
+with step:                                  # clean slate
+    step.backward(loss_fn(model(x), y))     # deposit
+                                            # leaving commits; an exception rolls back and is raised again
 """
 
+import os
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from types import TracebackType
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
 
-from zerograd.core.events import Event, Kind, Site
-from zerograd.engine import gradients, refusals
-from zerograd.engine.arguments import check_options, check_reduce, checked_optimizers
-from zerograd.engine.block import Abort, Block
+from zerograd.core.events import Event
+from zerograd.engine import commit, minimizing, refusals, resuming, splitting, terms
+from zerograd.engine.block import Block, iterate
 from zerograd.engine.guarding import Guard
-from zerograd.engine.isolation import isolated_backward
-from zerograd.engine.outcome import Ending, Outcome
-from zerograd.engine.weighing import Tally, Weighing
+from zerograd.engine.outcome import Outcome
+from zerograd.engine.ready import Inspect
+from zerograd.engine.record import Record
+from zerograd.engine.slots import Slots
+from zerograd.engine.weighing import Weighing
 
+S = TypeVar("S")
 T = TypeVar("T")
-_open: list[Block] = []
+_open_blocks: list[Block] = []
 _numbers = count(1)
 
 
 class Step:
     """One or several optimizers that consume one backward and commit together.
 
-    clip        the largest norm the update's gradient may have
+    model       whose buffers restore= brings back, and whose names inspect= and clip= see
+    clip        a norm (math.inf only measures) | {"norm": 1.0} | {"norm": 1.0, "per": "group"} | {"value": 0.5} |
+                a function of the named gradients
+    scheduler   one or several; they move once per commit, and only then
+    scaler      a torch.amp.GradScaler
+    autocast    a dtype for the block; backward runs outside it
     nonfinite   what to do with NaN and infinity: "skip" the step, "raise", or "ignore" (no check)
-    max_skips   so many skips in a row raise Diverged
+    max_skips   so many skips in a row, with no loss scale left to lower, raise Diverged
+    inspect     functions that see the named gradients, true and before the clip, and may change them in place
     isolate     leave gradients in these optimizers' parameters only
-    trace       called with every event, as the auditor would write it
+    restore     what else a block that does not commit brings back: "rng", "buffers", "weights"
+    trace       a path, or a function that is called with every event, as the auditor would write it
     """
 
     def __init__(
         self,
         optimizers: Optimizer | Sequence[Optimizer],
         *,
-        clip: float | None = None,
+        model: nn.Module | None = None,
+        clip: float | dict[str, float | str] | Inspect | None = None,
+        scheduler: LRScheduler | Sequence[LRScheduler] | None = None,
+        scaler: torch.amp.GradScaler | None = None,
+        autocast: torch.dtype | None = None,
         nonfinite: Literal["skip", "raise", "ignore"] = "skip",
-        max_skips: int = 20,
+        max_skips: float = 20,
+        inspect: Inspect | Sequence[Inspect] | None = None,
         isolate: bool = True,
-        trace: Callable[[Event], None] | None = None,
+        restore: str | Iterable[str] = (),
+        trace: Callable[[Event], None] | str | os.PathLike[str] | None = None,
     ) -> None:
-        check_options(clip=clip, nonfinite=nonfinite, max_skips=max_skips)
-        self.optimizers = checked_optimizers(optimizers)
-        self.outcome: Outcome | None = None
-        self.committed = self.skipped = 0
-        self._clip, self._nonfinite, self._max_skips = clip, nonfinite, max_skips
-        self._isolate, self._trace = isolate, trace
-        self._slot = f"{'+'.join(type(optimizer).__name__ for optimizer in self.optimizers)}#{next(_numbers)}"
-        self._tally = Tally()
+        terms.check_rest(nonfinite=nonfinite, max_skips=max_skips, autocast=autocast)
+        self.optimizers = terms.checked_optimizers(optimizers)
+        self._terms = terms.Terms(
+            optimizers=self.optimizers,
+            schedulers=terms.checked_schedulers(scheduler, self.optimizers),
+            clip=terms.checked_clip(clip),
+            scaling=terms.checked_scaling(scaler, self.optimizers, nonfinite),
+            autocast=autocast,
+            nonfinite=nonfinite,
+            max_skips=max_skips,
+            inspect=terms.checked_inspect(inspect),
+            isolate=isolate,
+            restore=terms.checked_restore(restore, model),
+            model=model,
+            trace=terms.checked_trace(trace, self),
+        )
+        self._name = f"{'+'.join(type(optimizer).__name__ for optimizer in self.optimizers)}#{next(_numbers)}"
+        self._slots = Slots(self.optimizers, model)
         self._guard = Guard(self.optimizers)
+        self._record = Record()
+        self._resumed: resuming.InFlight | None = None
         self._block: Block | None = None
-        self._torn, self._skips_in_a_row = False, 0
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How the last block ended; None before the first."""
+        return self._record.outcome
+
+    @property
+    def committed(self) -> int:
+        return self._record.committed
+
+    @property
+    def skipped(self) -> int:
+        return self._record.skipped
 
     # The block
 
     def __enter__(self) -> "Step":
-        if self._torn:
-            raise refusals.torn()
-        if self._block is not None:
-            raise refusals.nested_block()
-        groups = (group for optimizer in self.optimizers for group in optimizer.param_groups)
-        # By id: a parameter that two of the optimizers hold is one slot, divided and counted once.
-        slots = {id(parameter): parameter for group in groups for parameter in group["params"]}
-        for other in _open:
-            shared = slots.keys() & map(id, other.slots)
-            if shared:
-                raise refusals.shared_parameters(len(shared))
-        self._block = block = Block(list(slots.values()), self._tally)
-        _open.append(block)
-        try:
-            self._clear(block)
-            self._guard.open(block.slots)
-        except BaseException:  # a trace that raises must not leave a block open that nobody can close
-            self._close(block)
-            raise
+        self._open()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> bool:
         block = self._block
         assert block is not None
         try:
-            if error is not None:
-                self._roll_back(block, error)
-                return isinstance(error, Abort) and error.block is block
-            try:
-                self._commit(block)
-            except BaseException as failure:
-                self._roll_back(block, failure)
-                raise
-            return False
+            return commit.end((block,), error)
         finally:
-            self._close(block)
+            self._forget(block)
+
+    def _open(self) -> Block:
+        if self._record.torn:
+            raise refusals.torn()
+        if self._block is not None:
+            raise refusals.nested_block()
+        self._slots = slots = self._slots.current()
+        for other in _open_blocks:
+            shared = slots.ids & other.slots.ids
+            if shared:
+                raise refusals.shared_parameters(len(shared))
+        self._block = block = Block(self._name, self._terms, slots, self._guard, self._record)
+        _open_blocks.append(block)
+        try:
+            block.open()
+            if self._resumed is not None:
+                self._resumed.go_on(block)
+                self._resumed = None
+        except BaseException:  # a trace that raises must not leave a block open that nobody can close
+            block.close()
+            self._forget(block)
+            raise
+        return block
+
+    def _forget(self, block: Block) -> None:
+        self._block = None
+        _open_blocks.remove(block)
 
     def abort(self) -> None:
         """Give this step up: the block ends here, nothing is committed, nothing is raised."""
         self._inside("abort()").abort()
 
-    def _close(self, block: Block) -> None:
-        block.over = True
-        self._block = None
-        self._guard.close()
-        _open.remove(block)
+    def _inside(self, what: str) -> Block:
+        block = self._block
+        if block is None:
+            raise refusals.outside_block(what)
+        block.admit(what)
+        return block
 
     # Deposits
 
-    def backward(self, loss: Tensor, *, weight: float | None = None) -> None:
-        """Deposit the gradient of `loss`. Inside `micro_batches` it belongs to the current micro-batch."""
-        block = self._inside("backward()")
-        frame = sys._getframe(1)
-        site = (frame.f_code, frame.f_lasti)
-        micro = block.micro_batch(weight, site)
-        coefficient = self._tally.coefficient(micro)
-        if not loss.requires_grad:
-            raise refusals.detached_loss()
-        if micro.weight == 0:
-            self._tally.empty += 1
-            return
-        self._guard.check()
-        block.broken = True  # until it has come back
-        weighed = loss if coefficient == 1.0 else loss * coefficient
-        if self._isolate:
-            isolated_backward(weighed, block.slots)
-        else:
-            torch.autograd.backward(weighed)
-        block.broken = False
-        self._guard.mark()
-        block.deposited(micro, site)
-        self._emit(Kind.DEPOSIT, "step.backward()", site=Site(frame.f_code.co_filename, frame.f_lineno))
+    def backward(self, loss: Tensor, *, weight: float | None = None, also: Sequence[Tensor] = ()) -> None:
+        """Deposit the gradient of `loss`. Inside `micro_batches` it belongs to the current micro-batch.
+
+        `also` names other leaves (inputs, embeddings) that shall get the loss's gradient in their `.grad`.
+        """
+        self._inside("backward()").deposit(loss, weight, also, sys._getframe(1))
 
     def micro_batches(
         self,
@@ -152,98 +175,56 @@ class Step:
         `weight` is the number of items that the micro-batch's loss is a mean over. One that weighs 0 is left out.
         """
         block = self._inside("micro_batches()")
-        check_reduce(reduce)
-        if weight is not None and reduce == "sum":
-            raise refusals.weighted_sum()
-        return block.iterate(iterable, weight, Weighing.SUM if reduce == "sum" else Weighing.MEAN)
+        return iterate((block,), iterable, weight, weighing_of(weight, reduce))
 
-    # Ending
+    def split(self, batch: T, fn: Callable[[T], Tensor], *, weight: Callable[[T], float] | None = None) -> None:
+        """Deposit the gradient of `fn(batch)`; when memory runs out, of its halves, and so on: the same gradient.
 
-    @torch.no_grad()
-    def _commit(self, block: Block) -> None:
-        if block.aborted:
-            return self._roll_back(block, Abort(block))
-        block.require_complete()
-        found = self._guard.check()
-        if not found:
-            return self._end_empty(block)
-        denominator = self._tally.denominator
-        norm = None
-        if self._clip is not None or self._nonfinite != "ignore":
-            norm = gradients.total_norm(found) / denominator
-        if norm is not None and self._nonfinite != "ignore" and not gradients.is_finite(found, norm):
-            return self._skip(block, norm)
-        coefficient: float | Tensor = 1.0 / denominator
-        if norm is not None and self._clip is not None:
-            coefficient = gradients.clip_coefficient(norm, self._clip) / denominator
-            self._emit(Kind.CLIP, "clip")
-        gradients.scale(found, coefficient)
-        self._step(block)
-        self._end(block, Ending.COMMITTED, norm=norm)
-        self.committed += 1
-        self._skips_in_a_row = 0
-        self._tally.settle()
-        return self._clear(block)
+        `fn` returns a mean over `weight` items (the rows of the batch, unless given). What fitted is remembered.
+        """
+        splitting.split(self._inside("split()"), batch, fn, weight)
 
-    def _step(self, block: Block) -> None:
-        self._emit(Kind.CONSUME, "commit")
-        self._guard.committing = True
+    def minimize(self, fn: Callable[["Step"], object]) -> float:
+        """One whole step of an optimizer that asks for the loss again and again (LBFGS, SAM); the first loss.
+
+        Not under `with step:`. `fn(step)` deposits as a block would. Weights and optimizer state are copied first, so
+        that this step, too, can be taken back.
+        """
+        minimizing.check(self._terms)
+        block = self._open()
         try:
-            with torch.enable_grad():  # an optimizer finds the mode it has in a plain loop
-                for optimizer in self.optimizers:
-                    optimizer.step()
-        except BaseException as error:
-            self._torn = True
-            self._end(block, Ending.TORN, repr(error))
-            self._clear(block)
-            if isinstance(error, Exception):
-                raise refusals.torn_step(error) from error
-            raise  # Ctrl-C is no StepError: `except StepError: continue` must not swallow it
+            return minimizing.minimize(block, lambda: fn(self))
+        finally:
+            self._forget(block)
 
-    def _skip(self, block: Block, norm: Tensor) -> None:
-        self._tally.settle()
-        cause = f"the gradients are not finite (norm {float(norm)})"
-        if self._nonfinite == "raise":
-            raise refusals.not_finite(cause)
-        self._end(block, Ending.SKIPPED, cause, norm)
-        self.skipped += 1
-        self._skips_in_a_row += 1
-        self._clear(block)
-        if self._skips_in_a_row >= self._max_skips:
-            raise refusals.diverged(self._skips_in_a_row)
-        if self.skipped == 1:
-            warnings.warn(f"zerograd skipped a step: {cause}", RuntimeWarning, stacklevel=5)
+    def carry(self, state: S) -> S:
+        """The hidden state of the block before, detached; after one that did not commit, what that one began with."""
+        self._inside("carry()")
+        return self._record.carried.carry(state)
 
-    def _end_empty(self, block: Block) -> None:
-        if not self._tally.empty or self._tally.counted:
-            raise refusals.empty_slots(len(block.slots))
-        self._end(block, Ending.SKIPPED, "every micro-batch weighed 0")
-        self.skipped += 1
+    # State
 
-    def _roll_back(self, block: Block, error: BaseException) -> None:
-        if block.ended:
-            return  # a trace or a warning raised after the end: what has happened has happened
-        if isinstance(error, Abort) and error.block is block:
-            self._end(block, Ending.ABORTED)
-        else:
-            self._end(block, Ending.ROLLED_BACK, repr(error))
-        self._clear(block)
+    def state_dict(self, *, inflight: Literal["error", "include", "drop"] = "error") -> dict[str, Any]:
+        """What the Step itself knows; model, optimizers, scheduler and scaler have their own.
 
-    def _end(self, block: Block, ending: Ending, cause: str = "", norm: Tensor | None = None) -> None:
-        """How the block ended: said before anything else can raise, and never taken back."""
-        self.outcome = Outcome(ending, self._tally.total, self._tally.counted, cause, norm)
-        block.ended = True
+        inflight    deposits of the open block: refuse to lose them, "include" them, or "drop" them
+        """
+        return resuming.state_dict(self._record, self._block, inflight)
 
-    def _clear(self, block: Block) -> None:
-        gradients.clear(block.slots)
-        self._emit(Kind.CLEAR, "clear")
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from there. If deposits were in flight, the next block begins with them."""
+        if self._block is not None:
+            raise refusals.loaded_inside()
+        self._resumed = resuming.load_state_dict(self._record, state)
 
-    def _inside(self, what: str) -> Block:
-        if self._block is None:
-            raise refusals.outside_block(what)
-        self._block.admit(what)
-        return self._block
+    @property
+    def in_flight(self) -> int:
+        """Micro-batches that the next block begins with: `groups(rest, n, begun=step.in_flight)`."""
+        return 0 if self._resumed is None else self._resumed.counted + self._resumed.empty
 
-    def _emit(self, kind: Kind, what: str, *, site: Site | None = None) -> None:
-        if self._trace is not None:
-            self._trace(Event(kind, self._slot, site, what=what))
+
+def weighing_of(weight: object, reduce: str) -> Weighing:
+    terms.check_reduce(reduce)
+    if weight is not None and reduce == "sum":
+        raise refusals.weighted_sum()
+    return Weighing.SUM if reduce == "sum" else Weighing.MEAN

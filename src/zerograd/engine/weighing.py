@@ -41,10 +41,11 @@ class Tally:
     """The weights of one step."""
 
     def __init__(self) -> None:
-        self._ref = 0.0
+        self.ref = 0.0  # a power of two near what the last step weighed; 0 before the first
         self.reset()
 
     def reset(self) -> None:
+        self.unit = self.ref  # what this step's weights are divided by. See [Note: deferred normalisation]
         self.weighing = Weighing.NONE
         self.total = 0.0
         self.counted = 0  # micro-batches that deposited
@@ -60,9 +61,9 @@ class Tally:
             )
         if micro.weighing is not Weighing.MEAN or not micro.weight:
             return 1.0
-        if not self._ref:
-            self._ref = _power_of_two(micro.weight)
-        return micro.weight / self._ref
+        if not self.unit:
+            self.unit = _power_of_two(micro.weight)
+        return micro.weight / self.unit
 
     def count(self, micro: MicroBatch) -> None:
         """A deposit of `micro` has arrived."""
@@ -74,7 +75,7 @@ class Tally:
 
     @property
     def denominator(self) -> float:
-        return self.total / self._ref if self.weighing is Weighing.MEAN else 1.0
+        return self.total / self.unit if self.weighing is Weighing.MEAN else 1.0
 
     def settle(self) -> None:
         """The step is over: scale the next one by what this one weighed.
@@ -82,7 +83,7 @@ class Tally:
         A skipped step too: one that overflowed because `ref` was too small would else overflow for ever.
         """
         if self.weighing is Weighing.MEAN:
-            self._ref = _power_of_two(self.total)
+            self.ref = _power_of_two(self.total)
 
 
 def checked(weight: object) -> float:

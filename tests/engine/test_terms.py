@@ -1,18 +1,63 @@
 """What a Step cannot be asked for is refused when it is made, and the error names what can."""
 
+import gc
+
 import pytest
 import torch
 
 from engine.nets import BATCHES, make_model, sgd
 from zerograd import Step, StepError
 from zerograd.engine.outcome import Ending
+from zerograd.trace.lines import read_trace
 
 
-@pytest.mark.parametrize("clip", [0, -1.0, float("inf"), float("nan"), "1.0", True, [1.0]])
+@pytest.mark.parametrize(
+    "clip",
+    [
+        0,
+        -1.0,
+        float("-inf"),
+        float("nan"),
+        "1.0",
+        True,
+        [1.0],
+        {},
+        {"norm": 0},
+        {"norm": 1, "value": 1},
+        {"per": "group"},
+    ],
+)
 def test_clip(clip: object) -> None:
     with pytest.raises(StepError, match="clip=") as caught:
         Step(sgd(make_model()), clip=clip)
-    assert caught.value.cure == "clip is a positive finite number, or None for no clipping."
+    assert caught.value.cure.startswith("clip is a positive number (the largest norm; infinity only measures it), ")
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"scheduler": 3}, "scheduler=3"),
+        ({"scaler": 2.0**16}, "scaler=65536"),
+        ({"autocast": "bf16"}, "autocast='bf16'"),
+        ({"restore": "everything"}, "restore='everything'"),
+        ({"restore": ["rng", "buffers"]}, "without a model"),
+        ({"inspect": ["norm"]}, "inspect="),
+        ({"scaler": torch.amp.GradScaler("cpu"), "nonfinite": "ignore"}, "with a GradScaler"),
+        ({"scaler": torch.amp.GradScaler("cpu"), "nonfinite": "raise"}, "with a GradScaler"),
+    ],
+)
+def test_options(options: dict, match: str) -> None:
+    with pytest.raises(StepError, match=match) as caught:
+        Step(sgd(make_model()), **options)
+    assert caught.value.cure
+
+
+def test_a_schedule_that_needs_a_metric_or_another_optimizer_is_refused() -> None:
+    mine, other = sgd(make_model()), sgd(make_model())
+    with pytest.raises(StepError, match="a commit has none"):
+        Step(mine, scheduler=torch.optim.lr_scheduler.ReduceLROnPlateau(mine))
+    with pytest.raises(StepError, match="does not hold"):
+        Step(mine, scheduler=torch.optim.lr_scheduler.StepLR(other, 1))
 
 
 @pytest.mark.parametrize("nonfinite", ["Skip", None, "zero"])
@@ -60,4 +105,15 @@ def test_what_is_valid_is_taken() -> None:
         with step:
             step.backward(model(BATCHES[0][0]).sum())
         assert step.outcome.kind is Ending.COMMITTED
-    assert torch.isfinite(step.outcome.total_norm)
+    assert step.outcome.norm is None  # nobody measured it
+
+
+def test_a_trace_may_be_a_path(tmp_path) -> None:
+    model = make_model()
+    step = Step(sgd(model), trace=tmp_path / "run.jsonl")
+    with step:
+        step.backward(model(BATCHES[0][0]).sum())
+    del step
+    gc.collect()
+    kinds = [event.kind.value for event in read_trace(tmp_path / "run.jsonl")]
+    assert kinds == ["clear", "deposit", "consume", "clear"]

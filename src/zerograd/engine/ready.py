@@ -1,0 +1,67 @@
+"""The gradients of one step on their way from the slots to the optimizers."""
+
+from collections.abc import Callable, Mapping
+from operator import attrgetter
+from types import MappingProxyType
+
+import torch
+from torch import Tensor
+
+from zerograd.engine.gradients import is_finite, scale, total_norm
+from zerograd.engine.slots import Slots
+
+Inspect = Callable[[Mapping[str, Tensor]], object]
+_version = attrgetter("_version")
+
+
+class Ready:
+    """What lies in the slots is the true gradient times `divisor`, if there is one: weights and loss scale.
+
+    They are taken out together with the clip, in one multiplication, or earlier if somebody wants to look.
+    """
+
+    __slots__ = ("_slots", "divisor", "gradients", "norm")
+
+    def __init__(self, slots: Slots, gradients: list[Tensor], divisor: float | Tensor | None) -> None:
+        self._slots, self.gradients, self.divisor = slots, gradients, divisor
+        self.norm: Tensor | None = None
+
+    def measure(self) -> Tensor:
+        """The norm of the true gradient."""
+        norm = total_norm(self.gradients, precise=self._slots.precise)
+        self.norm = norm if self.divisor is None else (norm / self.divisor).to(norm.dtype)
+        return self.norm
+
+    def is_finite(self) -> bool:
+        return is_finite(self.gradients, self.norm, uniform=self._slots.uniform)
+
+    def multiply(self, coefficient: float | Tensor) -> None:
+        """Shorten the true gradient, and make it the one that lies in the slots."""
+        scale(self.gradients, coefficient if self.divisor is None else coefficient / self.divisor)
+        self.divisor = None
+
+    def named(self) -> Mapping[str, Tensor]:
+        """The true gradients by name, to read and to change in place."""
+        self.multiply(1.0)
+        pairs = zip(self._slots.names, self._slots.parameters, strict=True)
+        # Read-only: a gradient put into a dict would go nowhere.
+        return MappingProxyType({name: slot.grad for name, slot in pairs if slot.grad is not None})
+
+    def groups(self) -> list[list[Tensor]]:
+        """The gradients of each parameter group, none of them twice."""
+        seen: set[int] = set()
+        found: list[list[Tensor]] = []
+        for group in self._slots.groups:
+            fresh = [parameter for parameter in group if parameter.grad is not None and id(parameter) not in seen]
+            seen.update(map(id, fresh))
+            found.append([parameter.grad for parameter in fresh if parameter.grad is not None])
+        return [group for group in found if group]
+
+    def show(self, functions: tuple[Inspect, ...]) -> bool:
+        """Call each with the named gradients. Whether one of them changed a gradient."""
+        named = self.named()
+        before = list(map(_version, self.gradients))
+        with torch.no_grad():
+            for function in functions:
+                function(named)
+        return list(map(_version, self.gradients)) != before

@@ -1,0 +1,75 @@
+"""A Step in a checkpoint: its counters, and the deposits of a block that was open when it was taken."""
+
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+from zerograd.engine import refusals
+from zerograd.engine.block import Block
+from zerograd.engine.record import Record
+from zerograd.engine.terms import either
+from zerograd.engine.weighing import Weighing
+
+INFLIGHT = ("error", "include", "drop")
+
+
+class InFlight(NamedTuple):
+    """What had been deposited, and what it weighed. The gradients still have weights and loss scale in them."""
+
+    weighing: str
+    unit: float
+    total: float
+    counted: int
+    empty: int
+    scale: Tensor | None
+    gradients: list[Tensor | None]
+
+    def go_on(self, block: Block) -> None:
+        if len(self.gradients) != len(block.slots.parameters):
+            raise refusals.other_slots(len(self.gradients), len(block.slots.parameters))
+        for slot, gradient in zip(block.slots.parameters, self.gradients, strict=True):
+            slot.grad = None if gradient is None else gradient.to(slot.device, copy=True)
+        tally = block.tally
+        tally.weighing, tally.unit, tally.total = Weighing(self.weighing), self.unit, self.total
+        tally.counted, tally.empty = self.counted, self.empty
+        block.scale = None if self.scale is None else self.scale.to(block.slots.device, copy=True)
+        block.guard.mark()
+
+
+def state_dict(record: Record, block: Block | None, inflight: str) -> dict[str, Any]:
+    if inflight not in INFLIGHT:
+        raise refusals.option("inflight", inflight, either(INFLIGHT))
+    pending = block is not None and block.tally.counted + block.tally.empty > 0
+    if pending and inflight == "error":
+        raise refusals.in_flight()
+    return {
+        "committed": record.committed,
+        "skipped": record.skipped,
+        "skips_in_a_row": record.skips_in_a_row,
+        "fitted": record.fitted,
+        "ref": record.tally.ref,
+        "inflight": _taken(block)._asdict() if block is not None and pending and inflight == "include" else None,
+    }
+
+
+def load_state_dict(record: Record, state: dict[str, Any]) -> InFlight | None:
+    record.committed, record.skipped = state["committed"], state["skipped"]
+    record.skips_in_a_row, record.fitted = state["skips_in_a_row"], state["fitted"]
+    record.tally.ref = state["ref"]
+    record.torn = False  # whoever loads a Step has loaded weights
+    return None if state["inflight"] is None else InFlight(**state["inflight"])
+
+
+def _taken(block: Block) -> InFlight:
+    if block.broken:
+        raise refusals.broken_backward()
+    tally, slots = block.tally, block.slots.parameters
+    return InFlight(
+        tally.weighing.value,
+        tally.unit,
+        tally.total,
+        tally.counted,
+        tally.empty,
+        None if block.scale is None else block.scale.clone(),
+        [None if slot.grad is None else slot.grad.clone() for slot in slots],
+    )

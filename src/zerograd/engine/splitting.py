@@ -1,0 +1,100 @@
+"""A batch that does not fit into memory is halved until it does: the same gradient, from smaller parts.
+
+A try is the whole batch at one size. One that fails leaves nothing: gradients, random state and buffers are as they
+were before it, so that the next one sees the same dropout. What had been deposited before the split is laid aside.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+from zerograd.core.events import Kind
+from zerograd.engine import gradients, refusals
+from zerograd.engine.batches import cut, rows_of
+from zerograd.engine.block import Block
+from zerograd.engine.restoring import snapshot
+from zerograd.engine.weighing import MicroBatch, Weighing, checked
+
+T = TypeVar("T")
+_OUT_OF_MEMORY = ("can't allocate memory", "CUBLAS_STATUS_ALLOC_FAILED")
+
+
+def split(block: Block, batch: T, fn: Callable[[T], Tensor], weight: Callable[[T], float] | None) -> None:
+    if block.broken:
+        raise refusals.broken_backward()
+    rows = rows_of(batch)
+    size = min(rows, block.record.fitted or rows)
+    earlier = [slot.grad for slot in block.slots.parameters]
+    undo = snapshot(frozenset({"rng", "buffers"}), block.slots, block.terms)
+    while not _fits(block, _parts(batch, rows, size, weight), fn, last=size == 1):
+        undo()
+        size = math.ceil(size / 2)
+        block.record.fitted = size
+    _add_back(block, earlier)
+    block.emit(Kind.DEPOSIT, "step.split()")
+
+
+def _parts(batch: T, rows: int, size: int, weight: Callable[[T], float] | None) -> list[tuple[Any, float]]:
+    """Parts of nearly the same size, none above `size`, and what each weighs."""
+    count = math.ceil(rows / size) if rows else 0
+    edges = [round(rows * place / count) for place in range(count + 1)] if count else []
+    parts = [cut(batch, start, stop) for start, stop in pairwise(edges)]
+    return [(part, float(rows_of(part)) if weight is None else checked(weight(part))) for part in parts]
+
+
+def _fits(block: Block, parts: list[tuple[Any, float]], fn: Callable[[Any], Tensor], *, last: bool) -> bool:
+    gradients.clear(block.slots.parameters)
+    block.guard.open(block.slots)
+    shares = list(_shares(block, [weight for _, weight in parts]))
+    try:
+        for (part, weight), (_, coefficient) in zip(parts, shares, strict=True):
+            if weight:
+                loss = fn(part)
+                if not (isinstance(loss, Tensor) and loss.requires_grad):
+                    raise refusals.detached_loss(loss)
+                block.run(loss, coefficient)
+    except (torch.OutOfMemoryError, RuntimeError) as error:
+        if not _is_memory(error):
+            raise
+        if last:
+            error.add_note("zerograd: split() could not make the batch smaller: one row does not fit")
+            raise
+    else:
+        for micro, _ in shares:
+            if micro.weight:
+                block.tally.count(micro)
+            else:
+                block.tally.empty += 1
+        return True
+    # Here, and not in the handler: there the traceback still holds the activations of the failed try.
+    block.broken = False
+    gradients.clear(block.slots.parameters)
+    if block.slots.device.type not in ("cpu", "meta"):
+        torch.get_device_module(block.slots.device).empty_cache()
+    return False
+
+
+def _shares(block: Block, weights: list[float]) -> Iterator[tuple[MicroBatch, float]]:
+    """The micro-batch that each part belongs to, and what its loss is multiplied by."""
+    inside = block.micro
+    for weight in weights:
+        if inside is None:
+            micro = MicroBatch(Weighing.MEAN, weight)
+            yield micro, block.tally.coefficient(micro)
+        else:  # the group has given it a weight already: the parts have a share in that
+            yield inside, block.tally.coefficient(inside) * weight / (sum(weights) or 1.0)
+
+
+def _add_back(block: Block, earlier: list[Tensor | None]) -> None:
+    for slot, before in zip(block.slots.parameters, earlier, strict=True):
+        if before is not None:
+            slot.grad = before if slot.grad is None else before + slot.grad
+    block.guard.mark()
+
+
+def _is_memory(error: RuntimeError) -> bool:
+    return isinstance(error, torch.OutOfMemoryError) or any(word in str(error) for word in _OUT_OF_MEMORY)

@@ -1,0 +1,84 @@
+"""A Step goes on from a checkpoint, in the middle of a group too."""
+
+import io
+
+import pytest
+import torch
+
+from engine.nets import make_model, weights
+from zerograd import Step, StepError, groups
+
+PARTS = list(
+    torch.randn(20, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).split([3, 1, 4, 2, 5, 5])
+)
+
+
+def _loss(model, part):
+    return model(part).square().mean()
+
+
+def _saved(*things: object) -> list:
+    file = io.BytesIO()
+    torch.save(things, file)
+    file.seek(0)
+    return torch.load(file, weights_only=True)
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("at", [1, 2, 3, 4, 5])
+def test_a_group_is_finished_by_another_process(at: int, scaled: bool) -> None:
+    def make() -> tuple:
+        model = make_model(torch.float64)
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+        scaler = torch.amp.GradScaler("cpu", init_scale=8.0, enabled=scaled)
+        return model, optimizer, Step(optimizer, clip=1.0, scaler=scaler)
+
+    def train(model, step, parts, upto=None):
+        done = 0
+        for group in groups(parts, 4, begun=step.in_flight):
+            with step:
+                for part in step.micro_batches(group, weight=len):
+                    step.backward(_loss(model, part))
+                    done += 1
+                    if done == upto:
+                        saved = _saved(model.state_dict(), optimizer.state_dict(), step.state_dict(inflight="include"))
+                        step.abort()
+            if done == upto:
+                return saved
+        return None
+
+    model, _, step = make()
+    train(model, step, PARTS)
+    other, optimizer, interrupted = make()
+    saved = train(other, interrupted, PARTS, upto=at)
+    assert saved is not None
+    resumed, optimizer, goes_on = make()
+    resumed.load_state_dict(saved[0])
+    optimizer.load_state_dict(saved[1])
+    goes_on.load_state_dict(saved[2])
+    assert goes_on.in_flight == (at if at <= 4 else at - 4)
+    train(resumed, goes_on, PARTS[at:])
+    assert torch.equal(weights(model), weights(resumed))
+    assert goes_on.committed == step.committed == 2
+
+
+def test_gradients_in_flight_are_not_lost_unasked() -> None:
+    model = make_model(torch.float64)
+    step = Step(torch.optim.SGD(model.parameters()))
+    assert step.state_dict()["inflight"] is None
+    with step:
+        assert step.state_dict()["inflight"] is None  # nothing deposited yet
+        step.backward(_loss(model, PARTS[0]))
+        with pytest.raises(StepError, match="in flight") as caught:
+            step.state_dict()
+        assert 'inflight="include"' in caught.value.cure
+        assert step.state_dict(inflight="drop")["inflight"] is None
+        with pytest.raises(StepError, match="inflight='keep'"):
+            step.state_dict(inflight="keep")
+        state = step.state_dict(inflight="include")
+        with pytest.raises(StepError, match="inside the block"):
+            step.load_state_dict(state)
+    other = Step(torch.optim.SGD(make_model()[0].parameters()))
+    other.load_state_dict(state)
+    with pytest.raises(StepError, match="4 slots are in flight, and the step has 2"), other:
+        pass

@@ -1,0 +1,139 @@
+"""A GradScaler in a Step: equal to the loop written by hand, skips and growth included."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from engine.nets import make_model, weights
+from zerograd import Diverged, Step, StepError
+from zerograd.engine.outcome import Ending
+
+BATCHES = [torch.randn(8, 4, generator=torch.Generator().manual_seed(seed)) for seed in range(12)]
+OVERFLOWS = {2, 3, 8}
+OPTIMIZERS = {
+    "sgd": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9),
+    "adam": lambda p: torch.optim.Adam(p, lr=0.01),
+    "adamw-fused": lambda p: torch.optim.AdamW(p, lr=0.01, fused=True),
+    "sgd-fused": lambda p: torch.optim.SGD(p, lr=0.1, fused=True),
+}
+
+
+def _scaler() -> torch.amp.GradScaler:
+    return torch.amp.GradScaler("cpu", init_scale=2.0**10, growth_interval=3)
+
+
+def _loss(model: nn.Module, number: int) -> torch.Tensor:
+    loss = model(BATCHES[number]).square().mean()
+    return loss * 1e38 if number in OVERFLOWS else loss
+
+
+@pytest.mark.parametrize("clip", [None, 0.05])
+@pytest.mark.parametrize("make", OPTIMIZERS.values(), ids=OPTIMIZERS)
+def test_it_is_the_loop_written_by_hand(make, clip: float | None) -> None:
+    by_hand, by_step = make_model(), make_model()
+    optimizer, scaler = make(by_hand.parameters()), _scaler()
+    mine = make(by_step.parameters())
+    schedule = torch.optim.lr_scheduler.ExponentialLR(mine, 0.9)
+    step = Step(mine, clip=clip, scaler=_scaler(), scheduler=schedule)
+    hand_schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
+    for number in range(len(BATCHES)):
+        optimizer.zero_grad()
+        scaler.scale(_loss(by_hand, number)).backward()
+        if clip is not None:
+            scaler.unscale_(optimizer)
+            torch.nn.utils.clip_grad_norm_(by_hand.parameters(), clip)
+        scaler.step(optimizer)
+        scaler.update()
+        if number not in OVERFLOWS:
+            hand_schedule.step()
+        with step:
+            step.backward(_loss(by_step, number))
+        assert torch.equal(weights(by_hand), weights(by_step)), number
+        assert scaler.get_scale() == step._terms.scaling.scaler.get_scale()
+        assert optimizer.param_groups[0]["lr"] == mine.param_groups[0]["lr"]
+    assert (step.committed, step.skipped) == (9, 3)
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_weighed_micro_batches_of_two_optimizers_tell_the_scaler_once(fused: bool) -> None:
+    whole, parts = make_model(torch.float64), make_model(torch.float64)
+    x = torch.randn(7, 4, dtype=torch.float64)
+    optimizers = [torch.optim.SGD(parts[place].parameters(), lr=0.1, fused=fused) for place in (0, 2)]
+    scaler = torch.amp.GradScaler("cpu", init_scale=4.0, growth_interval=2)
+    step = Step(optimizers, scaler=scaler)
+    by_hand = torch.optim.SGD(whole.parameters(), lr=0.1)
+    for _ in range(3):
+        with step:
+            for part in step.micro_batches(x.split(3), weight=len):
+                step.backward(parts(part).square().mean())
+        by_hand.zero_grad()
+        whole(x).square().mean().backward()
+        by_hand.step()
+    torch.testing.assert_close(weights(parts), weights(whole), rtol=1e-12, atol=0)
+    assert scaler.get_scale() == 8.0  # three commits, one growth
+
+
+def test_the_norm_is_that_of_the_true_gradient() -> None:
+    weight = nn.Parameter(torch.zeros(2))
+    step = Step(torch.optim.SGD([weight], lr=1.0), scaler=torch.amp.GradScaler("cpu"), clip=math.inf)
+    with step:
+        step.backward((weight * torch.tensor([3.0, 4.0])).sum())
+    assert step.outcome.norm == 5.0
+
+
+def test_a_scaler_that_is_off_is_none() -> None:
+    model = make_model()
+    step = Step(torch.optim.SGD(model.parameters()), scaler=torch.amp.GradScaler("cpu", enabled=False))
+    with step:
+        step.backward(model(BATCHES[0]).sum())
+    assert step.outcome.kind is Ending.COMMITTED
+
+
+def test_skips_are_an_error_only_when_no_scale_is_left_to_lower() -> None:
+    model = make_model()
+    step = Step(torch.optim.SGD(model.parameters()), scaler=torch.amp.GradScaler("cpu", init_scale=2.0**6), max_skips=2)
+    with pytest.raises(Diverged, match="6 steps in a row"):
+        for _ in range(20):
+            with step:
+                step.backward(model(BATCHES[0]).sum() * float("inf"))
+    assert step.skipped == 6
+
+
+def test_what_is_done_to_the_scaler_by_hand_is_refused_and_forgotten() -> None:
+    model, clean = make_model(), make_model()
+    optimizer, scaler = torch.optim.SGD(model.parameters(), lr=0.1), torch.amp.GradScaler("cpu", init_scale=16.0)
+    step = Step(optimizer, scaler=scaler)
+    with pytest.raises(StepError, match="unscale_"), step:
+        step.backward(model(BATCHES[0]).sum())
+        scaler.unscale_(optimizer)
+    with pytest.raises(StepError, match="scaled by hand"), step:
+        step.backward(scaler.scale(model(BATCHES[0]).sum()))
+    with step:
+        step.backward(model(BATCHES[0]).sum())
+    other = Step(torch.optim.SGD(clean.parameters(), lr=0.1))
+    with other:
+        other.backward(clean(BATCHES[0]).sum())
+    assert torch.equal(weights(model), weights(clean))
+    assert scaler.get_scale() == 16.0
+
+
+def test_autocast_is_for_the_forward_pass() -> None:
+    by_hand, by_step = make_model(), make_model()
+    optimizer = torch.optim.SGD(by_hand.parameters(), lr=0.1)
+    step = Step(torch.optim.SGD(by_step.parameters(), lr=0.1), autocast=torch.bfloat16)
+    for x in BATCHES:
+        optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            out = by_hand(x)
+            loss = out.float().square().mean()
+        loss.backward()
+        optimizer.step()
+        with step:
+            mine = by_step(x)
+            step.backward(mine.float().square().mean())
+            assert torch.is_autocast_enabled("cpu")
+        assert (mine.dtype, out.dtype) == (torch.bfloat16, torch.bfloat16)
+        assert not torch.is_autocast_enabled("cpu")
+    assert torch.equal(weights(by_hand), weights(by_step))
