@@ -2,7 +2,7 @@
 
 That function looks at its arguments for longer (0.3 us for each parameter in `inputs`) than a Step takes for everything
 else. Where they are what they nearly always are, a real scalar without dimensions and plain parameters, we pass the
-engine what it would have passed (torch 2.11 to 2.13 autograd/__init__.py, the last lines of `backward`). Anything else
+engine what it would have passed (torch 2.13 autograd/__init__.py:395). Anything else
 takes the public way.
 """
 
