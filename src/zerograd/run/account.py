@@ -28,7 +28,9 @@ class Account:
         self._slots = Slots(optimizer)
         self._proof = Proof()
         self._handwork = Handwork(self._slots, self.books, self._proof)
-        self._seen = Look([], [], 0)
+        self._seen = Look([], [], 0, 0)
+        self._vacant = False  # nothing lies there, and nobody needs to look: the optimizer's own clear has returned
+        self._clips = 0  # since the last look: each writes into what it shortens, and moves its version by one
         self._parameters()
 
     # Looking
@@ -50,41 +52,60 @@ class Account:
             self._seen = Look(
                 [now.references[i] if old is None else seen.references[old] for i, old in enumerate(before)],
                 [now.versions[i] if old is None else seen.versions[old] for i, old in enumerate(before)],
+                now.held,
                 now.turnover,
             )
         return parameters
 
     def _look(self) -> Look:
+        self._vacant = False
         return self._slots.look(self._parameters())
 
     def ids(self) -> list[int]:
         """The identities of its parameters at the last look."""
         return self._slots.ids
 
-    def settle(self, clear: Event | None = None, *, clipped: bool = False) -> Look:
-        """Bring the books up to date. `clear`: a zero_grad() that has just returned; `clipped`: so has a clip."""
+    def settle(self, clear: Event | None = None) -> Look:
+        """Bring the books up to date. `clear`: a zero_grad() that has just returned."""
         self.books.tended = self.books.tended or clear is not None
         now = self._look()
         before, self._seen = self._seen, now
+        clips, self._clips = self._clips, 0
         if now.same(before):
             return now
         change = now.since(before)
         self.books.clear(change.vanished, clear or UNSEEN)
         self._handwork.replaced(change.replaced, clear or UNSEEN)
-        # What a clip read it has written back, shorter.
-        absorbed = self.books.within({Content.FRESH, Content.MIXED}) if clipped else set()
-        self._handwork.written(change.written - absorbed, clear)
+        self._handwork.written(change.written - self._shortened(change.written, before, now, clips), clear)
         return now
+
+    def _shortened(self, written: set[int], before: Look, now: Look, clips: int) -> set[int]:
+        """Those of `written` that only clips wrote into: what they read they have written back, shorter."""
+        if not clips or not written:
+            return set()
+        live = self.books.within({Content.FRESH, Content.MIXED})
+        return {i for i in written & live if now.versions[i] - before.versions[i] == clips}
 
     # Moving
 
-    def cleared(self, clear: Event) -> None:
+    def cleared(self, clear: Event, *, to_none: bool) -> None:
         """The optimizer's own zero_grad() has just returned: whatever lay there is gone, and nobody needs to ask."""
-        self._seen = self._look()
+        if to_none:
+            self._seen = self._slots.nothing(len(self._parameters()))
+            self._vacant = True
+        else:
+            self._seen = self._look()
+        self._clips = 0
         self.books.clear(self.books.everyone(), clear)
+
+    def clipped(self) -> None:
+        """A clip has returned."""
+        self._clips += 1
 
     def before_deposit(self) -> Look:
         """A backward begins."""
+        if self._vacant:  # what someone may have put there since will be fresh, together with what is deposited
+            return self._seen
         now = self.settle()
         spent, mixed = self.books.within({Content.SPENT}), self.books.within({Content.MIXED})
         if spent or mixed:
@@ -95,6 +116,7 @@ class Account:
         """A backward is over: every slot that changed was deposited into."""
         now = self._look()
         self._seen = now
+        self._clips = 0
         if now.turnover != before.turnover:
             return  # the parameters were replaced meanwhile: nothing can be compared
         change = now.since(before)
@@ -113,17 +135,19 @@ class Account:
 
     def after_step(self) -> None:
         """A step that was judged has ended."""
-        sampled = self._proof.after_step(self._parameters())
-        if not sampled or any(version(gradient) != self._seen.versions[i] for i, gradient in sampled.items()):
+        few = self._proof.after_step(self._parameters())
+        if not few or any(version(gradient) != self._seen.versions[i] for i, gradient in few.items()):
             # The step itself cleared, or wrote into what it read. That is its business, and no edit of the user's.
             now = self._look()
             self.books.clear(now.since(self._seen).vanished, UNSEEN)
             self._seen = now
+            self._clips = 0
 
     def reopen(self) -> None:
         """Something happens that cannot be followed: begin anew with what lies there at the next look."""
         self._slots.forget()
-        self._seen = Look([], [], self._slots.turnover)
+        self._seen = self._slots.nothing(0)
+        self._vacant = False
 
     # Judging
 
@@ -132,6 +156,7 @@ class Account:
 
     def ask(self) -> None:
         """The books accuse someone: make sure by the values before it is said."""
+        self._proof.wake()
         parameters = self._parameters()
         mixed = self.books.within({Content.MIXED})
         if mixed:

@@ -95,7 +95,7 @@ def _clears(watcher: Watcher, undo: contextlib.ExitStack) -> None:
         def noted(self: Optimizer, *args: Any, **kwargs: Any) -> None:
             accounts = watcher.clearing(self)
             zero_grad(self, *args, **kwargs)
-            watcher.cleared(self, accounts)
+            watcher.cleared(self, accounts, to_none=_to_none(*args, **kwargs))
 
         return noted
 
@@ -105,7 +105,7 @@ def _clears(watcher: Watcher, undo: contextlib.ExitStack) -> None:
                 return zero_grad(self, *args, **kwargs)
             accounts = watcher.clearing(None)
             zero_grad(self, *args, **kwargs)
-            return watcher.cleared(None, accounts)
+            return watcher.cleared(None, accounts, to_none=_to_none(*args, **kwargs))
 
         return noted
 
@@ -113,12 +113,15 @@ def _clears(watcher: Watcher, undo: contextlib.ExitStack) -> None:
     _patch(torch.nn.Module, "zero_grad", around_modules, undo)
 
 
+def _to_none(set_to_none: bool = True) -> bool:
+    return set_to_none
+
+
 def _clips(watcher: Watcher, undo: contextlib.ExitStack) -> None:
     def around(clip: Callable[..., None]) -> Callable[..., None]:
         def noted(*args: Any, **kwargs: Any) -> None:
             if torch.compiler.is_compiling():
                 return clip(*args, **kwargs)
-            watcher.clipping()
             clip(*args, **kwargs)
             return watcher.clipped()
 

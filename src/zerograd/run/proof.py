@@ -3,6 +3,10 @@
 A small sample of gradients and weights is taken when a step has ended, and of what it has left when the next backward
 begins. They are read only when the books accuse someone. Only where that once told of a hand that writes unseen are the
 sizes of all spent gradients taken before every backward.
+
+Samples are taken of the first steps, and then only where something once looked wrong: a loop that clears before it
+deposits is never accused, and pays for no proof. What is found wrong for the first time later on can be proved from the
+next time on.
 """
 
 import operator
@@ -14,6 +18,7 @@ from torch import Tensor
 from zerograd.run.values import Likeness, Sample, compared, largest, least, nonzero, rewritten, sample
 
 _FEW = 4
+_FIRST = 8  # steps of which samples are taken in any case
 _MANY = 64  # backwards since the last step: an optimizer that steps no more must not collect samples for ever
 _version: Callable[[Tensor], int] = operator.attrgetter("_version")
 Held = dict[int, Tensor]  # slots and their gradients
@@ -29,7 +34,12 @@ class Told(NamedTuple):
 class Proof:
     def __init__(self) -> None:
         self._careful = False  # somebody writes unseen: take all sizes
+        self._awake = False  # something looked wrong once: samples are taken of every step
+        self._steps = 0
         self.renumber()
+
+    def wake(self) -> None:
+        self._awake = True
 
     def renumber(self) -> None:
         """The slots have other numbers now."""
@@ -49,6 +59,7 @@ class Proof:
 
     def before_deposit(self, spent: set[int], mixed: set[int], parameters: Sequence[Tensor]) -> None:
         """A backward begins, and these slots hold what a step has read, alone or with more on top of it."""
+        self.wake()
         if self._careful:
             held = _held(spent | mixed, parameters)
             for slot, size in zip(held, largest(held.values()), strict=True):
@@ -76,6 +87,9 @@ class Proof:
         if not held:
             self._chosen = _smallest(parameters, self._among)
             held = _held(self._chosen, parameters)
+        self._steps += 1
+        if not self._awake and self._steps > _FIRST:
+            return held
         self._gradients = sample(held)
         self._parameters = sample({slot: parameters[slot] for slot in held})
         try:
@@ -86,6 +100,8 @@ class Proof:
 
     def of_mixed(self, mixed: set[int], undoubted: set[int], parameters: Sequence[Tensor]) -> Told:
         """Something was added to what a step had read: was it still there, and was it that?"""
+        if self._gradients is None and not self._sizes:
+            return Told(set(), mixed)  # nobody has looked yet: it is said as possible, and proved the next time
         known = [slot for slot in mixed if slot in self._sizes]
         holds = nonzero([self._sizes[slot] for slot in known])
         likenesses = self._likenesses()

@@ -36,12 +36,20 @@ class Look(NamedTuple):
 
     references: Sequence[ref[Tensor] | None]
     versions: Sequence[int]
+    held: int  # how many of the slots held something
     turnover: int  # which set of parameters was looked at: slots have other numbers in another set
 
     def same(self, before: "Look") -> bool:
-        return all(map(operator.is_, self.references, before.references)) and self.versions == before.versions
+        if not self.held and not before.held:
+            return len(self.versions) == len(before.versions)
+        return self.versions == before.versions and all(map(operator.is_, self.references, before.references))
 
     def since(self, before: "Look") -> Change:
+        size = len(self.references)
+        if size == len(before.references) and self.held == size and not before.held:
+            return Change(set(), set(range(size)), set())
+        if size == before.held and not self.held:
+            return Change(set(range(size)), set(), set())
         other = set(compress(count(), map(operator.is_not, self.references, before.references)))
         empty = set(compress(count(), map(operator.is_, self.references, repeat(None))))
         written = set(compress(count(), map(operator.ne, self.versions, before.versions)))
@@ -85,14 +93,18 @@ class Slots:
         gradients: list[Tensor | None] = list(map(_gradient, parameters))
         missing = sum(map(operator.is_, gradients, repeat(None)))
         if missing == len(gradients):
-            return Look([None] * missing, [-1] * missing, self.turnover)
+            return self.nothing(missing)
         if self._plain and not missing:
             held = cast("list[Tensor]", gradients)
             with contextlib.suppress(RuntimeError):  # inference tensors count no versions
-                return Look(list(map(ref, held)), list(map(_version, held)), self.turnover)
+                return Look(list(map(ref, held)), list(map(_version, held)), len(held), self.turnover)
         references = [None if gradient is None else ref(gradient) for gradient in gradients]
         versions = [-1 if gradient is None else version(gradient) for gradient in gradients]
-        return Look(references, versions, self.turnover)
+        return Look(references, versions, len(gradients) - missing, self.turnover)
+
+    def nothing(self, size: int) -> Look:
+        """What a look finds where every `.grad` is None."""
+        return Look([None] * size, [-1] * size, 0, self.turnover)
 
     def sizes(self, slots: Iterable[int]) -> dict[int, Tensor | None]:
         """The largest number in each of these slots that holds a gradient, unread."""

@@ -148,28 +148,22 @@ class Watcher:
             account.settle()
         return accounts
 
-    def cleared(self, optimizer: Optimizer | None, accounts: list[Account]) -> None:
+    def cleared(self, optimizer: Optimizer | None, accounts: list[Account], *, to_none: bool) -> None:
         """That zero_grad() has returned. Looked at now, it is known which line has cleared."""
         if self._mine.depth:
             return
         clear = Event(Kind.CLEAR, site=user_site(), what="zero_grad()")
         own = self._own(optimizer) if optimizer is not None else None
         if own is not None:
-            own.cleared(clear)
+            own.cleared(clear, to_none=to_none)
         for account in accounts:
             account.settle(clear)
-
-    def clipping(self) -> None:
-        """A clip begins: whatever was written before it was not the clip's doing."""
-        if not self._mine.depth:
-            for account in self._ours():
-                account.settle()
 
     def clipped(self) -> None:
         """A clip has returned: what it wrote back is what was there, shorter."""
         if not self._mine.depth:
             for account in self._ours():
-                account.settle(clipped=True)
+                account.clipped()
 
     def swapping(self) -> None:
         """Two tensors are about to change places, which torch refuses to do to tensors with weak references."""
