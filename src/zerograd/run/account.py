@@ -12,7 +12,7 @@ from zerograd.core.machine import HOLLOW, START, Content, State
 from zerograd.run.books import Books, Clock, Cohort
 from zerograd.run.handwork import MAYBE_CLEARED, MAYBE_FILLED, UNSEEN, WRITTEN, Handwork
 from zerograd.run.proof import Proof
-from zerograd.run.slots import Look, Slots, version
+from zerograd.run.slots import Look, Slots
 
 
 class Account:
@@ -28,7 +28,7 @@ class Account:
         self._slots = Slots(optimizer)
         self._proof = Proof()
         self._handwork = Handwork(self._slots, self.books, self._proof)
-        self._seen = Look([], [], 0, 0)
+        self._seen = self._slots.nothing(0)
         self._vacant = False  # nothing lies there, and nobody needs to look: the optimizer's own clear has returned
         self._clips = 0  # since the last look: each writes into what it shortens, and moves its version by one
         self._parameters()
@@ -46,14 +46,14 @@ class Account:
             self._handwork.renumber()
             now, seen = self._slots.look(parameters), self._seen
             new = {i for i, old in enumerate(before) if old is None}
-            full = {i for i in new if now.references[i] is not None}
+            full = {i for i in new if now.versions[i] >= 0}
             self.books.take_in(full, State(Content.FRESH))  # who put it there was not seen: it accuses nobody
             self.books.take_in(new - full, START)
-            self._seen = Look(
-                [now.references[i] if old is None else seen.references[old] for i, old in enumerate(before)],
-                [now.versions[i] if old is None else seen.versions[old] for i, old in enumerate(before)],
-                now.held,
-                now.turnover,
+            kept = [now.versions[i] if old is None else seen.versions[old] for i, old in enumerate(before)]
+            self._seen = now._replace(
+                addresses=[now.addresses[i] if old is None else seen.addresses[old] for i, old in enumerate(before)],
+                versions=kept,
+                held=sum(map((0).__le__, kept)),
             )
         return parameters
 
@@ -73,11 +73,22 @@ class Account:
         clips, self._clips = self._clips, 0
         if now.same(before):
             return now
+        if clips and now.same(before.clipped(clips)) and self.standing().content is Content.FRESH:
+            return now  # what a clip read it has written back, shorter
         change = now.since(before)
         self.books.clear(change.vanished, clear or UNSEEN)
         self._handwork.replaced(change.replaced, clear or UNSEEN)
         self._handwork.written(change.written - self._shortened(change.written, before, now, clips), clear)
         return now
+
+    def glance(self) -> None:
+        """A step begins. Whoever laid a hand on gradients since the backward laid it on a guard: else trust the books.
+
+        What a hand did to others alone is seen at the next look; and no step is accused on the strength of a glance.
+        """
+        same = self._slots.unchanged(self._seen, clips=self._clips)
+        if not same or self.standing().content is not Content.FRESH:
+            self.settle()
 
     def _shortened(self, written: set[int], before: Look, now: Look, clips: int) -> set[int]:
         """Those of `written` that only clips wrote into: what they read they have written back, shorter."""
@@ -91,7 +102,7 @@ class Account:
     def cleared(self, clear: Event, *, to_none: bool) -> None:
         """The optimizer's own zero_grad() has just returned: whatever lay there is gone, and nobody needs to ask."""
         if to_none:
-            self._seen = self._slots.nothing(len(self._parameters()))
+            self._seen = self._slots.nothing(len(self._slots.ids))
             self._vacant = True
         else:
             self._seen = self._look()
@@ -135,8 +146,8 @@ class Account:
 
     def after_step(self) -> None:
         """A step that was judged has ended."""
-        few = self._proof.after_step(self._parameters())
-        if not few or any(version(gradient) != self._seen.versions[i] for i, gradient in few.items()):
+        self._proof.after_step(self._slots)
+        if not self._slots.unchanged(self._seen, clips=self._clips):
             # The step itself cleared, or wrote into what it read. That is its business, and no edit of the user's.
             now = self._look()
             self.books.clear(now.since(self._seen).vanished, UNSEEN)
@@ -181,6 +192,6 @@ class Account:
 
     def newly_stepped(self) -> int:
         """A step begins: how many slots have never been part of one."""
-        held = len(self._parameters())
+        held = self._slots.size()
         new, self.counted = max(0, held - self.counted), max(held, self.counted)
         return new

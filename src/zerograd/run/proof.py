@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
+from zerograd.run.slots import Slots
 from zerograd.run.values import Likeness, Sample, compared, largest, least, nonzero, rewritten, sample
 
 _FEW = 4
@@ -78,25 +79,22 @@ class Proof:
         if self._gradients is not None:
             self._added = sample(_held(mixed.intersection(self._gradients.slots), parameters))
 
-    def after_step(self, parameters: Sequence[Tensor]) -> Held:
-        """A step has ended. After it, and not before: fused optimizers divide the loss scale out in place.
-
-        Returns the few slots that were looked into.
-        """
+    def after_step(self, slots: Slots) -> None:
+        """A step has ended. After it, and not before: fused optimizers divide the loss scale out in place."""
+        self._steps += 1
+        if not self._awake and self._steps > _FIRST:
+            return
+        parameters = slots.parameters()
         held = _held(self._chosen, parameters)
         if not held:
             self._chosen = _smallest(parameters, self._among)
             held = _held(self._chosen, parameters)
-        self._steps += 1
-        if not self._awake and self._steps > _FIRST:
-            return held
         self._gradients = sample(held)
         self._parameters = sample({slot: parameters[slot] for slot in held})
         try:
             self._versions = list(map(_version, parameters))
         except RuntimeError:  # inference tensors count no versions
             self._versions = None
-        return held
 
     def of_mixed(self, mixed: set[int], undoubted: set[int], parameters: Sequence[Tensor]) -> Told:
         """Something was added to what a step had read: was it still there, and was it that?"""

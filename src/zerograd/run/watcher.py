@@ -188,7 +188,7 @@ class Watcher:
         if mine.depth:
             mine.unfollowed.append(account)
         elif not closure:  # one that has a closure is fed by it: nothing can be said before it has run
-            account.settle()
+            account.glance()
             self._consume(account, hooked=hooked)
 
     def after_step(self, optimizer: Optimizer) -> None:
