@@ -193,13 +193,13 @@ def test_what_was_certain_once_stays_certain() -> None:
 
 
 def test_an_error_before_a_backward_does_not_blind_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:
-    from zerograd.run.watcher import Watcher
+    from zerograd.run.accounts import Accounts
 
     weight = nn.Parameter(torch.ones(3))
     optimizer = torch.optim.SGD([weight], lr=0.1)
     with zerograd.audit(on_finding="collect") as watch:
         with monkeypatch.context() as broken:
-            broken.setattr(Watcher, "_ours", lambda self: 1 / 0)
+            broken.setattr(Accounts, "ours", lambda self: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 weight.sum().backward()
         for _ in range(3):

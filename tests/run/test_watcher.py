@@ -55,7 +55,7 @@ def _parts() -> tuple[nn.Parameter, torch.optim.Optimizer]:
 
 
 def _said(watch) -> list[str]:
-    return [finding.message for finding in watch.findings if finding.certainty.value == "certain"]
+    return [finding.message.partition(";")[0] for finding in watch.findings if finding.fails]
 
 
 def _made(line: int) -> str:

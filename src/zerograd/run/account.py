@@ -8,11 +8,16 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from zerograd.core.events import Event, Site
-from zerograd.core.machine import HOLLOW, START, Content, State
+from zerograd.core.machine import HOLLOW, START, Content, Scale, State
+from zerograd.run.aliases import Aliases
 from zerograd.run.books import Books, Clock, Cohort
+from zerograd.run.closures import Closure
+from zerograd.run.deposit import Window
+from zerograd.run.habits import Habits
 from zerograd.run.handwork import MAYBE_CLEARED, MAYBE_FILLED, UNSEEN, WRITTEN, Handwork
 from zerograd.run.proof import Proof
-from zerograd.run.slots import Look, Slots
+from zerograd.run.rescaling import Rescaling, ScaleProof
+from zerograd.run.slots import Look, Slots, guards
 
 
 class Account:
@@ -31,7 +36,23 @@ class Account:
         self._seen = self._slots.nothing(0)
         self._vacant = False  # nothing lies there, and nobody needs to look: the optimizer's own clear has returned
         self._clips = 0  # since the last look: each writes into what it shortens, and moves its version by one
+        self.number = clock.account()
+        self.window = Window()
+        self.habits = Habits()
+        self.rescaling = Rescaling()
+        self.aliases = Aliases()
+        self.steps = 0
+        self.last_step: Event | None = None
+        self.clipped_by: Event | None = None  # since the last deposit, step or clear
+        self.closure = Closure(self._slots)
+        self.scale = ScaleProof()
+        self._fed: set[int] = set()  # slots that ever held something
         self._parameters()
+
+    @property
+    def plain(self) -> bool:
+        """Whether no distributed tensor is among its parameters."""
+        return self._slots.plain
 
     # Looking
 
@@ -44,6 +65,8 @@ class Account:
             self.books.renumber({old: new for new, old in enumerate(before) if old is not None})
             self._proof.renumber()
             self._handwork.renumber()
+            self.aliases.forget()
+            self._fed = {new for new, old in enumerate(before) if old in self._fed}
             now, seen = self._slots.look(parameters), self._seen
             new = {i for i, old in enumerate(before) if old is None}
             full = {i for i in new if now.versions[i] >= 0}
@@ -77,9 +100,24 @@ class Account:
             return now  # what a clip read it has written back, shorter
         change = now.since(before)
         self.books.clear(change.vanished, clear or UNSEEN)
+        if change.replaced:
+            self.aliases.replaced(change.replaced, now)
         self._handwork.replaced(change.replaced, clear or UNSEEN)
+        self._edited(change.replaced | change.written, clips)
         self._handwork.written(change.written - self._shortened(change.written, before, now, clips), clear)
         return now
+
+    def _edited(self, slots: set[int], clips: int) -> None:
+        """Somebody replaced gradients, or wrote into them."""
+        if not self.window.deposits or not slots or slots.isdisjoint(self.books.within({Content.FRESH})):
+            return
+        self.window.edited = True
+        if not clips:
+            self.rescaling.written(self._few_gradients())
+
+    def _few_gradients(self) -> dict[int, Tensor]:
+        some = self._slots.some(guards(len(self._slots.ids))[:4])
+        return {slot: gradient for slot, one in some.items() if (gradient := one.grad) is not None}
 
     def glance(self) -> None:
         """A step begins. Whoever laid a hand on gradients since the backward laid it on a guard: else trust the books.
@@ -94,7 +132,7 @@ class Account:
         """Those of `written` that only clips wrote into: what they read they have written back, shorter."""
         if not clips or not written:
             return set()
-        live = self.books.within({Content.FRESH, Content.MIXED})
+        live = self.books.within({Content.FRESH, Content.MIXED, Content.SPENT})
         return {i for i in written & live if now.versions[i] - before.versions[i] == clips}
 
     # Moving
@@ -108,10 +146,22 @@ class Account:
             self._seen = self._look()
         self._clips = 0
         self.books.clear(self.books.everyone(), clear)
+        self.window.empty()
+        self.rescaling.forget()
+        self.clipped_by = None
 
-    def clipped(self) -> None:
-        """A clip has returned."""
+    def clipped(self, event: Event) -> None:
+        """A clip of its parameters has returned, and was judged."""
+        self.clipped_by = event
+        self.books.move(self.books.everyone(), event)
+
+    def clipping(self) -> None:
+        """A clip of its parameters has returned."""
         self._clips += 1
+
+    def holds(self, *parameters: Tensor) -> bool:
+        """Whether any of these is among its parameters."""
+        return any(id(parameter) in self._slots.known for parameter in parameters)
 
     def before_deposit(self) -> Look:
         """A backward begins."""
@@ -123,26 +173,42 @@ class Account:
             self._proof.before_deposit(spent, mixed, self._slots.parameters())
         return now
 
-    def deposited(self, before: Look, event: Event) -> None:
-        """A backward is over: every slot that changed was deposited into."""
+    def deposited(self, before: Look, event: Event) -> bool:
+        """A backward is over: every slot that changed was deposited into. Returns whether any did."""
         now = self._look()
         self._seen = now
         self._clips = 0
+        self.clipped_by = None
         if now.turnover != before.turnover:
-            return  # the parameters were replaced meanwhile: nothing can be compared
+            return False  # the parameters were replaced meanwhile: nothing can be compared
         change = now.since(before)
         self.books.clear(change.vanished, UNSEEN)
-        self.books.deposit(change.replaced | change.written, event)
+        hit = change.replaced | change.written
+        self.books.deposit(hit, event)
+        if len(self._fed) < len(self._slots.ids):
+            self._fed |= hit
         mixed = self.books.within({Content.MIXED})
         if mixed:
             self._proof.after_deposit(mixed, self._slots.parameters())
         self._handwork.deposited(event)
+        if self.rescaling.watching:
+            self.rescaling.deposited(self._few_gradients())
+        if event.scaled and self.scale.wanted:
+            self.scale.deposited(self._few_gradients())
+        return bool(hit)
 
     def consumed(self, event: Event) -> None:
         """A step begins to read."""
         self._handwork.consumed()
         self._proof.forget()
         self.books.consume(event)
+        self.aliases.consumed(self._seen)
+        self.rescaling.forget()
+        self.window.empty()
+        self.steps += 1
+        self.last_step = event
+        self.clipped_by = None
+        self.scale.consumed(scaled=event.scaled)
 
     def after_step(self) -> None:
         """A step that was judged has ended."""
@@ -159,11 +225,33 @@ class Account:
         self._slots.forget()
         self._seen = self._slots.nothing(0)
         self._vacant = False
+        self.aliases.forget()
+        self.window.empty()
 
     # Judging
 
     def standing(self) -> Cohort:
         return self.books.standing()
+
+    def mixes_points(self) -> bool:
+        """A backward inside its step begins: whether it adds to the gradient of other weights."""
+        spent = self.books.within({Content.SPENT})
+        return bool(spent) and self.closure.moved() and bool(spent - self._slots.zeros(spent))
+
+    def still_scaled(self) -> bool:
+        """Whether what a scaled loss left is as it left it."""
+        if self.standing().fact.state.scale is not Scale.SCALED:
+            return True
+        return self.scale.untouched(self._few_gradients())
+
+    def concerned(self) -> list[Tensor]:
+        """The parameters that stand as the whole stands."""
+        members = self.standing().members
+        return [parameter for i, parameter in enumerate(self._slots.parameters()) if i in members]
+
+    def stale_share(self) -> float | None:
+        """How much of the norm of what lies there was consumed before, by the sample."""
+        return self._proof.stale_share(self._slots.parameters())
 
     def ask(self) -> None:
         """The books accuse someone: make sure by the values before it is said."""
@@ -189,6 +277,12 @@ class Account:
     def untouched(self) -> bool:
         """Whether a second step would be the first one again."""
         return self._proof.untouched(self._parameters())
+
+    def orphans(self) -> list[Tensor]:
+        """The parameters that could receive gradients and never did, though others do."""
+        if len(self._fed) == len(self._slots.ids):
+            return []
+        return [one for i, one in enumerate(self._slots.parameters()) if i not in self._fed and one.requires_grad]
 
     def newly_stepped(self) -> int:
         """A step begins: how many slots have never been part of one."""

@@ -2,18 +2,21 @@
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import Literal
 
 from zerograd.core.findings import Certainty, Finding
-from zerograd.errors import AuditError, FaultFound
+from zerograd.errors import AuditError, FaultFound, unknown
 from zerograd.rules import REGISTRY, select
 from zerograd.rules.rule import Sees
 from zerograd.run.hooks import installed
 from zerograd.run.watcher import Watcher
+from zerograd.trace.lines import TraceWriter, of_rank
 
 OnFinding = Literal["print", "raise", "collect"] | Callable[[Finding], None]
+Mode = Literal["lean", "full"]
 _active: list["Audit"] = []
 
 
@@ -21,13 +24,20 @@ class Audit:
     """Findings of a live run. Each is said once per place and then counted."""
 
     def __init__(
-        self, *, on_finding: OnFinding = "print", select_rules: Iterable[str] = ("ALL",), shared: bool = False
-    ) -> None:
+        self, *, on_finding: OnFinding = "print", select_rules: Iterable[str] = ("ALL",), shared: bool = False,
+        mode: Mode = "lean", sample: int = 1, trace: str | Path | None = None,
+    ) -> None:  # fmt: skip
+        if mode not in ("lean", "full"):
+            raise unknown("mode", str(mode), ["lean", "full"], slug="unknown-mode")
         self._on_finding = on_finding
         self._shared = shared  # `zerograd run` watches a script that may well have an audit of its own
         codes = select(select_rules)
-        rules = [rule for rule in REGISTRY.values() if rule.code in codes and Sees.RUN in rule.sees]
-        self._watcher = Watcher(rules=rules, report=self._receive)
+        seen = Sees.RUN | Sees.FULL if mode == "full" else Sees.RUN
+        rules = [rule for rule in REGISTRY.values() if rule.code in codes and rule.sees & seen]
+        self._trace = None if trace is None else TraceWriter(of_rank(trace))
+        self._watcher = Watcher(
+            rules=rules, report=self._receive, full=mode == "full", sample=sample, log=self._trace
+        )  # fmt: skip
         self._found: dict[tuple[object, ...], Finding] = {}
         self._undo: contextlib.ExitStack | None = None
 
@@ -50,12 +60,23 @@ class Audit:
             self._undo.close()
             self._undo = None
             _active.remove(self)
+            self._watcher.close_books()
+            if self._trace is not None:
+                self._trace.close()
 
     def __enter__(self) -> "Audit":
         return self.start()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if error is not None:
+            self.raised(error)
         self.stop()
+
+    def raised(self, error: BaseException) -> None:
+        """The program has ended with this exception: some of them are gradients that were None."""
+        self._watcher.detectors.nones.raised(error, error.__traceback__)
+        with contextlib.suppress(FaultFound):  # the program's own exception is on its way
+            self._watcher.detectors.flush()
 
     @property
     def findings(self) -> list[Finding]:
@@ -73,6 +94,11 @@ class Audit:
     def slots(self) -> int:
         return self._watcher.slots
 
+    @property
+    def unaudited(self) -> Mapping[str, int]:
+        """Steps that nothing is said about, by the reason."""
+        return dict(self._watcher.unaudited)
+
     def restart(self) -> None:
         """Forget findings and counts, keep the books: what a forked process does with what it inherited."""
         self._found.clear()
@@ -82,7 +108,11 @@ class Audit:
         """What was audited and what came of it, in one line."""
         certain = sum(finding.certainty is Certainty.CERTAIN for finding in self.findings)
         verdict = f"{certain} finding{'s' * (certain != 1)}" if certain else "every gradient accounted for"
-        return f"{self.steps} steps, {self.backwards} backwards, {self.slots} slots audited; {verdict}"
+        counted = f"{self.steps} steps, {self.backwards} backwards, {self.slots} slots audited"
+        if self.backwards and not self.steps:
+            return f"{counted}; not audited: no torch.optim.Optimizer has stepped"
+        left = ", ".join(f"{count} {why}" for why, count in self.unaudited.items())
+        return f"{counted}; {verdict}" + (f"; steps not audited: {left}" if left else "")
 
     def summary(self) -> str:
         """Each certain finding on a line, and the counts."""
@@ -108,6 +138,13 @@ class Audit:
             raise FaultFound(str(finding), cure=f"Cure: {finding.cure}.", slug="fault-found")
 
 
-def audit(*, on_finding: OnFinding = "print", select: Iterable[str] = ("ALL",)) -> Audit:
-    """An audit, to be used as `with zerograd.audit() as audit:` or with start() and stop()."""
-    return Audit(on_finding=on_finding, select_rules=select)
+def audit(
+    *, on_finding: OnFinding = "print", select: Iterable[str] = ("ALL",), mode: Mode = "lean", sample: int = 1,
+    trace: str | Path | None = None,
+) -> Audit:  # fmt: skip
+    """An audit, to be used as `with zerograd.audit() as audit:` or with start() and stop().
+
+    mode: "lean" looks at gradients; "full" also reads losses and norms. sample: look at 2 steps of every so many.
+    trace: write what happens to this file, with the rank in its name where there are several.
+    """
+    return Audit(on_finding=on_finding, select_rules=select, mode=mode, sample=sample, trace=trace)

@@ -37,6 +37,12 @@ class Clock:
         self._moments = count(1)
         self.turnovers = 0
 
+        self._accounts = count()
+
+    def account(self) -> int:
+        """A number for a new account."""
+        return next(self._accounts)
+
     def tick(self) -> int:
         return next(self._moments)  # in C: two threads never get the same moment
 

@@ -120,6 +120,17 @@ class Proof:
         self._chosen = [] if left else self._chosen
         return Told(cleared, left)
 
+    def stale_share(self, parameters: Sequence[Tensor]) -> float | None:
+        """How much of what lies in the sampled slots was there before the first deposit on top of it, by norms."""
+        if not self._found:
+            return None
+        before = self._found[0][1]
+        now = sample(_held(before.slots, parameters))
+        if now is None or now.lengths != before.lengths:
+            return None
+        old, new = float(before.values.norm()), float((now.values - before.values).norm())
+        return old / (old + new) if 0 < old + new < float("inf") else None
+
     def _likenesses(self) -> dict[int, Likeness]:
         """What became of each slot between the step and the deposit on top of it; or was it emptied after that."""
         told: dict[int, Likeness] = {}

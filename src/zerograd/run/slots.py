@@ -95,7 +95,12 @@ class Slots:
         self._plain = True  # no DTensor among them
         self._nothing = Look([], [], [], 0, 0)
         self.ids: list[int] = []
+        self.known: frozenset[int] = frozenset()
         self.turnover = 0
+
+    @property
+    def plain(self) -> bool:
+        return self._plain
 
     def parameters(self) -> list[Tensor]:
         optimizer = self._optimizer()
@@ -128,13 +133,13 @@ class Slots:
         self._deaths.clear()
         self._known = [ref(parameter, self._deaths.append) for parameter in parameters]
         self._plain = not any(map(hasattr, parameters, repeat("_local_tensor")))
-        self.ids = ids
+        self.ids, self.known = ids, frozenset(ids)
         self.turnover += 1
         return [before.get(identity) for identity in ids]
 
     def forget(self) -> None:
         """Every slot is new at the next look. Until then no parameter has a reference of ours."""
-        self._known, self.ids = [], []
+        self._known, self.ids, self.known = [], [], frozenset()
         self._deaths.clear()
 
     def look(self, parameters: list[Tensor]) -> Look:

@@ -1,0 +1,47 @@
+"""Clips: whom a clip reached (ZG306: nobody), and which of them stand out of place for certain (ZG302).
+
+A clip is an event of every optimizer whose parameters it was given; what is wrong with it is told by the state it finds.
+A run only has to be sure that it is a habit and no accident: a clip that found nothing once may have met a skipped batch.
+"""
+
+import types
+from collections import Counter
+from collections.abc import Iterable
+
+from zerograd.core.events import Site
+from zerograd.run.detector import Detector
+from zerograd.run.sites import user_frame
+
+_LIMITLESS = 1e6  # a clip with such a limit measures the norm
+
+
+class Clipping(Detector):
+    codes = ("ZG306",)
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        self.useful: Counter[Site] = Counter()  # clips that found something to clip, by their line
+        self.blind: Counter[Site] = Counter()
+
+    def reached_nobody(self, site: Site) -> None:
+        """A clip was given no parameter at all."""
+        name = _exhausted(user_frame())
+        if name is not None:
+            self.say("ZG306", site, certain=True, name=name, consumer="the optimizer")
+
+
+def limits(max_norm: object) -> bool:
+    """Whether a clip with this limit is meant to shorten anything."""
+    return isinstance(max_norm, int | float) and max_norm < _LIMITLESS
+
+
+def _exhausted(frame: types.FrameType | None) -> str | None:
+    """The name of an iterator in this frame that has nothing left to give."""
+    scopes: Iterable[dict[str, object]] = () if frame is None else (frame.f_locals, frame.f_globals)
+    for scope in scopes:
+        for name, value in list(scope.items()):
+            if isinstance(value, types.GeneratorType) and value.gi_frame is None:
+                return str(name)
+            if isinstance(value, filter | map) and "param" in name.lower():
+                return str(name)
+    return None
