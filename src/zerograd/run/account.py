@@ -26,6 +26,7 @@ class Account:
         self.thread = thread  # the one that last stepped the optimizer: no other may look at its gradients
         self.counted = counted  # slots that some step has had to do with
         self.starved: dict[Site | None, int] = {}  # steps in a row that found nothing, by their place
+        self.nourished: dict[Site | None, int] = {}  # steps that found something
         self.kin: list[Account] = []  # accounts that share parameters with this one, as they were found at `kin_at`
         self.kin_at = -1
         self.books = Books(clock)
@@ -146,7 +147,7 @@ class Account:
             self._seen = self._look()
         self._clips = 0
         self.books.clear(self.books.everyone(), clear)
-        self.window.empty()
+        self.window.erase()
         self.rescaling.forget()
         self.clipped_by = None
 

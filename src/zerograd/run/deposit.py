@@ -9,6 +9,9 @@ from zerograd.core.events import Event, Site
 from zerograd.run.losses import Reading
 
 
+_FEW = 4
+
+
 class Deposit:
     """A backward. The same object stands in the window of every optimizer whose slots it hit."""
 
@@ -42,6 +45,7 @@ class Window:
 
     def __init__(self) -> None:
         self.deposits: list[Deposit] = []
+        self.erased: list[Deposit] = []  # a few that were cleared unread since the last step
         self.edited = False  # somebody wrote into gradients by hand
         self.all_reduced = False  # a collective ran since the last deposit: somebody may average by hand
 
@@ -49,8 +53,15 @@ class Window:
         self.deposits.append(deposit)
         self.all_reduced = False
 
-    def empty(self) -> None:
+    def erase(self) -> None:
+        """A clear has removed them all."""
+        self.erased = self.deposits[-_FEW:] or self.erased
         self.deposits = []
+        self.edited = self.all_reduced = False
+
+    def empty(self) -> None:
+        """A step has consumed them."""
+        self.deposits, self.erased = [], []
         self.edited = self.all_reduced = False
 
     def size(self) -> int:

@@ -176,7 +176,7 @@ class Watcher:
         for account in accounts:
             account.settle(clear)
             if not account.books.within({Content.FRESH, Content.MIXED}):
-                account.window.empty()
+                account.window.erase()
 
     def clipped(self, parameters: Sequence[Tensor], max_norm: object) -> None:
         """A clip has returned: what it wrote back is what was there, shorter."""
