@@ -21,7 +21,7 @@ _PART = {
     Kind.SCHEDULE: "the schedule moves here",
 }
 # A step that is judged has starved. A clear that is judged stands inside a window, whose step gets what is left.
-_ERASED = "{what} erases the earlier micro-batches of the group: only what comes after it reaches the step"
+ERASED = "{what} erases the earlier micro-batches of the group: only what comes after it reaches the step"
 NOWHERE = Site("", 0)
 
 
@@ -41,7 +41,7 @@ def tell(verdict: Verdict[Rule], trail: Trail) -> Finding:
     return Finding(
         code=rule.code,
         name=rule.name,
-        message=(_ERASED if event.kind is Kind.CLEAR else rule.message).format(**names),
+        message=(ERASED if event.kind is Kind.CLEAR else rule.message).format(**names),
         site=site,
         certainty=Certainty.CERTAIN if verdict.certain else Certainty.POSSIBLE,
         severity=rule.severity,

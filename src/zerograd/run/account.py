@@ -10,7 +10,7 @@ from torch.optim import Optimizer
 from zerograd.core.events import Event, Site
 from zerograd.core.machine import HOLLOW, START, Content, Scale, State
 from zerograd.run.aliases import Aliases
-from zerograd.run.books import Books, Clock, Cohort
+from zerograd.run.books import ALL, Books, Clock, Cohort
 from zerograd.run.closures import Closure
 from zerograd.run.deposit import Window
 from zerograd.run.habits import Habits
@@ -146,7 +146,7 @@ class Account:
         else:
             self._seen = self._look()
         self._clips = 0
-        self.books.clear(self.books.everyone(), clear)
+        self.books.clear(ALL, clear)
         self.window.erase()
         self.rescaling.forget()
         self.clipped_by = None
@@ -154,7 +154,7 @@ class Account:
     def clipped(self, event: Event) -> None:
         """A clip of its parameters has returned, and was judged."""
         self.clipped_by = event
-        self.books.move(self.books.everyone(), event)
+        self.books.move(ALL, event)
 
     def clipping(self) -> None:
         """A clip of its parameters has returned."""
@@ -183,10 +183,11 @@ class Account:
         if now.turnover != before.turnover:
             return False  # the parameters were replaced meanwhile: nothing can be compared
         change = now.since(before)
-        self.books.clear(change.vanished, UNSEEN)
-        hit = change.replaced | change.written
-        self.books.deposit(hit, event)
-        if len(self._fed) < len(self._slots.ids):
+        if change.vanished:
+            self.books.clear(change.vanished, UNSEEN)
+        hit = change.replaced | change.written if change.written else change.replaced
+        self.books.deposit(ALL if len(hit) == len(now.addresses) else hit, event)
+        if len(self._fed) < len(now.addresses):
             self._fed |= hit
         mixed = self.books.within({Content.MIXED})
         if mixed:
@@ -196,6 +197,7 @@ class Account:
             self.rescaling.deposited(self._few_gradients())
         if event.scaled and self.scale.wanted:
             self.scale.deposited(self._few_gradients())
+        self.closure.evaluated()
         return bool(hit)
 
     def consumed(self, event: Event) -> None:
@@ -238,6 +240,10 @@ class Account:
         """A backward inside its step begins: whether it adds to the gradient of other weights."""
         spent = self.books.within({Content.SPENT})
         return bool(spent) and self.closure.moved() and bool(spent - self._slots.zeros(spent))
+
+    def weights_moved(self) -> bool:
+        """Whether the weights have changed since the last backward: then somebody has used what it left."""
+        return self.closure.moved()
 
     def still_scaled(self) -> bool:
         """Whether what a scaled loss left is as it left it."""

@@ -10,14 +10,14 @@ from zerograd.run.slots import Slots, guards, version
 class Closure:
     def __init__(self, slots: Slots) -> None:
         self._slots = slots
-        self._weights: list[int] | None = None  # versions of a few parameters when the last evaluation deposited
+        self._weights: list[int] | None = None  # versions of a few parameters when the last backward deposited
 
     def evaluated(self) -> None:
-        """A backward inside the step is over."""
+        """A backward is over."""
         self._weights = self._versions()
 
     def moved(self) -> bool:
-        """Whether the weights have changed since the last evaluation."""
+        """Whether the weights have changed since the last backward."""
         return self._weights is not None and self._versions() != self._weights
 
     def _versions(self) -> list[int]:

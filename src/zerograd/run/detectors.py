@@ -22,6 +22,7 @@ from zerograd.run.retained import Retained
 from zerograd.run.scaling import Scaling
 from zerograd.run.schedules import Schedules
 from zerograd.run.syncing import Syncing
+from zerograd.run.waste import Waste
 
 
 class Detectors:
@@ -34,7 +35,7 @@ class Detectors:
         self.syncing, self.retained, self.nones = Syncing(known, say), Retained(known, say), Nones(known, say)
         self._owners = Owners(known, say)
         reading = [Reductions(known, say)] if full else []
-        self._all = [*reading, Leaks(known, say), Groups(known, say), self._owners, self.retained, self.syncing, self.scaling]
+        self._all = [*reading, Leaks(known, say), Waste(known, say), Groups(known, say), self._owners, self.retained, self.syncing, self.scaling]
         self._surveys: dict[Site, tuple[int, Survey]] = {}
 
     def flush(self) -> None:
@@ -61,6 +62,10 @@ class Detectors:
         """Tensors change places: keep no reference to any."""
         self._surveys.clear()
         self._owners.forget()
+
+    def patience(self, account: Account) -> float:
+        """How many steps may starve before they are called so: gradients may go to parameters without an owner."""
+        return self._owners.patience(account)
 
     def deposited(self, deposit: Deposit, accounts: Sequence[Account]) -> None:
         for detector in self._all:

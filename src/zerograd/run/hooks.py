@@ -127,9 +127,11 @@ def _to_none(set_to_none: bool = True) -> bool:
 def _clips(watcher: Watcher, undo: contextlib.ExitStack) -> None:
     def around(clip: Callable[..., None]) -> Callable[..., None]:
         def noted(parameters: Any, max_norm: Any, *args: Any, **kwargs: Any) -> None:
-            clip(parameters, max_norm, *args, **kwargs)
-            if not torch.compiler.is_compiling():
-                watcher.clipped([parameters] if isinstance(parameters, Tensor) else list(parameters), max_norm)
+            if torch.compiler.is_compiling():
+                return clip(parameters, max_norm, *args, **kwargs)
+            held = [parameters] if isinstance(parameters, Tensor) else list(parameters)  # a generator is read once
+            clip(held, max_norm, *args, **kwargs)
+            return watcher.clipped(held, max_norm)
 
         return noted
 

@@ -17,6 +17,7 @@ from zerograd.rules.rule import Rule, idiom
 from zerograd.rules.telling import note, tell
 from zerograd.run.account import Account
 from zerograd.run.accounts import Accounts
+from zerograd.run.books import ALL
 from zerograd.run.deposit import Deposit
 from zerograd.run.naming import named
 from zerograd.run.sureness import count_starving, doubts
@@ -45,7 +46,8 @@ class Judge:
 
     # Steps
 
-    def consume(self, account: Account, event: Event, *, hooked: bool) -> None:
+    def consume(self, account: Account, event: Event, *, hooked: bool, patience: float) -> None:
+        """A step is about to read. `patience`: steps that may starve before they are called so."""
         if account.standing().content is not Content.FRESH:
             account.ask()
         standing = account.standing()
@@ -57,8 +59,10 @@ class Judge:
         if account.window.edited or not account.still_scaled():
             fact = fact._replace(doubts=fact.doubts | _UNSCALED)
         for verdict in judge(frozenset({fact}), event, self._laws):
-            finding = self._enriched(tell(verdict, standing.trail), account)
-            self._pending.append(self._sorted(finding, verdict, account))
+            finding = tell(verdict, standing.trail)
+            if finding.code == "ZG003" and account.starved.get(event.site, 0) < patience:
+                finding = finding._replace(certainty=Certainty.POSSIBLE)  # ZG010 will say why
+            self._pending.append(self._sorted(self._enriched(finding, account), verdict, account))
         if account.rescaling.repeated() and "ZG107" in self._rules and account.window.deposits:
             self._rescaled(account)
         if account.aliases.returned and "ZG305" in self._rules:
@@ -69,7 +73,7 @@ class Judge:
     def _sorted(self, finding: Finding, verdict: Verdict[Rule], account: Account) -> Finding:
         """A stale gradient beside a clear that did not reach it is a clear that does not cover what is stepped."""
         clear, moment = self._last_clear.get(account.thread, (None, 0))
-        never = not account.standing().trail.leading_to([Kind.CLEAR])
+        never = account.standing().members.isdisjoint(account.books.ever_cleared)
         beside = clear is not None and moment > account.books.stepped
         if finding.code != "ZG001" or not never or not beside or clear is None or "ZG006" not in self._rules:
             return finding
@@ -149,5 +153,5 @@ class Judge:
         standing = account.standing()
         for verdict in judge(frozenset({standing.fact}), event, self._laws):
             self._pending.append(tell(verdict, standing.trail))
-        account.books.move(account.books.everyone(), event)
+        account.books.move(ALL, event)
         self.flush()

@@ -5,6 +5,7 @@ values move is updated by hand, one whose gradient is cleared is looked after; n
 """
 
 import gc
+import math
 from collections.abc import Sequence
 from weakref import ref
 
@@ -20,6 +21,7 @@ from zerograd.run.naming import named
 
 _OFTEN = 3  # backwards that add to the same gradient, after _UNDER_WAY steps
 _UNDER_WAY = 2
+_PATIENCE = 6
 
 
 class _Stray:
@@ -40,9 +42,16 @@ class Owners(Detector):
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         self._strays: dict[Site, dict[int, _Stray]] = {}
         self._told: set[int] = set()
+        self._explained: set[int] = set()  # accounts that ZG010 was said of
 
     def forget(self) -> None:
         self._strays.clear()
+
+    def patience(self, account: Account) -> float:
+        """How many of its steps may starve before they are called so. Told why they do, nobody asks again."""
+        if account.number in self._explained:
+            return math.inf
+        return _PATIENCE if any(self._strays.values()) else 0
 
     def surveyed(self, site: Site, found: Survey, *, owned: set[int]) -> None:
         """The graph of a line's loss was walked. `owned`: what an optimizer holds or once held."""
@@ -83,6 +92,8 @@ class Owners(Detector):
         if orphaned is not None and orphaned.last_step is not None:
             self._told.add(deposit.site.line)
             orphans = orphaned.orphans()
+            if _unused(orphans):
+                self._explained.add(orphaned.number)
             step: Event = orphaned.last_step
             self.say(
                 "ZG010",

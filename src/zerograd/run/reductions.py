@@ -42,7 +42,7 @@ class Reductions(Detector):
         if window.edited or not all(reading.mean for reading in readings):
             return
         (site,) = sites
-        grouped = _in_one_body(user_frame(), site)
+        grouped = in_one_body(user_frame(), site)
         names = {"deposit": window.deposits[-1].event.what, "size": str(len(readings))}
         led = [(step, "the step that consumes them")]
         if all(reading.factor == 1.0 for reading in readings):
@@ -58,7 +58,7 @@ class Reductions(Detector):
                     self.say("ZG104", site, certain=True, led=led, counts=told, **names)
 
 
-def _in_one_body(frame: FrameType | None, deposit: Site) -> bool:
+def in_one_body(frame: FrameType | None, deposit: Site) -> bool:
     """Whether the line of the backward and the line that runs in `frame` stand in the body of the same loop."""
     if frame is None:
         return False

@@ -5,10 +5,9 @@ what is theirs. A step is judged before it runs, because a later torch may clear
 (LBFGS, SAM closures) belongs to that step. Lifecycle rules are judged here, by the states; idioms by the detectors.
 """
 
-import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from torch import Tensor
 from torch.optim import Optimizer
@@ -24,30 +23,9 @@ from zerograd.run.deposit import Deposit
 from zerograd.run.detectors import Detectors
 from zerograd.run.judging import Judge
 from zerograd.run.sites import user_site
-from zerograd.run.slots import Look
-from zerograd.run.stepping import Stepping
+from zerograd.run.thread import Backward, Thread
 
 _EARLY = 64  # backwards that are remembered for an optimizer that has not stepped yet
-
-
-class Backward(NamedTuple):
-    """A backward in progress: what lay in each account when it began."""
-
-    deposit: Deposit
-    before: list[tuple[Account, Look]]
-
-
-class _Mine(threading.local):
-    """What one thread is in the middle of."""
-
-    def __init__(self) -> None:
-        self.depth = 0  # backwards inside backwards: reentrant checkpointing
-        self.steps = 0
-        self.stepping = Stepping()
-        self.step: Event | None = None  # the step whose closure may be running
-        self.scaler: Any = None  # whose step() is running
-        self.unfollowed: list[Account] = []  # stepped inside the backward that is running
-        self.early: list[Deposit] = []  # backwards since the last clear, for an account that is opened only now
 
 
 class Watcher:
@@ -68,7 +46,7 @@ class Watcher:
     def open_books(self) -> None:
         """Begin with empty ones: what stood in the old ones may have changed while nobody looked."""
         self._accounts = Accounts()
-        self._mine = _Mine()
+        self._mine = Thread()
         self.detectors = Detectors(self._rules, self._report, full=self._full)
         self._judge = Judge(self._rules, self._report, self._accounts)
 
@@ -139,7 +117,6 @@ class Watcher:
             mine.unfollowed.pop().reopen()
         for optimizer in mine.stepping.optimizers():  # a closure: the step that runs it consumes what it deposits
             account = self._accounts.taken(optimizer)
-            account.closure.evaluated()
             account.consumed(Event(Kind.CONSUME, site=deposit.site))
         self._judge.flush()
 
@@ -176,6 +153,7 @@ class Watcher:
         for account in accounts:
             account.settle(clear)
             if not account.books.within({Content.FRESH, Content.MIXED}):
+                self.detectors.clearing(account, clear)
                 account.window.erase()
 
     def clipped(self, parameters: Sequence[Tensor], max_norm: object) -> None:
@@ -285,7 +263,7 @@ class Watcher:
         account.after_step()
 
     def _consume(self, account: Account, event: Event, *, hooked: bool) -> None:
-        self._judge.consume(account, event, hooked=hooked)
+        self._judge.consume(account, event, hooked=hooked, patience=self.detectors.patience(account))
         self.detectors.consuming(account, event, scaler=self._mine.scaler)
         account.habits.stepped(account.window.size())
         self._settle_deposits(account)
