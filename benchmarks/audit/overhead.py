@@ -2,9 +2,9 @@
 
     python benchmarks/audit/overhead.py [--pairs 8]
 
-The step is that of loops.py: clear, forward, cross-entropy, backward, clip, AdamW, on one thread. Width, batch and length
-shrink as the model deepens, so that the largest still fits into a minute; that makes the steps shorter than those of
-real models with as many tensors, and the shares larger.
+The step is that of loops.py: clear, forward, cross-entropy, backward, clip, AdamW, on one thread. Width, batch and
+length shrink as the model deepens, so that the largest still fits into a minute; that makes the steps shorter than those
+of real models with as many tensors, and the shares larger.
 """
 
 import argparse
@@ -34,7 +34,10 @@ def main() -> None:
             inside, whole = self_timed(loop.step, steps=steps + 9, wait=lambda: None, mode=mode)
             ratio, _ = paired(loop.step, pairs=pairs, block=max(2, steps // 2), wait=lambda: None, mode=mode)
             share, extra = 100 * inside / whole, 100 * (ratio - 1)
-            print(f"{loop.tensors:7}  {mode}  {whole * 1e3:7.1f}  {inside * 1e6:9.0f}  {share:8.2f}  {extra:8.2f}", flush=True)
+            print(
+                f"{loop.tensors:7}  {mode}  {whole * 1e3:7.1f}  {inside * 1e6:9.0f}  {share:8.2f}  {extra:8.2f}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

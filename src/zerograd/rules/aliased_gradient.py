@@ -31,7 +31,7 @@ for x, y in loader:
 RULE = Rule(
     code="ZG305",
     name="aliased-gradient",
-    message="{step} consumes gradients that are another parameter's as well: they were cleared here and kept growing there",
+    message="{step} consumes gradients that another parameter holds as well: cleared here, they kept growing there",
     sees=Sees.RUN,
     remedy="copy the gradients (p.grad.clone()), or clear both parameters",
     fix=Fix.NONE,

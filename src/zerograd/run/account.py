@@ -85,6 +85,9 @@ class Account:
         self._vacant = False
         return self._slots.look(self._parameters())
 
+    def parameters(self) -> list[Tensor]:
+        return self._slots.parameters()
+
     def ids(self) -> list[int]:
         """The identities of its parameters at the last look."""
         return self._slots.ids
@@ -240,10 +243,6 @@ class Account:
         """A backward inside its step begins: whether it adds to the gradient of other weights."""
         spent = self.books.within({Content.SPENT})
         return bool(spent) and self.closure.moved() and bool(spent - self._slots.zeros(spent))
-
-    def weights_moved(self) -> bool:
-        """Whether the weights have changed since the last backward: then somebody has used what it left."""
-        return self.closure.moved()
 
     def still_scaled(self) -> bool:
         """Whether what a scaled loss left is as it left it."""

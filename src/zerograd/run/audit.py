@@ -112,12 +112,19 @@ class Audit:
         if self.backwards and not self.steps:
             return f"{counted}; not audited: no torch.optim.Optimizer has stepped"
         left = ", ".join(f"{count} {why}" for why, count in self.unaudited.items())
-        return f"{counted}; {verdict}" + (f"; steps not audited: {left}" if left else "")
+        lost = ", ".join(self._watcher.detectors.lost)
+        return (
+            f"{counted}; {verdict}"
+            + (f"; steps not audited: {left}" if left else "")
+            + (f"; rules not audited: {lost}" if lost else "")
+        )
 
     def summary(self) -> str:
-        """Each certain finding on a line, and the counts."""
+        """Each certain finding on a line, what full mode has seen, and the counts."""
         certain = [finding for finding in self.findings if finding.certainty is Certainty.CERTAIN]
-        return "\n".join([*(f"{finding} (x{finding.times})" for finding in certain), self.counts()])
+        norms = self._watcher.norms
+        seen = [str(norms.first)] if norms is not None and norms.first is not None else []
+        return "\n".join([*(f"{finding} (x{finding.times})" for finding in certain), *seen, self.counts()])
 
     def _receive(self, finding: Finding) -> None:
         key = (finding.code, finding.site)

@@ -1,11 +1,10 @@
-"""Clips: whom a clip reached (ZG306: nobody), and which of them stand out of place for certain (ZG302).
+"""Clips: whom a clip reached (ZG306: nobody), and whether it is meant to shorten anything.
 
-A clip is an event of every optimizer whose parameters it was given; what is wrong with it is told by the state it finds.
-A run only has to be sure that it is a habit and no accident: a clip that found nothing once may have met a skipped batch.
+A clip is an event of every optimizer whose parameters it was given; what is wrong with it is told by the state that it
+finds. Here is what the state cannot tell: that it was given nothing, and that its limit only measures.
 """
 
 import types
-from collections import Counter
 from collections.abc import Iterable
 
 from zerograd.core.events import Site
@@ -17,11 +16,6 @@ _LIMITLESS = 1e6  # a clip with such a limit measures the norm
 
 class Clipping(Detector):
     codes = ("ZG306",)
-
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
-        self.useful: Counter[Site] = Counter()  # clips that found something to clip, by their line
-        self.blind: Counter[Site] = Counter()
 
     def reached_nobody(self, site: Site) -> None:
         """A clip was given no parameter at all."""

@@ -8,7 +8,6 @@ from torch import Tensor
 from zerograd.core.events import Event, Site
 from zerograd.run.losses import Reading
 
-
 _FEW = 4
 
 
@@ -51,18 +50,17 @@ class Window:
 
     def add(self, deposit: Deposit) -> None:
         self.deposits.append(deposit)
-        self.all_reduced = False
 
     def erase(self) -> None:
         """A clear has removed them all."""
         self.erased = self.deposits[-_FEW:] or self.erased
         self.deposits = []
-        self.edited = self.all_reduced = False
+        self.edited = False
 
     def empty(self) -> None:
         """A step has consumed them."""
         self.deposits, self.erased = [], []
-        self.edited = self.all_reduced = False
+        self.edited = False
 
     def size(self) -> int:
         """How many micro-batches: as often as the busiest line deposited."""

@@ -24,13 +24,17 @@ class Detector:
         self.rules = {code: rules[code] for code in self.codes if code in rules}
         self._report = report
 
-    def say(self, code: str, site: Site, *, certain: bool, led: Sequence[tuple[Event | Site, str]] = (), **names: str) -> None:
+    def say(
+        self, code: str, site: Site, *, certain: bool, led: Sequence[tuple[Event | Site, str]] = (), **names: str
+    ) -> None:
         """Report at `site`; `led` names the other places and the part they took."""
         rule = self.rules.get(code)
         if rule is None:
             return
         places = ((place.site if isinstance(place, Event) else place, part) for place, part in led)
-        related = tuple(Related(place, part) for place, part in places if place is not None and place.line and place != site)
+        related = tuple(
+            Related(place, part) for place, part in places if place is not None and place.line and place != site
+        )
         self._report(note(rule, site, certain=certain, related=tuple(dict.fromkeys(related)), **names))
 
     def begins(self, deposit: Deposit, roots: Sequence[Tensor], accounts: Sequence["Account"], *, kept: bool) -> None:

@@ -12,6 +12,7 @@ from zerograd.run.account import Account
 from zerograd.run.accounts import Accounts
 from zerograd.run.clipping import Clipping
 from zerograd.run.deposit import Deposit
+from zerograd.run.detector import Detector
 from zerograd.run.graph import Survey, survey
 from zerograd.run.groups import Groups
 from zerograd.run.leaks import Leaks
@@ -35,7 +36,9 @@ class Detectors:
         self.syncing, self.retained, self.nones = Syncing(known, say), Retained(known, say), Nones(known, say)
         self._owners = Owners(known, say)
         reading = [Reductions(known, say)] if full else []
-        self._all = [*reading, Leaks(known, say), Waste(known, say), Groups(known, say), self._owners, self.retained, self.syncing, self.scaling]
+        idioms = [Leaks(known, say), Waste(known, say), Groups(known, say), self._owners]
+        self._all: list[Detector] = [*reading, *idioms, self.retained, self.syncing, self.scaling]
+        self.lost: tuple[str, ...] = ()  # rules whose detector has failed
         self._surveys: dict[Site, tuple[int, Survey]] = {}
 
     def flush(self) -> None:
@@ -47,8 +50,16 @@ class Detectors:
         ours = accounts.ours()
         if ours and roots:
             self._survey(deposit, roots, accounts)
-        for detector in self._all:
-            detector.begins(deposit, roots, ours, kept=kept)
+        self._tell(lambda detector: detector.begins(deposit, roots, ours, kept=kept))
+
+    def _tell(self, what: Callable[[Detector], None]) -> None:
+        """A detector that fails must not take the user's program with it. It is heard no more; the summary says so."""
+        for detector in list(self._all):
+            try:
+                what(detector)
+            except Exception:
+                self._all.remove(detector)
+                self.lost += detector.codes
 
     def _survey(self, deposit: Deposit, roots: Sequence[Tensor], accounts: Accounts) -> None:
         turnovers, found = self._surveys.get(deposit.site, (-1, Survey()))
@@ -68,21 +79,17 @@ class Detectors:
         return self._owners.patience(account)
 
     def deposited(self, deposit: Deposit, accounts: Sequence[Account]) -> None:
-        for detector in self._all:
-            detector.deposited(deposit, accounts)
+        self._tell(lambda detector: detector.deposited(deposit, accounts))
         self.flush()
 
     def consuming(self, account: Account, step: Event, *, scaler: Any) -> None:
-        for detector in self._all:
-            detector.consuming(account, step)
+        self._tell(lambda detector: detector.consuming(account, step))
         if scaler is not None:
             self.scaling.consumed_by(scaler, account, step)
 
     def clearing(self, account: Account, clear: Event) -> None:
-        for detector in self._all:
-            detector.clearing(account, clear)
+        self._tell(lambda detector: detector.clearing(account, clear))
 
     def ended(self, accounts: Sequence[Account]) -> None:
-        for detector in self._all:
-            detector.ended(accounts)
+        self._tell(lambda detector: detector.ended(accounts))
         self.flush()

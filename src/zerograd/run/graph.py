@@ -17,7 +17,9 @@ _LEAF = 2**63  # AccumulateGrad nodes have the largest sequence number there is
 
 class Survey(NamedTuple):
     unowned: tuple[ref[Parameter], ...] = ()  # parameters that no known optimizer holds
-    behind: frozenset[tuple[int, int]] = frozenset()  # (a, b): the loss runs through parameters of a to reach those of b
+    behind: frozenset[tuple[int, int]] = (
+        frozenset()
+    )  # (a, b): the loss runs through parameters of a to reach those of b
     oldest: int = 0  # the sequence number of the node that was made first
     whole: bool = False
 

@@ -64,8 +64,8 @@ class Groups(Detector):
         if first != 1 or not rest or set(rest) != {rest[0]} or rest[0] < 2:
             return
         if (left is None and len(rest) == _ALIKE) or (left == rest[0] - 1 and len(rest) < _ALIKE):
-            names = {"test": step.what, "first": "1", "size": str(rest[0])}
-            self.say("ZG103", step.site or Site("<unknown>", 0), certain=True, **names)
+            site, size = step.site or Site("<unknown>", 0), str(rest[0])
+            self.say("ZG103", site, certain=True, test=step.what, first="1", size=size)
 
     def ended(self, accounts: Sequence[Account]) -> None:
         for account, step in self._last_step.items():

@@ -66,9 +66,7 @@ class Judge:
         if account.rescaling.repeated() and "ZG107" in self._rules and account.window.deposits:
             self._rescaled(account)
         if account.aliases.returned and "ZG305" in self._rules:
-            self._pending.append(
-                note(self._rules["ZG305"], event.site or Site("", 0), certain=True, step=event.what)
-            )
+            self._pending.append(note(self._rules["ZG305"], event.site or Site("", 0), certain=True, step=event.what))
 
     def _sorted(self, finding: Finding, verdict: Verdict[Rule], account: Account) -> Finding:
         """A stale gradient beside a clear that did not reach it is a clear that does not cover what is stepped."""
@@ -111,7 +109,9 @@ class Judge:
         """A zero_grad() has returned, whatever it cleared."""
         self._last_clear[threading.get_ident()] = (clear, self._accounts.clock.tick())
         if not to_none and clear.site is not None and "ZG401" in self._rules:
-            self._pending.append(note(self._rules["ZG401"], clear.site, certain=True, what="zero_grad(set_to_none=False)"))
+            self._pending.append(
+                note(self._rules["ZG401"], clear.site, certain=True, what="zero_grad(set_to_none=False)")
+            )
         self.flush()
 
     # Clips

@@ -20,7 +20,7 @@ class Nones(Detector):
             if not theirs(frame[0].f_code.co_filename):
                 continue
             line = linecache.getline(frame[0].f_code.co_filename, frame[1])
-            if ".grad" in line or not line and "grad" in frame[0].f_code.co_names:
+            if ".grad" in line or (not line and "grad" in frame[0].f_code.co_names):
                 site = Site(shown(frame[0].f_code.co_filename), frame[1])
                 self.say("ZG303", site, certain=True, what=".grad")
             return

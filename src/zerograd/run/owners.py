@@ -1,4 +1,4 @@
-"""Parameters that receive gradients and belong to no optimizer (ZG008), and optimizers that hold what nobody uses (ZG010).
+"""Parameters that receive gradients and belong to nobody (ZG008), and optimizers that hold what nobody uses (ZG010).
 
 Before anyone is accused, every living optimizer is asked: one that has not stepped yet may hold them. A parameter whose
 values move is updated by hand, one whose gradient is cleared is looked after; neither is forgotten.
@@ -85,7 +85,8 @@ class Owners(Detector):
             for stray in ripe
             if (one := stray.parameter()) is not None and id(one) not in owned and one._version == stray.version
         ]
-        grown = [one for stray in ripe if stray.grown >= _OFTEN - 1 and (one := stray.parameter()) in _Same(forgotten)]
+        growing = {id(stray.parameter()) for stray in ripe if stray.grown >= _OFTEN - 1}
+        grown = [one for one in forgotten if id(one) in growing]
         if not forgotten or any(not account.plain for account in accounts):
             return  # FSDP's unsharded parameters belong to nobody, and their shards to an optimizer
         orphaned = next((account for account in accounts if account.orphans()), None)
@@ -107,16 +108,6 @@ class Owners(Detector):
         elif grown:
             self._told.add(deposit.site.line)
             self.say("ZG008", deposit.site, certain=True, deposit=deposit.event.what, parameters=named(grown))
-
-
-class _Same:
-    """Membership by identity: tensors compare by value."""
-
-    def __init__(self, tensors: Sequence[Tensor]) -> None:
-        self._ids = set(map(id, tensors))
-
-    def __contains__(self, tensor: object) -> bool:
-        return id(tensor) in self._ids
 
 
 def _owned_by_anyone() -> set[int]:

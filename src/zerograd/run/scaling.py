@@ -1,7 +1,7 @@
 """Loss scales: which backward is of a scaled loss, and what the scaler was asked to do out of turn (ZG203).
 
-Whether gradients are scaled is a part of their state, and ZG201, ZG202 and ZG204 are judged by it. What is known here is
-where a scaled loss comes from: a tensor that `scaler.scale()` returned, or one whose last few nodes lead to it.
+Whether gradients are scaled is a part of their state, and ZG201, ZG202 and ZG204 are judged by it. What is known here
+is where a scaled loss comes from: a tensor that `scaler.scale()` returned, or one whose last few nodes lead to it.
 """
 
 from collections.abc import Sequence
@@ -66,7 +66,6 @@ class Scaling(Detector):
             self.say("ZG204", event.site, certain=True, what=event.what)
         return again
 
-
     def consumed_by(self, scaler: Any, account: Account, step: Event) -> None:
         """`scaler.step()` is about to consume. If no loss was scaled, it divides what was never multiplied."""
         self._in_use = True
@@ -80,7 +79,9 @@ class Scaling(Detector):
         rule = self.rules.get("ZG202")
         if rule is not None and self._plain >= _HABIT and scaler.get_scale() != 1.0:
             why = f"{step.what} divides by the loss scale what was never multiplied by it"
-            told = note(rule, step.site, certain=True, related=(Related(plain[-1].site, "deposited here"),), step=step.what)
+            told = note(
+                rule, step.site, certain=True, related=(Related(plain[-1].site, "deposited here"),), step=step.what
+            )
             self._report(told._replace(message=why, cure="call scaler.scale(loss).backward()"))
 
 

@@ -114,10 +114,11 @@ class Slots:
     def some(self, slots: Iterable[int]) -> dict[int, Tensor]:
         """A few of the parameters, without going through all of them."""
         optimizer = self._optimizer()
+        groups = [] if optimizer is None else optimizer.param_groups
         found: dict[int, Tensor] = {}
-        for slot in slots if optimizer is not None else ():
+        for slot in slots:
             within = slot
-            for group in optimizer.param_groups:
+            for group in groups:
                 if within < len(group["params"]):
                     found[slot] = group["params"][within]
                     break
@@ -171,7 +172,7 @@ class Slots:
         for (slot, parameter), known in zip(self.some(guards(size)).items(), before.guards, strict=True):
             gradient = parameter.grad
             if gradient is None or known is None:
-                if gradient is not known:
+                if gradient is not None or known is not None:
                     return False
             elif ref(gradient) is not known or version(gradient) - before.versions[slot] not in (0, clips):
                 return False

@@ -25,4 +25,5 @@ class Thread(threading.local):
         self.step: Event | None = None  # the step whose closure may be running
         self.scaler: Any = None  # whose step() is running
         self.unfollowed: list[Account] = []  # stepped inside the backward that is running
+        self.reduced = False  # a collective ran since the last backward: somebody may average by hand
         self.early: list[Deposit] = []  # backwards since the last clear, for an account that is opened only now

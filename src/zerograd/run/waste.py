@@ -1,7 +1,7 @@
 """Backwards whose gradients are cleared before any step reads them, in a line that is otherwise used (ZG002).
 
-Erasing is legal: probes, penalties, skipped batches and by-catch all do it. It is a fault where the same line is used by
-every N-th step and erased in between, again and again: micro-batches that were meant to be accumulated.
+Erasing is legal: probes, penalties, skipped batches and by-catch all do it. It is a fault where the same line is used
+by every N-th step and erased in between, again and again: micro-batches that were meant to be accumulated.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ class Waste(Detector):
         self._clears: dict[Site, Event] = {}
 
     def clearing(self, account: Account, clear: Event) -> None:
-        if account.window.edited or account.weights_moved():
+        if account.window.edited or account.closure.moved():
             return  # somebody has used them by hand: gradient surgery, SAM, hand-written updates
         for deposit in account.window.deposits:
             if deposit.settled is None and not deposit.raised:

@@ -22,6 +22,7 @@ from zerograd.run.clipping import limits
 from zerograd.run.deposit import Deposit
 from zerograd.run.detectors import Detectors
 from zerograd.run.judging import Judge
+from zerograd.run.norms import Norms
 from zerograd.run.sites import user_site
 from zerograd.run.thread import Backward, Thread
 
@@ -40,6 +41,7 @@ class Watcher:
         self.steps = 0
         self.slots = 0  # of the optimizers that stepped; kept here, because accounts die with their optimizers
         self.epoch = 0  # passes over a DataLoader that have begun
+        self.norms = Norms() if full else None
         self.unaudited: Counter[str] = Counter()  # steps that nothing is said about, by the reason
         self.open_books()
 
@@ -52,6 +54,8 @@ class Watcher:
 
     def close_books(self) -> None:
         """The audit stops."""
+        if self.norms is not None:
+            self.norms.finish()
         self.detectors.ended(self._accounts.ours())
 
     def forked(self) -> None:
@@ -98,6 +102,7 @@ class Watcher:
         mine.depth -= 1
         if backward is None:
             return
+        mine.reduced = False
         deposit, hit = backward.deposit, []
         deposit.raised = raised
         for account, look in backward.before:
@@ -108,7 +113,8 @@ class Watcher:
                     self._judge.deposit_on_clipped(account, deposit, fact, clipped)
                 account.window.add(deposit)
                 hit.append(account)
-                self._write(account, deposit.event)
+                numbers = self.norms.take(account, deposit) if self.norms is not None else ()
+                self._write(account, deposit.event._replace(numbers=numbers))
             account.habits.deposited(deposit.site, raised=raised)
             account.aliases.backward()
         self._remember(deposit)
@@ -207,8 +213,7 @@ class Watcher:
 
     def all_reduced(self) -> None:
         """A collective runs: somebody may be averaging gradients by hand."""
-        for account in self._accounts.ours():
-            account.window.all_reduced = True
+        self._mine.reduced = True
 
     # Steps
 
@@ -234,6 +239,9 @@ class Watcher:
         event = mine.step = Event(Kind.CONSUME, account.name, user_site(), scaled=scaled, what=what)
         if new:
             account.window.deposits = list(mine.early)
+            for deposit in mine.early:
+                self._write(account, deposit.event)
+        account.window.all_reduced = mine.reduced
         if mine.depth:
             self.unaudited["inside a backward"] += 1
             mine.unfollowed.append(account)
