@@ -3,8 +3,8 @@
     python benchmarks/audit/overhead.py [--pairs 8]
 
 The step is that of loops.py: clear, forward, cross-entropy, backward, clip, AdamW, on one thread. Width, batch and
-length shrink as the model deepens, so that the largest still fits into a minute; that makes the steps shorter than those
-of real models with as many tensors, and the shares larger.
+length shrink as the model deepens, so that the largest still fits into a minute; that makes the steps shorter than
+those of real models with as many tensors, and the shares larger.
 """
 
 import argparse

@@ -39,14 +39,14 @@ class Sample(NamedTuple):
 def largest(tensors: Iterable[Tensor]) -> list[Tensor | None]:
     """The largest magnitude in each tensor. None where there is no asking."""
     # The largest and not the norm: the squares of small numbers vanish, and a gradient of 1e-30 is a gradient.
-    dense = [dense(tensor) for tensor in tensors]
+    held = [dense(tensor) for tensor in tensors]
     if _capturing():
-        return [None] * len(dense)
+        return [None] * len(held)
     with torch.no_grad():
         try:
-            return list(torch._foreach_norm(dense, math.inf))
+            return list(torch._foreach_norm(held, math.inf))
         except Exception:  # an empty tensor, a layout or a device without the kernel: ask one by one
-            return [_largest(tensor) for tensor in dense]
+            return [_largest(tensor) for tensor in held]
 
 
 def nonzero(sizes: Sequence[Tensor | None]) -> list[bool]:
