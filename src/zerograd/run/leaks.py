@@ -1,10 +1,11 @@
 """Gradients that a step consumes and should not: what another objective left (ZG005), or a broken iteration (ZG007).
 
-A deposit belongs to the first optimizer whose step consumes it. What it leaves in others on the way is by-catch: legal
-as long as it is erased, or consumed before anything else is deposited. It has leaked when its own optimizer had
+A deposit belongs to the first optimizer whose step consumes it. What it leaves in others on the way is by-catch:
+legal as long as it is erased, or consumed before anything else is deposited. It has leaked when its own optimizer had
 stepped, a later backward was added, and then a step of the other reads the sum. Optimizers that share an encoder, or
-step at different paces, do the same on purpose; so it must also be true that the objective ran *through* these parameters to
-reach its own (a generator's loss through the discriminator), and that nothing from its line is meant for this step.
+step at different paces, do the same on purpose; so it must also be true that the objective ran *through* these
+parameters to reach its own (a generator's loss through the discriminator), and that nothing from its line is meant
+for this step.
 """
 
 from zerograd.core.events import Event

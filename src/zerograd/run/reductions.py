@@ -42,7 +42,8 @@ class Reductions(Detector):
         if window.edited or not all(reading.mean for reading in readings):
             return
         (site,) = sites
-        grouped = in_one_body(user_frame(), site)
+        # What another optimizer has stepped on one by one is a batch each, and this one goes at a slower pace.
+        grouped = in_one_body(user_frame(), site) and all(one.settled is None for one in window.deposits)
         names = {"deposit": window.deposits[-1].event.what, "size": str(len(readings))}
         led = [(step, "the step that consumes them")]
         if all(reading.factor == 1.0 for reading in readings):
