@@ -8,6 +8,7 @@ those of real models with as many tensors, and the shares larger.
 """
 
 import argparse
+import time
 
 import torch
 from loops import Loop
@@ -32,7 +33,9 @@ def main() -> None:
             for _ in range(2):
                 loop.step()
             inside, whole = self_timed(loop.step, steps=steps + 9, wait=lambda: None, mode=mode)
-            ratio, _ = paired(loop.step, pairs=pairs, block=max(2, steps // 2), wait=lambda: None, mode=mode)
+            ratio, _ = paired(
+                loop.step, pairs=pairs, block=max(2, steps // 2), wait=lambda: None, clock=time.thread_time, mode=mode
+            )
             share, extra = 100 * inside / whole, 100 * (ratio - 1)
             print(
                 f"{loop.tensors:7}  {mode}  {whole * 1e3:7.1f}  {inside * 1e6:9.0f}  {share:8.2f}  {extra:8.2f}",

@@ -70,17 +70,18 @@ def self_timed(step: Callable[[], None], *, steps: int, wait: Callable[[], None]
 
 
 def paired(
-    step: Callable[[], None], *, pairs: int, block: int, wait: Callable[[], None], **audit: Any
-) -> tuple[float, float]:
+    step: Callable[[], None], *, pairs: int, block: int, wait: Callable[[], None],
+    clock: Callable[[], float] = time.perf_counter, **audit: Any,
+) -> tuple[float, float]:  # fmt: skip
     """The median of audited / plain over neighbouring blocks of steps, and the median step without the audit."""
 
     def timed() -> float:
         wait()
-        begun = time.perf_counter()
+        begun = clock()
         for _ in range(block):
             step()
         wait()
-        return (time.perf_counter() - begun) / block
+        return (clock() - begun) / block
 
     ratios, plain_steps = [], []
     for turn in range(pairs):

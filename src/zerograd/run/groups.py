@@ -1,7 +1,7 @@
 """Accumulation as it happened: windows of unequal size, tails that nobody stepped, groups that were never formed.
 
-Only what a window's size proves is certain. A first window of one micro-batch before windows of N, with N - 1 left over
-at the end, is a guard that is off by one (ZG103). A tail is a note (ZG102). That accumulation was meant and does not
+Only what is proved is certain. A first window of one micro-batch before windows of N, with a counter that was 0 at the
+first step, is a guard that is off by one (ZG103). A tail is a note (ZG102). That accumulation was meant and does not
 happen (ZG106) shows in the loss: it is divided by a number that the program calls accumulation, and every backward has
 a step of its own.
 """
@@ -30,6 +30,7 @@ class Groups(Detector):
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         self._meant: dict[Site, tuple[str, int] | None] = {}  # what a line's loss is divided by, and its name
         self._seen: dict[Site, int] = {}
+        self._counters: dict[Account, list[dict[str, int]]] = {}  # the program's whole numbers at its first steps
         self._last_step: dict[Account, Event] = {}  # accounts outlive their optimizers here, to be asked at the end
 
     def begins(self, deposit: Deposit, roots: Sequence[Tensor], accounts: Sequence[Account], *, kept: bool) -> None:
@@ -48,7 +49,9 @@ class Groups(Detector):
         window, habits = account.window, account.habits
         size = window.size()
         sizes = [*habits.sizes, size]
-        self._uneven(step, sizes, left=None)
+        if len(sizes) <= _ALIKE + 1 and sizes[0] == 1:
+            self._counters.setdefault(account, []).append(_whole_numbers(user_frame()))
+        self._uneven(account, step, sizes, left=None)
         if size > 1 and (usual := habits.usual()) and usual > 1 and size > usual:
             epochs = {deposit.epoch for deposit in window.deposits}
             if len(epochs) > 1:
@@ -59,22 +62,42 @@ class Groups(Detector):
                 why = f"the loss is divided by {meant[0]} ({meant[1]})"
                 self.say("ZG106", step.site or window.deposits[0].site, certain=True, step=step.what, why=why)
 
-    def _uneven(self, step: Event, sizes: list[int], *, left: int | None) -> None:
+    def _uneven(self, account: Account, step: Event, sizes: list[int], *, left: int | None) -> None:
         first, rest = sizes[0], sizes[1:]
         if first != 1 or not rest or set(rest) != {rest[0]} or rest[0] < 2:
             return
         if (left is None and len(rest) == _ALIKE) or (left == rest[0] - 1 and len(rest) < _ALIKE):
             site, size = step.site or Site("<unknown>", 0), str(rest[0])
-            self.say("ZG103", site, certain=True, test=step.what, first="1", size=size)
+            off_by_one = _counts_from_zero(self._counters.get(account, []), rest[0])
+            self.say("ZG103", site, certain=off_by_one, test=step.what, first="1", size=size)
 
     def ended(self, accounts: Sequence[Account]) -> None:
         for account, step in self._last_step.items():
             left, sizes = account.window.size(), account.habits.sizes
             if all(deposit.finite() for deposit in account.window.deposits):
-                self._uneven(step, sizes, left=left)
+                self._uneven(account, step, sizes, left=left)
             usual = account.habits.usual() or 1
             if 0 < left < usual and sizes[0] == usual:
                 self.say("ZG102", step.site or Site("<unknown>", 0), certain=True, size=str(usual))
+
+
+def _whole_numbers(frame: FrameType | None) -> dict[str, int]:
+    """The whole numbers that the program has names for, where it steps."""
+    scopes = (
+        () if frame is None else (frame.f_locals, frame.f_globals, getattr(frame.f_locals.get("self"), "__dict__", {}))
+    )
+    return {name: value for scope in scopes for name, value in list(scope.items()) if type(value) is int}
+
+
+def _counts_from_zero(at_steps: list[dict[str, int]], size: int) -> bool:
+    """Whether some number was 0 at the first step and went up by `size` with each: a guard that is off by one.
+
+    A run that resumes in the middle of a group has a first window of one as well, at another count.
+    """
+    return len(at_steps) > 1 and any(
+        value == 0 and all(step.get(name) == i * size for i, step in enumerate(at_steps))
+        for name, value in at_steps[0].items()
+    )
 
 
 def _called_accumulation(frame: FrameType | None, size: int) -> str | None:

@@ -14,6 +14,7 @@ from zerograd.run.reductions import in_one_body
 from zerograd.run.sites import user_frame
 
 _WASTED, _USED = 4, 2
+_Line = tuple[int, Site]  # what a backward's line does for one account: for another it is by-catch
 
 
 class Waste(Detector):
@@ -21,30 +22,31 @@ class Waste(Detector):
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
-        self._wasted: Counter[Site] = Counter()
-        self._groups: dict[Site, list[int]] = {}  # how many were erased before each one that was used
-        self._clears: dict[Site, Event] = {}
+        self._wasted: Counter[_Line] = Counter()
+        self._groups: dict[_Line, list[int]] = {}  # how many were erased before each one that was used
+        self._clears: dict[_Line, Event] = {}
 
     def clearing(self, account: Account, clear: Event) -> None:
         if account.window.edited or account.closure.moved():
             return  # somebody has used them by hand: gradient surgery, SAM, hand-written updates
         for deposit in account.window.deposits:
             if deposit.settled is None and not deposit.raised:
-                self._wasted[deposit.site] += 1
-                self._clears[deposit.site] = clear
+                self._wasted[account.number, deposit.site] += 1
+                self._clears[account.number, deposit.site] = clear
 
     def consuming(self, account: Account, step: Event) -> None:
         window = account.window
         if len(window.deposits) != 1 or window.edited or not self._wasted:
             return
         site = window.deposits[0].site
-        groups = self._groups.setdefault(site, [])
-        groups.append(self._wasted.pop(site, 0))
+        line = (account.number, site)
+        groups = self._groups.setdefault(line, [])
+        groups.append(self._wasted.pop(line, 0))
         used, wasted = len(groups), sum(groups)
         # The first window began before anyone looked.
         if used < _USED + 1 or wasted < _WASTED or len(set(groups[1:])) != 1 or not groups[-1]:
             return
-        clear, rule = self._clears[site], self.rules.get("ZG002")
+        clear, rule = self._clears[line], self.rules.get("ZG002")
         if rule is not None and clear.site is not None and in_one_body(user_frame(), site):
             told = note(rule, clear.site, certain=True, step=step.what, clear=clear.what, deposit="backward()")
             self._report(told._replace(message=ERASED.format(what=clear.what)))
