@@ -117,9 +117,10 @@ class Account:
             return
         self.window.edited = True
         if not clips:
-            self.rescaling.written(self._few_gradients())
+            self.rescaling.written()
 
-    def _few_gradients(self) -> dict[int, Tensor]:
+    def few_gradients(self) -> dict[int, Tensor]:
+        """What a few slots hold, to compare it later."""
         some = self._slots.some(guards(len(self._slots.ids))[:4])
         return {slot: gradient for slot, one in some.items() if (gradient := one.grad) is not None}
 
@@ -169,6 +170,8 @@ class Account:
 
     def before_deposit(self) -> Look:
         """A backward begins."""
+        if self.window.deposits and self.clipped_by is None:
+            self.rescaling.look(self.few_gradients() if self.rescaling.watching else {})
         if self._vacant:  # what someone may have put there since will be fresh, together with what is deposited
             return self._seen
         now = self.settle()
@@ -197,9 +200,9 @@ class Account:
             self._proof.after_deposit(mixed, self._slots.parameters())
         self._handwork.deposited(event)
         if self.rescaling.watching:
-            self.rescaling.deposited(self._few_gradients())
+            self.rescaling.deposited(self.few_gradients())
         if event.scaled and self.scale.wanted:
-            self.scale.deposited(self._few_gradients())
+            self.scale.deposited(self.few_gradients())
         self.closure.evaluated()
         return bool(hit)
 
@@ -248,7 +251,7 @@ class Account:
         """Whether what a scaled loss left is as it left it."""
         if self.standing().fact.state.scale is not Scale.SCALED:
             return True
-        return self.scale.untouched(self._few_gradients())
+        return self.scale.untouched(self.few_gradients())
 
     def concerned(self) -> list[Tensor]:
         """The parameters that stand as the whole stands."""

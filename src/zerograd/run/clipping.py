@@ -36,6 +36,15 @@ def _exhausted(frame: types.FrameType | None) -> str | None:
         for name, value in list(scope.items()):
             if isinstance(value, types.GeneratorType) and value.gi_frame is None:
                 return str(name)
-            if isinstance(value, filter | map) and "param" in name.lower():
+            if isinstance(value, filter | map) and _reads_an_exhausted_one(value):
                 return str(name)
     return None
+
+
+def _reads_an_exhausted_one(value: object) -> bool:
+    """Whether a filter or a map reads from a generator that has ended. To ask it for an item would take the item."""
+    try:
+        source = value.__reduce__()[1][1]
+    except Exception:  # what it reads from is its own affair in this Python
+        return False
+    return isinstance(source, types.GeneratorType) and source.gi_frame is None

@@ -20,6 +20,7 @@ from zerograd.run.accounts import Accounts
 from zerograd.run.books import ALL
 from zerograd.run.deposit import Deposit
 from zerograd.run.naming import named
+from zerograd.run.rescaling import again_and_again
 from zerograd.run.sureness import count_starving, doubts
 
 _HABIT = 2
@@ -63,7 +64,7 @@ class Judge:
             if finding.code == "ZG003" and account.starved.get(event.site, 0) < patience:
                 finding = finding._replace(certainty=Certainty.POSSIBLE)  # ZG010 will say why
             self._pending.append(self._sorted(self._enriched(finding, account), verdict, account))
-        if account.rescaling.repeated() and "ZG107" in self._rules and account.window.deposits:
+        if again_and_again(_factors(account)) and "ZG107" in self._rules:
             self._rescaled(account)
         if account.aliases.returned and "ZG305" in self._rules:
             self._pending.append(note(self._rules["ZG305"], event.site or Site("", 0), certain=True, step=event.what))
@@ -153,5 +154,16 @@ class Judge:
         standing = account.standing()
         for verdict in judge(frozenset({standing.fact}), event, self._laws):
             self._pending.append(tell(verdict, standing.trail))
+        account.rescaling.unscaled()
         account.books.move(ALL, event)
         self.flush()
+
+
+def _factors(account: Account) -> list[float | None]:
+    """What each deposit of the window was multiplied by before the next one, or this step."""
+    if not account.rescaling.watching or not account.window.deposits or account.clipped_by is not None:
+        return []
+    account.rescaling.look(account.few_gradients())
+    factors = account.rescaling.factors()
+    account.window.edited = account.window.edited or account.rescaling.known
+    return factors

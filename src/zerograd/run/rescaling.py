@@ -14,39 +14,51 @@ _FIRST = 6  # windows that end by a step or a clear, in which samples are taken 
 
 class Rescaling:
     def __init__(self) -> None:
-        self._watching = True  # take samples: somebody writes into fresh gradients, or it is too early to tell
-        self._written = False
+        self.watching = True  # take samples: somebody writes into fresh gradients, or it is too early to tell
+        self.known = False  # that somebody does
         self._windows = 0
         self._deposited: Sample | None = None
-        self.factors: list[float] = []  # by which this window was rescaled, in order
+        self._pairs: list[tuple[Sample, Sample]] = []  # what a backward left, and what became of it
+
+    def written(self) -> None:
+        """Somebody has written into fresh gradients."""
+        self.watching = self.known = True
 
     def deposited(self, gradients: dict[int, Tensor]) -> None:
         """A backward is over."""
-        self._deposited = sample(gradients) if self._watching else None
+        self._deposited = sample(gradients)
 
-    def written(self, gradients: dict[int, Tensor]) -> None:
-        """Somebody has written into fresh gradients."""
-        self._watching = self._written = True
+    def look(self, gradients: dict[int, Tensor]) -> None:
+        """The next backward begins, or the step does. Through `.data` a write leaves no trace but this."""
         now = sample(gradients) if self._deposited is not None else None
-        factor = _factor(self._deposited, now)
+        if self._deposited is not None and now is not None:
+            self._pairs.append((self._deposited, now))
         self._deposited = None
-        if factor is not None and abs(factor - 1) > _LIKE:
-            self.factors.append(factor)
 
-    @property
-    def watching(self) -> bool:
-        return self._watching
+    def unscaled(self) -> None:
+        """A scaler multiplies: that is its business."""
+        self._deposited = None
 
-    def repeated(self) -> bool:
-        """Whether this window was rescaled again and again by the same factor."""
-        return len(self.factors) > 1 and all(abs(one / self.factors[0] - 1) < _LIKE for one in self.factors)
+    def factors(self) -> list[float | None]:
+        """What each deposit of the window was multiplied by, until the next one or the step; None: by no one number."""
+        found = [_factor(before, after) for before, after in self._pairs]
+        if any(factor is None or abs(factor - 1) > _LIKE for factor in found):
+            self.written()
+        return found
 
     def forget(self) -> None:
         """The window is over."""
-        self.factors = []
-        self._deposited = None
+        self._pairs, self._deposited = [], None
         self._windows += 1
-        self._watching = self._written or self._windows < _FIRST
+        self.watching = self.known or self._windows < _FIRST
+
+
+def again_and_again(factors: list[float | None]) -> bool:
+    """Whether a window was rescaled after each of its backwards, by the same number every time."""
+    first = factors[0] if len(factors) > 1 else None
+    if first is None or abs(first - 1) <= _LIKE:
+        return False
+    return all(factor is not None and abs(factor / first - 1) < _LIKE for factor in factors)
 
 
 class ScaleProof:
