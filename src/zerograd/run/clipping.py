@@ -5,11 +5,10 @@ finds. Here is what the state cannot tell: that it was given nothing, and that i
 """
 
 import types
-from collections.abc import Iterable
 
 from zerograd.core.events import Site
 from zerograd.run.detector import Detector
-from zerograd.run.sites import user_frame
+from zerograd.run.sites import names_in, user_frame
 
 _LIMITLESS = 1e6  # a clip with such a limit measures the norm
 
@@ -31,14 +30,13 @@ def limits(max_norm: object) -> bool:
 
 def _exhausted(frame: types.FrameType | None) -> str | None:
     """The name of an iterator in this frame that has nothing left to give."""
-    scopes: Iterable[dict[str, object]] = () if frame is None else (frame.f_locals, frame.f_globals)
-    for scope in scopes:
-        for name, value in list(scope.items()):
-            if isinstance(value, types.GeneratorType) and value.gi_frame is None:
-                return str(name)
-            if isinstance(value, filter | map) and _reads_an_exhausted_one(value):
-                return str(name)
-    return None
+    return next(iter(names_in(frame, _is_exhausted)), None)
+
+
+def _is_exhausted(value: object) -> bool:
+    if isinstance(value, types.GeneratorType):
+        return value.gi_frame is None
+    return isinstance(value, filter | map) and _reads_an_exhausted_one(value)
 
 
 def _reads_an_exhausted_one(value: object) -> bool:

@@ -1,5 +1,7 @@
 """All detectors of a run, told of everything; and the walk through the graph that several of them ask for."""
 
+import contextlib
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -30,7 +32,7 @@ class Detectors:
     def __init__(self, rules: Sequence[Rule], report: Callable[[Finding], None], *, full: bool) -> None:
         known = {rule.code: rule for rule in rules}
         self._report = report
-        self._pending: list[Finding] = []
+        self._pending: deque[Finding] = deque()  # two threads may add to it and take from it at once
         say = self._pending.append
         self.scaling, self.schedules, self.clipping = Scaling(known, say), Schedules(known, say), Clipping(known, say)
         self.syncing, self.retained, self.nones = Syncing(known, say), Retained(known, say), Nones(known, say)
@@ -44,7 +46,9 @@ class Detectors:
     def flush(self) -> None:
         """Say what was found. Only when the books are in order again: whoever hears it may raise."""
         while self._pending:
-            self._report(self._pending.pop(0))
+            with contextlib.suppress(IndexError):  # another thread was faster
+                finding = self._pending.popleft()
+                self._report(finding)
 
     def begins(self, deposit: Deposit, roots: Sequence[Tensor], accounts: Accounts, *, kept: bool) -> None:
         ours = accounts.ours()
@@ -74,9 +78,9 @@ class Detectors:
         self._surveys.clear()
         self._owners.forget()
 
-    def patience(self, account: Account) -> float:
+    def patience(self, account: Account, accounts: Accounts) -> float:
         """How many steps may starve before they are called so: gradients may go to parameters without an owner."""
-        return self._owners.patience(account)
+        return self._owners.patience(account, owned=accounts.owners())
 
     def deposited(self, deposit: Deposit, accounts: Sequence[Account]) -> None:
         self._tell(lambda detector: detector.deposited(deposit, accounts))

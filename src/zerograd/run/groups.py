@@ -6,7 +6,7 @@ happen (ZG106) shows in the loss: it is divided by a number that the program cal
 a step of its own.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import FrameType
 
 from torch import Tensor
@@ -16,10 +16,11 @@ from zerograd.run.account import Account
 from zerograd.run.deposit import Deposit
 from zerograd.run.detector import Detector
 from zerograd.run.losses import read
-from zerograd.run.sites import user_frame
+from zerograd.run.sites import names_in, user_frame
 
 _ACCOUNTS = 64
 _EARLY = 8  # backwards of a line whose loss is read
+_FOREIGN = ("builtins", "torch", "numpy", "zerograd")  # whose objects keep no settings of the program
 _ALIKE = 3  # windows of one size after a first of one: chance does not do that
 
 
@@ -82,11 +83,10 @@ class Groups(Detector):
 
 
 def _whole_numbers(frame: FrameType | None) -> dict[str, int]:
-    """The whole numbers that the program has names for, where it steps."""
-    scopes = (
-        () if frame is None else (frame.f_locals, frame.f_globals, getattr(frame.f_locals.get("self"), "__dict__", {}))
-    )
-    return {name: value for scope in scopes for name, value in list(scope.items()) if type(value) is int}
+    """The whole numbers that the program has names for, where it steps; those of `self` too."""
+    names = names_in(frame, lambda value: type(value) is int or _keeps_settings(value))
+    inner = {key: held for value in names.values() if _keeps_settings(value) for key, held in vars(value).items()}
+    return {name: value for name, value in {**inner, **names}.items() if type(value) is int}
 
 
 def _counts_from_zero(at_steps: list[dict[str, int]], size: int) -> bool:
@@ -102,16 +102,19 @@ def _counts_from_zero(at_steps: list[dict[str, int]], size: int) -> bool:
 
 def _called_accumulation(frame: FrameType | None, size: int) -> str | None:
     """The name under which the program knows `size` as its accumulation, if it does."""
-    if frame is None or size < 2:
+    if size < 2:
         return None
-    for scope in (frame.f_locals, frame.f_globals):
-        for name, value in list(scope.items()):
-            if "accum" in name.lower() and type(value) is int and value == size:
-                return str(name)
-        for name, value in list(scope.items()):
-            if name in ("args", "config", "cfg", "self", "hparams", "opt", "params"):
-                inner: Mapping[str, object] = value if isinstance(value, dict) else getattr(value, "__dict__", {})
-                for key, held in list(inner.items()):
-                    if "accum" in str(key).lower() and type(held) is int and held == size:
-                        return f"{name}.{key}"
+    names = names_in(frame, lambda value: type(value) is int or type(value) is dict or _keeps_settings(value))
+    for name, value in names.items():
+        if "accum" in name.lower() and type(value) is int and value == size:
+            return name
+        inner: dict[object, object] = value if isinstance(value, dict) else getattr(value, "__dict__", {})
+        for key, held in list(inner.items()) if type(value) is not int else ():
+            if "accum" in str(key).lower() and type(held) is int and held == size:
+                return f"{name}.{key}"
     return None
+
+
+def _keeps_settings(value: object) -> bool:
+    """Whether this is an object of the program's own with plain attributes: `args`, `config`, `self`."""
+    return type(value).__module__.partition(".")[0] not in _FOREIGN and hasattr(value, "__dict__")

@@ -4,8 +4,9 @@ What the books say is not yet a finding. It is asked for by the values, excused 
 told with the numbers that are at hand: which parameters, and how much of the update is old.
 """
 
+import contextlib
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 
 from zerograd.core.events import Event, Kind, Site
@@ -33,7 +34,7 @@ class Judge:
         self._laws = [rule for rule in rules if rule.lacks is not idiom]
         self._report = report
         self._accounts = accounts
-        self._pending: list[Finding] = []
+        self._pending: deque[Finding] = deque()  # two threads may add to it and take from it at once
         self._named: set[Site] = set()
         self._last_clear: dict[int, tuple[Event, int]] = {}  # in each thread, and when
         self._blind: Counter[Site | None] = Counter()
@@ -41,13 +42,14 @@ class Judge:
 
     def flush(self) -> None:
         """Say what was found. Only when the books are in order again: whoever hears it may raise."""
-        pending, self._pending = self._pending, []
-        for finding in pending:
-            self._report(finding)
+        while self._pending:
+            with contextlib.suppress(IndexError):  # another thread was faster
+                finding = self._pending.popleft()
+                self._report(finding)
 
     # Steps
 
-    def consume(self, account: Account, event: Event, *, hooked: bool, patience: float) -> None:
+    def consume(self, account: Account, event: Event, *, hooked: bool, patience: Callable[[], float]) -> None:
         """A step is about to read. `patience`: steps that may starve before they are called so."""
         if account.standing().content is not Content.FRESH:
             account.ask()
@@ -61,7 +63,7 @@ class Judge:
             fact = fact._replace(doubts=fact.doubts | _UNSCALED)
         for verdict in judge(frozenset({fact}), event, self._laws):
             finding = tell(verdict, standing.trail)
-            if finding.code == "ZG003" and account.starved.get(event.site, 0) < patience:
+            if finding.code == "ZG003" and account.starved.get(event.site, 0) < patience():
                 finding = finding._replace(certainty=Certainty.POSSIBLE)  # ZG010 will say why
             self._pending.append(self._sorted(self._enriched(finding, account), verdict, account))
         if again_and_again(_factors(account)) and "ZG107" in self._rules:

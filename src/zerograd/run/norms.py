@@ -1,7 +1,7 @@
 """Full mode: how large each deposit left the gradients, and where the first number that is none came from.
 
-One norm over all gradients after every backward. On a CPU it is read at once; on a device it is read when the next one
-is taken, so that nobody waits for it.
+One norm over all gradients after every backward; of a model of thousands of tensors after every few, and whenever a
+loss is not finite. On a CPU it is read at once; on a device when the next one is taken, so that nobody waits for it.
 """
 
 import math
@@ -15,6 +15,8 @@ from zerograd.run.account import Account
 from zerograd.run.deposit import Deposit
 from zerograd.run.naming import named
 from zerograd.run.values import dense
+
+_AFFORDABLE = 1000  # tensors whose norms are taken every time; of twice as many, every second time
 
 
 class NonFinite(NamedTuple):
@@ -43,9 +45,13 @@ class Norms:
     def __init__(self) -> None:
         self.first: NonFinite | None = None
         self._waiting: _Taken | None = None
+        self._turn = 0
 
     def take(self, account: Account, deposit: Deposit) -> tuple[tuple[str, float], ...]:
         """A backward is over. Returns the numbers that are known already."""
+        self._turn += 1
+        if self._turn % (1 + len(account.ids()) // _AFFORDABLE) and (not _on_cpu(deposit) or deposit.finite()):
+            return ()
         parameters = [one for one in account.parameters() if one.grad is not None]
         try:
             with torch.no_grad():
@@ -80,6 +86,10 @@ class Norms:
             loss = dict(_loss(taken.deposit)).get("loss", math.nan)
             self.first = NonFinite(taken.step, taken.deposit.site, named(bad), loss)
         return total
+
+
+def _on_cpu(deposit: Deposit) -> bool:
+    return deposit.loss is None or deposit.loss.device.type == "cpu"
 
 
 def _loss(deposit: Deposit) -> tuple[tuple[str, float], ...]:

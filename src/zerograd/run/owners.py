@@ -6,7 +6,7 @@ values move is updated by hand, one whose gradient is cleared is looked after; n
 
 import gc
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from weakref import ref
 
 from torch import Tensor, nn
@@ -47,11 +47,11 @@ class Owners(Detector):
     def forget(self) -> None:
         self._strays.clear()
 
-    def patience(self, account: Account) -> float:
+    def patience(self, account: Account, *, owned: Mapping[int, int]) -> float:
         """How many of its steps may starve before they are called so. Told why they do, nobody asks again."""
         if account.number in self._explained:
             return math.inf
-        return _PATIENCE if any(self._strays.values()) else 0
+        return _PATIENCE if any(strays.keys() - owned.keys() for strays in self._strays.values()) else 0
 
     def surveyed(self, site: Site, found: Survey, *, owned: set[int]) -> None:
         """The graph of a line's loss was walked. `owned`: what an optimizer holds or once held."""

@@ -1,9 +1,11 @@
 """Which line of the user's own code is running now."""
 
+import inspect
 import os
 import site
 import sys
 import sysconfig
+from collections.abc import Callable
 from enum import IntEnum
 from types import FrameType
 
@@ -61,6 +63,19 @@ def user_frame() -> FrameType | None:
             second = frame
         frame = frame.f_back
     return second
+
+
+def names_in(frame: FrameType | None, wanted: Callable[[object], bool]) -> dict[str, object]:
+    """What this frame has names for, local or global, as far as it is wanted."""
+    if frame is None:
+        return {}
+    found = {name: value for name, value in list(frame.f_globals.items()) if wanted(value)}
+    local = frame.f_locals
+    found |= {name: value for name, value in list(local.items()) if wanted(value)}
+    # Before Python 3.13 a function's frame keeps the snapshot that was made for us, and with it every tensor in it.
+    if frame.f_code.co_flags & inspect.CO_OPTIMIZED and sys.version_info < (3, 13):
+        local.clear()
+    return found
 
 
 def user_site() -> Site:

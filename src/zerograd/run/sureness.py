@@ -43,7 +43,10 @@ def _starves(account: Account, site: Site | None, content: Content, others: Iter
         return False  # an optimizer that was never cleared nor fed draws the curve of a schedule
     if any(not deposit.finite() for deposit in account.window.erased):
         return False
+    strangers = [other for other in others if other is not account]
+    if any(other.nourished.get(site) for other in strangers):
+        return False  # one line steps several optimizers, of which only some are fed at a time
     if content is Content.LOST and account.books.lost:
         return True
     # This step's turn may simply not have come: another optimizer was fed.
-    return all(other.books.fed <= account.books.stepped for other in others if other is not account)
+    return all(other.books.fed <= account.books.stepped for other in strangers)

@@ -271,7 +271,9 @@ class Watcher:
         account.after_step()
 
     def _consume(self, account: Account, event: Event, *, hooked: bool) -> None:
-        self._judge.consume(account, event, hooked=hooked, patience=self.detectors.patience(account))
+        self._judge.consume(
+            account, event, hooked=hooked, patience=lambda: self.detectors.patience(account, self._accounts)
+        )
         self.detectors.consuming(account, event, scaler=self._mine.scaler)
         account.habits.stepped(account.window.size())
         self._settle_deposits(account)
