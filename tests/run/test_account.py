@@ -111,7 +111,7 @@ class World:
             part.consumed.add(name)
             part.edited.discard(name)
         self._moved([i for i in OWNED[name] if self.held([i])], but=name)
-        return {finding.code for finding in self.said if not true[finding.code]}
+        return {finding.code for finding in self.said if not true.get(finding.code, True)}
 
 
 def _zeros(p: nn.Parameter) -> None:

@@ -193,13 +193,13 @@ def test_what_was_certain_once_stays_certain() -> None:
 
 
 def test_an_error_before_a_backward_does_not_blind_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:
-    from zerograd.run.watcher import Watcher
+    from zerograd.run.accounts import Accounts
 
     weight = nn.Parameter(torch.ones(3))
     optimizer = torch.optim.SGD([weight], lr=0.1)
     with zerograd.audit(on_finding="collect") as watch:
         with monkeypatch.context() as broken:
-            broken.setattr(Watcher, "_ours", lambda self: 1 / 0)
+            broken.setattr(Accounts, "ours", lambda self: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 weight.sum().backward()
         for _ in range(3):
@@ -214,3 +214,46 @@ def test_audits_do_not_nest() -> None:
     watch = zerograd.audit().start()
     watch.stop()
     watch.stop()
+
+
+def test_what_is_not_audited_is_said() -> None:
+    weight = nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    with zerograd.audit(on_finding="collect", sample=4) as watch:
+        for _ in range(12):
+            optimizer.zero_grad()
+            weight.sum().backward()
+            optimizer.step()
+    assert watch.unaudited == {"left out by sample": 6}
+    assert watch.counts().endswith("every gradient accounted for; steps not audited: 6 left out by sample")
+    with zerograd.audit() as watch:
+        weight.sum().backward()
+    assert watch.counts().endswith("not audited: no torch.optim.Optimizer has stepped")
+
+
+@pytest.mark.parametrize("sample", [1, 2, 3, 10])
+def test_a_sample_finds_what_goes_on_all_the_time(sample: int) -> None:
+    weight = nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    with zerograd.audit(on_finding="collect", sample=sample) as watch:
+        for _ in range(40):
+            weight.sum().backward()
+            optimizer.step()
+    assert [finding.code for finding in watch.findings if finding.fails] == ["ZG001"]
+
+
+def test_a_mode_that_is_not_known_is_refused() -> None:
+    with pytest.raises(zerograd.ZerogradError, match="unknown mode 'fast'"):
+        zerograd.audit(mode="fast")
+
+
+def test_a_finding_names_parameters_and_numbers() -> None:
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    with zerograd.audit(on_finding="collect") as watch:
+        for _ in range(3):
+            model(torch.ones(8, 4)).mean().backward()
+            optimizer.step()
+    (finding,) = watch.findings
+    told = "; 2 parameters (weight, bias), 50% of the norm of this update came from batches already used"
+    assert finding.message.endswith(told)

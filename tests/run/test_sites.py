@@ -36,7 +36,7 @@ FOREIGN = {
 @pytest.mark.parametrize("path", FOREIGN.values(), ids=FOREIGN)
 def test_a_frame_that_is_not_the_users_is_passed_by(path: str) -> None:
     outer, inner = _frame_in("/home/me/train.py"), _frame_in(path)
-    assert outer(lambda: inner(sites.user_site)) == Site(sites._shown(__file__), _line_of("inner(sites.user_site)"))
+    assert outer(lambda: inner(sites.user_site)) == Site(sites.shown(__file__), _line_of("inner(sites.user_site)"))
     assert _frame_in("/home/me/train.py")(sites.user_site) == Site("/home/me/train.py", 2)
 
 
@@ -76,7 +76,7 @@ def test_an_installed_trainer_points_at_itself(tmp_path: Path) -> None:
 def test_two_files_with_the_same_code_are_two_files() -> None:
     mine, theirs = _frame_in("/home/me/train.py"), _frame_in(FOREIGN["a package"])
     assert mine(sites.user_site).path == "/home/me/train.py"
-    assert theirs(sites.user_site) == Site(sites._shown(__file__), _line_of("theirs(sites.user_site)"))
+    assert theirs(sites.user_site) == Site(sites.shown(__file__), _line_of("theirs(sites.user_site)"))
 
 
 def test_paths_are_shown_from_where_the_run_began(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

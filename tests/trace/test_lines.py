@@ -1,5 +1,9 @@
 """A trace comes back as it was written, as far as it was written."""
 
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,7 +12,7 @@ from hypothesis import strategies as st
 
 from zerograd.core.events import Event, Kind, Site
 from zerograd.errors import UsageError
-from zerograd.trace.lines import TraceWriter, read_trace, to_json
+from zerograd.trace.lines import TraceWriter, of_rank, read_trace, to_json
 from zerograd.trace.replay import replay
 
 sites = st.builds(Site, st.text(), st.integers(0, 10**6), st.integers(1, 200))
@@ -60,3 +64,38 @@ def test_a_replayed_trace_has_the_findings_of_the_run() -> None:
     (finding,) = replay(loop * 2)
     assert (finding.code, finding.site.line) == ("ZG001", 6)
     assert finding.related[0].site.line == 5
+
+
+KILLED = """
+import os, signal, sys
+import torch
+import zerograd
+
+weight = torch.nn.Parameter(torch.ones(3))
+optimizer = torch.optim.SGD([weight], lr=0.1)
+with zerograd.audit(trace=sys.argv[1]):
+    for step in range(100):
+        optimizer.zero_grad()
+        weight.sum().backward()
+        optimizer.step()
+        if step == 6:
+            weight.sum().backward()
+            os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_killed_run_keeps_its_trace(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(path)], env={**os.environ, "OMP_NUM_THREADS": "1"})
+    assert killed.returncode == -signal.SIGKILL
+    kinds = [event.kind for event in read_trace(path)]
+    assert kinds.count(Kind.CONSUME) == kinds.count(Kind.DEPOSIT) == 7
+    assert kinds[-1] is Kind.CONSUME
+    assert replay(read_trace(path)) == []
+
+
+def test_each_rank_has_its_own_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert of_rank("run.jsonl") == Path("run.jsonl")
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert of_rank("logs/run.jsonl") == Path("logs/run.rank1.jsonl")

@@ -30,7 +30,7 @@ RULE = Rule(
     code="ZG106",
     name="accumulation-not-applied",
     message="{step} takes a step for every micro-batch, though {why}",
-    sees=Sees.SOURCE,
+    sees=Sees.SOURCE | Sees.RUN,
     severity=Severity.WARNING,
     remedy="step once per group: if (i + 1) % N == 0, or with accelerator.accumulate(model)",
     fix=Fix.UNSAFE,

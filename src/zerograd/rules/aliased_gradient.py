@@ -18,8 +18,8 @@ for x, y in loader:
     loss = nn.functional.mse_loss(local(x), y)
     loss.backward()
     for mine, shared in zip(local.parameters(), model.parameters()):
-        shared.grad = mine.grad  # error: [ZG305]
-    optimizer.step()
+        shared.grad = mine.grad  # source: [ZG305]
+    optimizer.step()  # run: [ZG305]
     local.load_state_dict(model.state_dict())
 """
 
@@ -39,7 +39,7 @@ RULE = Rule(
     code="ZG305",
     name="aliased-gradient",
     message="{what} shares one gradient between two parameters: {cleared} leaves {giver} adding to the old sum",
-    sees=Sees.SOURCE,
+    sees=Sees.SOURCE | Sees.RUN,
     remedy="clear both models, or assign local.grad.clone()",
     fix=Fix.NONE,
     lacks=idiom,
@@ -47,4 +47,5 @@ RULE = Rule(
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,
     explanation=__doc__ or "",
+    in_run="{step} consumes gradients that another parameter holds as well: cleared here, they kept growing there",
 )

@@ -9,14 +9,14 @@ Step once more when the loop ends, or test for the last micro-batch: `if (i + 1)
 
 from zerograd.core.findings import Severity
 from zerograd.rules.rule import Fix, Rule, Sees, idiom
-from zerograd.rules.scenery import ACCUMULATED
+from zerograd.rules.scenery import TAILED
 
 BAD = """\
 for i, (x, y) in enumerate(loader):
     loss = nn.functional.mse_loss(model(x), y) / accumulation_steps
     loss.backward()
-    if (i + 1) % accumulation_steps == 0:  # note: [ZG102]
-        optimizer.step()
+    if (i + 1) % accumulation_steps == 0:  # source: [ZG102]
+        optimizer.step()  # run: [ZG102]
         optimizer.zero_grad()
 """
 
@@ -33,13 +33,13 @@ RULE = Rule(
     code="ZG102",
     name="dropped-tail",
     message="the last group of fewer than {size} micro-batches is never stepped",
-    sees=Sees.SOURCE,
+    sees=Sees.SOURCE | Sees.RUN,
     severity=Severity.NOTE,
     remedy="also step at the last micro-batch: or i + 1 == len(loader)",
     fix=Fix.UNSAFE,
     lacks=idiom,
     led_by=(),
-    bad=ACCUMULATED + BAD,
-    good=ACCUMULATED + GOOD,
+    bad=TAILED + BAD,
+    good=TAILED + GOOD,
     explanation=__doc__ or "",
 )

@@ -35,7 +35,7 @@ RULE = Rule(
     code="ZG303",
     name="grad-may-be-none",
     message="{what} is None here: {why}",
-    sees=Sees.SOURCE,
+    sees=Sees.SOURCE | Sees.RUN,
     severity=Severity.WARNING,
     remedy="use .grad after backward(), or ask `if p.grad is not None` first",
     fix=Fix.NONE,
@@ -44,4 +44,5 @@ RULE = Rule(
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,
     explanation=__doc__ or "",
+    in_run="{what} is None here",
 )

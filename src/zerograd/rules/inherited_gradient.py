@@ -13,8 +13,8 @@ from zerograd.rules.rule import Fix, Rule, Sees
 from zerograd.rules.scenery import PLAIN
 
 BAD = """\
-for x, y in loader:
-    loss = nn.functional.mse_loss(model(x), y)
+for i, (x, y) in enumerate(loader):
+    loss = nn.functional.mse_loss(model(x), y) * (float("nan") if i == 1 else 1.0)
     loss.backward()
     if not torch.isfinite(loss):
         continue
@@ -23,21 +23,20 @@ for x, y in loader:
 """
 
 GOOD = """\
-for x, y in loader:
-    loss = nn.functional.mse_loss(model(x), y)
+for i, (x, y) in enumerate(loader):
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), y) * (float("nan") if i == 1 else 1.0)
     loss.backward()
     if not torch.isfinite(loss):
-        optimizer.zero_grad()
         continue
     optimizer.step()
-    optimizer.zero_grad()
 """
 
 RULE = Rule(
     code="ZG007",
     name="inherited-gradient",
     message="{step} also consumes what an earlier iteration left: {exit} goes on without clearing",
-    sees=Sees.SOURCE,
+    sees=Sees.SOURCE | Sees.RUN,
     remedy="call optimizer.zero_grad() before going on with the next batch",
     fix=Fix.UNSAFE,
     lacks=lambda state, event: Kind.CLEAR if event.kind is Kind.CONSUME and Mark.LEFT in state.marks else None,
@@ -45,4 +44,5 @@ RULE = Rule(
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,
     explanation=__doc__ or "",
+    in_run="{step} consumes what a broken iteration left: {deposit} {why}, and nothing cleared it",
 )

@@ -49,7 +49,7 @@ RULE = Rule(
     code="ZG005",
     name="leaked-gradient",
     message="{step} consumes another objective's gradients: {spill} left them there, and nothing cleared them",
-    sees=Sees.SOURCE,
+    sees=Sees.SOURCE | Sees.RUN,
     remedy="clear the optimizer right before its own backward(), or detach() what the other network made",
     fix=Fix.UNSAFE,
     lacks=lambda state, event: Kind.CLEAR if event.kind is Kind.CONSUME and Mark.SPILLED in state.marks else None,
@@ -57,4 +57,5 @@ RULE = Rule(
     bad=PLAIN + _NETWORKS + BAD,
     good=PLAIN + _NETWORKS + GOOD,
     explanation=__doc__ or "",
+    in_run="{step} consumes what {deposit} left for another optimizer, beside its own {own}",
 )

@@ -12,21 +12,23 @@ from zerograd.rules.rule import Fix, Rule, Sees, idiom
 from zerograd.rules.scenery import PLAIN
 
 BAD = """\
-model = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 1))
+model = nn.Sequential(nn.Linear(4, 4))
+model.head = nn.Linear(4, 2)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-model = nn.Linear(4, 1)  # error: [ZG010]
-for x, y in loader:
-    optimizer.zero_grad()
+model.head = nn.Linear(4, 1)  # source: [ZG010]
+for x, y in loader * 2:
+    model.zero_grad()
     loss = nn.functional.mse_loss(model(x), y)
     loss.backward()
-    optimizer.step()
+    optimizer.step()  # run: [ZG010]
 """
 
 GOOD = """\
-model = nn.Linear(4, 1)
+model = nn.Sequential(nn.Linear(4, 4))
+model.head = nn.Linear(4, 1)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for x, y in loader:
-    optimizer.zero_grad()
+for x, y in loader * 2:
+    model.zero_grad()
     loss = nn.functional.mse_loss(model(x), y)
     loss.backward()
     optimizer.step()
@@ -36,7 +38,7 @@ RULE = Rule(
     code="ZG010",
     name="orphaned-optimizer",
     message="{what} gives {model} parameters that {optimizer}, made on line {line}, does not hold",
-    sees=Sees.SOURCE,
+    sees=Sees.SOURCE | Sees.RUN,
     severity=Severity.WARNING,
     remedy="make the optimizer after the model is complete",
     fix=Fix.NONE,
@@ -45,4 +47,5 @@ RULE = Rule(
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,
     explanation=__doc__ or "",
+    in_run="{step} holds {held} that the model no longer uses; the gradients go to {used}",
 )

@@ -14,18 +14,18 @@ from zerograd.rules.scenery import PLAIN
 
 BAD = """\
 total = 0.0
-for x, y in loader:
+for x, y in loader * 5:
     optimizer.zero_grad()
     loss = nn.functional.mse_loss(model(x), y)
-    loss.backward()
+    loss.backward()  # run: [ZG402]
     optimizer.step()
-    total += loss  # error: [ZG402]
+    total += loss  # source: [ZG402]
 print(total / len(loader))
 """
 
 GOOD = """\
 total = 0.0
-for x, y in loader:
+for x, y in loader * 5:
     optimizer.zero_grad()
     loss = nn.functional.mse_loss(model(x), y)
     loss.backward()
@@ -38,7 +38,7 @@ RULE = Rule(
     code="ZG402",
     name="retained-graph",
     message="{what}",
-    sees=Sees.SOURCE,
+    sees=Sees.SOURCE | Sees.RUN,
     severity=Severity.WARNING,
     remedy="add loss.item() or loss.detach(); call backward() without retain_graph=True",
     fix=Fix.SAFE,
@@ -47,4 +47,5 @@ RULE = Rule(
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,
     explanation=__doc__ or "",
+    in_run="{what} keeps the graph of every iteration alive",
 )

@@ -14,6 +14,7 @@ class Sees(Flag):
 
     SOURCE = auto()
     RUN = auto()
+    FULL = auto()  # a run in full mode, which reads the losses
 
     def names(self) -> list[str]:
         return [front.name.lower() for front in Sees if front in self and front.name]
@@ -46,3 +47,9 @@ class Rule(NamedTuple):
     explanation: str  # the module's docstring
     severity: Severity = Severity.ERROR
     at: Kind | None = None  # report at the last event of this kind, not at the one that broke the rule
+    ranks: int = 1  # processes that it takes to see the fault in a run
+    in_run: str = ""  # the sentence of a run, where it has other things to name than source
+
+    def as_run(self) -> "Rule":
+        """The rule as a run tells it."""
+        return self._replace(message=self.in_run) if self.in_run else self

@@ -34,7 +34,7 @@ RULE = Rule(
     code="ZG203",
     name="scale-never-updated",
     message="{what}",
-    sees=Sees.SOURCE,
+    sees=Sees.SOURCE | Sees.RUN,
     severity=Severity.WARNING,
     remedy="call scaler.update() after scaler.step(optimizer), once for each",
     fix=Fix.SAFE,
@@ -43,4 +43,5 @@ RULE = Rule(
     bad=SCALED + BAD,
     good=SCALED + GOOD,
     explanation=__doc__ or "",
+    in_run="{step} is called, and {scaler}.update() never is",
 )

@@ -17,7 +17,6 @@ for x, y in loader:
     loss = nn.functional.mse_loss(model(x), y)
     scaler.scale(loss).backward()
     optimizer.step()  # error: [ZG202]
-    scaler.update()
 """
 
 GOOD = """\
@@ -39,7 +38,7 @@ RULE = Rule(
     code="ZG202",
     name="scaler-bypassed",
     message="{step} consumes gradients that are still multiplied by the loss scale",
-    sees=Sees.SOURCE,
+    sees=Sees.SOURCE | Sees.RUN,
     remedy="call scaler.step(optimizer) and scaler.update() instead of optimizer.step()",
     fix=Fix.UNSAFE,
     lacks=lacks,

@@ -18,6 +18,14 @@ scaler = torch.amp.GradScaler("cpu", init_scale=2.0**4)
 """
 )
 
+TAILED = (
+    PLAIN
+    + """\
+accumulation_steps = 3
+
+"""
+)
+
 ACCUMULATED = (
     PLAIN
     + """\

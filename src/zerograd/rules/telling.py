@@ -37,7 +37,7 @@ _PART = {
     Kind.SCHEDULE: "the schedule moves here",
 }
 # A step that is judged has starved. A clear that is judged stands inside a window, whose step gets what is left.
-_ERASED = "{what} erases the earlier micro-batches of the group: only what comes after it reaches the step"
+ERASED = "{what} erases the earlier micro-batches of the group: only what comes after it reaches the step"
 NOWHERE = Site("", 0)
 
 
@@ -57,7 +57,7 @@ def tell(verdict: Verdict[Rule], trail: Trail) -> Finding:
     return Finding(
         code=rule.code,
         name=rule.name,
-        message=(_ERASED if event.kind is Kind.CLEAR else rule.message).format(**names),
+        message=(ERASED if event.kind is Kind.CLEAR else rule.message).format(**names),
         site=site,
         certainty=Certainty.CERTAIN if verdict.certain else Certainty.POSSIBLE,
         severity=rule.severity,
@@ -82,7 +82,7 @@ def note(rule: Rule, site: Site, *, certain: bool, related: tuple[Related, ...] 
 
 def erased(rule: Rule, site: Site, what: str, related: tuple[Related, ...]) -> Finding:
     """A clear that erases the micro-batches before it, in a loop that shows no window."""
-    message = _ERASED.format(what=what)
+    message = ERASED.format(what=what)
     return Finding(
         rule.code, rule.name, message, site, Certainty.CERTAIN, rule.severity, related=related, cure=rule.remedy
     )

@@ -12,8 +12,8 @@ BAD = """\
 for i, (x, y) in enumerate(loader):
     loss = nn.functional.mse_loss(model(x), y) / accumulation_steps
     loss.backward()
-    if i % accumulation_steps == 0:  # error: [ZG103]
-        optimizer.step()
+    if i % accumulation_steps == 0:  # source: [ZG103]
+        optimizer.step()  # run: [ZG103]
         optimizer.zero_grad()
 """
 
@@ -30,7 +30,7 @@ RULE = Rule(
     code="ZG103",
     name="uneven-groups",
     message="{test} is true at micro-batch {first} of the first group: it steps before the group ({size}) is complete",
-    sees=Sees.SOURCE,
+    sees=Sees.SOURCE | Sees.RUN,
     remedy="test (i + 1) % N == 0 with i counted from 0",
     fix=Fix.UNSAFE,
     lacks=idiom,

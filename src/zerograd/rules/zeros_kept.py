@@ -33,7 +33,7 @@ RULE = Rule(
     code="ZG401",
     name="zeros-kept",
     message="{clear} fills every gradient with zeros that nothing here reads",
-    sees=Sees.SOURCE,
+    sees=Sees.SOURCE | Sees.RUN,
     severity=Severity.NOTE,
     remedy="call zero_grad() without set_to_none=False",
     fix=Fix.UNSAFE,
@@ -42,4 +42,5 @@ RULE = Rule(
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,
     explanation=__doc__ or "",
+    in_run="{what} fills gradients with zeros that nobody needs",
 )

@@ -8,11 +8,16 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from zerograd.core.events import Event, Site
-from zerograd.core.machine import HOLLOW, START, Content, State
-from zerograd.run.books import Books, Clock, Cohort
+from zerograd.core.machine import HOLLOW, START, Content, Scale, State
+from zerograd.run.aliases import Aliases
+from zerograd.run.books import ALL, Books, Clock, Cohort
+from zerograd.run.closures import Closure
+from zerograd.run.deposit import Window
+from zerograd.run.habits import Habits
 from zerograd.run.handwork import MAYBE_CLEARED, MAYBE_FILLED, UNSEEN, WRITTEN, Handwork
 from zerograd.run.proof import Proof
-from zerograd.run.slots import Look, Slots, version
+from zerograd.run.rescaling import Rescaling, ScaleProof
+from zerograd.run.slots import Look, Slots, guards
 
 
 class Account:
@@ -21,7 +26,7 @@ class Account:
         self.thread = thread  # the one that last stepped the optimizer: no other may look at its gradients
         self.counted = counted  # slots that some step has had to do with
         self.starved: dict[Site | None, int] = {}  # steps in a row that found nothing, by their place
-        self.fed_before = -1  # while a step with a closure runs: the backwards of this thread before it
+        self.nourished: dict[Site | None, int] = {}  # steps that found something
         self.kin: list[Account] = []  # accounts that share parameters with this one, as they were found at `kin_at`
         self.kin_at = -1
         self.books = Books(clock)
@@ -29,8 +34,26 @@ class Account:
         self._slots = Slots(optimizer)
         self._proof = Proof()
         self._handwork = Handwork(self._slots, self.books, self._proof)
-        self._seen = Look([], [], 0)
+        self._seen = self._slots.nothing(0)
+        self._vacant = False  # nothing lies there, and nobody needs to look: the optimizer's own clear has returned
+        self._clips = 0  # since the last look: each writes into what it shortens, and moves its version by one
+        self.number = clock.account()
+        self.window = Window()
+        self.habits = Habits()
+        self.rescaling = Rescaling()
+        self.aliases = Aliases()
+        self.steps = 0
+        self.last_step: Event | None = None
+        self.clipped_by: Event | None = None  # since the last deposit, step or clear
+        self.closure = Closure(self._slots)
+        self.scale = ScaleProof()
+        self._fed: set[int] = set()  # slots that ever held something
         self._parameters()
+
+    @property
+    def plain(self) -> bool:
+        """Whether no distributed tensor is among its parameters."""
+        return self._slots.plain
 
     # Looking
 
@@ -43,96 +66,205 @@ class Account:
             self.books.renumber({old: new for new, old in enumerate(before) if old is not None})
             self._proof.renumber()
             self._handwork.renumber()
+            self.aliases.forget()
+            self._fed = {new for new, old in enumerate(before) if old in self._fed}
             now, seen = self._slots.look(parameters), self._seen
             new = {i for i, old in enumerate(before) if old is None}
-            full = {i for i in new if now.references[i] is not None}
+            full = {i for i in new if now.versions[i] >= 0}
             self.books.take_in(full, State(Content.FRESH))  # who put it there was not seen: it accuses nobody
             self.books.take_in(new - full, START)
-            self._seen = Look(
-                [now.references[i] if old is None else seen.references[old] for i, old in enumerate(before)],
-                [now.versions[i] if old is None else seen.versions[old] for i, old in enumerate(before)],
-                now.turnover,
+            kept = [now.versions[i] if old is None else seen.versions[old] for i, old in enumerate(before)]
+            self._seen = now._replace(
+                addresses=[now.addresses[i] if old is None else seen.addresses[old] for i, old in enumerate(before)],
+                versions=kept,
+                held=sum(map((0).__le__, kept)),
             )
         return parameters
 
     def _look(self) -> Look:
+        self._vacant = False
         return self._slots.look(self._parameters())
+
+    def parameters(self) -> list[Tensor]:
+        return self._slots.parameters()
 
     def ids(self) -> list[int]:
         """The identities of its parameters at the last look."""
         return self._slots.ids
 
-    def settle(self, clear: Event | None = None, *, clipped: bool = False) -> Look:
-        """Bring the books up to date. `clear`: a zero_grad() that has just returned; `clipped`: so has a clip."""
+    def settle(self, clear: Event | None = None) -> Look:
+        """Bring the books up to date. `clear`: a zero_grad() that has just returned."""
         self.books.tended = self.books.tended or clear is not None
         now = self._look()
         before, self._seen = self._seen, now
+        clips, self._clips = self._clips, 0
         if now.same(before):
             return now
+        if clips and now.same(before.clipped(clips)) and self.standing().content is Content.FRESH:
+            return now  # what a clip read it has written back, shorter
         change = now.since(before)
         self.books.clear(change.vanished, clear or UNSEEN)
+        if change.replaced:
+            self.aliases.replaced(change.replaced, now)
         self._handwork.replaced(change.replaced, clear or UNSEEN)
-        # What a clip read it has written back, shorter.
-        absorbed = self.books.within({Content.FRESH, Content.MIXED}) if clipped else set()
-        self._handwork.written(change.written - absorbed, clear)
+        self._edited(change.replaced | change.written, clips)
+        self._handwork.written(change.written - self._shortened(change.written, before, now, clips), clear)
         return now
+
+    def _edited(self, slots: set[int], clips: int) -> None:
+        """Somebody replaced gradients, or wrote into them."""
+        if not self.window.deposits or not slots or slots.isdisjoint(self.books.within({Content.FRESH})):
+            return
+        self.window.edited = True
+        if not clips:
+            self.rescaling.written()
+
+    def few_gradients(self) -> dict[int, Tensor]:
+        """What a few slots hold, to compare it later."""
+        some = self._slots.some(guards(len(self._slots.ids))[:4])
+        return {slot: gradient for slot, one in some.items() if (gradient := one.grad) is not None}
+
+    def glance(self) -> None:
+        """A step begins. Whoever laid a hand on gradients since the backward laid it on a guard: else trust the books.
+
+        What a hand did to others alone is seen at the next look; and no step is accused on the strength of a glance.
+        """
+        same = self._slots.unchanged(self._seen, clips=self._clips)
+        if not same or self.standing().content is not Content.FRESH:
+            self.settle()
+
+    def _shortened(self, written: set[int], before: Look, now: Look, clips: int) -> set[int]:
+        """Those of `written` that only clips wrote into: what they read they have written back, shorter."""
+        if not clips or not written:
+            return set()
+        live = self.books.within({Content.FRESH, Content.MIXED, Content.SPENT})
+        return {i for i in written & live if now.versions[i] - before.versions[i] == clips}
 
     # Moving
 
-    def cleared(self, clear: Event) -> None:
+    def cleared(self, clear: Event, *, to_none: bool) -> None:
         """The optimizer's own zero_grad() has just returned: whatever lay there is gone, and nobody needs to ask."""
-        self._seen = self._look()
-        self.books.clear(self.books.everyone(), clear)
+        if to_none:
+            self._seen = self._slots.nothing(len(self._slots.ids))
+            self._vacant = True
+        else:
+            self._seen = self._look()
+        self._clips = 0
+        self.books.clear(ALL, clear)
+        self.window.erase()
+        self.rescaling.forget()
+        self.clipped_by = None
+
+    def clipped(self, event: Event) -> None:
+        """A clip of its parameters has returned, and was judged."""
+        self.clipped_by = event
+        self.books.move(ALL, event)
+
+    def clipping(self) -> None:
+        """A clip of its parameters has returned."""
+        self._clips += 1
+
+    def holds(self, *parameters: Tensor) -> bool:
+        """Whether any of these is among its parameters."""
+        return any(id(parameter) in self._slots.known for parameter in parameters)
 
     def before_deposit(self) -> Look:
         """A backward begins."""
+        if self.window.deposits and self.clipped_by is None:
+            self.rescaling.look(self.few_gradients() if self.rescaling.watching else {})
+        if self._vacant:  # what someone may have put there since will be fresh, together with what is deposited
+            return self._seen
         now = self.settle()
         spent, mixed = self.books.within({Content.SPENT}), self.books.within({Content.MIXED})
         if spent or mixed:
             self._proof.before_deposit(spent, mixed, self._slots.parameters())
         return now
 
-    def deposited(self, before: Look, event: Event) -> None:
-        """A backward is over: every slot that changed was deposited into."""
+    def deposited(self, before: Look, event: Event) -> bool:
+        """A backward is over: every slot that changed was deposited into. Returns whether any did."""
         now = self._look()
         self._seen = now
+        self._clips = 0
+        self.clipped_by = None
         if now.turnover != before.turnover:
-            return  # the parameters were replaced meanwhile: nothing can be compared
+            return False  # the parameters were replaced meanwhile: nothing can be compared
         change = now.since(before)
-        self.books.clear(change.vanished, UNSEEN)
-        self.books.deposit(change.replaced | change.written, event)
+        if change.vanished:
+            self.books.clear(change.vanished, UNSEEN)
+        hit = change.replaced | change.written if change.written else change.replaced
+        self.books.deposit(ALL if len(hit) == len(now.addresses) else hit, event)
+        if len(self._fed) < len(now.addresses):
+            self._fed |= hit
         mixed = self.books.within({Content.MIXED})
         if mixed:
             self._proof.after_deposit(mixed, self._slots.parameters())
         self._handwork.deposited(event)
+        if self.rescaling.watching:
+            self.rescaling.deposited(self.few_gradients())
+        if event.scaled and self.scale.wanted:
+            self.scale.deposited(self.few_gradients())
+        self.closure.evaluated()
+        return bool(hit)
 
     def consumed(self, event: Event) -> None:
         """A step begins to read."""
         self._handwork.consumed()
         self._proof.forget()
         self.books.consume(event)
+        self.aliases.consumed(self._seen)
+        self.rescaling.forget()
+        self.window.empty()
+        self.steps += 1
+        self.last_step = event
+        self.clipped_by = None
+        self.scale.consumed(scaled=event.scaled)
 
     def after_step(self) -> None:
         """A step that was judged has ended."""
-        sampled = self._proof.after_step(self._parameters())
-        if not sampled or any(version(gradient) != self._seen.versions[i] for i, gradient in sampled.items()):
+        self._proof.after_step(self._slots)
+        if not self._slots.unchanged(self._seen, clips=self._clips):
             # The step itself cleared, or wrote into what it read. That is its business, and no edit of the user's.
             now = self._look()
             self.books.clear(now.since(self._seen).vanished, UNSEEN)
             self._seen = now
+            self._clips = 0
 
     def reopen(self) -> None:
         """Something happens that cannot be followed: begin anew with what lies there at the next look."""
         self._slots.forget()
-        self._seen = Look([], [], self._slots.turnover)
+        self._seen = self._slots.nothing(0)
+        self._vacant = False
+        self.aliases.forget()
+        self.window.empty()
 
     # Judging
 
     def standing(self) -> Cohort:
         return self.books.standing()
 
+    def mixes_points(self) -> bool:
+        """A backward inside its step begins: whether it adds to the gradient of other weights."""
+        spent = self.books.within({Content.SPENT})
+        return bool(spent) and self.closure.moved() and bool(spent - self._slots.zeros(spent))
+
+    def still_scaled(self) -> bool:
+        """Whether what a scaled loss left is as it left it."""
+        if self.standing().fact.state.scale is not Scale.SCALED:
+            return True
+        return self.scale.untouched(self.few_gradients())
+
+    def concerned(self) -> list[Tensor]:
+        """The parameters that stand as the whole stands."""
+        members = self.standing().members
+        return [parameter for i, parameter in enumerate(self._slots.parameters()) if i in members]
+
+    def stale_share(self) -> float | None:
+        """How much of the norm of what lies there was consumed before, by the sample."""
+        return self._proof.stale_share(self._slots.parameters())
+
     def ask(self) -> None:
         """The books accuse someone: make sure by the values before it is said."""
+        self._proof.wake()
         parameters = self._parameters()
         mixed = self.books.within({Content.MIXED})
         if mixed:
@@ -155,8 +287,14 @@ class Account:
         """Whether a second step would be the first one again."""
         return self._proof.untouched(self._parameters())
 
+    def orphans(self) -> list[Tensor]:
+        """The parameters that could receive gradients and never did, though others do."""
+        if len(self._fed) == len(self._slots.ids):
+            return []
+        return [one for i, one in enumerate(self._slots.parameters()) if i not in self._fed and one.requires_grad]
+
     def newly_stepped(self) -> int:
         """A step begins: how many slots have never been part of one."""
-        held = len(self._parameters())
+        held = self._slots.size()
         new, self.counted = max(0, held - self.counted), max(held, self.counted)
         return new

@@ -2,19 +2,23 @@
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import Literal
 
 from zerograd.core.events import Event
 from zerograd.core.findings import Certainty, Finding
-from zerograd.errors import AuditError, FaultFound
+from zerograd.errors import AuditError, FaultFound, unknown
 from zerograd.rules import REGISTRY, select
 from zerograd.rules.rule import Sees
 from zerograd.run.hooks import installed
 from zerograd.run.watcher import Watcher
+from zerograd.trace.lines import TraceWriter, of_rank
 
 OnFinding = Literal["print", "raise", "collect"] | Callable[[Finding], None]
+Mode = Literal["lean", "full"]
+Trace = str | Path | Callable[[Event], None]
 _active: list["Audit"] = []
 
 
@@ -22,18 +26,20 @@ class Audit:
     """Findings of a live run. Each is said once per place and then counted."""
 
     def __init__(
-        self,
-        *,
-        on_finding: OnFinding = "print",
-        select_rules: Iterable[str] = ("ALL",),
-        shared: bool = False,
-        trace: Callable[[Event], None] | None = None,
-    ) -> None:
+        self, *, on_finding: OnFinding = "print", select_rules: Iterable[str] = ("ALL",), shared: bool = False,
+        mode: Mode = "lean", sample: int = 1, trace: Trace | None = None,
+    ) -> None:  # fmt: skip
+        if mode not in ("lean", "full"):
+            raise unknown("mode", str(mode), ["lean", "full"], slug="unknown-mode")
         self._on_finding = on_finding
         self._shared = shared  # `zerograd run` watches a script that may well have an audit of its own
         codes = select(select_rules)
-        rules = [rule for rule in REGISTRY.values() if rule.code in codes and Sees.RUN in rule.sees]
-        self._watcher = Watcher(rules=rules, report=self._receive, log=trace)
+        seen = Sees.RUN | Sees.FULL if mode == "full" else Sees.RUN
+        rules = [rule.as_run() for rule in REGISTRY.values() if rule.code in codes and rule.sees & seen]
+        self._trace = trace if trace is None or callable(trace) else TraceWriter(of_rank(trace))
+        self._watcher = Watcher(
+            rules=rules, report=self._receive, full=mode == "full", sample=sample, log=self._trace
+        )  # fmt: skip
         self._found: dict[tuple[object, ...], Finding] = {}
         self._undo: contextlib.ExitStack | None = None
 
@@ -56,12 +62,23 @@ class Audit:
             self._undo.close()
             self._undo = None
             _active.remove(self)
+            self._watcher.close_books()
+            if isinstance(self._trace, TraceWriter):  # a function is its giver's to close
+                self._trace.close()
 
     def __enter__(self) -> "Audit":
         return self.start()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if error is not None:
+            self.raised(error)
         self.stop()
+
+    def raised(self, error: BaseException) -> None:
+        """The program has ended with this exception: some of them are gradients that were None."""
+        self._watcher.detectors.nones.raised(error, error.__traceback__)
+        with contextlib.suppress(FaultFound):  # the program's own exception is on its way
+            self._watcher.detectors.flush()
 
     @property
     def findings(self) -> list[Finding]:
@@ -79,6 +96,11 @@ class Audit:
     def slots(self) -> int:
         return self._watcher.slots
 
+    @property
+    def unaudited(self) -> Mapping[str, int]:
+        """Steps that nothing is said about, by the reason."""
+        return dict(self._watcher.unaudited)
+
     def restart(self) -> None:
         """Forget findings and counts, keep the books: what a forked process does with what it inherited."""
         self._found.clear()
@@ -88,12 +110,23 @@ class Audit:
         """What was audited and what came of it, in one line."""
         certain = sum(finding.certainty is Certainty.CERTAIN for finding in self.findings)
         verdict = f"{certain} finding{'s' * (certain != 1)}" if certain else "every gradient accounted for"
-        return f"{self.steps} steps, {self.backwards} backwards, {self.slots} slots audited; {verdict}"
+        counted = f"{self.steps} steps, {self.backwards} backwards, {self.slots} slots audited"
+        if self.backwards and not self.steps:
+            return f"{counted}; not audited: no torch.optim.Optimizer has stepped"
+        left = ", ".join(f"{count} {why}" for why, count in self.unaudited.items())
+        lost = ", ".join(self._watcher.detectors.lost)
+        return (
+            f"{counted}; {verdict}"
+            + (f"; steps not audited: {left}" if left else "")
+            + (f"; rules not audited: {lost}" if lost else "")
+        )
 
     def summary(self) -> str:
-        """Each certain finding on a line, and the counts."""
+        """Each certain finding on a line, what full mode has seen, and the counts."""
         certain = [finding for finding in self.findings if finding.certainty is Certainty.CERTAIN]
-        return "\n".join([*(f"{finding} (x{finding.times})" for finding in certain), self.counts()])
+        norms = self._watcher.norms
+        seen = [str(norms.first)] if norms is not None and norms.first is not None else []
+        return "\n".join([*(f"{finding} (x{finding.times})" for finding in certain), *seen, self.counts()])
 
     def _receive(self, finding: Finding) -> None:
         key = (finding.code, finding.site)
@@ -119,6 +152,13 @@ def program_has_its_own() -> bool:
     return any(not audit._shared for audit in _active)
 
 
-def audit(*, on_finding: OnFinding = "print", select: Iterable[str] = ("ALL",)) -> Audit:
-    """An audit, to be used as `with zerograd.audit() as audit:` or with start() and stop()."""
-    return Audit(on_finding=on_finding, select_rules=select)
+def audit(
+    *, on_finding: OnFinding = "print", select: Iterable[str] = ("ALL",), mode: Mode = "lean", sample: int = 1,
+    trace: Trace | None = None,
+) -> Audit:  # fmt: skip
+    """An audit, to be used as `with zerograd.audit() as audit:` or with start() and stop().
+
+    mode: "lean" looks at gradients; "full" also reads losses and norms. sample: look at 2 steps of every so many.
+    trace: write what happens to this file, with the rank in its name where there are several.
+    """
+    return Audit(on_finding=on_finding, select_rules=select, mode=mode, sample=sample, trace=trace)

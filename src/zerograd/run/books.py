@@ -17,6 +17,12 @@ from zerograd.core.machine import Content, State
 _ORDER = (Content.MIXED, Content.FRESH, Content.SPENT, Content.LOST, Content.EMPTY, Content.NEW)
 
 
+# The slots that something happened to. ALL and not a set of every one of them, because a thousand are often all alike.
+Members = set[int] | None
+ALL: Members = None
+_UNREAD = (Content.FRESH, Content.MIXED)
+
+
 class Cohort:
     """Slots with one past."""
 
@@ -37,6 +43,12 @@ class Clock:
         self._moments = count(1)
         self.turnovers = 0
 
+        self._accounts = count()
+
+    def account(self) -> int:
+        """A number for a new account."""
+        return next(self._accounts)
+
     def tick(self) -> int:
         return next(self._moments)  # in C: two threads never get the same moment
 
@@ -48,6 +60,8 @@ class Books:
         self.fed = 0  # the time of the last deposit
         self.stepped = 0  # the time of the last step
         self.lost = False  # something unread was cleared since the last step
+        self.ever_cleared: set[int] = set()
+        self._all_cleared = False  # all of them: nobody needs to ask which
         self.tended = False  # something was cleared or deposited, ever: what never was is hardly being trained
 
     def within(self, contents: Collection[Content], *, without: Doubts = NO_DOUBT) -> set[int]:
@@ -71,17 +85,25 @@ class Books:
 
     def renumber(self, new: dict[int, int]) -> None:
         """Slot i is now slot new[i]; the ones that are not in `new` are gone."""
+        self.ever_cleared, self._all_cleared = {new[i] for i in self.ever_cleared if i in new}, False
         for cohort in self._cohorts:
             cohort.members = {new[i] for i in cohort.members if i in new}
         self._cohorts = [cohort for cohort in self._cohorts if cohort.members]
 
-    def clear(self, members: set[int], event: Event) -> None:
-        self.tended = self.tended or bool(members)
-        self.lost = self.lost or not members.isdisjoint(self.within({Content.FRESH, Content.MIXED}))
+    def clear(self, members: Members, event: Event) -> None:
+        if members is ALL:
+            self.tended = True
+            self.lost = self.lost or any(one.content in _UNREAD for one in self._cohorts)
+            if not self._all_cleared:
+                self.ever_cleared, self._all_cleared = self.everyone(), True
+        elif members:
+            self.tended = True
+            self.lost = self.lost or not members.isdisjoint(self.within(_UNREAD))
+            self.ever_cleared |= members
         self.move(members, event)
 
-    def deposit(self, members: set[int], event: Event) -> None:
-        if members:
+    def deposit(self, members: Members, event: Event) -> None:
+        if members is ALL or members:
             self.tended = True
             self.fed = self._clock.tick()
             self.move(members, event)
@@ -89,9 +111,9 @@ class Books:
     def consume(self, event: Event) -> None:
         self.stepped = self._clock.tick()
         self.lost = False
-        self.move(self.everyone(), event)
+        self.move(ALL, event)
 
-    def move(self, members: set[int], event: Event) -> None:
+    def move(self, members: Members, event: Event) -> None:
         """Advance these slots."""
 
         def advanced(cohort: Cohort) -> None:
@@ -108,8 +130,14 @@ class Books:
 
         self._change(members, doubted)
 
-    def _change(self, members: set[int], change: Callable[[Cohort], None]) -> None:
+    def _change(self, members: Members, change: Callable[[Cohort], None]) -> None:
         """A cohort of which only some are changed is split; cohorts that meet again are joined."""
+        if members is ALL:  # most loops move all of them together: no sets of a thousand are made for that
+            for cohort in self._cohorts:
+                change(cohort)
+            if len(self._cohorts) > 1:
+                self._cohorts = _joined(self._cohorts)
+            return
         if not members:
             return
         after: list[Cohort] = []

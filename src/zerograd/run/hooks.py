@@ -36,12 +36,18 @@ class _EngineProxy:
 
     def run_backward(self, roots: tuple[Tensor, ...], *args: Any, **kwargs: Any) -> Any:
         if not kwargs.get("accumulate_grad"):
+            self._watcher.detectors.retained.used()
             return self._engine.run_backward(roots, *args, **kwargs)
-        backward = self._watcher.before_backward()
+        # torch 2.13 autograd/graph.py _engine_run_backward: gradients, retain_graph, create_graph, inputs
+        kept = len(args) > 2 and bool(args[1]) and not args[2]
+        backward = self._watcher.before_backward(roots, kept=kept)
+        raised = True
         try:
-            return self._engine.run_backward(roots, *args, **kwargs)
+            result = self._engine.run_backward(roots, *args, **kwargs)
+            raised = False
+            return result
         finally:
-            self._watcher.after_backward(backward)
+            self._watcher.after_backward(backward, raised=raised)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._engine, name)
@@ -56,6 +62,7 @@ def installed(watcher: Watcher) -> Iterator[None]:
         _clears(watcher, undo)
         _clips(watcher, undo)
         _scaler(watcher, undo)
+        _surroundings(watcher, undo)
         _swaps(watcher, undo)
         yield
 
@@ -95,7 +102,7 @@ def _clears(watcher: Watcher, undo: contextlib.ExitStack) -> None:
         def noted(self: Optimizer, *args: Any, **kwargs: Any) -> None:
             accounts = watcher.clearing(self)
             zero_grad(self, *args, **kwargs)
-            watcher.cleared(self, accounts)
+            watcher.cleared(self, accounts, to_none=_to_none(*args, **kwargs))
 
         return noted
 
@@ -105,7 +112,7 @@ def _clears(watcher: Watcher, undo: contextlib.ExitStack) -> None:
                 return zero_grad(self, *args, **kwargs)
             accounts = watcher.clearing(None)
             zero_grad(self, *args, **kwargs)
-            return watcher.cleared(None, accounts)
+            return watcher.cleared(None, accounts, to_none=_to_none(*args, **kwargs))
 
         return noted
 
@@ -113,14 +120,18 @@ def _clears(watcher: Watcher, undo: contextlib.ExitStack) -> None:
     _patch(torch.nn.Module, "zero_grad", around_modules, undo)
 
 
+def _to_none(set_to_none: bool = True) -> bool:
+    return set_to_none
+
+
 def _clips(watcher: Watcher, undo: contextlib.ExitStack) -> None:
     def around(clip: Callable[..., None]) -> Callable[..., None]:
-        def noted(*args: Any, **kwargs: Any) -> None:
+        def noted(parameters: Any, max_norm: Any, *args: Any, **kwargs: Any) -> None:
             if torch.compiler.is_compiling():
-                return clip(*args, **kwargs)
-            watcher.clipping()
-            clip(*args, **kwargs)
-            return watcher.clipped()
+                return clip(parameters, max_norm, *args, **kwargs)
+            held = [parameters] if isinstance(parameters, Tensor) else list(parameters)  # a generator is read once
+            clip(held, max_norm, *args, **kwargs)
+            return watcher.clipped(held, max_norm)
 
         return noted
 
@@ -129,19 +140,84 @@ def _clips(watcher: Watcher, undo: contextlib.ExitStack) -> None:
 
 
 def _scaler(watcher: Watcher, undo: contextlib.ExitStack) -> None:
-    def around(step: Callable[..., Any]) -> Callable[..., Any]:
+    def around_step(step: Callable[..., Any]) -> Callable[..., Any]:
         def noted(self: Any, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
-            if torch.compiler.is_compiling():
+            if torch.compiler.is_compiling() or not isinstance(optimizer, Optimizer):
                 return step(self, optimizer, *args, **kwargs)
             steps = watcher.steps_here
-            result = step(self, optimizer, *args, **kwargs)
-            if watcher.steps_here == steps and isinstance(optimizer, Optimizer):
+            watcher.scaler_steps(self, optimizer)
+            try:
+                result = step(self, optimizer, *args, **kwargs)
+            finally:
+                watcher.scaler_stepped()
+            if watcher.steps_here == steps:
                 watcher.skipped_step(optimizer)
             return result
 
         return noted
 
-    _patch(torch.amp.GradScaler, "step", around, undo)
+    def around_unscale(unscale: Callable[..., None]) -> Callable[..., None]:
+        def noted(self: Any, optimizer: Optimizer) -> None:
+            if self.is_enabled() and not torch.compiler.is_compiling():
+                watcher.unscaling(self, optimizer)
+            unscale(self, optimizer)
+
+        return noted
+
+    def around_scale(scale: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(self: Any, outputs: Any) -> Any:
+            result = scale(self, outputs)
+            if self.is_enabled() and not torch.compiler.is_compiling():
+                watcher.detectors.scaling.scaled(result)
+            return result
+
+        return noted
+
+    _patch(torch.amp.GradScaler, "step", around_step, undo)
+    _patch(torch.amp.GradScaler, "unscale_", around_unscale, undo)
+    _patch(torch.amp.GradScaler, "scale", around_scale, undo)
+
+
+def _surroundings(watcher: Watcher, undo: contextlib.ExitStack) -> None:
+    """Schedules, passes over a DataLoader, forwards that decide about averaging, and averaging by hand."""
+
+    def around_schedules(step: Callable[..., None]) -> Callable[..., None]:
+        def noted(self: Any, *args: Any, **kwargs: Any) -> None:
+            if not args and not kwargs and not torch.compiler.is_compiling():
+                watcher.scheduled(self)
+            step(self, *args, **kwargs)
+
+        return noted
+
+    def around_passes(begin: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(self: Any) -> Any:
+            watcher.epoch += 1
+            return begin(self)
+
+        return noted
+
+    def around_forwards(forward: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if not torch.compiler.is_compiling():
+                watcher.detectors.syncing.forward(self)
+            return forward(self, *args, **kwargs)
+
+        return noted
+
+    def around_collectives(collective: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(*args: Any, **kwargs: Any) -> Any:
+            if not torch.compiler.is_compiling():
+                watcher.all_reduced()
+            return collective(*args, **kwargs)
+
+        return noted
+
+    _patch(torch.optim.lr_scheduler.LRScheduler, "step", around_schedules, undo)
+    _patch(torch.utils.data.DataLoader, "__iter__", around_passes, undo)
+    _patch(torch.nn.parallel.DistributedDataParallel, "_pre_forward", around_forwards, undo)
+    for name in ("all_reduce", "all_gather", "reduce_scatter_tensor", "all_reduce_coalesced", "broadcast"):
+        if hasattr(torch.distributed, name):
+            _patch(torch.distributed, name, around_collectives, undo)
 
 
 def _swaps(watcher: Watcher, undo: contextlib.ExitStack) -> None:

@@ -3,6 +3,10 @@
 A small sample of gradients and weights is taken when a step has ended, and of what it has left when the next backward
 begins. They are read only when the books accuse someone. Only where that once told of a hand that writes unseen are the
 sizes of all spent gradients taken before every backward.
+
+Samples are taken of the first steps, and then only where something once looked wrong: a loop that clears before it
+deposits is never accused, and pays for no proof. What is found wrong for the first time later on can be proved from the
+next time on.
 """
 
 import operator
@@ -11,9 +15,11 @@ from typing import NamedTuple
 
 from torch import Tensor
 
+from zerograd.run.slots import Slots
 from zerograd.run.values import Likeness, Sample, compared, largest, least, nonzero, rewritten, sample
 
 _FEW = 4
+_FIRST = 8  # steps of which samples are taken in any case
 _MANY = 64  # backwards since the last step: an optimizer that steps no more must not collect samples for ever
 _version: Callable[[Tensor], int] = operator.attrgetter("_version")
 Held = dict[int, Tensor]  # slots and their gradients
@@ -29,7 +35,12 @@ class Told(NamedTuple):
 class Proof:
     def __init__(self) -> None:
         self._careful = False  # somebody writes unseen: take all sizes
+        self._awake = False  # something looked wrong once: samples are taken of every step
+        self._steps = 0
         self.renumber()
+
+    def wake(self) -> None:
+        self._awake = True
 
     def renumber(self) -> None:
         """The slots have other numbers now."""
@@ -49,6 +60,7 @@ class Proof:
 
     def before_deposit(self, spent: set[int], mixed: set[int], parameters: Sequence[Tensor]) -> None:
         """A backward begins, and these slots hold what a step has read, alone or with more on top of it."""
+        self.wake()
         if self._careful:
             held = _held(spent | mixed, parameters)
             for slot, size in zip(held, largest(held.values()), strict=True):
@@ -67,11 +79,12 @@ class Proof:
         if self._gradients is not None:
             self._added = sample(_held(mixed.intersection(self._gradients.slots), parameters))
 
-    def after_step(self, parameters: Sequence[Tensor]) -> Held:
-        """A step has ended. After it, and not before: fused optimizers divide the loss scale out in place.
-
-        Returns the few slots that were looked into.
-        """
+    def after_step(self, slots: Slots) -> None:
+        """A step has ended. After it, and not before: fused optimizers divide the loss scale out in place."""
+        self._steps += 1
+        if not self._awake and self._steps > _FIRST:
+            return
+        parameters = slots.parameters()
         held = _held(self._chosen, parameters)
         if not held:
             self._chosen = _smallest(parameters, self._among)
@@ -82,10 +95,11 @@ class Proof:
             self._versions = list(map(_version, parameters))
         except RuntimeError:  # inference tensors count no versions
             self._versions = None
-        return held
 
     def of_mixed(self, mixed: set[int], undoubted: set[int], parameters: Sequence[Tensor]) -> Told:
         """Something was added to what a step had read: was it still there, and was it that?"""
+        if self._gradients is None and not self._sizes:
+            return Told(set(), mixed)  # nobody has looked yet: it is said as possible, and proved the next time
         known = [slot for slot in mixed if slot in self._sizes]
         holds = nonzero([self._sizes[slot] for slot in known])
         likenesses = self._likenesses()
@@ -105,6 +119,17 @@ class Proof:
         self._among = left.difference(self._chosen) or left
         self._chosen = [] if left else self._chosen
         return Told(cleared, left)
+
+    def stale_share(self, parameters: Sequence[Tensor]) -> float | None:
+        """How much of what lies in the sampled slots was there before the first deposit on top of it, by norms."""
+        if not self._found:
+            return None
+        before = self._found[0][1]
+        now = sample(_held(before.slots, parameters))
+        if now is None or now.lengths != before.lengths:
+            return None
+        old, new = float(before.values.norm()), float((now.values - before.values).norm())
+        return old / (old + new) if 0 < old + new < float("inf") else None
 
     def _likenesses(self) -> dict[int, Likeness]:
         """What became of each slot between the step and the deposit on top of it; or was it emptied after that."""

@@ -1,9 +1,11 @@
 """Which line of the user's own code is running now."""
 
+import inspect
 import os
 import site
 import sys
 import sysconfig
+from collections.abc import Callable
 from enum import IntEnum
 from types import FrameType
 
@@ -46,21 +48,40 @@ def _whose(filename: str) -> _Whose:
     return _Whose.MACHINERY if filename.startswith(_STDLIB) else _Whose.USER
 
 
-def user_site() -> Site:
+def user_frame() -> FrameType | None:
     """The innermost frame that is the user's; if there is none, the innermost of an installed package."""
     frame: FrameType | None = sys._getframe(1)
-    second: Site | None = None
+    second: FrameType | None = None
     while frame is not None:
         filename = frame.f_code.co_filename
         whose = _known.get(filename)
         if whose is None:
             whose = _known[filename] = _whose(filename)
         if whose is _Whose.USER:
-            return Site(_shown(filename), frame.f_lineno)
+            return frame
         if whose is _Whose.PACKAGE and second is None:
-            second = Site(_shown(filename), frame.f_lineno)
+            second = frame
         frame = frame.f_back
-    return second or Site("<unknown>", 0)
+    return second
+
+
+def names_in(frame: FrameType | None, wanted: Callable[[object], bool]) -> dict[str, object]:
+    """What this frame has names for, local or global, as far as it is wanted."""
+    if frame is None:
+        return {}
+    found = {name: value for name, value in list(frame.f_globals.items()) if wanted(value)}
+    local = frame.f_locals
+    found |= {name: value for name, value in list(local.items()) if wanted(value)}
+    # Before Python 3.13 a function's frame keeps the snapshot that was made for us, and with it every tensor in it.
+    if frame.f_code.co_flags & inspect.CO_OPTIMIZED and sys.version_info < (3, 13):
+        local.clear()
+    return found
+
+
+def user_site() -> Site:
+    """Where that frame is now."""
+    frame = user_frame()
+    return Site("<unknown>", 0) if frame is None else Site(shown(frame.f_code.co_filename), frame.f_lineno)
 
 
 class _Start:
@@ -81,7 +102,7 @@ def started_in(folder: str) -> None:
     _start.folder = folder
 
 
-def _shown(filename: str) -> str:
+def shown(filename: str) -> str:
     """As the user would type it: relative to where they began, if it lies below."""
     return filename.removeprefix(_start.folder + os.sep) if _start.folder else filename
 
@@ -89,3 +110,8 @@ def _shown(filename: str) -> str:
 def located(path: str) -> str:
     """The file behind a shown path, wherever the program may have gone since."""
     return os.path.join(_start.folder, path)
+
+
+def theirs(filename: str) -> bool:
+    """Whether a file is the user's own."""
+    return _whose(filename) is _Whose.USER

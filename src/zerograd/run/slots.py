@@ -1,12 +1,15 @@
 """The slots of one optimizer, and what lies in them at one moment.
 
 [Note: looking] Nothing is attached to parameters or gradients, and nothing of them is kept alive. At each moment that
-matters we read every `.grad`: is it None, which object is it, which version has it. An object is told by its weak
-reference: torch hands out the address of a dead gradient to the next one, but a reference made for one object is never
-made for another, and making it twice gives the same reference.
+matters we read every `.grad`: is it None, which object is it, which version has it. An object is told by its address;
+but torch hands out the address of a dead gradient to the next one. So a few slots stand guard: of these we keep weak
+references, and a reference made for one object is never made for another. If a guard was relieved at its old address,
+every gradient that seems to be the same may be another one. (A reference for each would be exact, and a thousand new
+objects for the garbage collector at every look.)
 """
 
 import contextlib
+import functools
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, compress, count, repeat
@@ -21,6 +24,8 @@ from zerograd.run.values import largest, nonzero
 _gradient = operator.attrgetter("grad")
 _version: Callable[[Tensor], int] = operator.attrgetter("_version")
 _in_group = operator.itemgetter("params")
+_NOTHING = id(None)
+_GUARDS = 16
 
 
 class Change(NamedTuple):
@@ -32,20 +37,52 @@ class Change(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What lay in the slots at one moment: the reference and the version of each `.grad`."""
+    """What lay in the slots at one moment: the address and the version of each `.grad`."""
 
-    references: Sequence[ref[Tensor] | None]
+    addresses: Sequence[int]
     versions: Sequence[int]
+    guards: Sequence[ref[Tensor] | None]
+    held: int  # how many of the slots held something
     turnover: int  # which set of parameters was looked at: slots have other numbers in another set
 
     def same(self, before: "Look") -> bool:
-        return all(map(operator.is_, self.references, before.references)) and self.versions == before.versions
+        if not self.held and not before.held:
+            return len(self.versions) == len(before.versions)
+        return (
+            self.addresses == before.addresses and self.versions == before.versions and not self._relieved_since(before)
+        )
+
+    def clipped(self, times: int) -> "Look":
+        """The same after so many clips: each writes into what it shortens, and moves its version by one."""
+        return self._replace(versions=list(map(times.__add__, self.versions)))
 
     def since(self, before: "Look") -> Change:
-        other = set(compress(count(), map(operator.is_not, self.references, before.references)))
-        empty = set(compress(count(), map(operator.is_, self.references, repeat(None))))
+        size = len(self.addresses)
+        if size == len(before.addresses) and self.held == size and not before.held:
+            return Change(set(), set(range(size)), set())
+        if size == before.held and not self.held:
+            return Change(set(range(size)), set(), set())
+        other = set(compress(count(), map(operator.ne, self.addresses, before.addresses)))
+        if relieved := self._relieved_since(before):
+            standing = {i for i, same in zip(guards(size), self._guarded(before), strict=True) if same}
+            other = set(range(size)) - standing if not relieved <= other else other
+        empty = set(compress(count(), map(_NOTHING.__eq__, self.addresses)))
+        empty_before = set(compress(count(), map(_NOTHING.__eq__, before.addresses)))
         written = set(compress(count(), map(operator.ne, self.versions, before.versions)))
-        return Change(other & empty, other - empty, written - other)
+        return Change((other & empty) - empty_before, other - empty, written - other - empty)
+
+    def _guarded(self, before: "Look") -> Iterable[bool]:
+        return map(operator.is_, self.guards, before.guards)
+
+    def _relieved_since(self, before: "Look") -> set[int]:
+        """The guards at which another object lies now, at whatever address."""
+        return {i for i, same in zip(guards(len(self.addresses)), self._guarded(before), strict=False) if not same}
+
+
+@functools.cache
+def guards(size: int) -> tuple[int, ...]:
+    """The slots that stand guard among `size`."""
+    return tuple(sorted({size * i // _GUARDS for i in range(_GUARDS)})) if size else ()
 
 
 class Slots:
@@ -56,12 +93,37 @@ class Slots:
         self._known: list[ref[Tensor]] = []
         self._deaths: list[object] = []  # a parameter that died may give its id to another
         self._plain = True  # no DTensor among them
+        self._nothing = Look([], [], [], 0, 0)
         self.ids: list[int] = []
+        self.known: frozenset[int] = frozenset()
         self.turnover = 0
+
+    @property
+    def plain(self) -> bool:
+        return self._plain
 
     def parameters(self) -> list[Tensor]:
         optimizer = self._optimizer()
         return [] if optimizer is None else list(chain.from_iterable(map(_in_group, optimizer.param_groups)))
+
+    def size(self) -> int:
+        """How many there are now. Asks no parameter: a thousand of them are a thousand cache misses."""
+        optimizer = self._optimizer()
+        return 0 if optimizer is None else sum(map(len, map(_in_group, optimizer.param_groups)))
+
+    def some(self, slots: Iterable[int]) -> dict[int, Tensor]:
+        """A few of the parameters, without going through all of them."""
+        optimizer = self._optimizer()
+        groups = [] if optimizer is None else optimizer.param_groups
+        found: dict[int, Tensor] = {}
+        for slot in slots:
+            within = slot
+            for group in groups:
+                if within < len(group["params"]):
+                    found[slot] = group["params"][within]
+                    break
+                within -= len(group["params"])
+        return found
 
     def renumbered(self, parameters: list[Tensor]) -> list[int | None] | None:
         """None if no parameter came or went; else for each slot the number it had before, None for a new one."""
@@ -72,27 +134,49 @@ class Slots:
         self._deaths.clear()
         self._known = [ref(parameter, self._deaths.append) for parameter in parameters]
         self._plain = not any(map(hasattr, parameters, repeat("_local_tensor")))
-        self.ids = ids
+        self.ids, self.known = ids, frozenset(ids)
         self.turnover += 1
         return [before.get(identity) for identity in ids]
 
     def forget(self) -> None:
         """Every slot is new at the next look. Until then no parameter has a reference of ours."""
-        self._known, self.ids = [], []
+        self._known, self.ids, self.known = [], [], frozenset()
         self._deaths.clear()
 
     def look(self, parameters: list[Tensor]) -> Look:
         gradients: list[Tensor | None] = list(map(_gradient, parameters))
         missing = sum(map(operator.is_, gradients, repeat(None)))
         if missing == len(gradients):
-            return Look([None] * missing, [-1] * missing, self.turnover)
+            return self.nothing(missing)
+        addresses = list(map(id, gradients))
+        standing = [None if (one := gradients[i]) is None else ref(one) for i in guards(len(gradients))]
+        held = len(gradients) - missing
         if self._plain and not missing:
-            held = cast("list[Tensor]", gradients)
             with contextlib.suppress(RuntimeError):  # inference tensors count no versions
-                return Look(list(map(ref, held)), list(map(_version, held)), self.turnover)
-        references = [None if gradient is None else ref(gradient) for gradient in gradients]
+                versions = list(map(_version, cast("list[Tensor]", gradients)))
+                return Look(addresses, versions, standing, held, self.turnover)
         versions = [-1 if gradient is None else version(gradient) for gradient in gradients]
-        return Look(references, versions, self.turnover)
+        return Look(addresses, versions, standing, held, self.turnover)
+
+    def nothing(self, size: int) -> Look:
+        """What a look finds where every `.grad` of `size` slots is None."""
+        if len(self._nothing.addresses) != size or self._nothing.turnover != self.turnover:
+            self._nothing = Look([_NOTHING] * size, [-1] * size, [None] * len(guards(size)), 0, self.turnover)
+        return self._nothing
+
+    def unchanged(self, before: Look, *, clips: int) -> bool:
+        """Whether the guards hold what they held `before`, or that shortened by so many clips."""
+        size = self.size()
+        if len(before.addresses) != size:
+            return False
+        for (slot, parameter), known in zip(self.some(guards(size)).items(), before.guards, strict=True):
+            gradient = parameter.grad
+            if gradient is None or known is None:
+                if gradient is not None or known is not None:
+                    return False
+            elif ref(gradient) is not known or version(gradient) - before.versions[slot] not in (0, clips):
+                return False
+        return True
 
     def sizes(self, slots: Iterable[int]) -> dict[int, Tensor | None]:
         """The largest number in each of these slots that holds a gradient, unread."""

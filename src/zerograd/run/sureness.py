@@ -21,6 +21,7 @@ def count_starving(account: Account, site: Site | None, fact: Fact) -> None:
         account.starved[site] = account.starved.get(site, 0) + 1
     else:
         account.starved.clear()
+        account.nourished[site] = account.nourished.get(site, 0) + 1
 
 
 def doubts(account: Account, site: Site | None, *, others: Iterable[Account], hooked: bool) -> Doubts:
@@ -36,9 +37,16 @@ def doubts(account: Account, site: Site | None, *, others: Iterable[Account], ho
 
 
 def _starves(account: Account, site: Site | None, content: Content, others: Iterable[Account]) -> bool:
-    if account.starved.get(site, 0) < _IN_A_ROW or not account.books.tended:
+    # A guard that clears what is not finite, and steps anyway, starves a step now and then, or a few in a row.
+    in_a_row = account.starved.get(site, 0)
+    if in_a_row < _IN_A_ROW or in_a_row <= account.nourished.get(site, 0) or not account.books.tended:
         return False  # an optimizer that was never cleared nor fed draws the curve of a schedule
+    if any(not deposit.finite() for deposit in account.window.erased):
+        return False
+    strangers = [other for other in others if other is not account]
+    if any(other.nourished.get(site) for other in strangers):
+        return False  # one line steps several optimizers, of which only some are fed at a time
     if content is Content.LOST and account.books.lost:
         return True
     # This step's turn may simply not have come: another optimizer was fed.
-    return all(other.books.fed <= account.books.stepped for other in others if other is not account)
+    return all(other.books.fed <= account.books.stepped for other in strangers)

@@ -39,14 +39,14 @@ class Sample(NamedTuple):
 def largest(tensors: Iterable[Tensor]) -> list[Tensor | None]:
     """The largest magnitude in each tensor. None where there is no asking."""
     # The largest and not the norm: the squares of small numbers vanish, and a gradient of 1e-30 is a gradient.
-    dense = [_dense(tensor) for tensor in tensors]
+    held = [dense(tensor) for tensor in tensors]
     if _capturing():
-        return [None] * len(dense)
+        return [None] * len(held)
     with torch.no_grad():
         try:
-            return list(torch._foreach_norm(dense, math.inf))
+            return list(torch._foreach_norm(held, math.inf))
         except Exception:  # an empty tensor, a layout or a device without the kernel: ask one by one
-            return [_largest(tensor) for tensor in dense]
+            return [_largest(tensor) for tensor in held]
 
 
 def nonzero(sizes: Sequence[Tensor | None]) -> list[bool]:
@@ -122,13 +122,14 @@ def _likeness(old: Tensor, new: Tensor) -> Likeness:
 def _piece(tensor: Tensor) -> Tensor:
     if tensor.dim() == 1 and type(tensor) in _PLAIN and len(tensor) <= _ENOUGH:
         return tensor  # most of those that are chosen are biases
-    piece = _dense(tensor)
+    piece = dense(tensor)
     while piece.dim() > 1 and piece.numel() > _ENOUGH:
         piece = piece[0]
     return piece.reshape(-1)[:_ENOUGH]
 
 
-def _dense(tensor: Tensor) -> Tensor:
+def dense(tensor: Tensor) -> Tensor:
+    """The numbers of a tensor that this process holds."""
     local: Tensor = getattr(tensor, "_local_tensor", tensor)  # FSDP2's DTensors hold their shard here
     return local._values() if local.is_sparse else local
 

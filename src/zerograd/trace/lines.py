@@ -1,6 +1,7 @@
 """Writing and reading a trace: one JSON object per line, schema 1."""
 
 import json
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,14 @@ class TraceWriter:
     def _write(self) -> None:
         text, self._lines = "".join(self._lines), []
         self._file.write(text.encode("utf-8"))
+
+
+def of_rank(path: str | Path) -> Path:
+    """The file of this process: `run.jsonl` is `run.rank1.jsonl` for rank 1 of several."""
+    path, rank = Path(path), os.environ.get("RANK")
+    if rank is None or os.environ.get("WORLD_SIZE", "1") == "1":
+        return path
+    return path.with_name(f"{path.stem}.rank{rank}{path.suffix}")
 
 
 def to_json(event: Event) -> dict[str, object]:

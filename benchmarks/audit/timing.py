@@ -1,0 +1,96 @@
+"""Two ways to ask what the audit costs: its own hands on a clock, and the same loop with and without it, in turns."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from statistics import median
+from typing import Any
+
+import zerograd
+from zerograd.run.watcher import Watcher
+
+# Every way by which torch calls us. What stands around them (a proxy, two wrappers) only the pairs can see.
+DOORS = [
+    "before_backward",
+    "after_backward",
+    "clearing",
+    "cleared",
+    "clipped",
+    "before_step",
+    "after_step",
+]
+
+
+class Spent:
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+
+@contextlib.contextmanager
+def clocked() -> Iterator[Spent]:
+    """Add up the time inside the watcher's doors."""
+    spent, real = Spent(), {name: getattr(Watcher, name) for name in DOORS}
+
+    def timed(door: Callable[..., Any]) -> Callable[..., Any]:
+        def through(*args: Any, **kwargs: Any) -> Any:
+            begun = time.thread_time()
+            try:
+                return door(*args, **kwargs)
+            finally:
+                spent.seconds += time.thread_time() - begun
+
+        return through
+
+    for name, door in real.items():
+        setattr(Watcher, name, timed(door))
+    try:
+        yield spent
+    finally:
+        for name, door in real.items():
+            setattr(Watcher, name, door)
+
+
+def self_timed(step: Callable[[], None], *, steps: int, wait: Callable[[], None], **audit: Any) -> tuple[float, float]:
+    """Seconds inside the audit for one step, and seconds of the whole step: medians over single steps.
+
+    Seconds of this thread, which does all the work: so a machine that others use as well gives the same answer.
+    """
+    inside, whole = [], []
+    with clocked() as spent, zerograd.audit(on_finding="raise", **audit):
+        for _ in range(3):
+            step()
+        for _ in range(steps):
+            wait()
+            spent.seconds, begun = 0.0, time.thread_time()
+            step()
+            wait()
+            whole.append(time.thread_time() - begun)
+            inside.append(spent.seconds)
+    return median(inside), median(whole)
+
+
+def paired(
+    step: Callable[[], None], *, pairs: int, block: int, wait: Callable[[], None],
+    clock: Callable[[], float] = time.perf_counter, **audit: Any,
+) -> tuple[float, float]:  # fmt: skip
+    """The median of audited / plain over neighbouring blocks of steps, and the median step without the audit."""
+
+    def timed() -> float:
+        wait()
+        begun = clock()
+        for _ in range(block):
+            step()
+        wait()
+        return (clock() - begun) / block
+
+    ratios, plain_steps = [], []
+    for turn in range(pairs):
+        plain = timed() if turn % 2 else None
+        with zerograd.audit(on_finding="raise", **audit):
+            for _ in range(10):  # the first opens the books, the second walks the graph, the next ones take samples
+                step()
+            audited = timed()
+        plain = timed() if plain is None else plain
+        ratios.append(audited / plain)
+        plain_steps.append(plain)
+    return median(ratios), median(plain_steps)

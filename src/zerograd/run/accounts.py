@@ -1,0 +1,68 @@
+"""Every account of a run, and whose it is.
+
+[Note: threads] An account is opened by a step and belongs to the thread that steps; only that thread looks at it.
+Reading a `.grad` while another thread's backward writes it ends the process, and of an optimizer that has not stepped
+nobody can tell whose it will be. Nothing is missed: no fault begins before the first step.
+"""
+
+import threading
+from weakref import WeakKeyDictionary
+
+from torch.optim import Optimizer
+
+from zerograd.run.account import Account
+from zerograd.run.books import Clock
+
+
+class Accounts:
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self._accounts: WeakKeyDictionary[Optimizer, Account] = WeakKeyDictionary()
+        self._lock = threading.RLock()
+        self.owned: set[int] = set()  # ids of parameters that an optimizer held once: whoever lets go of one means it
+
+    def forked(self) -> None:
+        """The lock may be held by a thread that is not here."""
+        self._lock = threading.RLock()
+
+    def taken(self, optimizer: Optimizer) -> Account:
+        """The account of an optimizer that this thread steps. What another thread knew of it is of no use here."""
+        thread = threading.get_ident()
+        with self._lock:
+            account = self._accounts.get(optimizer)
+            if account is None or account.thread != thread:
+                counted = account.counted if account else 0
+                account = Account(optimizer, clock=self.clock, thread=thread, counted=counted)
+                self._accounts[optimizer] = account
+        return account
+
+    def own(self, optimizer: object) -> Account | None:
+        """The account of an optimizer that this thread has stepped before."""
+        account = self._accounts.get(optimizer) if isinstance(optimizer, Optimizer) else None
+        return account if account is not None and account.thread == threading.get_ident() else None
+
+    def everyone(self) -> list[Account]:
+        with self._lock:
+            return list(self._accounts.values())
+
+    def ours(self) -> list[Account]:
+        thread = threading.get_ident()
+        return [account for account in self.everyone() if account.thread == thread]
+
+    def sharing(self, optimizer: Optimizer) -> list[Account]:
+        """The accounts of this thread, but its own, that hold some of its parameters."""
+        own = self.own(optimizer)
+        if own is None:
+            ids = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+            return [account for account in self.ours() if not ids.isdisjoint(account.ids())]
+        if own.kin_at != self.clock.turnovers:  # worked out anew only when parameters have come or gone
+            ids = set(own.ids())
+            own.kin = [account for account in self.ours() if account is not own and not ids.isdisjoint(account.ids())]
+            own.kin_at = self.clock.turnovers
+        return own.kin
+
+    def owners(self) -> dict[int, int]:
+        """The number of the account that holds each parameter, by the parameter's id."""
+        owners = {identity: account.number for account in self.ours() for identity in account.ids()}
+        self.owned |= owners.keys()
+        return owners

@@ -1,0 +1,48 @@
+"""Clips: whom a clip reached (ZG306: nobody), and whether it is meant to shorten anything.
+
+A clip is an event of every optimizer whose parameters it was given; what is wrong with it is told by the state that it
+finds. Here is what the state cannot tell: that it was given nothing, and that its limit only measures.
+"""
+
+import types
+
+from zerograd.core.events import Site
+from zerograd.run.detector import Detector
+from zerograd.run.sites import names_in, user_frame
+
+_LIMITLESS = 1e6  # a clip with such a limit measures the norm
+
+
+class Clipping(Detector):
+    codes = ("ZG306",)
+
+    def reached_nobody(self, site: Site) -> None:
+        """A clip was given no parameter at all."""
+        name = _exhausted(user_frame())
+        if name is not None:
+            self.say("ZG306", site, certain=True, name=name, consumer="the optimizer")
+
+
+def limits(max_norm: object) -> bool:
+    """Whether a clip with this limit is meant to shorten anything."""
+    return isinstance(max_norm, int | float) and max_norm < _LIMITLESS
+
+
+def _exhausted(frame: types.FrameType | None) -> str | None:
+    """The name of an iterator in this frame that has nothing left to give."""
+    return next(iter(names_in(frame, _is_exhausted)), None)
+
+
+def _is_exhausted(value: object) -> bool:
+    if isinstance(value, types.GeneratorType):
+        return value.gi_frame is None
+    return isinstance(value, filter | map) and _reads_an_exhausted_one(value)
+
+
+def _reads_an_exhausted_one(value: object) -> bool:
+    """Whether a filter or a map reads from a generator that has ended. To ask it for an item would take the item."""
+    try:
+        source = value.__reduce__()[1][1]
+    except Exception:  # what it reads from is its own affair in this Python
+        return False
+    return isinstance(source, types.GeneratorType) and source.gi_frame is None

@@ -1,0 +1,69 @@
+"""One backward as a run remembers it, and the window of them that the next step of an optimizer will consume."""
+
+import math
+from collections import Counter
+
+from torch import Tensor
+
+from zerograd.core.events import Event, Site
+from zerograd.run.losses import Reading
+
+_FEW = 4
+
+
+class Deposit:
+    """A backward. The same object stands in the window of every optimizer whose slots it hit."""
+
+    __slots__ = ("epoch", "event", "loss", "moment", "passed", "raised", "reading", "settled", "synced")
+
+    def __init__(self, event: Event, *, moment: int, epoch: int, loss: Tensor | None) -> None:
+        self.event = event
+        self.moment = moment
+        self.epoch = epoch  # how many passes over a DataLoader had begun
+        self.loss = loss  # detached, unread: whether it is a number is asked only when something hangs on it
+        self.raised = False  # it ended with an exception: what it has left is a part of a gradient
+        self.settled: tuple[int, int] | None = None  # the account whose step consumed it first, and when
+        self.passed: frozenset[tuple[int, int]] = frozenset()  # see `behind` in graph.py
+        self.synced: bool | None = None  # whether a DistributedDataParallel averaged it; None: there is none
+        self.reading: Reading | None = None
+
+    def finite(self) -> bool:
+        """Whether its loss is a number. Waits for the answer where it lies on a device."""
+        try:
+            return self.loss is None or math.isfinite(float(self.loss))
+        except Exception:  # fake, meta, or a graph that is being captured
+            return True
+
+    @property
+    def site(self) -> Site:
+        return self.event.site or Site("<unknown>", 0)
+
+
+class Window:
+    """What was deposited into an optimizer's slots since its last step, and not cleared."""
+
+    def __init__(self) -> None:
+        self.deposits: list[Deposit] = []
+        self.erased: list[Deposit] = []  # a few that were cleared unread since the last step
+        self.edited = False  # somebody wrote into gradients by hand
+        self.all_reduced = False  # a collective ran since the last deposit: somebody may average by hand
+
+    def add(self, deposit: Deposit) -> None:
+        self.deposits.append(deposit)
+
+    def erase(self) -> None:
+        """A clear has removed them all."""
+        self.erased = self.deposits[-_FEW:] or self.erased
+        self.deposits = []
+        self.edited = False
+
+    def empty(self) -> None:
+        """A step has consumed them."""
+        self.deposits, self.erased = [], []
+        self.edited = False
+
+    def size(self) -> int:
+        """How many micro-batches: as often as the busiest line deposited."""
+        if len(self.deposits) < 2:
+            return len(self.deposits)
+        return max(Counter(deposit.site for deposit in self.deposits).values())

@@ -1,0 +1,53 @@
+"""What an idiom rule asks of a run: to be told what happens, in the order in which it happens."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from torch import Tensor
+
+from zerograd.core.events import Event, Site
+from zerograd.core.findings import Finding, Related
+from zerograd.rules.rule import Rule
+from zerograd.rules.telling import note
+from zerograd.run.deposit import Deposit
+
+if TYPE_CHECKING:  # the account holds a window and knows no detector
+    from zerograd.run.account import Account
+
+
+class Detector:
+    """Deaf to everything. A detector overrides what it needs to hear."""
+
+    codes: tuple[str, ...] = ()
+
+    def __init__(self, rules: Mapping[str, Rule], report: Callable[[Finding], None]) -> None:
+        self.rules = {code: rules[code] for code in self.codes if code in rules}
+        self._report = report
+
+    def say(
+        self, code: str, site: Site, *, certain: bool, led: Sequence[tuple[Event | Site, str]] = (), **names: str
+    ) -> None:
+        """Report at `site`; `led` names the other places and the part they took."""
+        rule = self.rules.get(code)
+        if rule is None:
+            return
+        places = ((place.site if isinstance(place, Event) else place, part) for place, part in led)
+        related = tuple(
+            Related(place, part) for place, part in places if place is not None and place.line and place != site
+        )
+        self._report(note(rule, site, certain=certain, related=tuple(dict.fromkeys(related)), **names))
+
+    def begins(self, deposit: Deposit, roots: Sequence[Tensor], accounts: Sequence["Account"], *, kept: bool) -> None:
+        """A backward is about to run. `kept`: with retain_graph=True."""
+
+    def deposited(self, deposit: Deposit, accounts: Sequence["Account"]) -> None:
+        """It is over, and has hit these accounts; their windows hold it now."""
+
+    def consuming(self, account: "Account", step: Event) -> None:
+        """A step is about to read. The window is what it reads."""
+
+    def clearing(self, account: "Account", clear: Event) -> None:
+        """A zero_grad() has returned; the window is what it erased."""
+
+    def ended(self, accounts: Sequence["Account"]) -> None:
+        """The audit stops."""

@@ -1,0 +1,99 @@
+"""All detectors of a run, told of everything; and the walk through the graph that several of them ask for."""
+
+import contextlib
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torch import Tensor
+
+from zerograd.core.events import Event, Site
+from zerograd.core.findings import Finding
+from zerograd.rules.rule import Rule
+from zerograd.run.account import Account
+from zerograd.run.accounts import Accounts
+from zerograd.run.clipping import Clipping
+from zerograd.run.deposit import Deposit
+from zerograd.run.detector import Detector
+from zerograd.run.graph import Survey, survey
+from zerograd.run.groups import Groups
+from zerograd.run.leaks import Leaks
+from zerograd.run.nones import Nones
+from zerograd.run.owners import Owners
+from zerograd.run.reductions import Reductions
+from zerograd.run.retained import Retained
+from zerograd.run.scaling import Scaling
+from zerograd.run.schedules import Schedules
+from zerograd.run.syncing import Syncing
+from zerograd.run.waste import Waste
+
+
+class Detectors:
+    def __init__(self, rules: Sequence[Rule], report: Callable[[Finding], None], *, full: bool) -> None:
+        known = {rule.code: rule for rule in rules}
+        self._report = report
+        self._pending: deque[Finding] = deque()  # two threads may add to it and take from it at once
+        say = self._pending.append
+        self.scaling, self.schedules, self.clipping = Scaling(known, say), Schedules(known, say), Clipping(known, say)
+        self.syncing, self.retained, self.nones = Syncing(known, say), Retained(known, say), Nones(known, say)
+        self._owners = Owners(known, say)
+        reading = [Reductions(known, say)] if full else []
+        idioms = [Leaks(known, say), Waste(known, say), Groups(known, say), self._owners]
+        self._all: list[Detector] = [*reading, *idioms, self.retained, self.syncing, self.scaling]
+        self.lost: tuple[str, ...] = ()  # rules whose detector has failed
+        self._surveys: dict[Site, tuple[int, Survey]] = {}
+
+    def flush(self) -> None:
+        """Say what was found. Only when the books are in order again: whoever hears it may raise."""
+        while self._pending:
+            with contextlib.suppress(IndexError):  # another thread was faster
+                finding = self._pending.popleft()
+                self._report(finding)
+
+    def begins(self, deposit: Deposit, roots: Sequence[Tensor], accounts: Accounts, *, kept: bool) -> None:
+        ours = accounts.ours()
+        if ours and roots:
+            self._survey(deposit, roots, accounts)
+        self._tell(lambda detector: detector.begins(deposit, roots, ours, kept=kept))
+
+    def _tell(self, what: Callable[[Detector], None]) -> None:
+        """A detector that fails must not take the user's program with it. It is heard no more; the summary says so."""
+        for detector in list(self._all):
+            try:
+                what(detector)
+            except Exception:
+                self._all.remove(detector)
+                self.lost += detector.codes
+
+    def _survey(self, deposit: Deposit, roots: Sequence[Tensor], accounts: Accounts) -> None:
+        turnovers, found = self._surveys.get(deposit.site, (-1, Survey()))
+        if turnovers != accounts.clock.turnovers:
+            found = survey(roots, accounts.owners())
+            self._surveys[deposit.site] = (accounts.clock.turnovers, found)
+            self._owners.surveyed(deposit.site, found, owned=accounts.owned)
+        deposit.passed = found.behind
+
+    def forget(self) -> None:
+        """Tensors change places: keep no reference to any."""
+        self._surveys.clear()
+        self._owners.forget()
+
+    def patience(self, account: Account, accounts: Accounts) -> float:
+        """How many steps may starve before they are called so: gradients may go to parameters without an owner."""
+        return self._owners.patience(account, owned=accounts.owners())
+
+    def deposited(self, deposit: Deposit, accounts: Sequence[Account]) -> None:
+        self._tell(lambda detector: detector.deposited(deposit, accounts))
+        self.flush()
+
+    def consuming(self, account: Account, step: Event, *, scaler: Any) -> None:
+        self._tell(lambda detector: detector.consuming(account, step))
+        if scaler is not None:
+            self.scaling.consumed_by(scaler, account, step)
+
+    def clearing(self, account: Account, clear: Event) -> None:
+        self._tell(lambda detector: detector.clearing(account, clear))
+
+    def ended(self, accounts: Sequence[Account]) -> None:
+        self._tell(lambda detector: detector.ended(accounts))
+        self.flush()

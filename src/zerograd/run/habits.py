@@ -1,0 +1,34 @@
+"""What one optimizer usually does: how many micro-batches its steps consume, and which backwards end by exceptions."""
+
+from collections import Counter
+
+from zerograd.core.events import Site
+
+
+class Habits:
+    def __init__(self) -> None:
+        self.sizes: list[int] = []  # of the first windows, in order
+        self._counted: Counter[int] = Counter()
+        self._backwards: Counter[Site] = Counter()
+        self._raised: Counter[Site] = Counter()
+
+    def stepped(self, size: int) -> None:
+        if len(self.sizes) < 64:
+            self.sizes.append(size)
+        self._counted[size] += 1
+
+    def usual(self) -> int | None:
+        """The size that windows usually have. None while there was none."""
+        return self._counted.most_common(1)[0][0] if self._counted else None
+
+    def steady(self) -> bool:
+        """Whether every window so far had the same size."""
+        return len(self._counted) == 1
+
+    def deposited(self, site: Site, *, raised: bool) -> None:
+        self._backwards[site] += 1
+        self._raised[site] += raised
+
+    def raised(self, site: Site) -> float:
+        """The share of this line's backwards that ended by an exception."""
+        return self._raised[site] / max(1, self._backwards[site])

@@ -1,0 +1,171 @@
+"""Lifecycle rules in a run: each event is judged in the state that the optimizer's slots are in when it comes.
+
+What the books say is not yet a finding. It is asked for by the values, excused by what may have happened unseen, and
+told with the numbers that are at hand: which parameters, and how much of the update is old.
+"""
+
+import contextlib
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+
+from zerograd.core.events import Event, Kind, Site
+from zerograd.core.facts import Doubts, Fact
+from zerograd.core.findings import Certainty, Finding
+from zerograd.core.judgement import Verdict, judge
+from zerograd.core.machine import HOLLOW, Content
+from zerograd.rules.rule import Rule, idiom
+from zerograd.rules.telling import note, tell
+from zerograd.run.account import Account
+from zerograd.run.accounts import Accounts
+from zerograd.run.books import ALL
+from zerograd.run.deposit import Deposit
+from zerograd.run.naming import named
+from zerograd.run.rescaling import again_and_again
+from zerograd.run.sureness import count_starving, doubts
+
+_HABIT = 2
+_UNSCALED: Doubts = frozenset({Kind.UNSCALE})
+
+
+class Judge:
+    def __init__(self, rules: Sequence[Rule], report: Callable[[Finding], None], accounts: Accounts) -> None:
+        self._rules = {rule.code: rule for rule in rules}
+        self._laws = [rule for rule in rules if rule.lacks is not idiom]
+        self._report = report
+        self._accounts = accounts
+        self._pending: deque[Finding] = deque()  # two threads may add to it and take from it at once
+        self._named: set[Site] = set()
+        self._last_clear: dict[int, tuple[Event, int]] = {}  # in each thread, and when
+        self._blind: Counter[Site | None] = Counter()
+        self._useful: set[Site | None] = set()
+
+    def flush(self) -> None:
+        """Say what was found. Only when the books are in order again: whoever hears it may raise."""
+        while self._pending:
+            with contextlib.suppress(IndexError):  # another thread was faster
+                finding = self._pending.popleft()
+                self._report(finding)
+
+    # Steps
+
+    def consume(self, account: Account, event: Event, *, hooked: bool, patience: Callable[[], float]) -> None:
+        """A step is about to read. `patience`: steps that may starve before they are called so."""
+        if account.standing().content is not Content.FRESH:
+            account.ask()
+        standing = account.standing()
+        count_starving(account, event.site, standing.fact)
+        fact = standing.fact
+        if standing.content is not Content.FRESH:
+            excuses = doubts(account, event.site, others=self._accounts.everyone(), hooked=hooked)
+            fact = fact._replace(doubts=fact.doubts | excuses)
+        if account.window.edited or not account.still_scaled():
+            fact = fact._replace(doubts=fact.doubts | _UNSCALED)
+        for verdict in judge(frozenset({fact}), event, self._laws):
+            finding = tell(verdict, standing.trail)
+            if finding.code == "ZG003" and account.starved.get(event.site, 0) < patience():
+                finding = finding._replace(certainty=Certainty.POSSIBLE)  # ZG010 will say why
+            self._pending.append(self._sorted(self._enriched(finding, account), verdict, account))
+        if again_and_again(_factors(account)) and "ZG107" in self._rules:
+            self._rescaled(account)
+        if account.aliases.returned and "ZG305" in self._rules:
+            self._pending.append(note(self._rules["ZG305"], event.site or Site("", 0), certain=True, step=event.what))
+
+    def _sorted(self, finding: Finding, verdict: Verdict[Rule], account: Account) -> Finding:
+        """A stale gradient beside a clear that did not reach it is a clear that does not cover what is stepped."""
+        clear, moment = self._last_clear.get(account.thread, (None, 0))
+        never = account.standing().members.isdisjoint(account.books.ever_cleared)
+        beside = clear is not None and moment > account.books.stepped
+        if finding.code != "ZG001" or not never or not beside or clear is None or "ZG006" not in self._rules:
+            return finding
+        where = f"zero_grad() on line {clear.site.line}" if clear.site else "zero_grad()"
+        certain = finding.certainty is Certainty.CERTAIN
+        names = {"step": verdict.event.what, "cleared": f"what {where} covers", "slot": account.name}
+        told = note(self._rules["ZG006"], finding.site, certain=certain, related=finding.related, **names)
+        return self._enriched(told, account)
+
+    def _enriched(self, finding: Finding, account: Account) -> Finding:
+        """With the parameters and the numbers, the first time it is said."""
+        if finding.certainty is not Certainty.CERTAIN or finding.site in self._named:
+            return finding
+        self._named.add(finding.site)
+        parts = [named(account.concerned())]
+        if finding.code in ("ZG001", "ZG006") and (share := account.stale_share()) is not None:
+            parts.append(f"{share:.0%} of the norm of this update came from batches already used")
+        return finding._replace(message=f"{finding.message}; {', '.join(parts)}")
+
+    def _rescaled(self, account: Account) -> None:
+        last = account.window.deposits[-1]
+        rule = self._rules["ZG107"]
+        self._pending.append(note(rule, last.site, certain=True, deposit=last.event.what))
+
+    def mixed_points(self, step: Event | None, deposit: Deposit) -> None:
+        """A closure adds to the gradient of another point."""
+        if "ZG009" in self._rules:
+            site = step.site if step is not None and step.site is not None else deposit.site
+            what = step.what if step is not None else "step()"
+            self._pending.append(note(self._rules["ZG009"], site, certain=True, step=what))
+
+    # Clears
+
+    def cleared(self, clear: Event, *, to_none: bool) -> None:
+        """A zero_grad() has returned, whatever it cleared."""
+        self._last_clear[threading.get_ident()] = (clear, self._accounts.clock.tick())
+        if not to_none and clear.site is not None and "ZG401" in self._rules:
+            self._pending.append(
+                note(self._rules["ZG401"], clear.site, certain=True, what="zero_grad(set_to_none=False)")
+            )
+        self.flush()
+
+    # Clips
+
+    def clip(self, reached: Sequence[Account], event: Event, *, judged: bool) -> None:
+        if not judged:
+            return
+        standings = [account.standing() for account in reached]
+        if any(one.content in (Content.FRESH, Content.MIXED) for one in standings):
+            self._useful.add(event.site)
+        for account, standing in zip(reached, standings, strict=True):
+            live = account.settle() if standing.content not in (Content.FRESH, Content.MIXED) else None
+            standing = account.standing() if live is not None else standing
+            for verdict in judge(frozenset({standing.fact}), event, self._laws):
+                late = verdict.law.code == "ZG302"
+                if late and (standing.content in HOLLOW or event.site in self._useful):
+                    continue  # what is clipped before its backward is told by the backward
+                self._pending.append(self._enriched(tell(verdict, standing.trail), account))
+        self.flush()
+
+    def deposit_on_clipped(self, account: Account, deposit: Deposit, fact: Fact, clipped: Event) -> None:
+        """A backward adds to what was clipped, or comes after a clip that found nothing."""
+        same = bool(account.window.deposits) and account.window.deposits[-1].site == deposit.site
+        hollow = fact.state.content in HOLLOW
+        if hollow:
+            self._blind[clipped.site] += 1
+        for verdict in judge(frozenset({fact}), deposit.event, self._laws):
+            if verdict.law.code != "ZG302":
+                continue
+            sure = self._blind[clipped.site] >= _HABIT and clipped.site not in self._useful if hollow else same
+            told = tell(verdict, account.standing().trail)
+            told = told._replace(site=clipped.site or told.site)
+            self._pending.append(told if sure else told._replace(certainty=Certainty.POSSIBLE))
+        self.flush()
+
+    # Scalers
+
+    def unscale(self, account: Account, event: Event) -> None:
+        standing = account.standing()
+        for verdict in judge(frozenset({standing.fact}), event, self._laws):
+            self._pending.append(tell(verdict, standing.trail))
+        account.rescaling.unscaled()
+        account.books.move(ALL, event)
+        self.flush()
+
+
+def _factors(account: Account) -> list[float | None]:
+    """What each deposit of the window was multiplied by before the next one, or this step."""
+    if not account.rescaling.watching or not account.window.deposits or account.clipped_by is not None:
+        return []
+    account.rescaling.look(account.few_gradients())
+    factors = account.rescaling.factors()
+    account.window.edited = account.window.edited or account.rescaling.known
+    return factors

@@ -1,0 +1,125 @@
+"""Parameters that receive gradients and belong to nobody (ZG008), and optimizers that hold what nobody uses (ZG010).
+
+Before anyone is accused, every living optimizer is asked: one that has not stepped yet may hold them. A parameter whose
+values move is updated by hand, one whose gradient is cleared is looked after; neither is forgotten.
+"""
+
+import gc
+import math
+from collections.abc import Mapping, Sequence
+from weakref import ref
+
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from zerograd.core.events import Event, Site
+from zerograd.run.account import Account
+from zerograd.run.deposit import Deposit
+from zerograd.run.detector import Detector
+from zerograd.run.graph import Survey
+from zerograd.run.naming import named
+
+_OFTEN = 3  # backwards that add to the same gradient, after _UNDER_WAY steps
+_UNDER_WAY = 2
+_PATIENCE = 6
+
+
+class _Stray:
+    """A parameter without an owner."""
+
+    def __init__(self, parameter: Tensor) -> None:
+        self.parameter = ref(parameter)
+        self.version = parameter._version
+        self.gradient: ref[Tensor] | None = None
+        self.fed = 0  # in all
+        self.grown = 0  # in a row, into the same gradient
+
+
+class Owners(Detector):
+    codes = ("ZG008", "ZG010")
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        self._strays: dict[Site, dict[int, _Stray]] = {}
+        self._told: set[int] = set()
+        self._explained: set[int] = set()  # accounts that ZG010 was said of
+
+    def forget(self) -> None:
+        self._strays.clear()
+
+    def patience(self, account: Account, *, owned: Mapping[int, int]) -> float:
+        """How many of its steps may starve before they are called so. Told why they do, nobody asks again."""
+        if account.number in self._explained:
+            return math.inf
+        return _PATIENCE if any(strays.keys() - owned.keys() for strays in self._strays.values()) else 0
+
+    def surveyed(self, site: Site, found: Survey, *, owned: set[int]) -> None:
+        """The graph of a line's loss was walked. `owned`: what an optimizer holds or once held."""
+        known = self._strays.get(site, {})
+        alive = [(id(one), one) for reference in found.unowned if (one := reference()) is not None]
+        alive = [(number, one) for number, one in alive if number not in owned]
+        self._strays[site] = {number: known.get(number) or _Stray(one) for number, one in alive}
+
+    def deposited(self, deposit: Deposit, accounts: Sequence[Account]) -> None:
+        strays = self._strays.get(deposit.site)
+        if not strays or not any(account.steps >= _UNDER_WAY for account in accounts):
+            return
+        for stray in strays.values():
+            parameter = stray.parameter()
+            gradient = None if parameter is None else parameter.grad
+            if gradient is None or parameter is None:
+                stray.grown = 0
+                continue
+            reference = ref(gradient)
+            stray.fed += 1
+            stray.grown = stray.grown + 1 if reference is stray.gradient else 0
+            stray.gradient = reference
+        ripe = [stray for stray in strays.values() if stray.fed >= _OFTEN]
+        if ripe and deposit.site.line not in self._told:
+            self._judge(deposit, ripe, accounts)
+
+    def _judge(self, deposit: Deposit, ripe: list[_Stray], accounts: Sequence[Account]) -> None:
+        owned = _owned_by_anyone()
+        forgotten = [
+            one
+            for stray in ripe
+            if (one := stray.parameter()) is not None and id(one) not in owned and one._version == stray.version
+        ]
+        growing = {id(stray.parameter()) for stray in ripe if stray.grown >= _OFTEN - 1}
+        grown = [one for one in forgotten if id(one) in growing]
+        if not forgotten or any(not account.plain for account in accounts):
+            return  # FSDP's unsharded parameters belong to nobody, and their shards to an optimizer
+        orphaned = next((account for account in accounts if account.orphans()), None)
+        if orphaned is not None and orphaned.last_step is not None:
+            self._told.add(deposit.site.line)
+            orphans = orphaned.orphans()
+            if _unused(orphans):
+                self._explained.add(orphaned.number)
+            step: Event = orphaned.last_step
+            self.say(
+                "ZG010",
+                step.site or deposit.site,
+                certain=_unused(orphans),
+                led=[(deposit.event, "gradients go to parameters that it does not hold")],
+                step=step.what,
+                held=f"{len(orphans)} parameter{'s' * (len(orphans) != 1)}",
+                used=named(forgotten),
+            )
+        elif grown:
+            self._told.add(deposit.site.line)
+            self.say("ZG008", deposit.site, certain=True, deposit=deposit.event.what, parameters=named(grown))
+
+
+def _owned_by_anyone() -> set[int]:
+    """The ids of all parameters that any living optimizer holds."""
+    # By type and not isinstance: asking some objects for their class runs their code.
+    optimizers = [one for one in gc.get_objects() if issubclass(type(one), Optimizer)]
+    groups = [group for one in optimizers for group in one.__dict__.get("param_groups", ())]
+    return {id(parameter) for group in groups for parameter in group["params"]}
+
+
+def _unused(parameters: Sequence[Tensor]) -> bool:
+    """Whether no living module holds any of these."""
+    ids = set(map(id, parameters))
+    modules = [one for one in gc.get_objects() if issubclass(type(one), nn.Module)]
+    return not any(id(held) in ids for module in modules for held in module.__dict__.get("_parameters", {}).values())

@@ -1,0 +1,83 @@
+"""Graphs that are kept alive and never used again (ZG402).
+
+Two ways to do it. `retain_graph=True` where no later backward runs through the graph: nodes are numbered as they are
+made, so a later graph whose oldest node is younger than this one's newest shares nothing with it. And a loss that is
+added up with its graph: a mark on its last node lives as long as the node does.
+"""
+
+import contextlib
+from collections.abc import Sequence
+from typing import Any
+from weakref import ref
+
+from torch import Tensor
+
+from zerograd.core.events import Site
+from zerograd.run.account import Account
+from zerograd.run.deposit import Deposit
+from zerograd.run.detector import Detector
+from zerograd.run.graph import newest, survey
+
+_OFTEN = 3
+_WATCHED = 16  # losses of a line that are marked, one for each step: a list of the last few is nobody's fault
+_KEY = "zerograd"
+
+
+class _Mark:
+    """Lives as long as the node in whose metadata it stands."""
+
+    __slots__ = ("__weakref__",)
+
+
+class _Line:
+    def __init__(self) -> None:
+        self.marks: list[ref[_Mark]] = []
+        self.kept: int | None = None  # the newest node of the last graph that was kept
+        self.idle = 0  # graphs that were kept in a row and not used again
+        self.used = False
+
+
+class Retained(Detector):
+    codes = ("ZG402",)
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        self._lines: dict[Site, _Line] = {}
+
+    def begins(self, deposit: Deposit, roots: Sequence[Tensor], accounts: Sequence[Account], *, kept: bool) -> None:
+        if not self.rules or not roots:
+            return
+        line = self._lines.setdefault(deposit.site, _Line())
+        self._ask_the_kept(roots)
+        if kept and line.idle < _OFTEN and not line.used:
+            line.kept = newest(roots)
+        if not kept and not any(account.window.deposits for account in accounts):
+            self._outlived(line, deposit, roots[0].grad_fn)
+
+    def used(self) -> None:
+        """autograd.grad() ran through a graph that may have been kept for it."""
+        for line in self._lines.values():
+            if line.kept is not None:
+                line.kept, line.used = None, True
+
+    def _ask_the_kept(self, roots: Sequence[Tensor]) -> None:
+        for site, line in self._lines.items():
+            if line.kept is None:
+                continue
+            found = survey(roots, {})
+            apart = found.whole and found.oldest > line.kept
+            line.kept = None
+            line.idle = line.idle + 1 if apart else 0
+            line.used = line.used or not apart
+            if line.idle == _OFTEN:
+                self.say("ZG402", site, certain=True, what="retain_graph=True")
+
+    def _outlived(self, line: _Line, deposit: Deposit, node: Any) -> None:
+        if len(line.marks) > _WATCHED:
+            return
+        mark = _Mark()
+        with contextlib.suppress(Exception):  # a node of another make may keep no metadata
+            node.metadata[_KEY] = mark
+        line.marks.append(ref(mark))
+        if len(line.marks) > _WATCHED and all(known() is not None for known in line.marks):
+            self.say("ZG402", deposit.site, certain=True, what="something that adds up or collects this loss")

@@ -1,0 +1,38 @@
+"""Schedules that move before their optimizer has stepped (ZG301).
+
+A run that resumes moves its schedule forward before it trains, at a line of its own. The fault is a line inside the
+loop: the same line that moved the schedule before the first step moves it again after one.
+"""
+
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from torch.optim import Optimizer
+
+from zerograd.core.events import Event, Site
+from zerograd.run.account import Account
+from zerograd.run.detector import Detector
+
+
+class Schedules(Detector):
+    codes = ("ZG301",)
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        self._early: WeakKeyDictionary[Optimizer, dict[Site, int]] = WeakKeyDictionary()
+
+    def moved(self, scheduler: Any, site: Site, account: Account | None) -> None:
+        """`scheduler.step()` begins, without an epoch or a metric."""
+        optimizer = getattr(scheduler, "optimizer", None)
+        if not isinstance(optimizer, Optimizer) or getattr(scheduler, "_step_count", 1) < 1:
+            return  # the constructor makes the first move itself
+        early = self._early.setdefault(optimizer, {})
+        stepped = getattr(optimizer, "_opt_called", False) or (account is not None and account.steps > 0)
+        if not stepped:
+            early[site] = early.get(site, 0) + 1
+        elif early.get(site) == 1:
+            early[site] = 0
+            led: list[tuple[Event | Site, str]] = []
+            if account is not None and account.last_step is not None:
+                led = [(account.last_step, "the optimizer steps here")]
+            self.say("ZG301", site, certain=True, led=led, what="scheduler.step()")

@@ -1,0 +1,47 @@
+"""DistributedDataParallel: which backward averaged gradients over the ranks (ZG501, ZG502).
+
+The module decides when it runs forward. So each forward is noted, and the backward that follows is its own.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch import Tensor
+
+from zerograd.core.events import Event
+from zerograd.run.account import Account
+from zerograd.run.deposit import Deposit
+from zerograd.run.detector import Detector
+
+_HABIT = 2
+
+
+class Syncing(Detector):
+    codes = ("ZG501", "ZG502")
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        self._will_sync: bool | None = None
+        self._wasteful = 0
+
+    def forward(self, module: Any) -> None:
+        """A DistributedDataParallel begins its forward."""
+        several = getattr(module, "process_group", None)
+        self._will_sync = bool(module.require_backward_grad_sync) if several is None or several.size() > 1 else None
+
+    def begins(self, deposit: Deposit, roots: Sequence[Tensor], accounts: Sequence[Account], *, kept: bool) -> None:
+        deposit.synced = self._will_sync
+
+    def consuming(self, account: Account, step: Event) -> None:
+        synced = [deposit.synced for deposit in account.window.deposits]
+        if not synced or None in synced:
+            return
+        last = account.window.deposits[-1]
+        led = [(last.event, "this backward does not average over the ranks")]
+        if not synced[-1] and not account.window.all_reduced and not account.window.edited:
+            self.say("ZG502", step.site or last.site, certain=True, led=led, test=last.event.what)
+        elif len(synced) > 1 and all(synced) and account.window.size() == len(synced):
+            self._wasteful += 1
+            if self._wasteful >= _HABIT:
+                count = str(len(synced))
+                self.say("ZG501", last.site, certain=True, deposit=last.event.what, size=count)

@@ -1,0 +1,52 @@
+"""Backwards whose gradients are cleared before any step reads them, in a line that is otherwise used (ZG002).
+
+Erasing is legal: probes, penalties, skipped batches and by-catch all do it. It is a fault where the same line is used
+by every N-th step and erased in between, again and again: micro-batches that were meant to be accumulated.
+"""
+
+from collections import Counter
+
+from zerograd.core.events import Event, Site
+from zerograd.rules.telling import ERASED, note
+from zerograd.run.account import Account
+from zerograd.run.detector import Detector
+from zerograd.run.reductions import in_one_body
+from zerograd.run.sites import user_frame
+
+_WASTED, _USED = 4, 2
+_Line = tuple[int, Site]  # what a backward's line does for one account: for another it is by-catch
+
+
+class Waste(Detector):
+    codes = ("ZG002",)
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        self._wasted: Counter[_Line] = Counter()
+        self._groups: dict[_Line, list[int]] = {}  # how many were erased before each one that was used
+        self._clears: dict[_Line, Event] = {}
+
+    def clearing(self, account: Account, clear: Event) -> None:
+        if account.window.edited or account.closure.moved():
+            return  # somebody has used them by hand: gradient surgery, SAM, hand-written updates
+        for deposit in account.window.deposits:
+            if deposit.settled is None and not deposit.raised:
+                self._wasted[account.number, deposit.site] += 1
+                self._clears[account.number, deposit.site] = clear
+
+    def consuming(self, account: Account, step: Event) -> None:
+        window = account.window
+        if len(window.deposits) != 1 or window.edited or not self._wasted:
+            return
+        site = window.deposits[0].site
+        line = (account.number, site)
+        groups = self._groups.setdefault(line, [])
+        groups.append(self._wasted.pop(line, 0))
+        used, wasted = len(groups), sum(groups)
+        # The first window began before anyone looked.
+        if used < _USED + 1 or wasted < _WASTED or len(set(groups[1:])) != 1 or not groups[-1]:
+            return
+        clear, rule = self._clears[line], self.rules.get("ZG002")
+        if rule is not None and clear.site is not None and in_one_body(user_frame(), site):
+            told = note(rule, clear.site, certain=True, step=step.what, clear=clear.what, deposit="backward()")
+            self._report(told._replace(message=ERASED.format(what=clear.what)))

@@ -1,0 +1,33 @@
+"""Full mode says which loss, which parameter and which step was the first to go wrong."""
+
+import torch
+from torch import nn
+
+import zerograd
+
+
+def test_the_first_number_that_is_none_is_named() -> None:
+    model = nn.Sequential(nn.Linear(4, 2), nn.Linear(2, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with zerograd.audit(on_finding="collect", mode="full") as watch:
+        for step in range(5):
+            optimizer.zero_grad()
+            loss = model(torch.ones(8, 4)).mean()
+            if step == 3:
+                model[1].weight.register_hook(lambda gradient: gradient * float("inf"))
+                loss = model(torch.ones(8, 4)).mean()
+            loss.backward()
+            optimizer.step()
+    said = watch.summary().splitlines()[0]
+    assert said.startswith("first gradient that is not finite: step 4, 1 parameter (1.weight), from backward() at ")
+
+
+def test_a_sound_run_says_nothing() -> None:
+    weight = nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    with zerograd.audit(on_finding="collect", mode="full") as watch:
+        for _ in range(3):
+            optimizer.zero_grad()
+            weight.sum().backward()
+            optimizer.step()
+    assert watch.summary() == "3 steps, 3 backwards, 1 slots audited; every gradient accounted for"

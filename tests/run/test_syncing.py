@@ -1,0 +1,29 @@
+"""What DistributedDataParallel averages, and when it does not."""
+
+from pathlib import Path
+
+from run.ranks import on_two_ranks
+
+PROGRAM = """
+def train(syncs, *, reduce=False):
+    torch.manual_seed(0)
+    model = DDP(nn.Linear(4, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with zerograd.audit(on_finding="collect") as watch:
+        for i in range(8):
+            with nullcontext() if syncs[i % 2] else model.no_sync():
+                model(torch.randn(8, 4)).square().mean().backward()
+            if i % 2:
+                if reduce:
+                    for p in model.parameters():
+                        dist.all_reduce(p.grad)
+                optimizer.step()
+                optimizer.zero_grad()
+    return [finding.code for finding in watch.findings if finding.certainty.value == "certain"]
+
+print(train([False, True]), train([True, True]), train([True, False]), train([False, False], reduce=True))
+"""
+
+
+def test_which_micro_batch_averages(tmp_path: Path) -> None:
+    assert on_two_ranks(PROGRAM, tmp_path) == ["[] ['ZG501'] ['ZG502'] []\n"] * 2
