@@ -33,7 +33,13 @@ class Child:
         self._settings = settings
         # Shared: the script may have an audit of its own, and both see everything.
         self._trace = Trace(settings.trace)
-        self._audit = Audit(on_finding=self._tell_at_once, shared=True, trace=self._trace)
+        self._audit = Audit(
+            on_finding=self._tell_at_once,
+            shared=True,
+            mode="full" if settings.mode == "full" else "lean",
+            sample=settings.sample,
+            trace=self._trace,
+        )
         self._pulse = Pulse(settings.desk) if settings.desk else None
         self._told = False
 
@@ -104,6 +110,7 @@ class Child:
         usual = sys.excepthook
 
         def hook(kind: type[BaseException], error: BaseException, tb: TracebackType | None) -> None:
+            self._audit.raised(error)  # some exceptions are gradients that were None
             self.end()
             usual(kind, error, tb)
 

@@ -74,7 +74,8 @@ class _Auditor:
             yield
             if when == "teardown":
                 self._audit.stop()  # here, so that what it says in the end still finds a phase to fail
-        except BaseException:  # it fails for a reason of its own: ours is told beside it
+        except BaseException as error:  # it fails for a reason of its own: ours is told beside it
+            self._audit.raised(error)
             if told := _told(self._unallowed(item)):
                 item.add_report_section(when, "zerograd", told)
             raise

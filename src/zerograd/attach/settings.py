@@ -12,3 +12,5 @@ class Settings(NamedTuple):
     trace: str = ""  # a folder in which each process writes its trace
     possible: bool = False  # show what a doubt may excuse, too
     notes: bool = False  # show what only costs time or memory, too
+    mode: str = "lean"  # "full" reads losses and norms as well
+    sample: int = 1  # look at two steps of every so many

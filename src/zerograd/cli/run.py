@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from zerograd.cli.options import Parser
 from zerograd.errors import UsageError
 
+_VALUED = ("--trace", "--mode", "--sample")
 EXAMPLES = """\
   zerograd run train.py --lr 0.1           everything behind the script is the script's
   zerograd run -m package.train            a module
   zerograd run --trace traces train.py     keep every event, also of a run that is killed
+  zerograd run --mode full train.py        also losses and norms, and the first number that is none
   zerograd run --strict train.py           exit 1 if a certain error or warning was found
   torchrun --nproc-per-node 2 -m zerograd run train.py
   accelerate launch -m zerograd run train.py"""
@@ -23,6 +25,8 @@ def parser() -> Parser:
     )
     parser.add_argument("--strict", action="store_true", help="exit 1 if a certain error or warning was found")
     parser.add_argument("--trace", metavar="FOLDER", default="", help="write a trace of every process into FOLDER")
+    parser.add_argument("--mode", choices=("lean", "full"), default="lean", help="full: read losses and norms as well")
+    parser.add_argument("--sample", metavar="N", type=int, default=1, help="look at two steps of every N")
     parser.add_argument("--possible", action="store_true", help="also show what a doubt may excuse")
     parser.add_argument("--notes", action="store_true", help="also show what only costs time or memory")
     parser.add_argument("-m", dest="module", action="store_true", help="the next word is a module, as in python -m")
@@ -37,13 +41,19 @@ def main(argv: Sequence[str]) -> int:
     options = parser().parse_args(ours)
     if not script:
         raise UsageError("no script to run", cure="zerograd run train.py", slug="no-script")
-    settings = Settings(trace=options.trace, possible=options.possible, notes=options.notes)
+    settings = Settings(
+        trace=options.trace,
+        possible=options.possible,
+        notes=options.notes,
+        mode=options.mode,
+        sample=options.sample,
+    )
     return launch(script, module=options.module, strict=options.strict, settings=settings)
 
 
 def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
     """Our options end at the first word that is not one: everything from there on belongs to the script."""
     for position, word in enumerate(argv):
-        if not word.startswith("-") and (not position or argv[position - 1] != "--trace"):
+        if not word.startswith("-") and (not position or argv[position - 1] not in _VALUED):
             return list(argv[:position]), list(argv[position:])
     return list(argv), []
