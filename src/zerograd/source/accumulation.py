@@ -40,11 +40,24 @@ def detect(block: Block, nodes: Sequence[ast.AST], scope: Scope, body_of: BodyOf
     """What is wrong with the accumulation of one function, given all of its nodes."""
     losses = Losses(nodes, scope)
     configured = _configured(nodes)
+    engines = _told_by_engines(nodes)
     for window in guarded_windows(block):
-        yield from _judge_window(window, losses)
+        if window.guard.size not in engines:
+            yield from _judge_window(window, losses)
     yield from _inner_loops(block, losses, body_of)
     yield from _erased_inside(block)
     yield from _every_micro_batch(block, losses, configured)
+
+
+def _told_by_engines(nodes: Sequence[ast.AST]) -> set[str]:
+    """Sizes that are read from DeepSpeed's config: its engine accumulates by itself, the step in sight does nothing."""
+    return {
+        path
+        for node in nodes
+        if isinstance(node, ast.Assign) and "deepspeed" in ast.unparse(node.value)
+        for target in node.targets
+        if (path := path_of(target))
+    }
 
 
 def guarded_windows(block: Block) -> Iterator[Window]:
@@ -76,7 +89,9 @@ def _windows_of(loop: Loop, stepped_after: bool) -> Iterator[Window]:
         steps = [act for act in outside if act.kind is Kind.CONSUME and act.slot in slots]
         # A loss that another optimizer steps on at once cannot be divided for the one that waits.
         shared = any(act.kind is Kind.CONSUME for act in outside)
-        rescales = shared or any(act.kind is Kind.RESCALE for act in _acts(loop.body))
+        # Nor does anything add up where every micro-batch is cleared: that is another fault.
+        clears_each = any(act.kind is Kind.CLEAR for act in outside)
+        rescales = shared or clears_each or any(act.kind is Kind.RESCALE for act in _acts(loop.body))
         if deposits:
             clears = Kind.CLEAR in kinds
             yield Window(loop, node, node.guard, deposits, rescales, clears, steps, stepped_after, stepped)

@@ -4,12 +4,13 @@ import ast
 import builtins
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from zerograd.core.events import Kind, Site
 from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT, Doubts
+from zerograd.source.literals import read_literals
 from zerograd.source.roles import role_of
-from zerograd.source.scopes import Binding, Function, FunctionNode, Role, Scope, path_of
+from zerograd.source.scopes import Binding, Function, Role, Scope, path_of
 from zerograd.source.skeleton import Act, Blur, Call
 
 _CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grad_value", "clip_gradients")
@@ -63,8 +64,7 @@ class CallReader:
             case "step" if receiver and not call.args and not call.keywords and self.is_scheduler(receiver, scope):
                 yield act(Kind.SCHEDULE, self.driven_by(receiver, scope))
             case "zero_grad":
-                known = receiver is not None and self.is_optimizer(receiver, scope)
-                yield act(Kind.CLEAR, receiver if known else scope.optimizer_of(receiver))
+                yield self._clear(act, receiver, scope)
             case "unscale_" if first:
                 yield act(Kind.UNSCALE, first)
             case "zero_" if _is_gradient(call.func):
@@ -77,6 +77,13 @@ class CallReader:
                 # Accelerate's and Fabric's own clipping divides the loss scale out first.
                 own = receiver is not None and not scope.dotted(receiver).startswith("torch")
                 yield act(Kind.CLIP, self._owner(call, scope))._replace(scaled=own)
+
+    def _clear(self, act: Callable[[Kind, str | None], Act], receiver: str | None, scope: Scope) -> Act:
+        if receiver is not None and self.is_optimizer(receiver, scope):
+            binding = scope.lookup(receiver)
+            return act(Kind.CLEAR, receiver)._replace(reaches=frozenset(binding.over if binding else ()))
+        reaches = frozenset({receiver} if receiver is not None else ())
+        return act(Kind.CLEAR, scope.optimizer_of(receiver))._replace(reaches=reaches, of_module=True)
 
     def _is_read(self, call: ast.Call, scope: Scope) -> bool:
         """Whether what has the name of an event is a method that this project defines: it is read, not guessed at.
@@ -187,7 +194,7 @@ class CallReader:
         pairs += binding.keeps if binding is not None else ()
         arguments = tuple((parameter, path) for parameter, path in pairs if path)
         shares_self = receiver == "self" or callee.owner is scope.owner is not None
-        literals = frozenset(_literals(call, function.node, skip=receiver is not None))
+        literals = frozenset(read_literals(call, function.node, skip=receiver is not None))
         return Call(function, scope, arguments, shares_self, literals, cls)
 
     def _unseen(self, path: str, call: ast.Call, scope: Scope) -> Doubts:
@@ -207,28 +214,6 @@ class CallReader:
             return ALL_DOUBTS  # reset_grad([D]), of whose text nothing is known
         trains = _TRAINS.search(name) or (given_loss and not _RECORDS.search(name))
         return _DEPOSITS if trains else NO_DOUBT
-
-
-def _literals(call: ast.Call, function: FunctionNode, *, skip: bool) -> Iterator[tuple[str, bool]]:
-    """The tests on parameters that a call answers by what it passes, or leaves to a default."""
-    names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)][skip:]
-    given: dict[str, ast.expr] = {}
-    defaults = function.args.defaults
-    given |= dict(zip(names[len(names) - len(defaults) :], defaults, strict=False)) if defaults else {}
-    pairs = zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
-    given |= {argument.arg: default for argument, default in pairs if default is not None}
-    given |= dict(zip(names, call.args, strict=False))
-    given |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
-    unclear = any(isinstance(argument, ast.Starred) for argument in call.args) or any(
-        k.arg is None for k in call.keywords
-    )
-    for name, value in given.items() if not unclear else ():
-        if isinstance(value, ast.Constant) and isinstance(value.value, bool):
-            yield name, value.value
-        elif isinstance(value, ast.Constant):
-            yield f"{name} is None", value.value is None
-            if isinstance(value.value, str | int):
-                yield f"{name} == {value.value!r}", True
 
 
 def _makes_something(path: str) -> bool:

@@ -162,8 +162,10 @@ class _Checker:
     def _owned(self, block: Block, slot: str, scope: Scope) -> Owned:
         """What is known of a slot that shares its loop with others: its modules, and whom each deposit serves."""
         binding = scope.lookup(slot)
-        if binding is None or not binding.over or not self._program.traces_losses:
+        if binding is None or not binding.over:
             return NOT_SHARED
+        if not self._program.traces_losses:
+            return Owned(slot, frozenset(binding.over))
         key = id(block)
         if key not in self._serves:
             self._serves[key] = read_objectives(block, self._program.body_of)

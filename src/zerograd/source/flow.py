@@ -93,11 +93,13 @@ class Interpreter:
         return self._frames.kinds(block, seen=seen)
 
     def _act(self, act: Act, facts: Facts) -> Facts:
-        if not self._frames.hits(act.slot) or (act.slot is None and act.kind in _PRIVATE and not self._alone):
+        touches = self._frames.touches(act)
+        if touches is False or (act.slot is None and act.kind in _PRIVATE and not self._alone):
             return facts
         kind = Kind.SPILL if self._owned.is_foreign(act, self._frames.modules) else act.kind
         event = Event(kind, self._slot, act.site, act.scaled, act.what)
-        weak = act.partial or (act.slot is None and act.kind is not Kind.DEPOSIT and not self._alone)
+        unclear = touches is None or (act.slot is None and act.kind is not Kind.DEPOSIT)
+        weak = act.partial or (unclear and not self._alone)
         if act.kind is not Kind.SCHEDULE or (self._loops and Kind.CONSUME in self._loops[-1]):
             for verdict in judge(facts, event, self._code, weak=weak):
                 self._report(verdict)

@@ -31,6 +31,15 @@ class Frames:
             return True
         return any(slot.startswith(f"{name}.") or name.startswith(f"{slot}.") for name in self.names)
 
+    def touches(self, act: Act) -> bool | None:
+        """Whether an event is one at our slot; None: it may be. Two optimizers over one module share their clears."""
+        if act.kind is not Kind.CLEAR or not act.reaches or act.slot in self.names:
+            return self.hits(act.slot)
+        if not self.modules:
+            return None if act.of_module else self.hits(act.slot)
+        shares = any(_overlap(one, other) for one in act.reaches for other in self.modules)
+        return None if shares else act.slot is not None and self.hits(act.slot)
+
     def kinds(self, block: Block, *, seen: bool = False) -> Doubts:
         """The kinds of event that `block` may do to the slot; `seen`: without those that no text shows."""
         key = (id(block), self.names, self.cls, seen)
@@ -39,7 +48,7 @@ class Frames:
             found: set[Kind] = set()
             for node in walk(block):
                 match node:
-                    case Act(kind=kind, slot=slot) if self.hits(slot):
+                    case Act(kind=kind) if self.touches(node) is not False:
                         found.add(kind)
                     case Blur(kinds=kinds, slot=slot) if self.hits(slot) and not seen:
                         found |= kinds
@@ -70,3 +79,8 @@ class Frames:
     def is_closed(self, call: Call) -> bool:
         """Whether a call is not looked into: it calls itself, is too deep, or stands for what a subclass does."""
         return call.function in self._calling or len(self._calling) >= _DEPTH or call.function.is_abstract
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Whether one module is the other, or inside it."""
+    return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")

@@ -26,7 +26,8 @@ class Act(NamedTuple):
     scaled: bool = False
     node: ast.AST | None = None  # where the text says more than the event does
     partial: bool = False  # it may reach some parameters only
-    reaches: frozenset[str] = frozenset()  # of a deposit: the modules it is proved to fill
+    reaches: frozenset[str] = frozenset()  # the modules that a deposit is proved to fill, or that a clear is for
+    of_module: bool = False  # a clear through a module: whoever else holds its parameters is cleared too
 
 
 class Create(NamedTuple):
