@@ -156,7 +156,7 @@ def test_no_step_trace_breaks_a_rule(blocks: list[list[str]], scaled: bool, sche
             moved = any(not torch.equal(old, new) for old, new in zip(before, model.parameters(), strict=True))
             assert moved == (step.outcome.kind is Ending.COMMITTED)
     assert replay(events) == []
-    assert watch.findings == []
+    assert [finding for finding in watch.findings if finding.fails] == []
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
@@ -188,4 +188,4 @@ def test_nor_does_that_of_joined_steps_and_closures(blocks: list[str]) -> None:
                         if block == "one fails":
                             raise Fault
     assert replay(events) == []
-    assert watch.findings == []
+    assert [finding for finding in watch.findings if finding.fails] == []

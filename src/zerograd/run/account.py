@@ -104,6 +104,8 @@ class Account:
             return now  # what a clip read it has written back, shorter
         change = now.since(before)
         self.books.clear(change.vanished, clear or UNSEEN)
+        if change.vanished and clear is None and not self.books.within({Content.FRESH, Content.MIXED}):
+            self.window.erase()  # by hand: p.grad = None
         if change.replaced:
             self.aliases.replaced(change.replaced, now)
         self._handwork.replaced(change.replaced, clear or UNSEEN)
@@ -144,12 +146,8 @@ class Account:
 
     def cleared(self, clear: Event, *, to_none: bool) -> None:
         """The optimizer's own zero_grad() has just returned: whatever lay there is gone, and nobody needs to ask."""
-        if to_none:
-            self._seen = self._slots.nothing(len(self._slots.ids))
-            self._vacant = True
-        else:
-            self._seen = self._look()
-        self._clips = 0
+        self._seen = self._slots.nothing(len(self._slots.ids)) if to_none else self._look()
+        self._vacant, self._clips = to_none, 0
         self.books.clear(ALL, clear)
         self.window.erase()
         self.rescaling.forget()
@@ -226,8 +224,7 @@ class Account:
             # The step itself cleared, or wrote into what it read. That is its business, and no edit of the user's.
             now = self._look()
             self.books.clear(now.since(self._seen).vanished, UNSEEN)
-            self._seen = now
-            self._clips = 0
+            self._seen, self._clips = now, 0
 
     def reopen(self) -> None:
         """Something happens that cannot be followed: begin anew with what lies there at the next look."""
@@ -244,6 +241,7 @@ class Account:
 
     def mixes_points(self) -> bool:
         """A backward inside its step begins: whether it adds to the gradient of other weights."""
+        self.settle()
         spent = self.books.within({Content.SPENT})
         return bool(spent) and self.closure.moved() and bool(spent - self._slots.zeros(spent))
 

@@ -21,7 +21,7 @@ class Leaks(Detector):
         window = account.window.deposits
         if len(window) > 1:
             self._leaked(account, window, step)
-        if window:
+        if window and account.steps:  # before its first step nobody saw what a hand cleared
             self._inherited(account, window, step)
 
     def _leaked(self, account: Account, window: list[Deposit], step: Event) -> None:

@@ -262,7 +262,8 @@ class Watcher:
                 # A closure that skips its batch (Lightning: training_step returns None) leaves nothing, and means it.
                 if fed is False and self._mine.step is not None and account.standing().content not in HOLLOW:
                     self._consume(account, self._mine.step, hooked=hooked)
-                self.unaudited["fed by a closure"] += fed is True
+                if fed:
+                    self.unaudited["fed by a closure"] += 1
                 account.after_step()
             if self._sample > 2 and self._mine.steps % self._sample == 0:
                 for other in self._accounts.ours():
