@@ -16,6 +16,9 @@ from zerograd.source.skeleton import Act, Blur, Call
 _CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grad_value", "clip_gradients")
 _BUILTINS = frozenset(dir(builtins))
 _HARMLESS_PACKAGES = frozenset(sys.stdlib_module_names) | {"torch", "numpy", "tqdm", "np", "wandb", "torchvision"}
+# What a LightningModule has from Lightning and a training step calls, and that touches no gradient.
+_LIGHTNING = frozenset({"optimizers", "lr_schedulers", "print", "all_gather", "toggle_optimizer", "untoggle_optimizer"})
+_SCHEDULES = re.compile(r"sched|(^|_)sch(_|\d|$)")
 _FAMILIAR_BASES = frozenset({"object", "torch.nn.Module", "abc.ABC"})
 _DEPOSITS: Doubts = frozenset({Kind.DEPOSIT})
 _TRAINS = re.compile(r"backward|train|step|update|optimi|closure|learn|fit|run|grad|process_batch|iteration")
@@ -138,7 +141,7 @@ class CallReader:
         binding = scope.lookup(path)
         if binding is not None:
             return binding.role is Role.SCHEDULER
-        return "sched" in path.rpartition(".")[2].lower()
+        return _SCHEDULES.search(path.rpartition(".")[2].lower()) is not None
 
     def driven_by(self, path: str, scope: Scope) -> str | None:
         binding = scope.lookup(path)
@@ -206,7 +209,8 @@ class CallReader:
         if binding is not None and binding.role is not Role.INSTANCE:
             return NO_DOUBT  # a method of a torch object, or its forward pass
         if _is_inherited(path, scope):
-            return NO_DOUBT if _RECORDS.search(path.rpartition(".")[2].lower()) else ALL_DOUBTS
+            name = path.rpartition(".")[2]
+            return NO_DOUBT if _RECORDS.search(name.lower()) or name in _LIGHTNING else ALL_DOUBTS
         handed = [path_of(argument) or "" for argument in (*call.args, *(keyword.value for keyword in call.keywords))]
         given_loss = any("loss" in name.rpartition(".")[2].lower() for name in handed)
         name = path.rpartition(".")[2].lower()
