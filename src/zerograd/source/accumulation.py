@@ -16,7 +16,7 @@ from zerograd.source.counters import ACCUMULATION, Guard
 from zerograd.source.frames import BodyOf
 from zerograd.source.losses import Losses, loss_of
 from zerograd.source.scopes import Scope, path_of
-from zerograd.source.skeleton import Act, Block, Call, Choice, Loop, walk
+from zerograd.source.skeleton import Act, Block, Call, Choice, Loop, leaves, walk
 
 _DEPTH = 3
 
@@ -225,6 +225,8 @@ def _every_micro_batch(block: Block, losses: Losses, configured: str | None) -> 
         steps = [act for act in direct if act.kind is Kind.CONSUME]
         if len({act.slot for act in steps}) != 1 or not any(act.kind is Kind.CLEAR for act in direct):
             continue
+        if any(isinstance(node, Choice) and (leaves(node.body) or leaves(node.orelse)) for node in loop.body):
+            continue  # `if not complete: continue`: the step behind it waits
         for act in (act for act in direct if act.kind is Kind.DEPOSIT and isinstance(act.node, ast.Call)):
             assert isinstance(act.node, ast.Call)
             by = next((by for by in losses.divisors(loss_of(act.node)) if ACCUMULATION.search(by.lower())), None)

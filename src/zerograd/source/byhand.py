@@ -25,4 +25,4 @@ def read_assignment(node: ast.stmt, path: str, reaches_some: Callable[[ast.expr]
 def _is_gradient(target: ast.expr) -> bool:
     if isinstance(target, ast.Attribute) and target.attr == "data":
         target = target.value
-    return isinstance(target, ast.Attribute) and target.attr == "grad"
+    return isinstance(target, ast.Attribute) and target.attr in ("grad", "_grad")

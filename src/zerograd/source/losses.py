@@ -135,6 +135,8 @@ class Losses:
             return True
         if name.endswith("mean"):
             return False  # whatever is inside: it is a mean over this micro-batch
+        if any(self._is_told(argument) for argument in (*call.args, *(keyword.value for keyword in call.keywords))):
+            return True
         if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Call | ast.BinOp):
             return self._may(func.value, seen, depth)
         function = self._scope.function(name) if name else None
@@ -142,6 +144,15 @@ class Losses:
             text = ast.unparse(function.node)
             return "sum" in text or "/" in text or ".div" in text
         return False
+
+    def _is_told(self, argument: ast.expr) -> bool:
+        """Whether something divided rides along: batch["scale"] = 1 / (count * n); loss = model(**batch)."""
+        path = path_of(argument.value if isinstance(argument, ast.Starred) else argument)
+        inside = (f"{path}[", f"{path}.")
+        made = [value for name, values in self._all_made.items() if name.startswith(inside) for value in values]
+        return path is not None and any(
+            isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div) for value in made for part in ast.walk(value)
+        )
 
     def _may_name(self, node: ast.expr, seen: frozenset[str], depth: int) -> bool:
         path = path_of(node)
