@@ -15,6 +15,7 @@ from zerograd.rules.telling import erased, note
 from zerograd.source.counters import ACCUMULATION, Guard
 from zerograd.source.frames import BodyOf
 from zerograd.source.losses import Losses, loss_of
+from zerograd.source.nodes import written
 from zerograd.source.scopes import Scope, path_of
 from zerograd.source.skeleton import Act, Block, Call, Choice, Loop, leaves, walk
 
@@ -54,7 +55,7 @@ def _told_by_engines(nodes: Sequence[ast.AST]) -> set[str]:
     return {
         path
         for node in nodes
-        if isinstance(node, ast.Assign) and "deepspeed" in ast.unparse(node.value)
+        if isinstance(node, ast.Assign) and "deepspeed" in written(node.value)
         for target in node.targets
         if (path := path_of(target))
     }
@@ -213,7 +214,7 @@ def _is_beside(node: object) -> bool:
 def _named_size(over: ast.expr) -> str | None:
     """N of `range(N)`, if it is named for accumulation."""
     if isinstance(over, ast.Call) and (path_of(over.func) or "").endswith(("range", "trange")) and over.args:
-        size = ast.unparse(over.args[-1] if len(over.args) == 3 else over.args[0])
+        size = written(over.args[-1] if len(over.args) == 3 else over.args[0])
         return size if ACCUMULATION.search(size.lower()) else None
     return None
 
@@ -251,7 +252,7 @@ def _configured(nodes: Sequence[ast.AST]) -> str | None:
         if isinstance(node, ast.Call) and (path_of(node.func) or "").endswith("Accelerator"):
             for keyword in node.keywords:
                 if keyword.arg == "gradient_accumulation_steps":
-                    size = ast.unparse(keyword.value)
+                    size = written(keyword.value)
                     return None if size == "1" else size
     return None
 

@@ -14,7 +14,7 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.clears import keeps_zeros
-from zerograd.source.nodes import holds
+from zerograd.source.nodes import holds, written
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.scopes import path_of
 from zerograd.source.skeleton import Act, Call, walk
@@ -85,7 +85,7 @@ def _judge(function: Reading, alias: _Alias) -> Iterator[Finding]:
     if emptied:
         alone = len(steps) == 1 and len(emptied) == len(clears) and not _clears_elsewhere(function)
         certain = alone and _stays(function, alias.giver)
-        what, cleared, site = ast.unparse(alias.node), emptied[0].what, function.site(alias.node)
+        what, cleared, site = written(alias.node), emptied[0].what, function.site(alias.node)
         yield note(REGISTRY["ZG305"], site, certain=certain, what=what, cleared=cleared, giver=alias.giver)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from zerograd.core.events import Kind
 from zerograd.core.facts import ALL_DOUBTS
 from zerograd.source.calls import site_of
+from zerograd.source.nodes import written
 from zerograd.source.skeleton import Act, Blur
 
 
@@ -14,12 +15,12 @@ def read_assignment(node: ast.stmt, path: str, reaches_some: Callable[[ast.expr]
         case ast.Assign(targets=targets, value=ast.Constant(value=None)):
             for target in targets:
                 if isinstance(target, ast.Attribute) and target.attr == "grad":
-                    what, some = f"{ast.unparse(target)} = None", reaches_some(target.value)
+                    what, some = f"{written(target)} = None", reaches_some(target.value)
                     yield Act(Kind.CLEAR, None, site_of(node, path), what, partial=some)
         case ast.Assign(targets=targets) if any(_is_gradient(target) for target in targets):
             yield Blur(ALL_DOUBTS)  # gradients of the user's own making
         case ast.AugAssign(target=target, op=ast.Mult() | ast.Div()) if _is_gradient(target):
-            yield Act(Kind.RESCALE, None, site_of(node, path), ast.unparse(node))
+            yield Act(Kind.RESCALE, None, site_of(node, path), written(node))
 
 
 def _is_gradient(target: ast.expr) -> bool:

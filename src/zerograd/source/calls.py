@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from zerograd.core.events import Kind, Site
 from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT, Doubts
 from zerograd.source.literals import read_literals
+from zerograd.source.nodes import written
 from zerograd.source.roles import role_of
 from zerograd.source.scopes import Binding, Function, Role, Scope, path_of
 from zerograd.source.skeleton import Act, Blur, Call
@@ -271,7 +272,7 @@ def _is_gradient(func: ast.expr) -> bool:
 def _only_measures(call: ast.Call) -> bool:
     """clip_grad_norm_(p, inf) clips nothing: it is asked for the norm."""
     values = [*call.args[1:2], *(keyword.value for keyword in call.keywords if keyword.arg == "max_norm")]
-    return any("inf" in ast.unparse(value).lower() for value in values)
+    return any("inf" in written(value).lower() for value in values)
 
 
 def _is_inherited(path: str, scope: Scope) -> bool:

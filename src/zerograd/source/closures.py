@@ -7,6 +7,7 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
+from zerograd.source.nodes import written
 from zerograd.source.reading import Reading
 from zerograd.source.scopes import path_of
 
@@ -25,6 +26,6 @@ def detect(function: Reading) -> Iterator[Finding]:
             continue
         calls = [node for node in ast.walk(closure.node) if isinstance(node, ast.Call)]
         names = {node.func.attr for node in calls if isinstance(node.func, ast.Attribute)}
-        clears = "zero_grad" in names or "zero_" in names or ".grad = None" in ast.unparse(closure.node)
+        clears = "zero_grad" in names or "zero_" in names or ".grad = None" in written(closure.node)
         if "backward" in names and not clears:
             yield note(REGISTRY["ZG009"], act.site, certain=not cleared, step=act.what)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from zerograd.source.nodes import written
 from zerograd.source.scopes import path_of
 
 _LAST = re.compile(r"\blen\(|\bn_?batch|num_batch|total_steps|last|is_final|n_iter")
@@ -127,7 +128,7 @@ def _combined(op: ast.boolop, values: list[ast.expr], origins: Origins) -> Guard
     found = [guard for _, guard in guards if guard is not None]
     if len(found) != 1:
         return None
-    others = [ast.unparse(value) for value, guard in guards if guard is None]
+    others = [written(value) for value, guard in guards if guard is None]
     if isinstance(op, ast.Or):
         tail = not found[0].negated and all(_LAST.search(other) or "==" in other or ">=" in other for other in others)
         return found[0]._replace(tail=True) if tail else None
@@ -135,7 +136,7 @@ def _combined(op: ast.boolop, values: list[ast.expr], origins: Origins) -> Guard
 
 
 def _modulo(modulo: ast.BinOp, residue: ast.expr, origins: Origins) -> Guard | None:
-    size = ast.unparse(modulo.right)
+    size = written(modulo.right)
     counter, offset = _counter(modulo.left)
     if counter is None or size == "1":
         return None
@@ -156,7 +157,7 @@ def _reset(counter: ast.expr, size: ast.expr, origins: Origins) -> Guard | None:
     if origin is None or (isinstance(size, ast.Constant) and size.value in (0, 1)):
         return None
     counted = origin.seen_at(counter.lineno) == 1
-    return Guard(origin.loop, -1 if counted else None, ast.unparse(size))
+    return Guard(origin.loop, -1 if counted else None, written(size))
 
 
 def _counter(node: ast.expr) -> tuple[str | None, int]:

@@ -10,7 +10,7 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.iterations import is_closed
 from zerograd.source.losses import loss_of
-from zerograd.source.nodes import holds, place
+from zerograd.source.nodes import holds, place, written
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.scopes import path_of
 from zerograd.source.skeleton import Call, walk
@@ -50,7 +50,7 @@ def _retained(function: Reading) -> Iterator[Finding]:
 def _hands_over(function: Reading) -> bool:
     """Whether losses leave this function, or something of this file that deposits is called: either may go through the
     graph again."""
-    if any("loss" in ast.unparse(node) for node in function.of(ast.Return)):
+    if any("loss" in written(node) for node in function.of(ast.Return)):
         return True
     calls = [node for node in walk(function.block) if isinstance(node, Call)]
     return any(function.file.program.body_of(call.function) for call in calls)
@@ -75,7 +75,7 @@ def _summed(function: Reading) -> Iterator[Finding]:
         taken = any(_takes_value(other) for other in bound if other is not node and _assigns(other, added or ""))
         fresh = _resets(function, loop, total) or _counts_to_few(loop)
         if not taken and not fresh and not function.without_grad(node):
-            what = f"{ast.unparse(node)} keeps the graph of every iteration alive"
+            what = f"{written(node)} keeps the graph of every iteration alive"
             yield note(REGISTRY["ZG402"], function.site(node), certain=True, what=what)
 
 
@@ -93,7 +93,7 @@ def _counts_to_few(loop: LoopNode) -> bool:
     """for _ in range(n): an inner loop over repetitions, not over the data."""
     if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or path_of(loop.iter.func) != "range":
         return False
-    return not any(_DATA.search(ast.unparse(bound)) for bound in loop.iter.args)
+    return not any(_DATA.search(written(bound)) for bound in loop.iter.args)
 
 
 def _feeds_a_loss(function: Reading, total: str, losses: set[str]) -> bool:

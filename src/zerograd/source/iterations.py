@@ -8,7 +8,7 @@ import ast
 import builtins
 import re
 
-from zerograd.source.nodes import holds, place
+from zerograd.source.nodes import holds, place, written
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.scopes import Role, Scope, path_of
 
@@ -39,7 +39,7 @@ class _Tracer:
         self._given = {
             part.id
             for each in function.of(ast.For)
-            if _DATA.search(ast.unparse(each.iter).lower())
+            if _DATA.search(written(each.iter).lower())
             for part in ast.walk(each.target)
             if isinstance(part, ast.Name)
         }

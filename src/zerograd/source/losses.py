@@ -8,6 +8,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
+from zerograd.source.nodes import written
 from zerograd.source.scopes import Scope, path_of
 
 _SUMMED = re.compile(r"(^|[._])(sum|div_?|mul_?|true_divide|scale|normali[sz]e\w*|average\w*|weighted\w*)$")
@@ -85,14 +86,14 @@ class Losses:
         for part in ast.walk(node):
             match part:
                 case ast.BinOp(op=ast.Div(), right=right):
-                    yield ast.unparse(right)
+                    yield written(right)
                 case ast.Call(func=ast.Attribute(attr="div" | "div_"), args=[by, *_]):
-                    yield ast.unparse(by)
+                    yield written(by)
             path = path_of(part)
             if path and path not in seen and depth < _DEPTH:
                 for change in self._changed(path):
                     if isinstance(change.op, ast.Div):
-                        yield ast.unparse(change.value)
+                        yield written(change.value)
                 for value in self._made(path):
                     yield from self._divisors(value, seen | {path}, depth + 1)
 
@@ -141,7 +142,7 @@ class Losses:
             return self._may(func.value, seen, depth)
         function = self._scope.function(name) if name else None
         if function is not None:
-            text = ast.unparse(function.node)
+            text = written(function.node)
             return "sum" in text or "/" in text or ".div" in text
         return False
 
@@ -174,6 +175,4 @@ class Losses:
 
 
 def _counts(node: ast.expr) -> bool:
-    return bool(
-        re.search(r"len|size|num|count|tokens|norm|scale|accum|world|weight|ratio|frac", ast.unparse(node).lower())
-    )
+    return bool(re.search(r"len|size|num|count|tokens|norm|scale|accum|world|weight|ratio|frac", written(node).lower()))

@@ -9,7 +9,7 @@ from zerograd.source.byhand import read_assignment
 from zerograd.source.calls import CallReader, site_of
 from zerograd.source.loops import accumulates, elements, has_gate, inside
 from zerograd.source.losses import loss_of
-from zerograd.source.nodes import children
+from zerograd.source.nodes import children, written
 from zerograd.source.questions import Questions
 from zerograd.source.reach import Reach
 from zerograd.source.roles import role_of
@@ -267,13 +267,13 @@ class FunctionLowering:
 
 
 def _asks_for_nan(test: ast.expr) -> bool:
-    return _BROKEN.search(ast.unparse(test)) is not None
+    return _BROKEN.search(written(test)) is not None
 
 
 def _chooses(test: ast.expr) -> bool:
     """Whether a test picks some parameters: anything but asking whether there is a gradient."""
     parts = test.values if isinstance(test, ast.BoolOp) else [test]
-    return any(".grad" not in ast.unparse(part) for part in parts)
+    return any(".grad" not in written(part) for part in parts)
 
 
 def _takes_all(caught: ast.expr | None) -> bool:

@@ -64,3 +64,11 @@ def place(node: ast.AST) -> tuple[tuple[int, int], tuple[int, int]]:
     """Where a node begins and ends."""
     end = getattr(node, "end_lineno", 0) or 0, getattr(node, "end_col_offset", 0) or 0
     return (getattr(node, "lineno", 0), getattr(node, "col_offset", 0)), end
+
+
+def written(node: ast.AST) -> str:
+    """The text of an expression, as Python would write it; nothing for what it will not (numbers of 5,000 digits)."""
+    try:
+        return ast.unparse(node)
+    except (ValueError, RecursionError):
+        return ""

@@ -8,7 +8,7 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.nodes import place
+from zerograd.source.nodes import place, written
 from zerograd.source.reading import Reading
 from zerograd.source.roles import role_of
 from zerograd.source.scopes import Role, Scope, path_of
@@ -58,7 +58,7 @@ def orphaned(function: Reading) -> Iterator[Finding]:
                 continue
             if _is_mended(function, one, node, later) or not _is_used(function, one, node):
                 continue
-            what, line = ast.unparse(node), one.node.lineno
+            what, line = written(node), one.node.lineno
             related = (Related(function.site(one.node), "the optimizer is given the parameters here"),)
             names = {"what": what, "model": one.model, "optimizer": one.optimizer, "line": str(line)}
             yield note(REGISTRY["ZG010"], function.site(node), certain=True, related=related, **names)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from zerograd.source.nodes import written
 from zerograd.source.roles import role_of
 from zerograd.source.scopes import Scope, path_of
 
@@ -60,7 +61,7 @@ class Reach:
                     self._read(body, (*branches, (id(node), True)), cut=cut)
                     self._read(orelse, (*branches, (id(node), False)), cut=cut)
                 case ast.With(items=items, body=body):
-                    quiet = any(_NO_GRAD.search(ast.unparse(item.context_expr)) for item in items)
+                    quiet = any(_NO_GRAD.search(written(item.context_expr)) for item in items)
                     self._read(body, branches, cut=cut or quiet)
                 case ast.For(body=body, orelse=orelse) | ast.While(body=body, orelse=orelse):
                     self._read((*body, *orelse), branches, cut=cut)

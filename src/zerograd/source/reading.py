@@ -7,7 +7,7 @@ from typing import TypeVar, cast
 
 from zerograd.core.events import Kind, Site
 from zerograd.source.calls import site_of
-from zerograd.source.nodes import holds
+from zerograd.source.nodes import holds, written
 from zerograd.source.program import Program
 from zerograd.source.scopes import Scope, path_of
 from zerograd.source.skeleton import Act, Block, walk
@@ -102,7 +102,7 @@ class Reading:
         around = [item for block in self.of(ast.With) if holds(block, node) for item in block.items]
         switched = any((path_of(call.func) or "").endswith("set_grad_enabled") for call in self.of(ast.Call))
         return switched or any(
-            any(word in ast.unparse(expression) for word in _QUIET)
+            any(word in written(expression) for word in _QUIET)
             for expression in (*decorators, *(item.context_expr for item in around))
         )
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from zerograd.core.facts import Assumptions
+from zerograd.source.nodes import written
 from zerograd.source.scopes import path_of
 
 
@@ -117,7 +118,7 @@ def _atom(node: ast.expr) -> Atom | None:
     impure = (ast.Call, ast.Await, ast.Yield, ast.NamedExpr, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.BinOp)
     if isinstance(node, ast.Constant) or any(isinstance(inner, impure) for inner in ast.walk(node)):
         return None
-    return Atom(path_of(node) or ast.unparse(node))
+    return Atom(path_of(node) or written(node))
 
 
 def carried(assumed: Assumptions, arguments: tuple[tuple[str, str], ...], shares_self: bool) -> Assumptions:

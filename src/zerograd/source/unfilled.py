@@ -19,6 +19,7 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.clears import keeps_zeros
+from zerograd.source.nodes import written
 from zerograd.source.reading import Reading
 from zerograd.source.roles import role_of
 from zerograd.source.scopes import Role, path_of
@@ -69,7 +70,7 @@ class _FirstPass:
                     yield from self._simple(item.context_expr)
                 for inner in body:
                     yield from self._statement(inner)
-            case ast.If(test=test, body=body) if ast.unparse(test).startswith("__name__ =="):
+            case ast.If(test=test, body=body) if written(test).startswith("__name__ =="):
                 yield from self.block(body)
             case ast.While(body=body):
                 yield from self.block(body)

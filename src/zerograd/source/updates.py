@@ -7,6 +7,7 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
+from zerograd.source.nodes import written
 from zerograd.source.reading import Reading
 from zerograd.source.scopes import Scope, path_of
 
@@ -37,7 +38,7 @@ def _rebound(function: Reading, leaves: set[str]) -> Iterator[Finding]:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.BinOp(left=ast.Name(id=same), op=ast.Sub())):
                 if name == same and name in leaves and _reads(node.value, name) and not _made_leaf(function, name):
-                    what = f"{ast.unparse(node)} makes a new tensor instead of updating {name}: it is no leaf, "
+                    what = f"{written(node)} makes a new tensor instead of updating {name}: it is no leaf, "
                     yield note(REGISTRY["ZG304"], function.site(node), certain=True, what=what + "and gets no .grad")
 
 
@@ -61,7 +62,7 @@ def _watched(function: Reading, made: dict[str, list[bool]]) -> Iterator[Finding
             continue
         # Whoever calls a function that only updates may have switched autograd off; one that deposits has it on.
         certain = bool(function.having(Kind.DEPOSIT))
-        what = f"{ast.unparse(node)} changes {name} in place while autograd is watching, which raises"
+        what = f"{written(node)} changes {name} in place while autograd is watching, which raises"
         yield note(REGISTRY["ZG304"], function.site(node), certain=certain, what=what)
 
 
