@@ -16,10 +16,11 @@ from zerograd.source.counters import ACCUMULATION, Guard
 from zerograd.source.frames import BodyOf
 from zerograd.source.losses import Losses, loss_of
 from zerograd.source.nodes import written
-from zerograd.source.scopes import Scope, path_of
+from zerograd.source.scopes import Function, Scope, path_of
 from zerograd.source.skeleton import Act, Block, Call, Choice, Loop, leaves, walk
 
-_DEPTH = 3
+_FOR = (ast.For, ast.AsyncFor)
+_MOST = 30  # functions that are looked into
 
 
 class Window(NamedTuple):
@@ -159,27 +160,42 @@ def _unnormalised(act: Act, losses: Losses, size: str, *, certain: bool) -> Iter
 def _inner_loops(block: Block, losses: Losses, body_of: BodyOf) -> Iterator[Finding]:
     """for micro_step in range(N): backward, then one step behind the loop."""
     for position, node in enumerate(block):
-        if isinstance(node, Loop) and isinstance(node.node, ast.For | ast.AsyncFor):
+        size = _named_size(node.node.iter) if isinstance(node, Loop) and isinstance(node.node, _FOR) else None
+        if size and isinstance(node, Loop):
             inside = _acts(node.body)
             kinds = {act.kind for act in inside}
-            later = _kinds(block[position + 1 :], body_of)
-            size = _named_size(node.node.iter)
-            rescaled = Kind.RESCALE in kinds | later
-            before = _kinds(block[:position], body_of)
-            if size and Kind.DEPOSIT in kinds and not kinds & {Kind.CONSUME, Kind.CLEAR} and not rescaled:
+            if Kind.DEPOSIT in kinds and not kinds & {Kind.CONSUME, Kind.CLEAR, Kind.RESCALE}:
+                before, later = _kinds(block[:position], body_of), _kinds(block[position + 1 :], body_of)
                 # A whole group: it starts from a clear or ends in a step.
-                for act in (act for act in inside if act.kind is Kind.DEPOSIT):
-                    whole = Kind.CONSUME in later or Kind.CLEAR in before
+                whole = Kind.CONSUME in later or Kind.CLEAR in before
+                for act in (act for act in inside if act.kind is Kind.DEPOSIT and Kind.RESCALE not in later):
                     yield from _unnormalised(act, losses, size, certain=whole)
         for inner in _blocks(node):
             yield from _inner_loops(inner, losses, body_of)
 
 
-def _kinds(block: Block, body_of: BodyOf, depth: int = 0) -> set[Kind]:
+def _kinds(block: Block, body_of: BodyOf) -> set[Kind]:
     """What happens in a block and in what it calls."""
-    calls = [node for node in walk(block) if isinstance(node, Call)] if depth < _DEPTH else []
-    found = {act.kind for act in _acts(block)}
-    return found.union(*(_kinds(body_of(call.function), body_of, depth + 1) for call in calls))
+    found: set[Kind] = set()
+    called: set[Function] = set()
+    pending = [block]
+    while pending:
+        for node in walk(pending.pop()):
+            if isinstance(node, Act):
+                found.add(node.kind)
+            elif isinstance(node, Call) and node.function not in called and len(called) < _MOST:
+                called.add(node.function)
+                pending.append(body_of(node.function))
+    return found
+
+
+def _waits(block: Block, step: Act) -> bool:
+    """Whether the way from a backward to the step may be left: `if not complete: continue`."""
+    before = block[: block.index(step)]
+    first = next(
+        (i for i, node in enumerate(before) if isinstance(node, Act) and node.kind is Kind.DEPOSIT), len(before)
+    )
+    return any(isinstance(node, Choice) and (leaves(node.body) or leaves(node.orelse)) for node in before[first:])
 
 
 def _erased_inside(block: Block) -> Iterator[Finding]:
@@ -226,8 +242,8 @@ def _every_micro_batch(block: Block, losses: Losses, configured: str | None) -> 
         steps = [act for act in direct if act.kind is Kind.CONSUME]
         if len({act.slot for act in steps}) != 1 or not any(act.kind is Kind.CLEAR for act in direct):
             continue
-        if any(isinstance(node, Choice) and (leaves(node.body) or leaves(node.orelse)) for node in loop.body):
-            continue  # `if not complete: continue`: the step behind it waits
+        if _waits(loop.body, steps[0]):
+            continue
         for act in (act for act in direct if act.kind is Kind.DEPOSIT and isinstance(act.node, ast.Call)):
             assert isinstance(act.node, ast.Call)
             by = next((by for by in losses.divisors(loss_of(act.node)) if ACCUMULATION.search(by.lower())), None)
