@@ -13,6 +13,7 @@ from zerograd.source.scopes import Scope, path_of
 
 _SUMMED = re.compile(r"(^|[._])(sum|div_?|mul_?|true_divide|scale|normali[sz]e\w*|average\w*|weighted\w*)$")
 _DEPTH = 4
+_FEW = 8  # assignments of one name that are followed: nobody's loss has more, and a tangle's thousands take seconds
 
 
 def loss_of(call: ast.Call) -> ast.expr | None:
@@ -61,12 +62,13 @@ class Losses:
 
     def _made(self, path: str) -> list[ast.expr]:
         every = self._all_made.get(path, [])
-        return [value for value in every if self._around[0] <= value.lineno <= self._around[1]] or every
+        near = [value for value in every if self._around[0] <= value.lineno <= self._around[1]] or every
+        return near[-_FEW:]
 
     def _changed(self, path: str) -> list[ast.AugAssign]:
         every = self._all_changed.get(path, [])
         near = [change for change in every if self._around[0] <= change.lineno <= self._around[1]]
-        return near if self._around != (0, 0) else every
+        return (near if self._around != (0, 0) else every)[-_FEW:]
 
     def _sums(self, change: ast.AugAssign) -> bool:
         """`loss += ...` in a loop of its own: a sum over the items of the micro-batch, not a mean."""
