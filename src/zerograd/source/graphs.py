@@ -16,6 +16,7 @@ from zerograd.source.scopes import path_of
 from zerograd.source.skeleton import Call, walk
 
 _DATA = re.compile(r"batch|iter|len\(|steps?\b|size")
+_FEW = 12  # sums that are looked at in one function: a tangle of hundreds takes seconds
 _USES_AGAIN = ("autograd.grad", "autograd.backward")
 
 
@@ -64,9 +65,12 @@ def _summed(function: Reading) -> Iterator[Finding]:
         if isinstance(act.node, ast.Call) and isinstance(act.node.func, ast.Attribute)
         if (name := path_of(act.node.func.value))
     }
-    for node in function.of(ast.AugAssign):
+    sums = [
+        node for node in function.of(ast.AugAssign) if isinstance(node.op, ast.Add) and path_of(node.value) in losses
+    ]
+    for node in sums[:_FEW]:
         total, added = path_of(node.target), path_of(node.value)
-        if not total or added not in losses or total in losses or not isinstance(node.op, ast.Add):
+        if not total or total in losses:
             continue
         loop = function.loop_around(node)
         if loop is None or isinstance(node.target, ast.Subscript) or _feeds_a_loss(function, total, losses):
