@@ -57,6 +57,11 @@ class Window:
         self.deposits = []
         self.edited = False
 
+    def settle(self, account: int, moment: int) -> None:
+        """A step consumes them: each belongs to the first that does."""
+        for deposit in self.deposits:
+            deposit.settled = deposit.settled or (account, moment)
+
     def empty(self) -> None:
         """A step has consumed them."""
         self.deposits, self.erased = [], []

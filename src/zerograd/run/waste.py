@@ -42,9 +42,9 @@ class Waste(Detector):
         line = (account.number, site)
         groups = self._groups.setdefault(line, [])
         groups.append(self._wasted.pop(line, 0))
-        used, wasted = len(groups), sum(groups)
-        # The first window began before anyone looked.
-        if used < _USED + 1 or wasted < _WASTED or len(set(groups[1:])) != 1 or not groups[-1]:
+        # The first window may have begun before anyone looked.
+        whole = groups if groups[0] == groups[-1] else groups[1:]
+        if len(whole) < _USED or sum(whole) < _WASTED or len(set(whole)) != 1:
             return
         clear, rule = self._clears[line], self.rules.get("ZG002")
         if rule is not None and clear.site is not None and in_one_body(user_frame(), site):

@@ -176,7 +176,9 @@ class Watcher:
         reached = [account for account in self._accounts.ours() if account.holds(parameters[0], parameters[-1])]
         for account in reached:
             account.clipping()
-        self._judge.clip(reached, event, judged=limits(max_norm) and not self._mine.stepping.optimizers())
+        if not limits(max_norm):
+            return  # it only measures
+        self._judge.clip(reached, event, judged=not self._mine.stepping.optimizers())
         for account in reached:
             account.clipped(event)
 
@@ -274,7 +276,7 @@ class Watcher:
         account = self._accounts.taken(optimizer)
         account.settle()
         event = Event(Kind.CONSUME, account.name, user_site(), scaled=True, what="scaler.step()")
-        self._settle_deposits(account)
+        account.window.settle(account.number, self._accounts.clock.tick())
         account.consumed(event)
         account.after_step()
 
@@ -284,16 +286,11 @@ class Watcher:
         )
         self.detectors.consuming(account, event, scaler=self._mine.scaler)
         account.habits.stepped(account.window.size())
-        self._settle_deposits(account)
+        account.window.settle(account.number, self._accounts.clock.tick())
         self._write(account, event)
         account.consumed(event)
         self._judge.flush()
         self.detectors.flush()
-
-    def _settle_deposits(self, account: Account) -> None:
-        moment = self._accounts.clock.tick()
-        for deposit in account.window.deposits:
-            deposit.settled = deposit.settled or (account.number, moment)
 
     def _write(self, account: Account, event: Event) -> None:
         if self._log is not None:
