@@ -151,7 +151,8 @@ class _Checker:
             # The settings of one call are those of the next; a place in a window is not.
             grown = join(head, slim(fact._replace(assumed=fact.assumed - places(fact.assumed)) for fact in back))
             head, new = grown, grown - head if again else NOWHERE
-        for verdict in verdicts:
+        # A fault is met once for each way that leads there; it is told once.
+        for verdict in {(one.law.code, one.event.site, one.certain): one for one in verdicts}.values():
             finding = tell(verdict, interpreter.trail)
             deposits = has_loss or any(isinstance(node, Act) and node.kind is Kind.DEPOSIT for node in walk(block))
             if finding.code == "ZG003" and not deposits:

@@ -14,6 +14,7 @@ from zerograd.source.roles import role_of
 from zerograd.source.scopes import Role, Scope, path_of
 
 # The layers of torch.nn that have parameters; an activation or Identity() has none to be held.
+_FEW = 12  # optimizers that are looked at in one function: a tangle of hundreds takes seconds
 _LAYERS = (
     "Linear",
     "LazyLinear",
@@ -51,7 +52,7 @@ def orphaned(function: Reading) -> Iterator[Finding]:
         return
     assigns = function.of(ast.Assign)
     made = [one for node in assigns if (one := _made(node, function.scope)) is not None]
-    for one in made:
+    for one in made[:_FEW]:
         later = [node for node in assigns if place(node) > place(one.node)]
         for node in later:
             if not _replaces(node, one.model, function.scope) or function.excludes(one.node, node):
