@@ -208,7 +208,8 @@ class Interpreter:
 
     def _run(self, call: Call, facts: Facts) -> Flow:
         with self._frames.inside(call):
-            key = (call.function, self._frames.names, self._frames.cls, facts, self._trying > 0)
+            frames = self._frames
+            key = (call.function, frames.names, frames.modules, frames.cls, facts, self._trying > 0)
             if key not in self._returned:
                 inner = self.block(self._frames.body_of(call.function), facts)
                 ended = join(inner.normal, inner.returns)

@@ -42,7 +42,7 @@ class Frames:
 
     def kinds(self, block: Block, *, seen: bool = False) -> Doubts:
         """The kinds of event that `block` may do to the slot; `seen`: without those that no text shows."""
-        key = (id(block), self.names, self.cls, seen)
+        key = (id(block), self.names, self.modules, self.cls, seen)
         memo = self._kinds.get(key)
         if memo is None or memo[0] is not block:
             found: set[Kind] = set()

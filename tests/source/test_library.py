@@ -1,0 +1,92 @@
+"""What an imported name stands for: found as Python would find it, read and never executed."""
+
+from pathlib import Path
+
+import pytest
+
+from zerograd.core.findings import Certainty
+from zerograd.source.check import check_text
+from zerograd.source.library import Library
+
+LOOP = """\
+import torch
+from torch import nn
+{imports}
+
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in loader:
+    {clear}
+    loss = nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+"""
+CLEARS = "def reset_grad(nets):\n    for net in nets:\n        net.zero_grad()\n"
+IDLE = "import torch\n\n\ndef reset_grad(nets):\n    return [net.grad for net in nets]\n"
+
+
+def _codes(folder: Path, text: str, path: str = "train.py") -> list[str]:
+    findings = check_text(text, path, library=Library())
+    return [finding.code for finding in findings if finding.certainty is Certainty.CERTAIN]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("imports", "clear", "file"),
+    [
+        ("from tools import reset_grad", "reset_grad([model])", "tools.py"),
+        ("from tools import *", "reset_grad([model])", "tools.py"),
+        ("import tools", "tools.reset_grad([model])", "tools.py"),
+        ("from kit import tools as t", "t.reset_grad([model])", "kit/tools.py"),
+    ],
+)
+def test_a_clear_in_another_file_is_seen(here: Path, imports: str, clear: str, file: str) -> None:
+    text = LOOP.format(imports=imports, clear=clear)
+    (here / file).parent.mkdir(exist_ok=True)
+    (here / file).write_text(CLEARS)
+    assert _codes(here, text) == []
+    (here / file).write_text(IDLE)  # it only has the name: the fault is there, and certain
+    assert _codes(here, text) == ["ZG001"]
+
+
+def test_what_a_package_passes_on(here: Path) -> None:
+    (here / "kit").mkdir()
+    (here / "kit" / "__init__.py").write_text("from .tools import reset_grad\n")
+    (here / "kit" / "tools.py").write_text(IDLE)
+    assert _codes(here, LOOP.format(imports="from kit import reset_grad", clear="reset_grad([model])")) == ["ZG001"]
+
+
+def test_files_that_import_each_other(here: Path) -> None:
+    (here / "one.py").write_text("from train import *\nfrom two import reset_grad\n")
+    (here / "two.py").write_text("from one import reset_grad\n" + CLEARS)
+    assert _codes(here, LOOP.format(imports="from two import reset_grad", clear="reset_grad([model])")) == []
+
+
+def test_a_base_class_of_another_file_runs_the_override(here: Path) -> None:
+    (here / "base.py").write_text(
+        "class Base:\n    def update(self, x):\n        raise NotImplementedError\n\n    def fit(self, loader):\n"
+        "        for x in loader:\n            self.update(x)\n            self.optimizer.step()\n"
+    )
+    text = (
+        "import torch\nfrom base import Base\n\n\nclass Trainer(Base):\n    def update(self, x):\n"
+        "        {clear}\n        self.model(x).mean().backward()\n\n"
+        "    def train(self, loader):\n        self.optimizer.zero_grad()\n        self.fit(loader)\n"
+    )
+    assert _codes(here, text.format(clear="self.optimizer.zero_grad()")) == []
+    assert _codes(here, text.format(clear="pass")) == ["ZG001"]
+
+
+def test_nothing_is_executed(here: Path) -> None:
+    (here / "tools.py").write_text("raise SystemExit('executed')\n" + CLEARS)
+    assert _codes(here, LOOP.format(imports="from tools import reset_grad", clear="reset_grad([model])")) == []
+
+
+def test_without_a_library_no_other_file_is_read(here: Path) -> None:
+    (here / "tools.py").write_text(IDLE)
+    text = LOOP.format(imports="from tools import reset_grad", clear="reset_grad([model])")
+    assert not any(finding.certainty is Certainty.CERTAIN for finding in check_text(text, "train.py"))
