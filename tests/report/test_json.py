@@ -8,7 +8,7 @@ import pytest
 
 from zerograd.cli import main
 from zerograd.core.events import Site
-from zerograd.core.findings import Certainty, Finding, Related, Severity
+from zerograd.core.findings import Certainty, Edit, Finding, Fix, Related, Safety, Severity
 from zerograd.report.json import as_object
 
 PAGE = (Path(__file__).parents[2] / "docs" / "json.md").read_text()
@@ -16,11 +16,12 @@ FINDING = Finding(
     code="ZG001",
     name="stale-accumulation",
     message="m",
-    site=Site("train.py", 3, 5, 4, 6),
+    site=Site("train.ipynb", 3, 5, 4, 6, cell=2),
     certainty=Certainty.POSSIBLE,
     severity=Severity.WARNING,
     related=(Related(Site("other.py", 1), "r"),),
     cure="c",
+    fix=Fix("f", (Edit(3, 5, 3, 5, "t", cell=2),), Safety.SAFE),
 )
 
 
@@ -29,7 +30,8 @@ def test_every_field() -> None:
         "code": "ZG001",
         "name": "stale-accumulation",
         "message": "m",
-        "path": "train.py",
+        "path": "train.ipynb",
+        "cell": 2,
         "line": 3,
         "column": 5,
         "end_line": 4,
@@ -37,14 +39,18 @@ def test_every_field() -> None:
         "certainty": "possible",
         "severity": "warning",
         "cure": "c",
-        "fix": None,
-        "related": [{"path": "other.py", "line": 1, "column": 1, "message": "r"}],
+        "fix": {
+            "message": "f",
+            "safety": "safe",
+            "edits": [{"line": 3, "column": 5, "end_line": 3, "end_column": 5, "text": "t", "cell": 2}],
+        },
+        "related": [{"path": "other.py", "cell": None, "line": 1, "column": 1, "message": "r"}],
     }
 
 
 def test_the_page_tells_every_field_and_its_type() -> None:
-    told = dict(re.findall(r"^\| `(\w+)` \| (\w+) \|", PAGE, re.M))
-    types = {str: "string", int: "integer", list: "list", type(None): "null"}
+    told = dict(re.findall(r"^\| `(\w+)` \| (\w+)(?: or null)? \|", PAGE, re.M))
+    types = {str: "string", int: "integer", list: "list", dict: "object"}
     assert told == {field: types[type(value)] for field, value in as_object(FINDING).items()}
 
 

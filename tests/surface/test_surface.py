@@ -61,6 +61,7 @@ def test_json_fields() -> None:
         "name",
         "message",
         "path",
+        "cell",
         "line",
         "column",
         "end_line",

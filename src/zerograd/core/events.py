@@ -30,6 +30,7 @@ class Site(NamedTuple):
     column: int = 1
     end_line: int = 0
     end_column: int = 0
+    cell: int = 0  # in a notebook, which cell, from 1; lines then count from its first one
 
 
 class Event(NamedTuple):

@@ -18,6 +18,30 @@ class Severity(Enum):
     NOTE = "note"  # it costs time or memory: counted, shown on request
 
 
+class Safety(Enum):
+    SAFE = "safe"  # the training stays bit for bit what it was
+    UNSAFE = "unsafe"  # it changes what is trained: the point of it, and the user's to decide
+
+
+class Edit(NamedTuple):
+    """Text in place of what stands from one position up to another, which it does not include."""
+
+    line: int
+    column: int  # from 1, in bytes of UTF-8, as Site counts
+    end_line: int
+    end_column: int
+    text: str
+    cell: int = 0
+
+
+class Fix(NamedTuple):
+    """Edits that cure a finding; all of them or none, in the order of their places, none over another."""
+
+    message: str  # what they do, as an order: "clear before backward()"
+    edits: tuple[Edit, ...]
+    safety: Safety = Safety.UNSAFE
+
+
 class Related(NamedTuple):
     """Another place that took part, and the part it took."""
 
@@ -35,6 +59,7 @@ class Finding(NamedTuple):
     related: tuple[Related, ...] = ()
     cure: str = ""
     times: int = 1  # how often it happened, where that can be counted
+    fix: Fix | None = None
 
     @property
     def fails(self) -> bool:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable
 
-from zerograd.core.findings import Finding
+from zerograd.core.findings import Finding, Fix
 
 
 def as_object(finding: Finding) -> dict[str, object]:
@@ -13,6 +13,7 @@ def as_object(finding: Finding) -> dict[str, object]:
         "name": finding.name,
         "message": finding.message,
         "path": site.path,
+        "cell": site.cell or None,
         "line": site.line,
         "column": site.column,
         "end_line": site.end_line or site.line,
@@ -20,12 +21,23 @@ def as_object(finding: Finding) -> dict[str, object]:
         "certainty": finding.certainty.value,
         "severity": finding.severity.value,
         "cure": finding.cure,
-        "fix": None,
+        "fix": _fix(finding.fix) if finding.fix else None,
         "related": [
-            {"path": other.site.path, "line": other.site.line, "column": other.site.column, "message": other.message}
+            {
+                "path": other.site.path,
+                "cell": other.site.cell or None,
+                "line": other.site.line,
+                "column": other.site.column,
+                "message": other.message,
+            }
             for other in finding.related
         ],
     }
+
+
+def _fix(fix: Fix) -> dict[str, object]:
+    edits = [edit._asdict() | {"cell": edit.cell or None} for edit in fix.edits]
+    return {"message": fix.message, "safety": fix.safety.value, "edits": edits}
 
 
 def as_list(findings: Iterable[Finding]) -> str:
