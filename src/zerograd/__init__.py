@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from zerograd.engine.grouping import groups as groups
     from zerograd.engine.joining import join as join
     from zerograd.engine.step import Step as Step
+    from zerograd.errors import CaptureError as CaptureError
     from zerograd.errors import Diverged as Diverged
     from zerograd.errors import FaultFound as FaultFound
     from zerograd.errors import StepError as StepError
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 # Names are resolved when they are first used: `zerograd check` must not pay for torch.
 _HOMES = {
+    "CaptureError": "zerograd.errors",
     "Diverged": "zerograd.errors",
     "FaultFound": "zerograd.errors",
     "Finding": "zerograd.core.findings",

@@ -7,6 +7,7 @@ ZerogradError
 |-- AuditError          the audit itself is misused (started twice, ...)
 |   `-- FaultFound      on_finding="raise": the run did what a rule forbids
 `-- StepError           the transaction is misused; nothing was committed
+    |-- CaptureError    the step cannot be recorded as one CUDA graph; nothing was touched
     |-- Diverged        too many steps in a row had non-finite gradients
     `-- TornStep        optimizer.step() itself raised: the weights may be half updated
 """
@@ -54,6 +55,10 @@ class FaultFound(AuditError):
 
 class StepError(ZerogradError):
     """The transaction is misused; nothing was committed."""
+
+
+class CaptureError(StepError):
+    """The step cannot be recorded as one CUDA graph."""
 
 
 class Diverged(StepError):

@@ -20,9 +20,10 @@ from zerograd.engine.record import Record
 from zerograd.engine.restoring import Undo, snapshot
 from zerograd.engine.slots import Slots
 from zerograd.engine.terms import Terms
-from zerograd.engine.weighing import MicroBatch, Weighing, checked
+from zerograd.engine.weighing import MicroBatch, Number, Weighing, checked, is_zero, on_device
 
 T = TypeVar("T")
+_RECORDABLE = ("backward()", "micro_batches()")
 
 
 class Abort(BaseException):
@@ -38,7 +39,9 @@ class Block:
 
     broken = False  # a backward did not come back: to the end of the block, whatever comes back after it
     aborted = False  # obeyed even if a bare `except:` swallowed the Abort
-    ended = False  # its outcome is known, and final
+    ended = False  # its outcome is final
+    defers = False  # and need not be known: see [Note: deferred verdicts]
+    captured = False  # what it does is not done now, but recorded
     over = False  # it was left
     scale: Tensor | None = None  # the loss scale of this block
     casting: torch.autocast | None = None
@@ -98,6 +101,8 @@ class Block:
             raise refusals.other_thread(what)
         if self.aborted:
             raise Abort(self)
+        if self.captured and what not in _RECORDABLE:
+            raise refusals.not_recorded(what)
 
     def abort(self) -> None:
         self.aborted = True
@@ -111,7 +116,7 @@ class Block:
         coefficient = self.tally.coefficient(micro)
         if not (isinstance(loss, Tensor) and loss.requires_grad):
             raise refusals.detached_loss(loss)
-        if micro.weight == 0:
+        if is_zero(micro.weight):
             self.tally.empty += 1
             return
         self.run(loss, coefficient, also)
@@ -120,16 +125,28 @@ class Block:
         if self.terms.trace is not None:
             self.emit(Kind.DEPOSIT, "step.backward()", site=Site(frame.f_code.co_filename, frame.f_lineno))
 
-    def run(self, loss: Tensor, coefficient: float, also: Sequence[Tensor] = ()) -> None:
+    def weigh(self, weight: object) -> Number:
+        """A weight as a number; as a tensor where the step is recorded, for there the host must not ask."""
+        if self.captured and isinstance(weight, Tensor):
+            return on_device(weight, self.slots.device)
+        return checked(weight)
+
+    def run(self, loss: Tensor, coefficient: Number, also: Sequence[Tensor] = ()) -> None:
         """The backward of loss x coefficient, into the slots."""
         self.guard.check()
         if self.scale is not None and self.terms.scaling is not None:
             self.terms.scaling.refuse_scaled(loss)
         if also:
+            if self.captured:
+                raise refusals.not_recorded("backward(also=)")
             self.extra = self.extra or Extra()
             self.extra.expect(also, self.slots)
         self.broken = True  # until it has come back
-        weighed = loss if coefficient == 1.0 else loss * coefficient
+        if isinstance(coefficient, Tensor):
+            coefficient = coefficient.to(torch.promote_types(loss.dtype, torch.float32))
+            weighed = loss * coefficient
+        else:
+            weighed = loss if coefficient == 1.0 else loss * coefficient
         if self.scale is not None:
             weighed = weighed * self.scale
         if self.casting is None:
@@ -160,7 +177,7 @@ class Block:
                 raise refusals.weight_inside()
             return self.micro
         if weight is not None:
-            return MicroBatch(Weighing.MEAN, checked(weight))
+            return MicroBatch(Weighing.MEAN, self.weigh(weight))
         if site in self._sites:
             raise refusals.looped_backward()
         return MicroBatch(Weighing.BARE, 1.0)
@@ -181,7 +198,7 @@ class Block:
     def end(self, ending: Ending, cause: str = "") -> None:
         norm = None if self.ready is None else self.ready.norm
         self.ended = True
-        self.record.ended(Outcome(ending, self.tally.total, self.tally.counted, cause, norm))
+        self.record.ended(Outcome(ending, float(self.tally.total), self.tally.counted, cause, norm))
 
     def emit(self, kind: Kind, what: str, *, site: Site | None = None) -> None:
         if self.terms.trace is not None:
@@ -201,11 +218,11 @@ def iterate(
     for block in blocks:
         block.iterating = True
     for item in items:
-        amount = 1.0 if weight is None else checked(weight(item))
+        amount = 1.0 if weight is None else blocks[0].weigh(weight(item))
         for block in blocks:
-            block.tally.empty += amount == 0
+            block.tally.empty += is_zero(amount)
             block.micro = MicroBatch(weighing, amount)
-        if amount:
+        if not is_zero(amount):
             yield item
         for block in blocks:
             block.refuse_if_over()

@@ -25,7 +25,7 @@ class ByNorm:
 
     def __call__(self, ready: Ready) -> None:
         norm = ready.measure() if ready.norm is None else ready.norm
-        ready.multiply(1.0 if self._limit == math.inf else clip_coefficient(norm, self._limit))
+        ready.shorten(1.0 if self._limit == math.inf else clip_coefficient(norm, self._limit))
 
 
 class ByGroupNorm:

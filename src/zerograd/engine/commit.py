@@ -5,7 +5,6 @@ up to the clip is done for all blocks before the first optimizer steps: until th
 back. `with step:` ends one block, `with join(...)` several.
 """
 
-import warnings
 from collections.abc import Sequence
 
 import torch
@@ -14,11 +13,14 @@ from torch import Tensor
 from zerograd.core.events import Kind
 from zerograd.engine import gradients, refusals
 from zerograd.engine.block import Abort, Block
+from zerograd.engine.deferring import may_defer, promise
+from zerograd.engine.holding import step_unless
 from zerograd.engine.interrupts import Held
 from zerograd.engine.outcome import Ending
 from zerograd.engine.ready import Ready
 from zerograd.engine.scaling import update
-from zerograd.engine.weighing import Weighing
+from zerograd.engine.skips import say_skipped
+from zerograd.engine.weighing import Number, Weighing
 
 
 def end(blocks: Sequence[Block], error: BaseException | None) -> bool:
@@ -44,6 +46,8 @@ def _commit(blocks: Sequence[Block]) -> None:
         for block in blocks:
             if block.aborted:
                 raise Abort(block)
+        if len(blocks) == 1:
+            blocks[0].defers = blocks[0].captured or may_defer(blocks[0])
         for block in blocks:
             good &= prepare(block)
         if good:
@@ -65,6 +69,7 @@ def prepare(block: Block) -> bool:
         block.cause = _why_empty(block)
         return False
     block.ready = ready = Ready(block.slots, found, _divisor(block))
+    ready.folds = block.captured and terms.fused and not block.slots.double
     if not _finite(block, ready):
         return False
     if terms.inspect and ready.show(terms.inspect) and not _finite(block, ready):
@@ -81,13 +86,13 @@ def prepare(block: Block) -> bool:
     return True
 
 
-def _divisor(block: Block) -> float | Tensor | None:
+def _divisor(block: Block) -> Number | None:
     """What is still multiplied into the gradients: weights and loss scale. None if nothing is."""
     if block.scale is None and block.tally.weighing is not Weighing.MEAN:
         return None
     denominator = block.tally.denominator
     if block.scale is None:
-        return None if denominator == 1.0 else denominator
+        return None if not isinstance(denominator, Tensor) and denominator == 1.0 else denominator
     if block.terms.scaling is not None:
         block.terms.scaling.refuse_by_hand()
     exact = block.scale if block.scale.device.type == "mps" else block.scale.double()  # mps has no float64
@@ -97,7 +102,12 @@ def _divisor(block: Block) -> float | Tensor | None:
 def _finite(block: Block, ready: Ready) -> bool:
     if block.terms.clip is not None and block.terms.clip.measures:
         ready.measure()
-    if block.terms.nonfinite == "ignore" or ready.is_finite():
+    if block.terms.nonfinite == "ignore":
+        return True
+    if block.defers:
+        ready.look()
+        return True
+    if ready.is_finite():
         return True
     block.cause = f"the gradients are not finite (norm {float(ready.measure())})"
     return False
@@ -118,22 +128,29 @@ def _apply(blocks: Sequence[Block]) -> None:
 
 def _step(block: Block) -> None:
     block.guard.committing = True
-    if block.ready is None or block.ready.divisor is None:
+    ready = block.ready
+    if ready is None or (ready.divisor is None and ready.found is None):
         for optimizer in block.terms.optimizers:
             optimizer.step()
+    elif ready.found is not None and not block.terms.fused:
+        step_unless(ready.found, block.terms.optimizers, block.slots.parameters)
     else:
-        _step_divided(block, block.ready.divisor)
+        _step_divided(block, ready)
     for scheduler in block.terms.schedulers:
         scheduler.step()
 
 
-def _step_divided(block: Block, divisor: float | Tensor) -> None:
-    """Fused optimizers divide on their own while they read the gradients: one pass over memory less."""
-    device = block.slots.device
+def _step_divided(block: Block, ready: Ready) -> None:
+    """Fused optimizers divide on their own while they read the gradients: one pass over memory less.
+
+    And they leave everything as it is if they are told that something was found.
+    """
+    device, divisor = block.slots.device, 1.0 if ready.divisor is None else ready.divisor
     factor = divisor.float() if isinstance(divisor, Tensor) else torch.full((), divisor, device=device)
+    found = torch.zeros((), device=device) if ready.found is None else ready.found
     for optimizer in block.terms.optimizers:
         optimizer.grad_scale = factor  # type: ignore[attr-defined]
-        optimizer.found_inf = torch.zeros((), device=device)  # type: ignore[attr-defined]
+        optimizer.found_inf = found  # type: ignore[attr-defined]
         try:
             optimizer.step()
         finally:
@@ -142,7 +159,13 @@ def _step_divided(block: Block, divisor: float | Tensor) -> None:
 
 def committed(blocks: Sequence[Block]) -> None:
     for block in blocks:
-        block.end(Ending.COMMITTED)
+        if block.captured:
+            block.ended = True
+        elif block.ready is None or block.ready.found is None:
+            block.end(Ending.COMMITTED)
+            block.record.stepped = block.slots
+        else:
+            promise(block, block.ready.found)
         block.tally.settle()
         gradients.clear(block.slots.parameters)
     for block in blocks:
@@ -168,17 +191,7 @@ def skip(blocks: Sequence[Block]) -> None:
         block.emit(Kind.CLEAR, "clear")
     for block in blocks:
         if block.ready is not None and block.cause:
-            _say_skipped(block)
-
-
-def _say_skipped(block: Block) -> None:
-    """Divergence is not hidden: the first skip is told, and too many in a row are an error."""
-    record, scaling = block.record, block.terms.scaling
-    record.skips_in_a_row += 1
-    if record.skips_in_a_row >= block.terms.max_skips and (scaling is None or scaling.is_exhausted()):
-        raise refusals.diverged(record.skips_in_a_row)
-    if record.skipped == 1 and scaling is None:  # with a loss scale a skip is how it finds its size
-        warnings.warn(f"zerograd skipped a step: {block.cause}", RuntimeWarning, stacklevel=6)
+            say_skipped(block.record, block.terms, block.cause)
 
 
 def _tear(blocks: Sequence[Block], error: BaseException) -> None:
@@ -220,7 +233,10 @@ def _tell_scalers(blocks: Sequence[Block]) -> None:
     told = []
     for block in blocks:
         if block.terms.scaling is not None and block.ready is not None:
-            block.terms.scaling.tell(finite=not block.cause, device=block.slots.device)
+            found = block.ready.found
+            if found is None:
+                found = torch.full((), 1.0 if block.cause else 0.0, device=block.slots.device)
+            block.terms.scaling.tell(found)
             told.append(block.terms.scaling)
     if told:
         update(told)

@@ -59,6 +59,18 @@ def is_finite(gradients: list[Tensor], norm: Tensor | None, *, uniform: bool = F
     return math.isfinite(total_norm(gradients, math.inf).item())
 
 
+def not_finite(gradients: list[Tensor], norm: Tensor | None, *, uniform: bool = False) -> Tensor:
+    """1.0 if some element is not finite, else 0.0, and nobody waits for it. A norm that overflows counts as such."""
+    if norm is None and uniform:
+        device = gradients[0].device
+        found, one = torch.zeros((), device=device), torch.ones((), device=device)
+        torch._amp_foreach_non_finite_check_and_unscale_(gradients, found, one)
+        return found
+    if norm is None:
+        norm = total_norm(gradients, math.inf)
+    return (norm - norm).ne(0).float()  # infinity less infinity is NaN, and so is NaN
+
+
 def clip_coefficient(norm: Tensor, max_norm: float) -> Tensor:
     """As torch.nn.utils.clip_grad_norm_ computes it (torch 2.13 nn/utils/clip_grad.py), to the last bit."""
     return torch.clamp(max_norm / (norm + 1e-6), max=1.0)

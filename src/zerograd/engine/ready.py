@@ -7,7 +7,7 @@ from types import MappingProxyType
 import torch
 from torch import Tensor
 
-from zerograd.engine.gradients import is_finite, scale, total_norm
+from zerograd.engine.gradients import is_finite, not_finite, scale, total_norm
 from zerograd.engine.slots import Slots
 
 Inspect = Callable[[Mapping[str, Tensor]], object]
@@ -20,11 +20,13 @@ class Ready:
     They are taken out together with the clip, in one multiplication, or earlier if somebody wants to look.
     """
 
-    __slots__ = ("_slots", "divisor", "gradients", "norm")
+    __slots__ = ("_slots", "divisor", "folds", "found", "gradients", "norm")
 
     def __init__(self, slots: Slots, gradients: list[Tensor], divisor: float | Tensor | None) -> None:
         self._slots, self.gradients, self.divisor = slots, gradients, divisor
         self.norm: Tensor | None = None
+        self.found: Tensor | None = None  # 1.0 if they are not finite, on the device. See [Note: deferred verdicts]
+        self.folds = False  # whether the optimizers divide by all of it while they read the gradients
 
     def measure(self) -> Tensor:
         """The norm of the true gradient."""
@@ -35,10 +37,21 @@ class Ready:
     def is_finite(self) -> bool:
         return is_finite(self.gradients, self.norm, uniform=self._slots.uniform)
 
+    def look(self) -> None:
+        """The same, for the device alone to know."""
+        self.found = not_finite(self.gradients, self.norm, uniform=self._slots.uniform)
+
     def multiply(self, coefficient: float | Tensor) -> None:
         """Shorten the true gradient, and make it the one that lies in the slots."""
         scale(self.gradients, coefficient if self.divisor is None else coefficient / self.divisor)
         self.divisor = None
+
+    def shorten(self, coefficient: float | Tensor) -> None:
+        """The same, or left to the optimizers."""
+        if not self.folds:
+            self.multiply(coefficient)
+        elif isinstance(coefficient, Tensor):
+            self.divisor = (1.0 if self.divisor is None else self.divisor) / coefficient
 
     def named(self) -> Mapping[str, Tensor]:
         """The true gradients by name, to read and to change in place."""

@@ -2,15 +2,18 @@
 
 from zerograd.engine.carrying import Carried
 from zerograd.engine.outcome import Ending, Outcome
+from zerograd.engine.promise import Promises
 from zerograd.engine.weighing import Tally
 
 
 class Record:
     def __init__(self) -> None:
-        self.outcome: Outcome | None = None
+        self.outcome: Outcome | None = None  # of what is known. See [Note: deferred verdicts]
         self.committed = self.skipped = 0
+        self.promises = Promises()
         self.skips_in_a_row = 0
         self.torn = False
+        self.stepped: object = None  # the slots that the optimizers have made their state for
         self.fitted: int | None = None  # rows that split() knows to fit into memory
         self.tally = Tally()
         self.carried = Carried()

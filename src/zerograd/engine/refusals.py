@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from zerograd.errors import Diverged, StepError, TornStep
+from zerograd.errors import CaptureError, Diverged, StepError, TornStep
 
 
 def optimizers(what: str) -> StepError:
@@ -274,6 +274,22 @@ def other_slots(saved: int, present: int) -> StepError:
         f"gradients of {saved} slots are in flight, and the step has {present}",
         cure='Give the Step the same parameters, or save with inflight="drop".',
         slug="in-flight",
+    )
+
+
+def not_recorded(what: str) -> CaptureError:
+    return CaptureError(
+        f"{what} cannot be recorded: it decides in Python, at every step anew",
+        cure="Leave it out of the captured function, or run that function under `with step:`.",
+        slug="capture",
+    )
+
+
+def not_captured(why: str, cure: str) -> CaptureError:
+    return CaptureError(
+        f"this step cannot be captured: {why}",
+        cure=f"{cure} Nothing was changed, and `with step: fn(...)` does the same uncaptured.",
+        slug="capture",
     )
 
 

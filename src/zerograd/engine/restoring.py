@@ -27,7 +27,7 @@ def snapshot(words: frozenset[str], slots: Slots, terms: "Terms") -> Undo:
     """Call what this returns to bring everything back, bit for bit and into the same tensors."""
     undos: list[Undo] = []
     if "rng" in words:
-        undos.append(_random_state({parameter.device for parameter in slots.parameters}))
+        undos.append(random_state({parameter.device for parameter in slots.parameters}))
     if "buffers" in words and terms.model is not None:
         undos.append(_buffers(terms.model))
     if "weights" in words:
@@ -41,7 +41,7 @@ def snapshot(words: frozenset[str], slots: Slots, terms: "Terms") -> Undo:
     return undo
 
 
-def _random_state(devices: set[torch.device]) -> Undo:
+def random_state(devices: set[torch.device]) -> Undo:
     """torch's, on the CPU and where the parameters are; Python's; NumPy's, if anybody uses it."""
     own, here = random.getstate(), torch.get_rng_state()
     there = [(device, torch.get_device_module(device)) for device in devices if device.type not in ("cpu", "meta")]

@@ -66,8 +66,8 @@ def _taken(block: Block) -> InFlight:
     tally, slots = block.tally, block.slots.parameters
     return InFlight(
         tally.weighing.value,
-        tally.unit,
-        tally.total,
+        float(tally.unit),
+        float(tally.total),
         tally.counted,
         tally.empty,
         None if block.scale is None else block.scale.clone(),

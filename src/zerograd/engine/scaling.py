@@ -43,10 +43,9 @@ class Scaling:
         if isinstance(factor, Tensor) and scale is not None and factor.data_ptr() == scale.data_ptr():
             raise refusals.scaled_by_hand()
 
-    def tell(self, *, finite: bool, device: torch.device) -> None:
+    def tell(self, found: Tensor) -> None:
         """What update() will act on. torch 2.13 amp/grad_scaler.py: found_inf is exactly 0.0 or 1.0."""
-        found = torch.full((), 0.0 if finite else 1.0, device=device)
-        self.scaler._per_optimizer_states[self._ids[0]]["found_inf_per_device"] = {device: found}
+        self.scaler._per_optimizer_states[self._ids[0]]["found_inf_per_device"] = {found.device: found}
 
     def forget(self) -> None:
         """Drop what was done by hand to our optimizers: else the next step would pass for unscaled already."""

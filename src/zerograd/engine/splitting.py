@@ -17,7 +17,7 @@ from zerograd.engine import gradients, refusals
 from zerograd.engine.batches import cut, rows_of
 from zerograd.engine.block import Block
 from zerograd.engine.restoring import snapshot
-from zerograd.engine.weighing import MicroBatch, Weighing, checked
+from zerograd.engine.weighing import MicroBatch, Number, Weighing, checked
 
 T = TypeVar("T")
 _OUT_OF_MEMORY = ("can't allocate memory", "CUBLAS_STATUS_ALLOC_FAILED")
@@ -78,7 +78,7 @@ def _fits(block: Block, parts: list[tuple[Any, float]], fn: Callable[[Any], Tens
     return False
 
 
-def _shares(block: Block, weights: list[float]) -> Iterator[tuple[MicroBatch, float]]:
+def _shares(block: Block, weights: list[float]) -> Iterator[tuple[MicroBatch, Number]]:
     """The micro-batch that each part belongs to, and what its loss is multiplied by."""
     inside = block.micro
     for weight in weights:

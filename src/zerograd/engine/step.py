@@ -20,6 +20,8 @@ from torch.optim.lr_scheduler import LRScheduler
 from zerograd.core.events import Event
 from zerograd.engine import commit, minimizing, refusals, resuming, splitting, terms
 from zerograd.engine.block import Block, iterate
+from zerograd.engine.capturing import Captured
+from zerograd.engine.compiling import calling
 from zerograd.engine.guarding import Guard
 from zerograd.engine.outcome import Outcome
 from zerograd.engine.ready import Inspect
@@ -91,16 +93,21 @@ class Step:
 
     @property
     def outcome(self) -> Outcome | None:
-        """How the last block ended; None before the first."""
-        return self._record.outcome
+        """How the last block ended; None before the first. May have to wait for the device to tell."""
+        return self._known().outcome
 
     @property
     def committed(self) -> int:
-        return self._record.committed
+        return self._known().committed
 
     @property
     def skipped(self) -> int:
-        return self._record.skipped
+        return self._known().skipped
+
+    def _known(self) -> Record:
+        """The record, with everything in it that happened. See [Note: deferred verdicts]."""
+        self._record.promises.keep(all_of_them=True)
+        return self._record
 
     # The block
 
@@ -117,16 +124,20 @@ class Step:
             self._forget(block)
 
     def _open(self) -> Block:
+        self._record.promises.keep(all_of_them=False)
         if self._record.torn:
             raise refusals.torn()
         if self._block is not None:
             raise refusals.nested_block()
         self._slots = slots = self._slots.current()
+        return self._begin(Block(self._name, self._terms, slots, self._guard, self._record))
+
+    def _begin(self, block: Block) -> Block:
         for other in _open_blocks:
-            shared = slots.ids & other.slots.ids
+            shared = block.slots.ids & other.slots.ids
             if shared:
                 raise refusals.shared_parameters(len(shared))
-        self._block = block = Block(self._name, self._terms, slots, self._guard, self._record)
+        self._block = block
         _open_blocks.append(block)
         try:
             block.open()
@@ -161,7 +172,7 @@ class Step:
 
         `also` names other leaves (inputs, embeddings) that shall get the loss's gradient in their `.grad`.
         """
-        self._inside("backward()").deposit(loss, weight, also, sys._getframe(1))
+        self._inside("backward()").deposit(loss, weight, also, calling(sys._getframe(1)))
 
     def micro_batches(
         self,
@@ -197,10 +208,18 @@ class Step:
         finally:
             self._forget(block)
 
+    def capture(self, fn: Callable[..., Any], *example: Any, compile: bool = False) -> Captured:
+        """`update = step.capture(fn, x, y)`: each `update(x, y)` is a whole step, on a GPU as one CUDA graph.
+
+        `fn` deposits as a block would, and what it returns `update` returns. Inputs of other shapes are recorded when
+        they first come. On a CPU the same call runs `fn` under `with step:`. See docs/capture.md.
+        """
+        return Captured(self, fn, example, compiled=compile)
+
     def carry(self, state: S) -> S:
         """The hidden state of the block before, detached; after one that did not commit, what that one began with."""
         self._inside("carry()")
-        return self._record.carried.carry(state)
+        return self._known().carried.carry(state)
 
     # State
 
@@ -209,13 +228,13 @@ class Step:
 
         inflight    deposits of the open block: refuse to lose them, "include" them, or "drop" them
         """
-        return resuming.state_dict(self._record, self._block, inflight)
+        return resuming.state_dict(self._known(), self._block, inflight)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from there. If deposits were in flight, the next block begins with them."""
         if self._block is not None:
             raise refusals.loaded_inside()
-        self._resumed = resuming.load_state_dict(self._record, state)
+        self._resumed = resuming.load_state_dict(self._known(), state)
 
     @property
     def in_flight(self) -> int:

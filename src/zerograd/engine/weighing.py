@@ -9,7 +9,12 @@ step's total: it changes no rounding, and it keeps low-precision gradients from 
 import math
 from enum import Enum
 
+import torch
+from torch import Tensor
+
 from zerograd.errors import StepError
+
+Number = float | Tensor  # a tensor where only the device knows it: in a captured step
 
 
 class Weighing(Enum):
@@ -33,7 +38,7 @@ class MicroBatch:
 
     __slots__ = ("deposited", "weighing", "weight")
 
-    def __init__(self, weighing: Weighing, weight: float) -> None:
+    def __init__(self, weighing: Weighing, weight: Number) -> None:
         self.weighing, self.weight, self.deposited = weighing, weight, False
 
 
@@ -41,17 +46,17 @@ class Tally:
     """The weights of one step."""
 
     def __init__(self) -> None:
-        self.ref = 0.0  # a power of two near what the last step weighed; 0 before the first
+        self.ref: Number = 0.0  # a power of two near what the last step weighed; 0 before the first
         self.reset()
 
     def reset(self) -> None:
         self.unit = self.ref  # what this step's weights are divided by. See [Note: deferred normalisation]
         self.weighing = Weighing.NONE
-        self.total = 0.0
+        self.total: Number = 0.0
         self.counted = 0  # micro-batches that deposited
         self.empty = 0  # micro-batches that weighed nothing
 
-    def coefficient(self, micro: MicroBatch) -> float:
+    def coefficient(self, micro: MicroBatch) -> Number:
         """What the loss is multiplied by. Counts nothing: a deposit that fails does not weigh."""
         if self.weighing not in (Weighing.NONE, micro.weighing):
             raise StepError(
@@ -59,9 +64,9 @@ class Tally:
                 cure="Give every deposit of the step a weight, or none of them.",
                 slug="two-denominators",
             )
-        if micro.weighing is not Weighing.MEAN or not micro.weight:
+        if micro.weighing is not Weighing.MEAN or is_zero(micro.weight):
             return 1.0
-        if not self.unit:
+        if is_zero(self.unit):
             self.unit = _power_of_two(micro.weight)
         return micro.weight / self.unit
 
@@ -74,7 +79,7 @@ class Tally:
             self.counted += 1
 
     @property
-    def denominator(self) -> float:
+    def denominator(self) -> Number:
         return self.total / self.unit if self.weighing is Weighing.MEAN else 1.0
 
     def settle(self) -> None:
@@ -101,5 +106,24 @@ def checked(weight: object) -> float:
     return number
 
 
-def _power_of_two(weight: float) -> float:
-    return 2.0 ** round(math.log2(weight))
+def on_device(weight: Tensor, device: torch.device) -> Tensor:
+    """A weight that nobody on the host may ask for. One that is not finite makes the step skip itself."""
+    if weight.numel() != 1:
+        raise StepError(
+            f"a micro-batch weighs a tensor of shape {tuple(weight.shape)}",
+            cure="A weight is one number: weight=lambda batch: (batch.labels >= 0).sum().",
+            slug="weight",
+        )
+    return weight.detach().reshape(()).to(device, torch.float64)
+
+
+def is_zero(number: Number) -> bool:
+    """Whether it is known to be 0: what only the device knows may be."""
+    return not isinstance(number, Tensor) and number == 0
+
+
+def _power_of_two(weight: Number) -> Number:
+    if not isinstance(weight, Tensor):
+        return 2.0 ** round(math.log2(weight))
+    # Exact: the mantissa of a number divides it without rounding. Nothing weighs 0, and 1 does as well.
+    return torch.where(weight > 0, weight / torch.frexp(weight).mantissa, 1.0)

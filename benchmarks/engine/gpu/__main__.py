@@ -1,0 +1,124 @@
+"""Every way to take an optimizer step on a GPU, side by side:
+
+    PYTHONPATH=src python3 benchmarks/engine/gpu --out DIR [--only WORD ...]
+
+All ways of a task run in one process and in turns, so that they share the machine's moods; told are medians over the
+turns. Before that each way takes 50 steps from the same weights on the same data, and its weights are compared with
+those of the raw loop: a way whose weights differ by more than rounding is an error, and the exit status 1. What
+rounding is, a second raw loop tells. Libraries that are not installed are left out. Writes DIR/gpu.json.
+"""
+
+import argparse
+import gc
+import json
+import logging
+import statistics
+import traceback
+import warnings
+from pathlib import Path
+
+import torch
+from models import TASKS, Batch, Task
+from torch import Tensor, nn
+from ways import APART, WAYS, Take
+
+STEPS, TURNS = 50, 7
+
+
+class Way:
+    """One way on one task: prepared, checked, and ready to be timed."""
+
+    def __init__(self, name: str, task: Task, data: list[list[Batch]]) -> None:
+        gc.collect()
+        torch.cuda.empty_cache()
+        before = torch.cuda.memory_allocated()
+        self.name, self.task, self.times = name, task, list[float]()
+        self.model = task.model()
+        self.start = _weights(self.model)
+        self.take: Take = WAYS[name](task, self.model)
+        torch.cuda.reset_peak_memory_stats()
+        for place in range(STEPS):
+            self.take(data[place % len(data)])
+        torch.cuda.synchronize()
+        self.peak = torch.cuda.max_memory_allocated() - before
+        self.end = _weights(self.model)
+
+    def turn(self, data: list[list[Batch]]) -> None:
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        torch.cuda.synchronize()
+        begin.record()
+        for place in range(self.task.steps):
+            self.take(data[place % len(data)])
+        end.record()
+        torch.cuda.synchronize()
+        self.times.append(begin.elapsed_time(end) / self.task.steps)
+
+
+def _weights(model: nn.Module) -> Tensor:
+    return torch.cat([parameter.detach().float().flatten().cpu() for parameter in model.parameters()])
+
+
+def measure(task: Task, names: list[str]) -> dict[str, dict[str, object]]:
+    data, ways, told = task.data(), list[Way](), dict[str, dict[str, object]]()
+    for name in names:
+        torch._dynamo.reset()
+        try:
+            ways.append(Way(name, task, data))
+        except ImportError:
+            continue
+        except Exception:  # the others shall be told all the same
+            told[name] = {"error": traceback.format_exc(limit=-6)}
+            print(name, told[name]["error"], flush=True)
+    for _ in range(TURNS):
+        for way in ways:
+            way.turn(data)
+    first = ways[0]
+    moved = float((first.end - first.start).norm())
+    for way in ways:
+        low, middle, high = statistics.quantiles(way.times, n=4)
+        ratios = [one / other for one, other in zip(first.times, way.times, strict=True)]
+        told[way.name] = {
+            "ms": round(middle, 4),
+            "middle half": [round(low, 4), round(high, 4)],
+            "faster than raw": round(statistics.median(ratios), 3),
+            "peak GB": round(way.peak / 2**30, 3),
+            "weights apart": float((way.end - first.end).norm()) / moved,
+        }
+    return told
+
+
+def judge(results: dict[str, dict[str, object]]) -> list[str]:
+    """The ways whose weights are not the raw loop's, as far as a second raw loop has the same."""
+    rounding = max(float(results.get("raw loop, again", {}).get("weights apart", 0.0)), 1e-3)  # type: ignore[arg-type]
+    return [name for name, told in results.items() if not float(told.get("weights apart", 1.0)) <= 10 * rounding]  # type: ignore[arg-type]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("."))
+    parser.add_argument("--only", nargs="*", default=[], help="tasks with one of these words in their names")
+    chosen = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    logging.disable(logging.WARNING)
+    torch.set_float32_matmul_precision("high")
+    results: dict[str, object] = {}
+    failed = False
+    for task in TASKS.values():
+        if chosen.only and not any(word in task.name for word in chosen.only):
+            continue
+        groups = APART if task.apart else [list(WAYS)]
+        for names in groups:
+            told = measure(task, names)
+            key = task.name if not task.apart else f"{task.name}: {', '.join(names)}"
+            wrong = judge(told)
+            failed |= bool(wrong)
+            results[key] = {"ways": told, "wrong": wrong}
+            print(json.dumps({key: results[key]}, indent=1), flush=True)
+            chosen.out.mkdir(parents=True, exist_ok=True)
+            device = {"torch": torch.__version__, "device": torch.cuda.get_device_name()}
+            (chosen.out / "gpu.json").write_text(json.dumps({**device, "results": results}, indent=1))
+    return int(failed)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
