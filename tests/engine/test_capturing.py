@@ -101,6 +101,46 @@ def test_it_trains_as_the_block_does(name: str, clip: float | None) -> None:
     assert pair.steps[0].committed == pair.steps[1].committed == 12
 
 
+class Recurrent(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.cells, self.out = nn.Embedding(50, 32), nn.LSTM(32, 32, 2, batch_first=True), nn.Linear(32, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.out(self.cells(self.words(x))[0][:, -1])
+
+
+@gpu
+@pytest.mark.parametrize("kind", ["lstm", "convolutions"])
+def test_it_is_exact(kind: str) -> None:
+    """In float64 nothing is left but the rounding of the learning rate, which lies on the device in float32."""
+    dtype = torch.float64 if kind == "lstm" else torch.float32  # cuDNN's convolutions in float64 cannot be captured
+
+    def make() -> nn.Module:
+        torch.manual_seed(0)
+        layers = [nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8), nn.ReLU()]
+        model = Recurrent() if kind == "lstm" else nn.Sequential(*layers, nn.Flatten(), nn.Linear(8 * 144, 4))
+        return model.to("cuda", dtype)
+
+    models = [make(), make()]
+    steps = [Step(torch.optim.SGD(model.parameters(), lr=2.0**-4, fused=True), clip=0.5) for model in models]
+    generator = torch.Generator("cuda").manual_seed(0)
+    update = None
+    for _ in range(50):
+        x = torch.randint(50, (8, 12), device="cuda", generator=generator)
+        if kind == "convolutions":
+            x = torch.randn(8, 3, 16, 16, device="cuda", dtype=dtype, generator=generator)
+        y = torch.randint(4, (8,), device="cuda", generator=generator)
+        if update is None:
+            update = steps[0].capture(lambda x, y: steps[0].backward(cross_entropy(models[0](x), y)), x, y)
+        update(x, y)
+        with steps[1]:
+            steps[1].backward(cross_entropy(models[1](x), y))
+    for one, other in zip(models[0].state_dict().values(), models[1].state_dict().values(), strict=True):
+        tolerance = 1e-9 if kind == "lstm" else 1e-4
+        torch.testing.assert_close(one, other, rtol=tolerance, atol=tolerance)
+
+
 @gpu
 def test_what_it_returns_is_not_overwritten() -> None:
     pair = Pair(OPTIMIZERS["adamw fused"])

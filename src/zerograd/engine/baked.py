@@ -5,10 +5,10 @@ learning rate alone is moved out of it, into a tensor, where the optimizer reads
 (another group, a frozen parameter, state that was loaded, a momentum) makes the recording worthless: it is made anew.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
-from operator import attrgetter, is_not
+from operator import attrgetter, is_not, itemgetter
 from typing import Any
 
 import torch
@@ -61,7 +61,9 @@ class Baked:
     def __init__(self, optimizers: Sequence[Optimizer], slots: Slots, rates: Rates) -> None:
         self._optimizers, self._slots, self._rates = optimizers, slots, rates
         self._parameters = slots.parameters
-        self._options = self._read_options()
+        groups = [group for optimizer in optimizers for group in optimizer.param_groups]
+        readers = [_reader([key for key in group if self._bakes(group, key)]) for group in groups]
+        self._options = [(group, read, read(group)) for group, read in zip(groups, readers, strict=True)]
         self._addresses = list(map(_address, self._parameters))
         self._trainable = list(map(_requires_grad, self._parameters))
         self._state = self._read_state()
@@ -77,22 +79,25 @@ class Baked:
         state = self._read_state()
         if len(state) != len(self._state) or any(map(is_not, state, self._state)):
             return False
-        return self._read_options() == self._options
+        return all(_same(read(group), then) for group, read, then in self._options)
+
+    def _bakes(self, group: dict[str, Any], key: str) -> bool:
+        return key not in _NOT_READ and not (key == "lr" and self._rates.covers(group))
 
     def _read_state(self) -> list[object]:
         states = chain.from_iterable(optimizer.state.values() for optimizer in self._optimizers)
         return list(chain.from_iterable(map(dict.values, states)))
 
-    def _read_options(self) -> list[list[tuple[str, object]]]:
-        return [
-            [
-                (key, id(value) if isinstance(value, Tensor) else value)
-                for key, value in group.items()
-                if key not in _NOT_READ and not (key == "lr" and self._rates.covers(group))
-            ]
-            for optimizer in self._optimizers
-            for group in optimizer.param_groups
-        ]
+
+def _reader(keys: list[str]) -> Callable[[dict[str, Any]], tuple[object, ...]]:
+    return itemgetter(keys[0], *keys)  # twice, so that it always returns a tuple
+
+
+def _same(now: object, then: object) -> bool:
+    try:
+        return bool(now == then)  # the same objects are equal before anybody asks a tensor
+    except RuntimeError:  # other tensors: to compare them would be to wait for the device
+        return False
 
 
 _NOT_READ = ("params", "param_names", "initial_lr")

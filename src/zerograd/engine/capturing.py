@@ -24,7 +24,6 @@ from zerograd.engine.compiling import compiled_around
 from zerograd.engine.deferring import verdict
 from zerograd.engine.journal import Rehearsal
 from zerograd.engine.outcome import Ending
-from zerograd.engine.promise import Promise
 from zerograd.engine.record import Record
 from zerograd.engine.recording import Recording
 
@@ -61,8 +60,8 @@ class Captured:
             raise refusals.torn()
         if step._block is not None:
             raise refusals.nested_block()
-        leaves, arrangement = inputs.flatten(given)
-        recording = self._recording(leaves, arrangement)
+        leaves, signature = inputs.read(given)
+        recording = self._recording(given, signature)
         self._rates.refresh()
         out = recording.replay(leaves)
         self._ended(recording)
@@ -85,22 +84,19 @@ class Captured:
         undo = capturable.make_capturable(step.optimizers, self._device)
         try:
             self._rates = Rates(step.optimizers, self._device)
-            leaves, arrangement = inputs.flatten(example)
-            inputs.signature(leaves, arrangement)  # refuses what cannot be an input
-            self._record(leaves, arrangement)
+            self._record(example, inputs.read(example)[1])
         except BaseException:
             undo()
             raise
 
-    def _recording(self, leaves: inputs.Leaves, arrangement: Any) -> Recording:
-        key = inputs.signature(leaves, arrangement)
-        recording = self._recordings.get(key)
+    def _recording(self, given: tuple[Any, ...], signature: inputs.Signature) -> Recording:
+        recording = self._recordings.get(signature)
         if recording is not None and recording.baked is not None and recording.baked.holds():
-            self._recordings.move_to_end(key)
+            self._recordings.move_to_end(signature)
             return recording
         if recording is not None:
             self._renew()
-        return self._record(leaves, arrangement)
+        return self._record(given, signature)
 
     def _renew(self) -> None:
         """Something that is baked in has changed: into all of them, most likely."""
@@ -117,11 +113,10 @@ class Captured:
                 stacklevel=5,
             )
 
-    def _record(self, leaves: inputs.Leaves, arrangement: Any) -> Recording:
+    def _record(self, example: tuple[Any, ...], signature: inputs.Signature) -> Recording:
         step = self._step
         step._record.promises.keep(all_of_them=True)
-        mine = inputs.copied(leaves, self._device)
-        given = inputs.arrange(mine, arrangement)
+        given = inputs.copied(example, self._device)
         if step._terms.scaling is not None:
             step._terms.scaling.read(self._device)  # makes the scale, if nobody has used it yet
         rehearsal = Rehearsal(step.optimizers, step._slots.parameters)
@@ -139,12 +134,12 @@ class Captured:
             self._expected = capturable.state_keys(step.optimizers)
             self._events = []
             with capturable.told_why():
-                recording = Recording(mine, arrangement, self._body, self._pool, self._stream)
+                recording = Recording(given, self._body, self._pool, self._stream)
             recording.events = self._events
         self._born = self._is_born()
         if self._born:
             recording.baked = Baked(step.optimizers, step._slots, self._rates)
-            self._recordings[inputs.signature(leaves, arrangement)] = recording
+            self._recordings[signature] = recording
             while len(self._recordings) > _MOST:
                 self._recordings.popitem(last=False)
         return recording
@@ -187,10 +182,8 @@ class Captured:
             record.ended(recording.outcome([]))
         else:
             record.promises.add(
-                Promise(
-                    recording.told,
-                    lambda numbers: verdict(record, terms, recording.outcome(numbers), found=bool(numbers[0])),
-                )
+                recording.told,
+                lambda numbers: verdict(record, terms, recording.outcome(numbers), found=bool(numbers[0])),
             )
         if terms.schedulers or terms.trace is not None:
             moved = terms.nonfinite == "ignore" or self._has_moved()
@@ -217,7 +210,6 @@ class Captured:
         terms.trace(cleared)
 
     def _uncaptured(self, given: tuple[Any, ...]) -> Any:
-        leaves, arrangement = inputs.flatten(given)
         with self._step:
-            out = self._fn(*inputs.arrange(inputs.moved(leaves, self._device), arrangement))
+            out = self._fn(*inputs.moved(given, self._device))
         return pytree.tree_map_only(Tensor, Tensor.detach, out)

@@ -1,6 +1,5 @@
 """The ways to clip. Each takes the gradients of a step, and leaves the true gradient, shortened, in the slots."""
 
-import math
 from typing import Protocol
 
 import torch
@@ -24,8 +23,7 @@ class ByNorm:
         self._limit = limit
 
     def __call__(self, ready: Ready) -> None:
-        norm = ready.measure() if ready.norm is None else ready.norm
-        ready.shorten(1.0 if self._limit == math.inf else clip_coefficient(norm, self._limit))
+        ready.shorten(ready.measure() if ready.norm is None else ready.norm, self._limit)
 
 
 class ByGroupNorm:

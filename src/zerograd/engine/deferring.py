@@ -8,7 +8,7 @@ from torch import Tensor
 from zerograd.engine.block import Block
 from zerograd.engine.clipping import ByFunction
 from zerograd.engine.outcome import Ending, Outcome
-from zerograd.engine.promise import Promise, Tell
+from zerograd.engine.promise import Tell
 from zerograd.engine.record import Record
 from zerograd.engine.skips import say_skipped
 from zerograd.engine.terms import Terms
@@ -35,7 +35,7 @@ def promise(block: Block, found: Tensor) -> None:
     norm = None if block.ready is None else block.ready.norm
     good = Outcome(Ending.COMMITTED, float(block.tally.total), block.tally.counted, "", norm)
     block.ended = True
-    block.record.promises.add(Promise(found.unsqueeze(0), _teller(block.record, block.terms, good)))
+    block.record.promises.add(found.unsqueeze(0), _teller(block.record, block.terms, good))
 
 
 def _teller(record: Record, terms: Terms, good: Outcome) -> Tell:

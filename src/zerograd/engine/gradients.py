@@ -68,12 +68,20 @@ def not_finite(gradients: list[Tensor], norm: Tensor | None, *, uniform: bool = 
         return found
     if norm is None:
         norm = total_norm(gradients, math.inf)
-    return (norm - norm).ne(0).float()  # infinity less infinity is NaN, and so is NaN
+    # Less than infinity is neither infinity nor NaN. Few and small operations: in a captured step each of them counts.
+    found = torch.empty_like(norm, dtype=torch.float32)
+    torch.logical_not(norm.lt(math.inf), out=found)
+    return found
 
 
 def clip_coefficient(norm: Tensor, max_norm: float) -> Tensor:
     """As torch.nn.utils.clip_grad_norm_ computes it (torch 2.13 nn/utils/clip_grad.py), to the last bit."""
     return torch.clamp(max_norm / (norm + 1e-6), max=1.0)
+
+
+def clip_divisor(norm: Tensor, max_norm: float) -> Tensor:
+    """The inverse of the coefficient, for optimizers that divide."""
+    return (norm + 1e-6).div_(max_norm).clamp_(min=1.0)
 
 
 def scale(gradients: list[Tensor], coefficient: float | Tensor) -> None:

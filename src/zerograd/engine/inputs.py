@@ -12,41 +12,52 @@ Leaves = list[Any]
 Signature = tuple[object, ...]
 
 
-def flatten(inputs: tuple[Any, ...]) -> tuple[Leaves, Any]:
-    """The leaves of nested lists, tuples and dicts, and their arrangement."""
-    if all(type(value) is Tensor for value in inputs):  # as it nearly always is
-        return list(inputs), len(inputs)
-    leaves, arrangement = pytree.tree_flatten(inputs)
-    return leaves, arrangement
+def read(inputs: tuple[Any, ...]) -> tuple[Leaves, Signature]:
+    """The leaves of nested lists, tuples and dicts, and what calls have to have in common to share a recording.
+
+    Asked at every call, so without torch's own walk where lists, tuples and dicts are all that there is.
+    """
+    leaves: Leaves = []
+    try:
+        return leaves, tuple(_walk(value, leaves) for value in inputs)
+    except _Strange:
+        leaves, arrangement = pytree.tree_flatten(inputs)
+        return leaves, (arrangement, *(_walk(leaf, []) for leaf in leaves))
 
 
-def arrange(leaves: Leaves, arrangement: Any) -> tuple[Any, ...]:
-    if isinstance(arrangement, int):
-        return tuple(leaves)
-    arranged: tuple[Any, ...] = pytree.tree_unflatten(leaves, arrangement)
-    return arranged
+class _Strange(Exception):
+    """A container that only torch knows how to take apart."""
 
 
-def signature(leaves: Leaves, arrangement: Any) -> Signature:
-    """Calls of one signature can share a recording."""
-    return (arrangement, *map(_kind, leaves))
+def _walk(value: Any, leaves: Leaves) -> object:
+    kind = type(value)
+    if issubclass(kind, Tensor):
+        if value.requires_grad:
+            raise refusals.not_captured(
+                "an input requires a gradient, and it would be copied into the memory of the recording",
+                "Give detached inputs.",
+            )
+        leaves.append(value)
+        return value.shape, value.dtype
+    if kind is list or kind is tuple:
+        return kind, *[_walk(part, leaves) for part in value]
+    if kind is dict:
+        return kind, *value, *[_walk(part, leaves) for part in value.values()]
+    if kind in pytree.SUPPORTED_NODES or hasattr(kind, "_fields"):
+        raise _Strange
+    leaves.append(value)
+    return kind, value
 
 
-def _kind(leaf: object) -> object:
-    if not isinstance(leaf, Tensor):
-        return type(leaf), leaf
-    if leaf.requires_grad:
-        raise refusals.not_captured(
-            "an input requires a gradient, and it would be copied into the memory of the recording",
-            "Give detached inputs.",
-        )
-    return leaf.shape, leaf.dtype
+def copied(inputs: tuple[Any, ...], device: torch.device) -> tuple[Any, ...]:
+    """The same in memory of the recording's own."""
+    return _mapped(inputs, lambda tensor: tensor.to(device).clone())
 
 
-def moved(leaves: Leaves, device: torch.device) -> Leaves:
-    return [leaf.to(device, non_blocking=True) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+def moved(inputs: tuple[Any, ...], device: torch.device) -> tuple[Any, ...]:
+    return _mapped(inputs, lambda tensor: tensor.to(device, non_blocking=True))
 
 
-def copied(leaves: Leaves, device: torch.device) -> Leaves:
-    """Memory of the recording's own, filled with these."""
-    return [leaf.to(device).clone() if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+def _mapped(inputs: tuple[Any, ...], function: Any) -> tuple[Any, ...]:
+    mapped: tuple[Any, ...] = pytree.tree_map_only(Tensor, function, inputs)
+    return mapped

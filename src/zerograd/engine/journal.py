@@ -39,7 +39,8 @@ class Journal(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 for tensor in tensors_in(value):
                     self._keep(tensor)
         out = func(*args, **given)
-        self._born.update(storage_of(tensor) for tensor in tensors_in(out) if storage_of(tensor) not in here)
+        if not any(returned.alias_info is not None for returned in func._schema.returns):  # else it is no new memory
+            self._born.update(storage_of(tensor) for tensor in tensors_in(out) if storage_of(tensor) not in here)
         return out
 
     def _keep(self, tensor: Tensor) -> None:

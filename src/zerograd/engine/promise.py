@@ -1,10 +1,11 @@
 """A step whose fate only the device knows yet.
 
 [Note: deferred verdicts] To ask whether the gradients were finite is to wait for the device. An optimizer that takes
-`found_inf` need not be asked for: it leaves everything as it is if they were not. So the answer may come later: it is
-sent to the host behind the step, and told when it has arrived, to whoever asks, or at the next step.
+`found_inf` need not be asked: it leaves everything as it is if they were not. So the answer may come later: it is sent
+to the host behind the step, and told when it has arrived, to whoever asks, or at the next step.
 """
 
+import time
 from collections import deque
 from collections.abc import Callable
 
@@ -12,40 +13,50 @@ import torch
 from torch import Tensor
 
 Tell = Callable[[list[float]], None]
-_BEHIND = 8  # steps that the host may be ahead of what it knows: more would hide a divergence, and win nothing
-
-
-class Promise:
-    """Numbers on their way from the device, and what is to be done when they are here."""
-
-    def __init__(self, numbers: Tensor, tell: Tell) -> None:
-        self._tell = tell
-        self._numbers = numbers.to("cpu", non_blocking=True)
-        self._event: torch.cuda.Event | None = None
-        if numbers.is_cuda:
-            self._event = torch.cuda.Event()  # type: ignore[no-untyped-call]
-            self._event.record()
-
-    def has_come(self) -> bool:
-        return self._event is None or bool(self._event.query())  # type: ignore[no-untyped-call]
-
-    def keep(self) -> None:
-        """Wait for them, and tell."""
-        if self._event is not None:
-            self._event.synchronize()
-        self._tell(self._numbers.tolist())
+_BEHIND = 4  # steps that the host may be ahead of what it knows: more would hide a divergence, and win nothing
+_LOOKS = 2_000  # at a number that should be here, before the device is asked what it is doing: some milliseconds
+_NOT_YET = -1.0  # none of them is ever negative
 
 
 class Promises:
-    """In the order of their steps. Whatever one of them raises, it is told once and the others stay."""
+    """Numbers on their way from the device, in the order of their steps, and what to do when they are here.
+
+    Whatever one of them raises, it is told once and the others stay. The numbers are written into memory that the host
+    sees: it looks, instead of waiting for an event.
+    """
 
     def __init__(self) -> None:
-        self._open: deque[Promise] = deque()
+        self._open: deque[tuple[Tensor, torch.device, Tell]] = deque()
+        self._rows: list[Tensor] = []
+        self._next = 0
 
-    def add(self, promise: Promise) -> None:
-        self._open.append(promise)
+    def add(self, numbers: Tensor, tell: Tell) -> None:
+        if not self._rows or self._rows[0].dtype is not numbers.dtype or len(self._rows[0]) != len(numbers):
+            # Of the same kind: torch would first convert them on the device.
+            board = torch.empty(2 * _BEHIND, len(numbers), dtype=numbers.dtype, pin_memory=numbers.is_cuda)
+            self._rows = list(board.unbind())
+        row = self._rows[self._next % len(self._rows)]
+        self._next += 1
+        row.fill_(_NOT_YET)
+        row.copy_(numbers, non_blocking=True)
+        self._open.append((row, numbers.device, tell))
 
     def keep(self, *, all_of_them: bool) -> None:
         """All, or those that have come and those that are overdue."""
-        while self._open and (all_of_them or len(self._open) > _BEHIND or self._open[0].has_come()):
-            self._open.popleft().keep()
+        while self._open:
+            row, device, tell = self._open[0]
+            if _NOT_YET in row.tolist():
+                if not all_of_them and len(self._open) < _BEHIND:
+                    return
+                _wait(row, device)
+            self._open.popleft()
+            tell(row.tolist())
+
+
+def _wait(row: Tensor, device: torch.device) -> None:
+    """For this one, and not for the steps behind it: the device would run dry."""
+    for _ in range(_LOOKS):
+        if _NOT_YET not in row.tolist():
+            return
+        time.sleep(0)  # let other threads have their turn
+    torch.cuda.synchronize(device)  # also tells if it has failed

@@ -1,5 +1,6 @@
 """The gradients of one step on their way from the slots to the optimizers."""
 
+import math
 from collections.abc import Callable, Mapping
 from operator import attrgetter
 from types import MappingProxyType
@@ -7,7 +8,7 @@ from types import MappingProxyType
 import torch
 from torch import Tensor
 
-from zerograd.engine.gradients import is_finite, not_finite, scale, total_norm
+from zerograd.engine.gradients import clip_coefficient, clip_divisor, is_finite, not_finite, scale, total_norm
 from zerograd.engine.slots import Slots
 
 Inspect = Callable[[Mapping[str, Tensor]], object]
@@ -46,12 +47,15 @@ class Ready:
         scale(self.gradients, coefficient if self.divisor is None else coefficient / self.divisor)
         self.divisor = None
 
-    def shorten(self, coefficient: float | Tensor) -> None:
-        """The same, or left to the optimizers."""
-        if not self.folds:
-            self.multiply(coefficient)
-        elif isinstance(coefficient, Tensor):
-            self.divisor = (1.0 if self.divisor is None else self.divisor) / coefficient
+    def shorten(self, norm: Tensor, limit: float) -> None:
+        """To a norm of `limit`; or leave it to the optimizers, which divide anyway."""
+        if limit == math.inf:
+            self.multiply(1.0)
+        elif not self.folds:
+            self.multiply(clip_coefficient(norm, limit))
+        else:
+            divisor = clip_divisor(norm, limit)
+            self.divisor = divisor if self.divisor is None else self.divisor * divisor
 
     def named(self) -> Mapping[str, Tensor]:
         """The true gradients by name, to read and to change in place."""
