@@ -16,6 +16,7 @@ from zerograd.rules import REGISTRY
 
 def test_exports() -> None:
     assert zerograd.__all__ == [
+        "CaptureError",
         "Diverged",
         "FaultFound",
         "Finding",
@@ -143,7 +144,7 @@ def test_the_surface_of_a_step() -> None:
         return " ".join(name for name in signature(function).parameters if name != "self")
 
     assert names(Step) == (
-        "optimizers model clip scheduler scaler autocast nonfinite max_skips inspect isolate restore trace"
+        "optimizers model clip scheduler scaler autocast nonfinite max_skips inspect grads isolate restore trace"
     )
     public = {
         name: names(getattr(Step, name)) for name in vars(Step) if name[0] != "_" and callable(getattr(Step, name))
@@ -154,6 +155,7 @@ def test_the_surface_of_a_step() -> None:
         "micro_batches": "iterable weight reduce",
         "split": "batch fn weight",
         "minimize": "fn",
+        "capture": "fn example compile",
         "carry": "state",
         "state_dict": "inflight",
         "load_state_dict": "state",

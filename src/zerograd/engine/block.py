@@ -78,6 +78,9 @@ class Block:
         gradients.clear(self.slots.parameters)
         self.tally.reset()
         self.guard.open(self.slots)
+        if self.terms.flat:
+            self.slots.flat.lay()
+            self.guard.mark(trusted=True)
         self._sites.clear()
 
     def close(self) -> None:

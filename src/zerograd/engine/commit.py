@@ -65,6 +65,8 @@ def prepare(block: Block) -> bool:
     block.require_complete()
     terms = block.terms
     found = block.guard.check()
+    if terms.flat:
+        found = block.slots.flat.gather()
     if not found:
         block.cause = _why_empty(block)
         return False

@@ -28,6 +28,7 @@ class Guard:
         self._left: Sequence[Tensor | None] = ()  # what the last deposit left in each slot
         self._held: list[Tensor] = []  # those that are not None
         self._versions: list[int] = []  # of these
+        self._trusted = False
         refuse = _refusing(weakref.ref(self))
         for optimizer in optimizers:
             # A wrapper that never called Optimizer.__init__ runs no hooks, and has nowhere to put one.
@@ -39,14 +40,19 @@ class Guard:
         """The slots are this block's, and empty."""
         self._slots, self.opened = slots.parameters, True
         self._left, self._held, self._versions = slots.nothing, [], []
+        self._trusted = False
 
     def close(self) -> None:
         self.opened = self.committing = False
         self._slots = self._left = ()
         self._held, self._versions = [], []  # let the gradients go
 
-    def mark(self) -> None:
-        """What lies in the slots now is the Step's own. See [Note: marks]."""
+    def mark(self, *, trusted: bool | None = None) -> None:
+        """What lies in the slots now is the Step's own. See [Note: marks].
+
+        `trusted`: the gradients are views that the Step itself has laid there, each with its own counter.
+        """
+        self._trusted = self._trusted if trusted is None else trusted
         self._left = self._held = left = list(map(_grad, self._slots))
         try:
             self._versions = list(map(_version, left))
@@ -70,8 +76,8 @@ class Guard:
             if before is None or after is None:
                 cleared += before is not None
                 arrived += after is not None
-            elif (after is not before or after._version != version) and _is_its_own(before) and _is_its_own(after):
-                changed += 1
+            elif after is not before or after._version != version:
+                changed += self._trusted or (_is_its_own(before) and _is_its_own(after))
         if cleared:
             raise refusals.cleared_inside(cleared)
         if arrived:

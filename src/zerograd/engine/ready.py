@@ -77,8 +77,8 @@ class Ready:
     def show(self, functions: tuple[Inspect, ...]) -> bool:
         """Call each with the named gradients. Whether one of them changed a gradient."""
         named = self.named()
-        before = list(map(_version, self.gradients))
+        before = list(map(_version, named.values()))
         with torch.no_grad():
             for function in functions:
                 function(named)
-        return list(map(_version, self.gradients)) != before
+        return list(map(_version, named.values())) != before

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from zerograd.engine.flat import Flat
+
 # What is asked at every step is asked without a frame of Python: that is most of what a Step costs.
 _groups, _params = attrgetter("param_groups"), itemgetter("params")
 _PRECISE = (torch.float32, torch.float64)
@@ -44,6 +46,10 @@ class Slots:
     @cached_property
     def device(self) -> torch.device:
         return self.parameters[0].device if self.parameters else torch.device("cpu")
+
+    @cached_property
+    def flat(self) -> Flat:
+        return Flat(self.parameters)
 
     @cached_property
     def groups(self) -> list[list[Tensor]]:

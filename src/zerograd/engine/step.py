@@ -47,6 +47,7 @@ class Step:
     nonfinite   what to do with NaN and infinity: "skip" the step, "raise", or "ignore" (no check)
     max_skips   so many skips in a row, with no loss scale left to lower, raise Diverged
     inspect     functions that see the named gradients, true and before the clip, and may change them in place
+    grads       "flat": one buffer for all of them, which is faster where a step has many deposits
     isolate     leave gradients in these optimizers' parameters only
     restore     what else a block that does not commit brings back: "rng", "buffers", "weights"
     trace       a path, or a function that is called with every event, as the auditor would write it
@@ -64,11 +65,12 @@ class Step:
         nonfinite: Literal["skip", "raise", "ignore"] = "skip",
         max_skips: float = 20,
         inspect: Inspect | Sequence[Inspect] | None = None,
+        grads: Literal["none", "flat"] = "none",
         isolate: bool = True,
         restore: str | Iterable[str] = (),
         trace: Callable[[Event], None] | str | os.PathLike[str] | None = None,
     ) -> None:
-        terms.check_rest(nonfinite=nonfinite, max_skips=max_skips, autocast=autocast)
+        terms.check_rest(nonfinite=nonfinite, max_skips=max_skips, autocast=autocast, grads=grads)
         self.optimizers = terms.checked_optimizers(optimizers)
         self._terms = terms.Terms(
             optimizers=self.optimizers,
@@ -79,6 +81,7 @@ class Step:
             nonfinite=nonfinite,
             max_skips=max_skips,
             inspect=terms.checked_inspect(inspect),
+            flat=grads == "flat",
             isolate=isolate,
             restore=terms.checked_restore(restore, model),
             model=model,

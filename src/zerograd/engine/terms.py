@@ -24,6 +24,7 @@ from zerograd.trace.lines import TraceWriter
 
 NONFINITE = ("skip", "raise", "ignore")
 REDUCE = ("mean", "sum")
+GRADS = ("none", "flat")
 Trace = Callable[[Event], None]
 
 
@@ -37,6 +38,7 @@ class Terms:
     nonfinite: str
     max_skips: float
     inspect: tuple[Inspect, ...]
+    flat: bool  # the gradients of a step share one buffer
     isolate: bool
     restore: frozenset[str]
     model: nn.Module | None
@@ -141,7 +143,9 @@ def checked_trace(trace: Trace | str | os.PathLike[str] | None, owner: object) -
     return writer
 
 
-def check_rest(*, nonfinite: object, max_skips: object, autocast: object) -> None:
+def check_rest(*, nonfinite: object, max_skips: object, autocast: object, grads: object) -> None:
+    if grads not in GRADS:
+        raise refusals.option("grads", grads, either(GRADS))
     if nonfinite not in NONFINITE:
         raise refusals.option("nonfinite", nonfinite, either(NONFINITE))
     if not (_is_number(max_skips) and max_skips >= 1):  # type: ignore[operator]
