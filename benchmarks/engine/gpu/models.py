@@ -92,6 +92,7 @@ class Task:
     batch: Callable[[torch.Generator], Batch]
     micro_batches: int = 1
     steps: int = 40  # timed in one turn
+    owned: bool = False  # also with the libraries that own the loop
     apart: bool = False  # too large for all ways to lie in memory at once
 
     def model(self) -> nn.Module:
@@ -131,8 +132,8 @@ def _small() -> nn.Module:
 TASKS = {
     task.name: task
     for task in [
-        Task("transformer, 6 layers, 16 x 256", _small, _words(65, 16, 256)),
-        Task("the same, 4 micro-batches", _small, _words(65, 16, 256), micro_batches=4, steps=15),
+        Task("transformer, 6 layers, 16 x 256", _small, _words(65, 16, 256), owned=True),
+        Task("the same, 4 micro-batches", _small, _words(65, 16, 256), micro_batches=4, steps=15, owned=True),
         Task("MLP, 64-256-256-16, batch 256", mlp, _points(256, 64, classes=16), steps=200),
         Task("LSTM, 2 x 256, 32 x 64", Recurrent, _words(1000, 32, 64), steps=60),
         Task("ResNet-18, 32 x 32, batch 64", resnet18, _points(64, 3, 32, 32, classes=10), steps=40),
