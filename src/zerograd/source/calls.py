@@ -15,6 +15,11 @@ from zerograd.source.scopes import Binding, Function, Role, Scope, path_of
 from zerograd.source.skeleton import Act, Blur, Call
 
 _CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grad_value", "clip_gradients")
+# The names of calls that may be events.
+_NAMES = frozenset(
+    {"backward", "manual_backward", "step", "zero_grad", "unscale_", *_CLIPS}
+    | {"zero_", "mul_", "div_", "fill_", "copy_", "set_"}  # of a gradient
+)
 _BUILTINS = frozenset(dir(builtins))
 _HARMLESS_PACKAGES = frozenset(sys.stdlib_module_names) | {"torch", "numpy", "tqdm", "np", "wandb", "torchvision"}
 # What a LightningModule has from Lightning and a training step calls, and that touches no gradient.
@@ -43,9 +48,16 @@ class CallReader:
         self._path = path
         self._by_manner = by_manner
 
-    def read(self, call: ast.Call, scope: Scope) -> Iterator[Act | Blur | Call]:
-        known = list(self._events(call, scope)) or list(self._native_scaler(call, scope))
-        yield from known if known and not self._is_read(call, scope) else self._other(call, scope)
+    def read(self, call: ast.Call, scope: Scope) -> list[Act | Blur | Call]:
+        path = path_of(call.func)
+        known: list[Act | Blur | Call] = []
+        if _name(call.func) in _NAMES:
+            known += self._events(call, scope)
+        if not known and path is not None and "scaler" in path.rpartition(".")[2].lower():
+            known += self._native_scaler(call, path, scope)
+        if known and not self._is_read(path or "", scope):
+            return known
+        return [] if path is None else list(self._other(call, path, scope))
 
     def _events(self, call: ast.Call, scope: Scope) -> Iterator[Act | Blur | Call]:
         name, receiver = _split(call.func, scope)
@@ -89,23 +101,21 @@ class CallReader:
         reaches = frozenset({receiver} if receiver is not None else ())
         return act(Kind.CLEAR, scope.optimizer_of(receiver))._replace(reaches=reaches, of_module=True)
 
-    def _is_read(self, call: ast.Call, scope: Scope) -> bool:
+    def _is_read(self, path: str, scope: Scope) -> bool:
         """Whether what has the name of an event is a method that this project defines: it is read, not guessed at.
 
         Of another object only what an optimizer's wrapper has: whose `backward()` it is, every project knows best.
         """
-        path = path_of(call.func) or ""
         receiver, _, name = path.rpartition(".")
         if receiver == "self":
             return scope.function(path) is not None
         function = self._function(path, scope) if name in ("step", "zero_grad") else (None, None, None)
         return function[0] is not None and function[1] is not None and not function[0].is_abstract
 
-    def _native_scaler(self, call: ast.Call, scope: Scope) -> Iterator[Act]:
+    def _native_scaler(self, call: ast.Call, path: str, scope: Scope) -> Iterator[Act]:
         """loss_scaler(loss, optimizer, ..., update_grad=...): backward, unscale, clip and step in one call."""
-        path = path_of(call.func) or ""
         second = scope.slot(call.args[1]) if len(call.args) > 1 else None
-        if "scaler" in path.rpartition(".")[2].lower() and second and self.is_optimizer(second, scope):
+        if second and self.is_optimizer(second, scope):
             site = site_of(call, self._path)
             yield Act(Kind.DEPOSIT, None, site, f"{path}()", True, None)
             yield Act(Kind.CONSUME, second, site, f"{path}()", True, call)
@@ -150,19 +160,17 @@ class CallReader:
 
     # Everything else
 
-    def _other(self, call: ast.Call, scope: Scope) -> Iterator[Blur | Call]:
-        path = path_of(call.func)
-        if path is None or self._is_harmless(path, scope) or self.is_scaler(path.rpartition(".")[0], scope):
+    def _other(self, call: ast.Call, path: str, scope: Scope) -> Iterator[Blur | Call]:
+        if self._is_harmless(path, scope) or self.is_scaler(path.rpartition(".")[0], scope):
             return
         function, receiver, cls = self._function(path, scope)
         if function is not None:
             yield self._call(call, function, receiver, cls, scope)
             return
         kinds = self._unseen(path, call, scope)
-        for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
+        # A constructor keeps what it is handed; it takes no step with it.
+        for argument in () if _makes_something(path) else (*call.args, *(k.value for k in call.keywords)):
             handed = scope.slot(argument)
-            if _makes_something(path):
-                break  # a constructor keeps what it is handed; it takes no step with it
             if handed and (self.is_optimizer(handed, scope) or self.is_scaler(handed, scope)):
                 slot = handed if self.is_optimizer(handed, scope) else None
                 yield Blur(ALL_DOUBTS, slot)
@@ -225,6 +233,10 @@ def _makes_something(path: str) -> bool:
     """Whether the call looks like a class: FindLR(optimizer), not train(optimizer)."""
     name = path.rpartition(".")[2]
     return name[:1].isupper() and not name.isupper()
+
+
+def _name(func: ast.expr) -> str:
+    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
 
 
 def _split(func: ast.expr, scope: Scope) -> tuple[str, str | None]:

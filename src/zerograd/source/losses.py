@@ -6,9 +6,10 @@ is plainly a mean is "not divided"; whatever cannot be read may be.
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import cached_property
 
-from zerograd.source.nodes import written
+from zerograd.source.nodes import Nodes, written
 from zerograd.source.scopes import Scope, path_of
 
 _SUMMED = re.compile(r"(^|[._])(sum|div_?|mul_?|true_divide|scale|normali[sz]e\w*|average\w*|weighted\w*)$")
@@ -32,28 +33,30 @@ def loss_of(call: ast.Call) -> ast.expr | None:
 class Losses:
     """The assignments of one function, by name. Of several, those in the loop around the use count, if any."""
 
-    def __init__(self, nodes: Sequence[ast.AST], scope: Scope) -> None:
+    def __init__(self, nodes: Nodes, scope: Scope) -> None:
         self._scope = scope
-        self._all_made: dict[str, list[ast.expr]] = {}
-        self._all_changed: dict[str, list[ast.AugAssign]] = {}
-        self._loops = [node for node in nodes if isinstance(node, ast.For | ast.AsyncFor | ast.While)]
+        self._nodes = nodes
+        self._loops = [*nodes.of(ast.For), *nodes.of(ast.AsyncFor), *nodes.of(ast.While)]
         self._around: tuple[int, int] = (0, 0)
-        for node in nodes:
-            match node:
-                case ast.Assign(targets=targets, value=value):
-                    for target in targets:
-                        self._assign(target, value)
-                case ast.AnnAssign(target=target, value=ast.expr() as value):
-                    self._assign(target, value)
-                case ast.AugAssign(target=target):
-                    self._all_changed.setdefault(path_of(target) or "", []).append(node)
 
-    def _assign(self, target: ast.expr, value: ast.expr) -> None:
-        elements = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
-        for element in elements:
-            path = path_of(element)
-            if path:
-                self._all_made.setdefault(path, []).append(value)
+    @cached_property
+    def _all_made(self) -> dict[str, list[ast.expr]]:
+        found: dict[str, list[ast.expr]] = {}
+        made: list[ast.Assign | ast.AnnAssign] = [*self._nodes.of(ast.Assign), *self._nodes.of(ast.AnnAssign)]
+        for node in sorted(made, key=lambda node: (node.lineno, node.col_offset)):
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                for element in target.elts if isinstance(target, ast.Tuple | ast.List) else [target]:
+                    path = path_of(element)
+                    if path and node.value is not None:
+                        found.setdefault(path, []).append(node.value)
+        return found
+
+    @cached_property
+    def _all_changed(self) -> dict[str, list[ast.AugAssign]]:
+        found: dict[str, list[ast.AugAssign]] = {}
+        for change in self._nodes.of(ast.AugAssign):
+            found.setdefault(path_of(change.target) or "", []).append(change)
+        return found
 
     def _at(self, loss: ast.expr) -> None:
         """Look from here: the innermost loop around the loss."""

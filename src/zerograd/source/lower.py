@@ -2,14 +2,14 @@
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from zerograd.core.events import Kind
 from zerograd.source.byhand import read_assignment
 from zerograd.source.calls import CallReader, site_of
 from zerograd.source.loops import accumulates, elements, has_gate, inside
 from zerograd.source.losses import loss_of
-from zerograd.source.nodes import children, written
+from zerograd.source.nodes import LEAVES, READ, Nodes, written
 from zerograd.source.questions import Questions
 from zerograd.source.reach import Reach
 from zerograd.source.roles import role_of
@@ -35,7 +35,9 @@ _ENDINGS = ("sys.exit", "os._exit", "exit", "quit")
 _GATE = "last@{}%accumulate"
 _GATED = (Kind.CONSUME, Kind.CLEAR, Kind.SCHEDULE)
 _BROKEN = re.compile(r"nan\b|isnan|finite|isinf|overflow", re.IGNORECASE)
-_LEAVES = frozenset({ast.Name, ast.Constant})
+_COMPREHENSIONS = frozenset({ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp})
+_DEFINITIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda})
+_BRANCHING = frozenset({ast.IfExp, ast.BoolOp, *_COMPREHENSIONS, *_DEFINITIONS})
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
@@ -45,7 +47,7 @@ class FunctionLowering:
     def __init__(
         self,
         function: ast.Module | FunctionNode,
-        own: Sequence[ast.AST],
+        own: Nodes,
         scope: Scope,
         calls: CallReader,
         path: str,
@@ -55,7 +57,7 @@ class FunctionLowering:
         self._function, self._scope, self._calls, self._path = function, scope, calls, path
         self._keys = keys_of(own)
         self._questions = Questions(function, own, scope)
-        self._has_gates = any(isinstance(node, ast.withitem) and accumulates(node.context_expr) for node in own)
+        self._has_gates = any(accumulates(item.context_expr) for item in own.of(ast.withitem))
         self._deposited = False  # in this iteration of the loop we are in
         self._asked: tuple[ast.expr, ...] = ()  # the tests we are under, inside this loop
         self._gate = ""  # the question that Accelerate asks, in a loop with `with accelerator.accumulate(model):`
@@ -206,32 +208,47 @@ class FunctionLowering:
         rest = () if irrefutable else self._match(others)
         return body if irrefutable or not (body or rest) else (Choice(body, rest),)
 
-    def _events(self, node: ast.AST) -> Iterator[Node]:
+    def _events(self, node: ast.AST) -> list[Node]:
         """The events of an expression or a simple statement, in the order in which Python evaluates them."""
+        found: list[Node] = []
+        self._gather(node, found)
+        return found
+
+    def _gather(self, node: ast.AST, found: list[Node]) -> None:
+        if node.__class__ not in _BRANCHING:
+            self._gather_below(node, found)
+            if isinstance(node, ast.Call):
+                found += self._call(node)
+            return
         match node:
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Lambda():
-                return
             case ast.IfExp(test=test, body=body, orelse=orelse):
-                yield from self._events(test)
-                yield from self._choice(test, tuple(self._events(body)), tuple(self._events(orelse)))
+                self._gather(test, found)
+                found += self._choice(test, tuple(self._events(body)), tuple(self._events(orelse)))
             case ast.BoolOp(values=[first, *others]):
-                yield from self._events(first)
+                self._gather(first, found)
                 later = tuple(event for other in others for event in self._events(other))
                 if later:
-                    yield Choice(later, ())
+                    found.append(Choice(later, ()))
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-                yield from self._comprehension(node)
-            case _:
-                for child in children(node):
-                    if type(child) not in _LEAVES:
-                        yield from self._events(child)
-                if isinstance(node, ast.Call):
-                    for event in self._calls.read(node, self._scope):
-                        if isinstance(event, Act) and event.what.endswith(".zero_()"):
-                            parameter = event.what.removesuffix(".zero_()").removesuffix(".data").removesuffix(".grad")
-                            some = self._reaches_some(ast.Name(parameter.partition(".")[0]))
-                            event = event._replace(partial=some)
-                        yield from self._when_told(node, self._gated(self._traced(event)))
+                self._comprehension(node, found)
+
+    def _call(self, call: ast.Call) -> Iterator[Node]:
+        for event in self._calls.read(call, self._scope):
+            if isinstance(event, Act) and event.what.endswith(".zero_()"):
+                parameter = event.what.removesuffix(".zero_()").removesuffix(".data").removesuffix(".grad")
+                some = self._reaches_some(ast.Name(parameter.partition(".")[0]))
+                event = event._replace(partial=some)
+            yield from self._when_told(call, self._gated(self._traced(event)))
+
+    def _gather_below(self, node: ast.AST, found: list[Node]) -> None:
+        held = READ[node.__class__](node)
+        for part in held if held.__class__ is tuple else (held,):
+            if part.__class__ is list:
+                for one in part:
+                    if one.__class__ not in LEAVES:
+                        self._gather(one, found)
+            elif part.__class__ not in LEAVES:
+                self._gather(part, found)
 
     def _traced(self, node: Node) -> Node:
         """A deposit, with the modules its loss is proved to reach."""
@@ -256,14 +273,15 @@ class FunctionLowering:
         ours = isinstance(node, Act) and (node.slot is not None or node.kind is Kind.SCHEDULE) and node.kind in _GATED
         return Choice((node,), (), Atom(self._gate)) if ours and self._gate else node
 
-    def _comprehension(self, node: _Comprehension) -> Iterator[Node]:
+    def _comprehension(self, node: _Comprehension, found: list[Node]) -> None:
         first = node.generators[0]
         each = elements(first.target, first.iter)
         outer, self._scope.elements = self._scope.elements, {**self._scope.elements, **each}
-        body = tuple(event for child in children(node) for event in self._events(child))
+        body: list[Node] = []
+        self._gather_below(node, body)
         self._scope.elements = outer
         if body:
-            yield Loop(body, each=frozenset(each.values()))
+            found.append(Loop(tuple(body), each=frozenset(each.values())))
 
 
 def _asks_for_nan(test: ast.expr) -> bool:

@@ -1,10 +1,10 @@
 """What the tests of one function ask: for the place in a window, or for something that is asked again elsewhere."""
 
 import ast
-from collections.abc import Sequence
 
 from zerograd.source.counters import Guard, Origin, Origins, read_guard
 from zerograd.source.loops import windows_of
+from zerograd.source.nodes import Nodes
 from zerograd.source.scopes import FunctionNode, Scope, path_of
 from zerograd.source.tests import All, Atom, Not, Test, read_test
 
@@ -13,7 +13,7 @@ _BATCH_INDICES = frozenset({"batch_idx", "batch_index", "batch_nb", "batch_i"})
 
 
 class Questions:
-    def __init__(self, function: ast.Module | FunctionNode, own: Sequence[ast.AST], scope: Scope) -> None:
+    def __init__(self, function: ast.Module | FunctionNode, own: Nodes, scope: Scope) -> None:
         self._origins = Origins(own)
         if isinstance(function, ast.FunctionDef):
             for name in _BATCH_INDICES & set(scope.parameters):

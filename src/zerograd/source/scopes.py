@@ -32,18 +32,16 @@ class Binding(NamedTuple):
 
 def path_of(node: ast.AST) -> str | None:
     """The path an expression names, or None if it is not a plain name."""
-    match node:
-        case ast.Name(id=name):
-            return name
-        case ast.Attribute(value=value, attr=attr):
-            base = path_of(value)
-            return None if base is None else f"{base}.{attr}"
-        case ast.Subscript(value=value, slice=ast.Constant(value=key)):
-            base = path_of(value)
-            return None if base is None else f"{base}[{key!r}]"
-        case ast.Subscript(value=value):
-            base = path_of(value)
-            return None if base is None else f"{base}[*]"
+    # Asked more often than anything else: isinstance is twice as fast as match here.
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        base = path_of(node.value)
+        return None if base is None else f"{base}.{node.attr}"
+    if isinstance(node, ast.Subscript):
+        base = path_of(node.value)
+        key = repr(node.slice.value) if isinstance(node.slice, ast.Constant) else "*"
+        return None if base is None else f"{base}[{key}]"
     return None
 
 

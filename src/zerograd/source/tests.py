@@ -7,11 +7,11 @@ they mention is assigned.
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from zerograd.core.facts import Assumptions
-from zerograd.source.nodes import written
+from zerograd.source.nodes import Nodes, written
 from zerograd.source.scopes import path_of
 
 
@@ -79,10 +79,10 @@ def assume(test: Test | None, answer: bool, assumed: Assumptions) -> Assumptions
     return assumed
 
 
-def keys_of(nodes: Sequence[ast.AST]) -> frozenset[str]:
+def keys_of(nodes: Nodes) -> frozenset[str]:
     """The keys of all questions that a function asks."""
-    tests = (node.test for node in nodes if isinstance(node, ast.If | ast.IfExp))
-    return frozenset(key for test in tests for key in _keys(read_test(test)))
+    asking: list[ast.If | ast.IfExp] = [*nodes.of(ast.If), *nodes.of(ast.IfExp)]
+    return frozenset(key for node in asking for key in _keys(read_test(node.test)))
 
 
 def _keys(test: Test | None) -> Iterator[str]:
