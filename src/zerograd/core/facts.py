@@ -69,26 +69,26 @@ def follow(fact: Fact, event: Event) -> Fact:
 
 def lift(facts: Facts, event: Event) -> Facts:
     """The image of `advance` over a set of facts."""
-    return slim(follow(fact, event) for fact in facts)
+    return slim([follow(fact, event) for fact in facts])
 
 
 def lift_weak(facts: Facts, event: Event) -> Facts:
     """`event` may or may not have hit the slot. See [Note: weak updates]."""
-    missed = (fact._replace(doubts=fact.doubts | {event.kind}) for fact in facts)
-    hit = (Fact(advance(fact.state, event), ALL_DOUBTS, fact.assumed) for fact in facts)
-    return slim([*missed, *hit])
+    missed = [Fact(state, doubts | {event.kind}, assumed) for state, doubts, assumed in facts]
+    hit = [Fact(advance(state, event), ALL_DOUBTS, assumed) for state, _, assumed in facts]
+    return slim(missed + hit)
 
 
 def doubt(facts: Facts, kinds: Doubts) -> Facts:
     """The same facts on a path that skipped events of these kinds."""
     if not kinds:
         return facts
-    return slim(fact._replace(doubts=fact.doubts | kinds) for fact in facts)
+    return slim([Fact(state, doubts | kinds, assumed) for state, doubts, assumed in facts])
 
 
 def join(one: Facts, other: Facts) -> Facts:
     """What is known where paths meet."""
-    if not other or one == other:  # most paths that meet have nothing to tell each other
+    if not other or one is other or one == other:  # most paths that meet have nothing to tell each other
         return one
     return slim(one | other) if one else other
 
@@ -100,7 +100,8 @@ def slim(facts: Iterable[Fact]) -> Facts:
         return distinct
     alike: dict[tuple[State, Assumptions], list[Fact]] = {}
     for fact in distinct:
-        alike.setdefault((fact.state, fact.assumed), []).append(fact)
+        state, _, assumed = fact
+        alike.setdefault((state, assumed), []).append(fact)
     if len(alike) == len(distinct):
         return distinct
     return frozenset(fact for group in alike.values() for fact in (_minimal(group) if len(group) > 1 else group))

@@ -44,7 +44,7 @@ from zerograd.source.skeleton import (
     Node,
     leaves,
 )
-from zerograd.source.tests import assume, carried, decide, forgetting, places, returned
+from zerograd.source.tests import Test, assume, carried, decide, forgetting, places, returned
 from zerograd.source.ways import Budget, Flow
 from zerograd.source.windows import begin, decide_place, is_inside, left, steps_once_per_window, turn
 
@@ -81,6 +81,7 @@ class Interpreter:
         self._frames = Frames(slot, body_of, cls, owned.modules)
         self._owned = owned
         self._returned: dict[tuple[object, ...], Flow] = {}
+        self._rests: dict[tuple[int, int], tuple[Block, Choice]] = {}
         self._budget = budget or Budget()
         self._trying = 0
         self._loops: list[Doubts] = []  # what the loops we are in may do
@@ -128,7 +129,7 @@ class Interpreter:
                 break
             if isinstance(node, Choice) and leaves(node.body) != leaves(node.orelse):
                 # `if bad: continue` makes the rest of the block the other arm.
-                return flow.then(self._choice(node, flow.normal, rest=block[position + 1 :]))
+                return flow.then(self._choice(self._with_rest(node, block, position), flow.normal))
             flow = flow.then(self._node(node, flow.normal))
         return flow
 
@@ -146,8 +147,10 @@ class Interpreter:
                 return Flow(after, raises=after if self._trying else NOWHERE)
             case Call():
                 return self._call(node, facts)
+            case Forget() if not any(fact.assumed for fact in facts):
+                return Flow(slim(facts))
             case Forget(keys):
-                return Flow(slim(fact._replace(assumed=forgetting(fact.assumed, keys)) for fact in facts))
+                return Flow(slim([Fact(state, doubts, forgetting(known, keys)) for state, doubts, known in facts]))
             case Choice():
                 return self._choice(node, facts)
             case Loop():
@@ -163,36 +166,47 @@ class Interpreter:
             case Jump():
                 return Flow(raises=facts)
 
-    def _choice(self, choice: Choice, facts: Facts, *, rest: Block = ()) -> Flow:
-        """`rest` belongs to the arm that does not jump away."""
-        body, orelse = choice.body, choice.orelse
-        if rest:
+    def _with_rest(self, choice: Choice, block: Block, position: int) -> Choice:
+        """The choice with what follows it as a part of the arm that does not jump away. Made once: what is known of a
+        block is known by its identity."""
+        key = id(block), position
+        if key not in self._rests:
+            body, orelse, rest = choice.body, choice.orelse, block[position + 1 :]
             body, orelse = (body, (*orelse, *rest)) if leaves(body) else ((*body, *rest), orelse)
-        return self._arm(choice, True, body, orelse, facts).beside(self._arm(choice, False, orelse, body, facts))
+            self._rests[key] = block, choice._replace(body=body, orelse=orelse)
+        return self._rests[key][1]
 
-    def _arm(self, choice: Choice, answer: bool, arm: Block, other: Block, facts: Facts) -> Flow:
+    def _choice(self, choice: Choice, facts: Facts) -> Flow:
+        body, orelse = choice.body, choice.orelse
+        return self._arm(choice.test, True, body, orelse, facts).beside(
+            self._arm(choice.test, False, orelse, body, facts)
+        )
+
+    def _arm(self, test: Test | None, answer: bool, arm: Block, other: Block, facts: Facts) -> Flow:
         """Take one arm. What the other would have done is doubted, unless the place in a window decides: that comes
         round again."""
         entering: list[Fact] = []
-        skipped = frozenset() if decide_place(choice.test) else self.skipped(arm, other)
-        for fact in facts:
-            known = decide(choice.test, fact.assumed)
+        missed = self.skipped(arm, other)
+        skipped = frozenset() if missed and decide_place(test) else missed
+        if test is None and not missed and len(facts) <= _MOST:
+            return self.block(arm, slim(facts))
+        for state, doubts, assumed in facts:
+            known = decide(test, assumed)
             if known is answer:
-                entering.append(fact._replace(doubts=fact.doubts | skipped))
+                entering.append(Fact(state, doubts | skipped, assumed))
             elif known is None:
-                doubts = skipped or (self.skipped(arm, other) if decide_place(choice.test) else skipped)
-                entering.append(Fact(fact.state, fact.doubts | doubts, assume(choice.test, answer, fact.assumed)))
+                entering.append(Fact(state, doubts | missed, assume(test, answer, assumed)))
         if len(entering) > _MOST:  # too many questions at once: the answers are forgotten, the states are not
             entering = [fact._replace(assumed=places(fact.assumed)) for fact in entering]
         return self.block(arm, slim(entering)) if entering else Flow()
 
     def _call(self, call: Call, facts: Facts) -> Flow:
-        call = call.on(self._frames.cls)
+        kinds, call = self._frames.kinds_of_call(call), call.on(self._frames.cls)
+        if not kinds:
+            return Flow(facts, raises=facts if self._trying else NOWHERE)
         if self._frames.is_closed(call):
             after = doubt(facts, ALL_DOUBTS)
             return Flow(after, raises=after if self._trying else NOWHERE)
-        if not self._frames.kinds_of_call(call):
-            return Flow(facts, raises=facts if self._trying else NOWHERE)
         # What the caller knows holds in the callee under the callee's names; what the callee learns stays there.
         flow = Flow()
         for assumed in {fact.assumed for fact in facts}:
@@ -200,21 +214,22 @@ class Interpreter:
             entry = frozenset(Fact(fact.state, fact.doubts, known) for fact in facts if fact.assumed == assumed)
             inner = self._run(call, entry)
             back = [
-                slim(fact._replace(assumed=assumed | returned(fact.assumed, call.arguments)) for fact in way)
+                slim([Fact(state, doubts, assumed | returned(known, call.arguments)) for state, doubts, known in way])
                 for way in (inner.normal, inner.raises)
             ]
             flow = flow.beside(Flow(back[0], raises=back[1]))
         return flow
 
     def _run(self, call: Call, facts: Facts) -> Flow:
-        with self._frames.inside(call):
-            frames = self._frames
-            key = (call.function, frames.names, frames.modules, frames.cls, facts, self._trying > 0)
-            if key not in self._returned:
-                inner = self.block(self._frames.body_of(call.function), facts)
-                ended = join(inner.normal, inner.returns)
-                self._returned[key] = Flow(ended, raises=inner.raises if self._trying else NOWHERE)
-            return self._returned[key]
+        frames = self._frames
+        frames.enter(call)
+        key = (call.function, frames.names, frames.modules, frames.cls, facts, self._trying > 0)
+        if key not in self._returned:
+            inner = self.block(frames.body_of(call.function), facts)
+            ended = join(inner.normal, inner.returns)
+            self._returned[key] = Flow(ended, raises=inner.raises if self._trying else NOWHERE)
+        frames.leave()
+        return self._returned[key]
 
     def skipped(self, arm: Block, other: Block) -> Doubts:
         """The doubts one earns by taking `arm` and not `other`."""

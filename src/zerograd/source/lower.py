@@ -38,6 +38,7 @@ _BROKEN = re.compile(r"nan\b|isnan|finite|isinf|overflow", re.IGNORECASE)
 _COMPREHENSIONS = frozenset({ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp})
 _DEFINITIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda})
 _BRANCHING = frozenset({ast.IfExp, ast.BoolOp, *_COMPREHENSIONS, *_DEFINITIONS})
+_DECISIVE = (Act, Call)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
@@ -145,7 +146,7 @@ class FunctionLowering:
 
     def _choice(self, test: ast.expr, body: Block, orelse: Block) -> Iterator[Node]:
         if body or orelse:
-            decides = any(isinstance(node, Act | Call) for node in walk((*body, *orelse)))
+            decides = any(isinstance(node, _DECISIVE) for node in walk((*body, *orelse)))
             question, guard = self._questions.read(test, self._gate, decides=decides)
             yield Choice(body, orelse, question, guard, site_of(test, self._path))
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 N = TypeVar("N", bound=ast.AST)
 _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases", "items")
+_HOLDS: dict[type, tuple[str, ...]] = {}  # for each kind of statement, those of its fields
 LEAVES = frozenset({ast.Name, ast.Constant, NoneType, str, int, bool})  # nothing is below these
 # Fields without nodes, or with nodes that say nothing to us: contexts (Load, Store) and operators.
 _MUTE = frozenset({"ctx", "op", "ops", "id", "attr", "arg", "type_ignores", "type_comment", "conversion", "level"})
@@ -61,11 +62,12 @@ class Nodes(list[ast.AST]):
 
 def inner_statements(node: ast.AST) -> list[ast.AST]:
     """The statements directly below, and what holds more of them: handlers, cases, with-items."""
+    kind = node.__class__
+    if kind not in _HOLDS:
+        _HOLDS[kind] = tuple(name for name in _BLOCKS if name in kind._fields)
     found: list[ast.AST] = []
-    for name in _BLOCKS:
-        value = getattr(node, name, None)
-        if value.__class__ is list:
-            found += value
+    for name in _HOLDS[kind]:
+        found += getattr(node, name)
     return found
 
 
@@ -84,6 +86,10 @@ def place(node: ast.AST) -> tuple[tuple[int, int], tuple[int, int]]:
 
 def written(node: ast.AST) -> str:
     """The text of an expression, as Python would write it; nothing for what it will not (numbers of 5,000 digits)."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return f"{node.value.id}.{node.attr}"
     try:
         return ast.unparse(node)
     except (ValueError, RecursionError):

@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from zerograd.source.scopes import Binding, Role, Scope, path_of
 
 
+_NAMED = (ast.Name, ast.Attribute, ast.Subscript)
+
+
 def role_of(value: ast.AST, scope: Scope) -> Binding | None:
-    if isinstance(value, ast.Name | ast.Attribute | ast.Subscript):
+    if isinstance(value, _NAMED):
         path = path_of(value)
         return None if path is None else scope.lookup(path)
     if not isinstance(value, ast.Call):

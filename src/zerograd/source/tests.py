@@ -15,6 +15,9 @@ from zerograd.source.nodes import Nodes, written
 from zerograd.source.scopes import path_of
 
 
+_IMPURE = (ast.Call, ast.Await, ast.Yield, ast.NamedExpr, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.BinOp)
+
+
 class Atom(NamedTuple):
     """A question with an answer of its own."""
 
@@ -115,10 +118,12 @@ def read_test(node: ast.expr) -> Test | None:
 
 
 def _atom(node: ast.expr) -> Atom | None:
-    impure = (ast.Call, ast.Await, ast.Yield, ast.NamedExpr, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.BinOp)
-    if isinstance(node, ast.Constant) or any(isinstance(inner, impure) for inner in ast.walk(node)):
+    path = path_of(node)
+    if path is not None and "[" not in path:
+        return Atom(path)  # most tests: a flag
+    if isinstance(node, ast.Constant) or any(isinstance(inner, _IMPURE) for inner in ast.walk(node)):
         return None
-    return Atom(path_of(node) or written(node))
+    return Atom(path or written(node))
 
 
 def carried(assumed: Assumptions, arguments: tuple[tuple[str, str], ...], shares_self: bool) -> Assumptions:
@@ -126,7 +131,7 @@ def carried(assumed: Assumptions, arguments: tuple[tuple[str, str], ...], shares
     inside: set[tuple[str, bool]] = set()
     for key, answer in assumed:
         for parameter, path in arguments:
-            if _mentions(key, path) and not _is_place(key):
+            if path in key and _mentions(key, path) and not _is_place(key):
                 inside.add((_renamed(key, path, parameter), answer))
         if shares_self and key.startswith("self."):
             inside.add((key, answer))
@@ -135,11 +140,13 @@ def carried(assumed: Assumptions, arguments: tuple[tuple[str, str], ...], shares
 
 def returned(assumed: Assumptions, arguments: tuple[tuple[str, str], ...]) -> Assumptions:
     """What a function has learned about its arguments, in the words of its caller."""
+    if not assumed:
+        return assumed
     return frozenset(
         (_renamed(key, parameter, path), answer)
         for key, answer in assumed
         for parameter, path in arguments
-        if _mentions(key, parameter) and not _is_place(key) and parameter != "self"
+        if parameter in key and _mentions(key, parameter) and not _is_place(key) and parameter != "self"
     )
 
 
@@ -162,7 +169,7 @@ def _renamed(key: str, path: str, name: str) -> str:
 
 def touched(path: str, keys: frozenset[str]) -> frozenset[str]:
     """The keys whose answer may change when `path` is assigned."""
-    return frozenset(key for key in keys if _mentions(key, path))
+    return frozenset([key for key in keys if path in key and _mentions(key, path)])
 
 
 def _mentions(key: str, path: str) -> bool:
