@@ -247,7 +247,7 @@ def _every_micro_batch(block: Block, losses: Losses, configured: str | None) -> 
             continue
         for act in (act for act in direct if act.kind is Kind.DEPOSIT and isinstance(act.node, ast.Call)):
             assert isinstance(act.node, ast.Call)
-            by = next((by for by in losses.divisors(loss_of(act.node)) if ACCUMULATION.search(by.lower())), None)
+            by = losses.divided_by(loss_of(act.node), ACCUMULATION)
             related = (Related(act.site, "the loss is deposited here"),)
             if by is not None and not _divides_itself(act.node):
                 why = f"the loss is divided by {by}"
@@ -258,7 +258,7 @@ def _every_micro_batch(block: Block, losses: Losses, configured: str | None) -> 
     if configured:
         for act in (node for node in walk(block) if isinstance(node, Act) and node.kind is Kind.DEPOSIT):
             if isinstance(act.node, ast.Call) and _divides_itself(act.node):
-                by = next((by for by in losses.divisors(loss_of(act.node)) if ACCUMULATION.search(by.lower())), None)
+                by = losses.divided_by(loss_of(act.node), ACCUMULATION)
                 if by is not None:
                     yield note(REGISTRY["ZG105"], act.site, certain=True, deposit=act.what, size=by)
 

@@ -7,7 +7,6 @@ from zerograd.source.nodes import inner_statements
 from zerograd.source.roles import role_of
 from zerograd.source.scopes import Elsewhere, Function, FunctionNode, Role, Scope, path_of
 
-
 # Statements that bind nothing and have none below them.
 _SILENT = frozenset({ast.Expr, ast.Return, ast.AugAssign, ast.Pass, ast.Raise, ast.Assert, ast.Continue, ast.Break})
 _SEVERAL = (ast.Tuple, ast.List)

@@ -80,6 +80,22 @@ class Losses:
             for loop in self._loops
         )
 
+    def divided_by(self, loss: ast.expr | None, named: re.Pattern[str]) -> str | None:
+        """What the loss, or a part of it, is divided by, if it is named so."""
+        # Most functions divide by nothing of that name: then no loss of theirs has to be followed.
+        if not self._nodes.of(ast.Lambda) and not any(named.search(by.lower()) for by in self._all_divisors):
+            return None
+        return next((by for by in self.divisors(loss) if named.search(by.lower())), None)
+
+    @cached_property
+    def _all_divisors(self) -> list[str]:
+        """Everything that anything in this function is divided by, outside its lambdas."""
+        divided: list[ast.BinOp | ast.AugAssign] = [*self._nodes.of(ast.BinOp), *self._nodes.of(ast.AugAssign)]
+        divisions = [node for node in divided if isinstance(node.op, ast.Div)]
+        calls = [call.args[0] for call in self._nodes.of(ast.Call) if call.args and _divides(call.func)]
+        sides = (node.right if isinstance(node, ast.BinOp) else node.value for node in divisions)
+        return [written(by) for by in (*sides, *calls)]
+
     def divisors(self, loss: ast.expr | None) -> list[str]:
         """Everything the loss, or a part of it, is divided by, as it is written."""
         if loss is None:
@@ -92,7 +108,7 @@ class Losses:
             match part:
                 case ast.BinOp(op=ast.Div(), right=right):
                     yield written(right)
-                case ast.Call(func=ast.Attribute(attr="div" | "div_"), args=[by, *_]):
+                case ast.Call(func=func, args=[by, *_]) if _divides(func):
                     yield written(by)
             path = path_of(part)
             if path and path not in seen and depth < _DEPTH:
@@ -177,6 +193,10 @@ class Losses:
                 return self._may(node.value, seen | {path}, depth + 1)
             return True  # a parameter: made elsewhere
         return any(self._may(value, seen | {path}, depth + 1) for value in made)
+
+
+def _divides(func: ast.expr) -> bool:
+    return isinstance(func, ast.Attribute) and func.attr in ("div", "div_")
 
 
 def _counts(node: ast.expr) -> bool:

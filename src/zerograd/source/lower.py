@@ -38,6 +38,7 @@ _BROKEN = re.compile(r"nan\b|isnan|finite|isinf|overflow", re.IGNORECASE)
 _COMPREHENSIONS = frozenset({ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp})
 _DEFINITIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda})
 _BRANCHING = frozenset({ast.IfExp, ast.BoolOp, *_COMPREHENSIONS, *_DEFINITIONS})
+_SIMPLE = frozenset({ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Pass, ast.Assert, ast.Delete})
 _DECISIVE = (Act, Call)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
@@ -72,7 +73,7 @@ class FunctionLowering:
     def block(self, statements: Iterable[ast.stmt]) -> Block:
         nodes: list[Node] = []
         for statement in statements:
-            nodes += self._statement(statement)
+            nodes += self._simple(statement) if statement.__class__ in _SIMPLE else self._statement(statement)
             if nodes and isinstance(nodes[-1], Jump):
                 break  # nothing behind a jump is ever run
         return tuple(nodes)
@@ -111,17 +112,23 @@ class FunctionLowering:
             case _:
                 yield from self._simple(node)
 
-    def _simple(self, node: ast.stmt) -> Iterator[Node]:
-        yield from self._events(node)
-        yield from read_assignment(node, self._path, self._reaches_some)
+    def _simple(self, node: ast.stmt) -> list[Node]:
+        found = self._events(node)
         match node:
-            case ast.Assign(targets=[target], value=value):
+            case ast.Expr(value=ast.Call(func=func)) if path_of(func) in _ENDINGS:
+                found.append(Jump("raise"))
+            case ast.Assign() | ast.AugAssign() | ast.AnnAssign():
+                found += read_assignment(node, self._path, self._reaches_some)
+                found += self._created(node)
+                found += self._forget(node)
+        return found
+
+    def _created(self, node: ast.stmt) -> Iterator[Create]:
+        match node:
+            case ast.Assign(targets=[target], value=ast.Call() as value):
                 path = path_of(target)
-                if path and isinstance(value, ast.Call) and self._makes_optimizer(path, value):
+                if path and self._makes_optimizer(path, value):
                     yield Create(path)
-            case ast.Expr(value=ast.Call(func=func)) if (path_of(func) or "") in _ENDINGS:
-                yield Jump("raise")
-        yield from self._forget(node)
 
     def _makes_optimizer(self, path: str, call: ast.Call) -> bool:
         """An optimizer's name is bound anew: to a new optimizer, unless it wraps the old one."""

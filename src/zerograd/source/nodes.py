@@ -30,7 +30,7 @@ READ = _Readers()
 
 
 class Nodes(list[ast.AST]):
-    """Every node of a function or module, in text order, but for those of the functions and classes inside it.
+    """Every node of a function or module, in text order, but for the functions and classes inside it: those `of` gives.
 
     Made once per function: everything that has to look at all of it looks here, or only at the nodes of one kind.
     """
@@ -42,10 +42,10 @@ class Nodes(list[ast.AST]):
         while stack:
             node = stack.pop()
             kind = node.__class__
+            by_kind[kind].append(node)
             if kind in _SKIPPED:
                 continue
             append(node)
-            by_kind[kind].append(node)
             if kind in LEAVES:
                 continue
             held = READ[kind](node)

@@ -67,7 +67,7 @@ class _Words:
 
     def __init__(self, tree: ast.Module, text: str, functions: Sequence[Function]) -> None:
         self._text = text
-        self._starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
+        self._starts = [0, *accumulate(map((1).__add__, map(len, text.split("\n"))))]
         self._owners: list[ast.AST] = [tree] * (len(self._starts) + 2)
         for node, _ in functions:  # outer before inner: the innermost is written last
             end = node.end_lineno or node.lineno

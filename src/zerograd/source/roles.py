@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from zerograd.source.scopes import Binding, Role, Scope, path_of
 
-
 _NAMED = (ast.Name, ast.Attribute, ast.Subscript)
 
 

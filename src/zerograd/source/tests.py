@@ -14,7 +14,6 @@ from zerograd.core.facts import Assumptions
 from zerograd.source.nodes import Nodes, written
 from zerograd.source.scopes import path_of
 
-
 _IMPURE = (ast.Call, ast.Await, ast.Yield, ast.NamedExpr, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.BinOp)
 
 

@@ -5,10 +5,10 @@ behind the last comes a first again; behind any other, a last or one in the midd
 there is nothing to accumulate, and nothing to say.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from zerograd.core.events import Kind
-from zerograd.core.facts import Doubts, Fact, Facts, slim
+from zerograd.core.facts import Assumptions, Doubts, Fact, Facts, slim
 from zerograd.source.skeleton import Act, Block, Choice, Loop, walk
 from zerograd.source.tests import All, Atom, Not, Some, Test
 
@@ -16,14 +16,15 @@ from zerograd.source.tests import All, Atom, Not, Some, Test
 def begin(loop: Loop, facts: Facts) -> Facts:
     """Enter the loop: the first micro-batch of a window."""
     for size in loop.windows:
-        facts = frozenset(_placed(fact, loop, size, first=True, last=False) for fact in facts)
+        facts = frozenset([_placed(fact, _names(loop, size), first=True, last=False) for fact in facts])
     return facts
 
 
 def turn(loop: Loop, facts: Facts) -> Facts:
     """From one iteration to the next."""
     for size in loop.windows:
-        facts = frozenset(moved for fact in facts for moved in _next(fact, loop, size))
+        names = _names(loop, size)
+        facts = frozenset([moved for fact in facts for moved in _next(fact, names)])
     return slim(facts) if loop.windows else facts
 
 
@@ -31,7 +32,8 @@ def left(loop: Loop, facts: Facts, kinds: Doubts) -> Facts:
     """Out of the loop, which may end in the middle of a window: what was to happen at its end may have been skipped,
     and a step that flushes the rest may find something or nothing."""
     for size in loop.windows:
-        facts = frozenset(_outside(fact, loop, size, kinds) for fact in facts)
+        names = _names(loop, size)
+        facts = frozenset([_outside(fact, names, kinds) for fact in facts])
     return slim(facts) if loop.windows else facts
 
 
@@ -68,21 +70,24 @@ def _key(place: str, loop: Loop, size: str) -> str:
     return f"{place}@{id(loop.node)}%{size}"
 
 
-def _placed(fact: Fact, loop: Loop, size: str, *, first: bool, last: bool) -> Fact:
-    names = _key("first", loop, size), _key("last", loop, size)
-    elsewhere = frozenset(known for known in fact.assumed if known[0] not in names)
-    return fact._replace(assumed=elsewhere | {(names[0], first), (names[1], last)})
+def _names(loop: Loop, size: str) -> tuple[str, str]:
+    return _key("first", loop, size), _key("last", loop, size)
 
 
-def _next(fact: Fact, loop: Loop, size: str) -> Iterator[Fact]:
-    if (_key("last", loop, size), True) in fact.assumed:
-        yield _placed(fact, loop, size, first=True, last=False)
-    else:
-        yield _placed(fact, loop, size, first=False, last=False)
-        yield _placed(fact, loop, size, first=False, last=True)
+def _elsewhere(assumed: Assumptions, names: tuple[str, str]) -> Assumptions:
+    return frozenset([known for known in assumed if known[0] not in names])
 
 
-def _outside(fact: Fact, loop: Loop, size: str, kinds: Doubts) -> Fact:
-    names = _key("first", loop, size), _key("last", loop, size)
-    elsewhere = frozenset(known for known in fact.assumed if known[0] not in names)
-    return fact._replace(doubts=fact.doubts | kinds, assumed=elsewhere)
+def _placed(fact: Fact, names: tuple[str, str], *, first: bool, last: bool) -> Fact:
+    assumed = _elsewhere(fact.assumed, names) | {(names[0], first), (names[1], last)}
+    return Fact(fact.state, fact.doubts, assumed)
+
+
+def _next(fact: Fact, names: tuple[str, str]) -> list[Fact]:
+    if (names[1], True) in fact.assumed:
+        return [_placed(fact, names, first=True, last=False)]
+    return [_placed(fact, names, first=False, last=False), _placed(fact, names, first=False, last=True)]
+
+
+def _outside(fact: Fact, names: tuple[str, str], kinds: Doubts) -> Fact:
+    return Fact(fact.state, fact.doubts | kinds, _elsewhere(fact.assumed, names))
