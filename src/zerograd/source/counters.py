@@ -59,10 +59,13 @@ class Origin(NamedTuple):
 class Origins:
     """The counters of a function. One name may count in several loops."""
 
-    def __init__(self, nodes: Sequence[ast.AST]) -> None:
+    def __init__(self, nodes: Sequence[ast.AST], function: ast.AST | None = None) -> None:
         self._found: dict[str, list[Origin]] = {}
+        self._function = function
+        self._loops = [node for node in nodes if isinstance(node, ast.For | ast.AsyncFor | ast.While)]
         self.flags: dict[str, ast.expr] = {}  # tests that are kept in a variable: is_last = (i + 1) % N == 0
         self.resets: set[str | None] = set()  # counters that are set back to where they began
+        self.moved = [node.lineno for node in nodes if isinstance(node, ast.AugAssign)]
         self.asked = any(isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, _COUNTS) for node in nodes)
         if not self.asked:
             return  # no test asks a counter
@@ -79,6 +82,11 @@ class Origins:
 
     def add(self, name: str, origin: Origin) -> None:
         self._found.setdefault(name, []).append(origin)
+
+    def around(self, line: int) -> ast.AST | None:
+        """The loop that a counter of someone else's must be counting: the innermost one, or every call of a function."""
+        loops = [loop for loop in self._loops if _spans(loop, line)]
+        return max(loops, key=lambda loop: loop.lineno, default=self._function)
 
     def at(self, name: str, line: int) -> Origin | None:
         """The counter that a test on this line asks: that of the innermost loop around it."""
@@ -145,6 +153,8 @@ def _modulo(modulo: ast.BinOp, residue: ast.expr, origins: Origins) -> Guard | N
         return None
     origin = origins.at(counter, modulo.lineno)
     first = origin.seen_at(modulo.lineno) if origin is not None else None
+    if origin is None and ACCUMULATION.search(size.lower()):
+        return Guard(origins.around(modulo.lineno), None, size)
     if origin is None or first is None:
         return Guard(origin.loop if origin else None, None, size)
     # True when (i + offset) % N == wanted, and i is `first` in the first iteration: so many iterations later.

@@ -104,19 +104,20 @@ class Interpreter:
             for verdict in judge(facts, event, self._code, weak=weak):
                 self._report(verdict)
         if act.kind is Kind.CLEAR and not weak:
-            self._clear_inside_window(facts, event)
+            self._clear_inside_window(facts, event, act)
         for state in {fact.state for fact in facts}:
             if (state, id(act)) not in self._followed:
                 self._followed.add((state, id(act)))
                 self.trail.follow(state, event)
         return lift_weak(facts, event) if weak else lift(facts, event)
 
-    def _clear_inside_window(self, facts: Facts, event: Event) -> None:
+    def _clear_inside_window(self, facts: Facts, event: Event, act: Act) -> None:
         """A clear that erases the micro-batches before it, in a loop that steps once per window."""
         rule = next((rule for rule in self._rules if rule.code == "ZG002"), None)
         for loop in self._windows if rule is not None else ():
             for size in loop.windows:
-                erased = [fact for fact in facts if fact.state.content is Content.FRESH and is_inside(loop, size, fact)]
+                fresh = (fact for fact in facts if fact.state.content is Content.FRESH)
+                erased = [fact for fact in fresh if is_inside(loop, size, fact, act)]
                 if erased and rule is not None and steps_once_per_window(loop, self._frames.hits, self._frames.kinds):
                     certain = any(Kind.CONSUME not in fact.doubts for fact in erased)
                     self._report(Verdict(rule, event, erased[0].state, certain))
@@ -146,8 +147,8 @@ class Interpreter:
                 return Flow(after, raises=after if self._trying else NOWHERE)
             case Call():
                 return self._call(node, facts)
-            case Forget(keys):
-                return Flow(slim(fact._replace(assumed=forgetting(fact.assumed, keys)) for fact in facts))
+            case Forget(keys, learned):
+                return Flow(slim(fact._replace(assumed=forgetting(fact.assumed, keys) | learned) for fact in facts))
             case Choice():
                 return self._choice(node, facts)
             case Loop():
@@ -225,7 +226,7 @@ class Interpreter:
         return missed | (CYCLE - mine) if leaves(arm) and not leaves(other) else missed
 
     def _loop(self, loop: Loop, facts: Facts) -> Flow:
-        if not loop.each.isdisjoint(self._frames.names):
+        if self._frames.is_one_of(loop.each):
             once = self.block(loop.body, facts)
             after = self.block(loop.orelse, join(once.normal, once.continues))
             return Flow(once.breaks, returns=once.returns, raises=once.raises).beside(after)
