@@ -30,6 +30,7 @@ class Guard(NamedTuple):
     negated: bool = False  # the test is true everywhere else
     tail: bool = False  # `or i + 1 == len(loader)`: also true at the end
     conjoined: bool = False  # `and something else`
+    asks: int = 0  # of a counter that began nobody knows where: its value modulo N when the guard is true
 
     @property
     def key(self) -> str:
@@ -84,7 +85,7 @@ class Origins:
         self._found.setdefault(name, []).append(origin)
 
     def around(self, line: int) -> ast.AST | None:
-        """The loop that a counter of someone else's must be counting: the innermost one, or every call of a function."""
+        """The loop that someone else's counter must be counting: the innermost one, or every call of a function."""
         loops = [loop for loop in self._loops if _spans(loop, line)]
         return max(loops, key=lambda loop: loop.lineno, default=self._function)
 
@@ -154,9 +155,9 @@ def _modulo(modulo: ast.BinOp, residue: ast.expr, origins: Origins) -> Guard | N
     origin = origins.at(counter, modulo.lineno)
     first = origin.seen_at(modulo.lineno) if origin is not None else None
     if origin is None and ACCUMULATION.search(size.lower()):
-        return Guard(origins.around(modulo.lineno), None, size)
+        return Guard(origins.around(modulo.lineno), None, size, asks=wanted - offset)
     if origin is None or first is None:
-        return Guard(origin.loop if origin else None, None, size)
+        return Guard(origin.loop if origin else None, None, size, asks=wanted - offset)
     # True when (i + offset) % N == wanted, and i is `first` in the first iteration: so many iterations later.
     return Guard(origin.loop, wanted - offset - first, size)
 

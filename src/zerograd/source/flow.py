@@ -25,7 +25,7 @@ from zerograd.core.facts import (
     slim,
 )
 from zerograd.core.judgement import Code, Trail, Verdict, judge
-from zerograd.core.machine import Content, State
+from zerograd.core.machine import Content, Mark, State
 from zerograd.rules.rule import Rule, idiom
 from zerograd.source.frames import BodyOf, Frames
 from zerograd.source.objectives import NOT_SHARED, Owned
@@ -244,7 +244,7 @@ class Interpreter:
         self._loops.pop()
         self._windows.pop()
         # That the loop ran not even once is possible, but doubtful; so is an end in the middle of a window.
-        done = NOWHERE if loop.endless else join(left(loop, back, kinds), doubt(facts, kinds))
+        done = NOWHERE if loop.endless else join(left(loop, _unmoved(back, kinds), kinds), doubt(facts, kinds))
         after = self.block(loop.orelse, done)
         breaks = left(loop, out.breaks, kinds)
         return Flow(join(after.normal, breaks), after.breaks, after.continues).beside(
@@ -258,7 +258,8 @@ class Interpreter:
         caught = doubt(join(facts, tried.raises), self._frames.kinds(attempt.body))
         flow = tried._replace(raises=NOWHERE).then(self.block(attempt.orelse, tried.normal))
         for handler in attempt.handlers:
-            flow = flow.beside(self.block(handler, caught))
+            # A handler that gives the iteration up skips what comes later, as an early `continue` does.
+            flow = flow.beside(self.block(handler, doubt(caught, self.skipped(handler, ()))))
         if not attempt.catches_all:
             flow = flow.beside(Flow(raises=join(facts, tried.raises)))
         return self._finally(attempt.final, flow) if attempt.final else flow
@@ -271,3 +272,13 @@ class Interpreter:
                 after = self.block(final, facts)
                 out = out.beside(after._replace(normal=NOWHERE)).beside(Flow(**{way: after.normal}))
         return out
+
+
+def _unmoved(facts: Facts, kinds: Doubts) -> Facts:
+    """Behind a loop that steps: a path on which none of its iterations did must have been led round every one."""
+    if Kind.CONSUME not in kinds:
+        return facts
+    return slim(
+        fact if Mark.STEPPED in fact.state.marks else fact._replace(doubts=fact.doubts | {Kind.CONSUME})
+        for fact in facts
+    )

@@ -22,15 +22,18 @@ class Questions:
         self._unplaced = self._torn(own)
 
     def _torn(self, own: Sequence[ast.AST]) -> set[tuple[ast.AST | None, str]]:
-        """Windows of which nobody can say where they begin, and that are asked about before something is counted and
-        again behind it: the two guards are not one."""
-        asked: dict[tuple[ast.AST | None, str], list[int]] = {}
+        """Windows of which nobody can say where they begin, and that are asked about in two ways, or before something
+        is counted and again behind it: the two guards are not one."""
+        asked: dict[tuple[ast.AST | None, str], list[tuple[int, int]]] = {}
         for node in own if self._windows else ():
-            if isinstance(node, ast.If) and (guard := read_guard(node.test, self._origins)) is not None:
-                if guard.phase is None:
-                    asked.setdefault((guard.loop, guard.size), []).append(node.lineno)
+            guard = read_guard(node.test, self._origins) if isinstance(node, ast.If) else None
+            if guard is not None and guard.phase is None and isinstance(node, ast.If):
+                asked.setdefault((guard.loop, guard.size), []).append((node.lineno, guard.asks))
         return {
-            window for window, lines in asked.items() if any(min(lines) < at < max(lines) for at in self._origins.moved)
+            window
+            for window, times in asked.items()
+            if len({asks for _, asks in times}) > 1
+            or any(min(times)[0] < line < max(times)[0] for line in self._origins.moved)
         }
 
     def windows(self, loop: ast.AST) -> tuple[str, ...]:
