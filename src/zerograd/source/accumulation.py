@@ -145,7 +145,8 @@ def _judge_window(window: Window, losses: Losses) -> Iterator[Finding]:
         yield note(REGISTRY["ZG103"], site, certain=True, test="the guard", first=first, size=guard.size)
     endless = window.loop.endless or isinstance(window.loop.node, ast.While)
     if not guard.tail and not endless and not window.stepped_after:
-        yield note(REGISTRY["ZG102"], site, certain=True, size=guard.size)
+        # A counter that came from elsewhere may go on in the next epoch: its group does.
+        yield note(REGISTRY["ZG102"], site, certain=guard.phase is not None, size=guard.size)
     if not window.rescales:
         for act in window.deposits:
             yield from _unnormalised(act, losses, guard.size, certain=True)

@@ -110,5 +110,7 @@ def _bind(scope: Scope, target: ast.AST, value: ast.AST) -> None:
     if binding is not None and binding.role is Role.SCALED_LOSS and path in home.assigned:
         binding = None  # scaled on one path, plain on another: nobody can say which
     home.assigned.add(path)
+    if isinstance(value, ast.Call) and "scale" in (path_of(value.func) or "").lower():
+        home.scaled.add(path)
     if binding is not None:
         home.bindings[path] = binding

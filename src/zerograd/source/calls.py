@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from zerograd.core.events import Kind, Site
 from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT, Doubts
 from zerograd.source.literals import read_literals
+from zerograd.source.losses import loss_of
 from zerograd.source.nodes import written
 from zerograd.source.roles import role_of
 from zerograd.source.scopes import Binding, Function, Role, Scope, path_of
@@ -21,12 +22,16 @@ _NAMES = frozenset(
     | {"zero_", "mul_", "div_", "fill_", "copy_", "set_"}  # of a gradient
 )
 _BUILTINS = frozenset(dir(builtins))
-_HARMLESS_PACKAGES = frozenset(sys.stdlib_module_names) | {"torch", "numpy", "tqdm", "np", "wandb", "torchvision"}
+_HARMLESS_PACKAGES = frozenset(sys.stdlib_module_names) | {
+    *("torch", "numpy", "tqdm", "np", "wandb", "torchvision"),
+    "apex",  # amp.scale_loss(loss, optimizer) divides the scale out again when its block ends
+}
 # What a LightningModule has from Lightning and a training step calls, and that touches no gradient.
 _LIGHTNING = frozenset({"optimizers", "lr_schedulers", "print", "all_gather", "toggle_optimizer", "untoggle_optimizer"})
 _SCHEDULES = re.compile(r"sched|(^|_)sch(_|\d|$)")
 _FAMILIAR_BASES = frozenset({"object", "torch.nn.Module", "abc.ABC"})
 _DEPOSITS: Doubts = frozenset({Kind.DEPOSIT})
+_SCALES: Doubts = frozenset({Kind.UNSCALE})
 _TRAINS = re.compile(r"backward|train|step|update|optimi|closure|learn|fit|run|grad|process_batch|iteration")
 _CLEARS = re.compile(r"zero|reset|clear|clean|grads?$")
 _RECORDS = re.compile(
@@ -42,10 +47,11 @@ def site_of(node: ast.expr | ast.stmt | ast.ExceptHandler, path: str) -> Site:
 
 class CallReader:
     """Reads the calls of one file. `by_manner` are the paths that the file both steps and clears: whatever they are
-    called, they behave as optimizers."""
+    called, they behave as optimizers. `scales`: losses are scaled in this file."""
 
-    def __init__(self, path: str, *, by_manner: frozenset[str]) -> None:
+    def __init__(self, path: str, *, by_manner: frozenset[str], scales: bool) -> None:
         self._path = path
+        self._scales = scales
         self._by_manner = by_manner
 
     def read(self, call: ast.Call, scope: Scope) -> list[Act | Blur | Call]:
@@ -71,7 +77,10 @@ class CallReader:
         match name:
             case "backward" | "manual_backward":
                 if not _is_definition(call, scope):
-                    yield act(Kind.DEPOSIT, None)._replace(scaled=_is_scaled(call, scope))
+                    scaled = _is_scaled(call, scope)
+                    yield act(Kind.DEPOSIT, None)._replace(scaled=scaled)
+                    if self._scales and not scaled and not _is_plain(loss_of(call), scope):
+                        yield Blur(_SCALES)
             case "step" if receiver and self.is_scaler(receiver, scope) and first:
                 yield act(Kind.CONSUME, first, scaled=True)
             case "step" if receiver and self.is_optimizer(receiver, scope):
@@ -271,6 +280,18 @@ def _is_scaled(call: ast.Call, scope: Scope) -> bool:
     value = call.func.value if isinstance(call.func, ast.Attribute) else call.func
     binding = role_of(value, scope)
     return binding is not None and binding.role is Role.SCALED_LOSS
+
+
+def _is_plain(loss: ast.expr | None, scope: Scope) -> bool:
+    """Whether a loss is made here, and by nothing that may have scaled it."""
+    match loss:
+        case ast.Name(id=name):
+            return name in scope.assigned and name not in scope.scaled and "scale" not in name
+        case ast.BinOp(left=left, right=right):
+            return all(isinstance(side, ast.Constant) or _is_plain(side, scope) for side in (left, right))
+        case ast.Call(func=ast.Attribute(value=value)):
+            return _is_plain(value, scope)
+    return False
 
 
 def _is_gradient(func: ast.expr) -> bool:

@@ -30,6 +30,7 @@ class Guard(NamedTuple):
     negated: bool = False  # the test is true everywhere else
     tail: bool = False  # `or i + 1 == len(loader)`: also true at the end
     conjoined: bool = False  # `and something else`
+    asks: int = 0  # of a counter that began nobody knows where: its value modulo N when the guard is true
 
     @property
     def key(self) -> str:
@@ -59,10 +60,13 @@ class Origin(NamedTuple):
 class Origins:
     """The counters of a function. One name may count in several loops."""
 
-    def __init__(self, nodes: Nodes) -> None:
+    def __init__(self, nodes: Nodes, function: ast.AST | None = None) -> None:
         self._found: dict[str, list[Origin]] = {}
+        self._function = function
+        self._loops: list[ast.AST] = [*nodes.of(ast.For), *nodes.of(ast.AsyncFor), *nodes.of(ast.While)]
         self.flags: dict[str, ast.expr] = {}  # tests that are kept in a variable: is_last = (i + 1) % N == 0
         self.resets: set[str | None] = set()  # counters that are set back to where they began
+        self.moved = [node.lineno for node in nodes.of(ast.AugAssign)]
         counting: list[ast.BinOp | ast.AugAssign] = [*nodes.of(ast.BinOp), *nodes.of(ast.AugAssign)]
         self.asked = any(isinstance(node.op, _COUNTS) for node in counting)
         if not self.asked:
@@ -80,6 +84,11 @@ class Origins:
 
     def add(self, name: str, origin: Origin) -> None:
         self._found.setdefault(name, []).append(origin)
+
+    def around(self, line: int) -> ast.AST | None:
+        """The loop that someone else's counter must be counting: the innermost one, or every call of a function."""
+        loops = [loop for loop in self._loops if _spans(loop, line)]
+        return max(loops, key=lambda loop: loop.lineno, default=self._function)
 
     def at(self, name: str, line: int) -> Origin | None:
         """The counter that a test on this line asks: that of the innermost loop around it."""
@@ -146,8 +155,10 @@ def _modulo(modulo: ast.BinOp, residue: ast.expr, origins: Origins) -> Guard | N
         return None
     origin = origins.at(counter, modulo.lineno)
     first = origin.seen_at(modulo.lineno) if origin is not None else None
+    if origin is None and ACCUMULATION.search(size.lower()):
+        return Guard(origins.around(modulo.lineno), None, size, asks=wanted - offset)
     if origin is None or first is None:
-        return Guard(origin.loop if origin else None, None, size)
+        return Guard(origin.loop if origin else None, None, size, asks=wanted - offset)
     # True when (i + offset) % N == wanted, and i is `first` in the first iteration: so many iterations later.
     return Guard(origin.loop, wanted - offset - first, size)
 

@@ -25,7 +25,7 @@ from zerograd.core.facts import (
     slim,
 )
 from zerograd.core.judgement import Code, Trail, Verdict, judge
-from zerograd.core.machine import Content, State
+from zerograd.core.machine import Content, Mark, State
 from zerograd.rules.rule import Rule, idiom
 from zerograd.source.frames import BodyOf, Frames
 from zerograd.source.objectives import NOT_SHARED, Owned
@@ -105,19 +105,20 @@ class Interpreter:
             for verdict in judge(facts, event, self._code, weak=weak):
                 self._report(verdict)
         if act.kind is Kind.CLEAR and not weak:
-            self._clear_inside_window(facts, event)
+            self._clear_inside_window(facts, event, act)
         for state in {fact.state for fact in facts}:
             if (state, id(act)) not in self._followed:
                 self._followed.add((state, id(act)))
                 self.trail.follow(state, event)
         return lift_weak(facts, event) if weak else lift(facts, event)
 
-    def _clear_inside_window(self, facts: Facts, event: Event) -> None:
+    def _clear_inside_window(self, facts: Facts, event: Event, act: Act) -> None:
         """A clear that erases the micro-batches before it, in a loop that steps once per window."""
         rule = next((rule for rule in self._rules if rule.code == "ZG002"), None)
         for loop in self._windows if rule is not None else ():
             for size in loop.windows:
-                erased = [fact for fact in facts if fact.state.content is Content.FRESH and is_inside(loop, size, fact)]
+                fresh = (fact for fact in facts if fact.state.content is Content.FRESH)
+                erased = [fact for fact in fresh if is_inside(loop, size, fact, act)]
                 if erased and rule is not None and steps_once_per_window(loop, self._frames.hits, self._frames.kinds):
                     certain = any(Kind.CONSUME not in fact.doubts for fact in erased)
                     self._report(Verdict(rule, event, erased[0].state, certain))
@@ -147,10 +148,11 @@ class Interpreter:
                 return Flow(after, raises=after if self._trying else NOWHERE)
             case Call():
                 return self._call(node, facts)
-            case Forget() if not any(fact.assumed for fact in facts):
-                return Flow(slim(facts))
-            case Forget(keys):
-                return Flow(slim([Fact(state, doubts, forgetting(known, keys)) for state, doubts, known in facts]))
+            case Forget(keys, learned):
+                if not learned and not any(fact.assumed for fact in facts):
+                    return Flow(slim(facts))
+                assumed = ((fact, forgetting(fact.assumed, keys) | learned) for fact in facts)
+                return Flow(slim([Fact(fact.state, fact.doubts, known) for fact, known in assumed]))
             case Choice():
                 return self._choice(node, facts)
             case Loop():
@@ -240,7 +242,7 @@ class Interpreter:
         return missed | (CYCLE - mine) if leaves(arm) and not leaves(other) else missed
 
     def _loop(self, loop: Loop, facts: Facts) -> Flow:
-        if not loop.each.isdisjoint(self._frames.names):
+        if self._frames.is_one_of(loop.each):
             once = self.block(loop.body, facts)
             after = self.block(loop.orelse, join(once.normal, once.continues))
             return Flow(once.breaks, returns=once.returns, raises=once.raises).beside(after)
@@ -258,7 +260,7 @@ class Interpreter:
         self._loops.pop()
         self._windows.pop()
         # That the loop ran not even once is possible, but doubtful; so is an end in the middle of a window.
-        done = NOWHERE if loop.endless else join(left(loop, back, kinds), doubt(facts, kinds))
+        done = NOWHERE if loop.endless else join(left(loop, _unmoved(back, kinds), kinds), doubt(facts, kinds))
         after = self.block(loop.orelse, done)
         breaks = left(loop, out.breaks, kinds)
         return Flow(join(after.normal, breaks), after.breaks, after.continues).beside(
@@ -272,7 +274,8 @@ class Interpreter:
         caught = doubt(join(facts, tried.raises), self._frames.kinds(attempt.body))
         flow = tried._replace(raises=NOWHERE).then(self.block(attempt.orelse, tried.normal))
         for handler in attempt.handlers:
-            flow = flow.beside(self.block(handler, caught))
+            # A handler that gives the iteration up skips what comes later, as an early `continue` does.
+            flow = flow.beside(self.block(handler, doubt(caught, self.skipped(handler, ()))))
         if not attempt.catches_all:
             flow = flow.beside(Flow(raises=join(facts, tried.raises)))
         return self._finally(attempt.final, flow) if attempt.final else flow
@@ -285,3 +288,13 @@ class Interpreter:
                 after = self.block(final, facts)
                 out = out.beside(after._replace(normal=NOWHERE)).beside(Flow(**{way: after.normal}))
         return out
+
+
+def _unmoved(facts: Facts, kinds: Doubts) -> Facts:
+    """Behind a loop that steps: a path on which none of its iterations did must have been led round every one."""
+    if Kind.CONSUME not in kinds:
+        return facts
+    return slim(
+        fact if Mark.STEPPED in fact.state.marks else fact._replace(doubts=fact.doubts | {Kind.CONSUME})
+        for fact in facts
+    )

@@ -31,6 +31,10 @@ class Frames:
             return True
         return any(slot.startswith(f"{name}.") or name.startswith(f"{slot}.") for name in self.names)
 
+    def is_one_of(self, each: frozenset[str]) -> bool:
+        """Whether the slot is another one in every iteration of a loop over these, or is a part of what is."""
+        return any(name == one or name.startswith((f"{one}.", f"{one}[")) for one in each for name in self.names)
+
     def touches(self, act: Act) -> bool | None:
         """Whether an event is one at our slot; None: it may be. Two optimizers over one module share their clears."""
         if act.kind is not Kind.CLEAR or not act.reaches or act.slot in self.names:

@@ -1,7 +1,7 @@
 """What a loop runs over, and what cuts it into windows: counters, and Accelerate's own gate."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from zerograd.source.counters import Origins, read_guard
 from zerograd.source.nodes import Nodes
@@ -33,6 +33,15 @@ def elements(target: ast.expr, over: ast.expr) -> dict[str, str]:
             names = [part.id for part in parts if isinstance(part, ast.Name)]
             return {name: f"{path_of(over) or ''}[*].{name}" for name in names}
     return {}
+
+
+def picked(loop: ast.AST, variables: Collection[str]) -> Iterator[str]:
+    """`opts[*]` of `opts[i]`, where `i` is a variable of the loop."""
+    for node in ast.walk(loop):
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name) and node.slice.id in variables:
+            path = path_of(node)
+            if path is not None:
+                yield path
 
 
 def windows_of(nodes: Nodes, origins: Origins) -> frozenset[tuple[ast.AST | None, str]]:

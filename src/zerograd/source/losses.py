@@ -132,6 +132,8 @@ class Losses:
             case ast.BinOp(op=ast.Mult(), left=left, right=right):
                 # A weight between losses is no mean over micro-batches; a name that counts something is.
                 return any(_counts(side) for side in (left, right)) or self._any([left, right], seen, depth)
+            case ast.BinOp(op=ast.Add() | ast.Sub()):
+                return self._may_sum(node, seen, depth)
             case ast.BinOp(left=left, right=right):
                 return self._any([left, right], seen, depth)
             case ast.Call(func=func):
@@ -147,6 +149,11 @@ class Losses:
             case ast.Name() | ast.Attribute():
                 return self._may_name(node, seen, depth)
         return True
+
+    def _may_sum(self, node: ast.expr, seen: frozenset[str], depth: int) -> bool:
+        """A sum is divided only if all of it is: a weight at one of its parts says nothing about the others."""
+        parts = [part for part in _summands(node) if not isinstance(part, ast.Constant) and path_of(part) not in seen]
+        return bool(parts) and all(self._may(part, seen, depth) for part in parts)
 
     def _any(self, nodes: list[ast.expr], seen: frozenset[str], depth: int) -> bool:
         return any(self._may(node, seen, depth) for node in nodes)
@@ -192,7 +199,22 @@ class Losses:
             if isinstance(node, ast.Attribute):  # outputs.loss
                 return self._may(node.value, seen | {path}, depth + 1)
             return True  # a parameter: made elsewhere
-        return any(self._may(value, seen | {path}, depth + 1) for value in made)
+        # `loss = loss + more` adds to what was there: whether that was divided, the other assignments tell.
+        begun = [value for value in made if not isinstance(value, ast.Constant) and not _adds_to(path, value)]
+        return any(self._may(value, seen | {path}, depth + 1) for value in begun or made)
+
+
+def _adds_to(path: str, value: ast.expr) -> bool:
+    return isinstance(value, ast.BinOp) and any(path_of(part) == path for part in _summands(value))
+
+
+def _summands(node: ast.expr) -> Iterator[ast.expr]:
+    match node:
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
+            yield from _summands(left)
+            yield from _summands(right)
+        case _:
+            yield node
 
 
 def _divides(func: ast.expr) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from zerograd.core.events import Kind
 from zerograd.source.byhand import read_assignment
 from zerograd.source.calls import CallReader, site_of
-from zerograd.source.loops import accumulates, elements, has_gate, inside
+from zerograd.source.loops import accumulates, elements, has_gate, inside, picked
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import LEAVES, READ, Nodes, written
 from zerograd.source.questions import Questions
@@ -28,7 +28,7 @@ from zerograd.source.skeleton import (
     going_on,
     walk,
 )
-from zerograd.source.tests import Atom, changed_by, keys_of
+from zerograd.source.tests import Atom, changed_by, keys_of, learned_from
 
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _ENDINGS = ("sys.exit", "os._exit", "exit", "quit")
@@ -149,7 +149,7 @@ class FunctionLowering:
         """What is assigned may change the answer of a test that will be asked again."""
         keys = changed_by(node, self._keys)
         if keys:
-            yield Forget(keys)
+            yield Forget(keys, learned_from(node, keys))
 
     def _choice(self, test: ast.expr, body: Block, orelse: Block) -> Iterator[Node]:
         if body or orelse:
@@ -166,7 +166,7 @@ class FunctionLowering:
         else:
             yield from self._events(node.iter)
             head += self._forget(node)
-        each = {} if isinstance(node, ast.While) else elements(node.target, node.iter)
+        each = {} if isinstance(node, ast.While) else self._enter(node.target, node.iter)
         outer, self._scope.elements = self._scope.elements, {**self._scope.elements, **each}
         innermost = (
             self._has_gates
@@ -183,7 +183,7 @@ class FunctionLowering:
         if body or orelse or endless:
             gates = ("accumulate",) if innermost else ()
             windows = (*self._questions.windows(node), *gates)
-            yield Loop(body, orelse, endless, frozenset(each.values()), node, windows)
+            yield Loop(body, orelse, endless, self._each(each, body, node), node, windows)
 
     def _try(self, node: ast.Try | ast.TryStar) -> Iterator[Node]:
         body = self.block(node.body)
@@ -283,13 +283,25 @@ class FunctionLowering:
 
     def _comprehension(self, node: _Comprehension, found: list[Node]) -> None:
         first = node.generators[0]
-        each = elements(first.target, first.iter)
+        each = self._enter(first.target, first.iter)
         outer, self._scope.elements = self._scope.elements, {**self._scope.elements, **each}
-        body: list[Node] = []
-        self._gather_below(node, body)
+        events: list[Node] = []
+        self._gather_below(node, events)
         self._scope.elements = outer
+        body = tuple(events)
         if body:
-            found.append(Loop(tuple(body), each=frozenset(each.values())))
+            found.append(Loop(body, each=self._each(each, body, node)))
+
+    def _enter(self, target: ast.expr, over: ast.expr) -> dict[str, str]:
+        """The variables of a loop, by what they run over: `for opt in agent.opts` inside `for agent in agents`."""
+        return {name: self._scope.told(path) for name, path in elements(target, over).items()}
+
+    def _each(self, each: dict[str, str], body: Block, loop: ast.AST) -> frozenset[str]:
+        """The slots that are others in every iteration: what the loop runs over, and what its variable picks."""
+        found = frozenset(each.values())
+        if each and any(isinstance(act, Act) and "[*]" in (act.slot or "") for act in walk(body)):
+            found |= frozenset(self._scope.told(path) for path in picked(loop, each))
+        return found
 
 
 def _asks_for_nan(test: ast.expr) -> bool:

@@ -14,11 +14,27 @@ _BATCH_INDICES = frozenset({"batch_idx", "batch_index", "batch_nb", "batch_i"})
 
 class Questions:
     def __init__(self, function: ast.Module | FunctionNode, own: Nodes, scope: Scope) -> None:
-        self._origins = Origins(own)
+        self._origins = Origins(own, function if isinstance(function, ast.FunctionDef) else None)
         if isinstance(function, ast.FunctionDef):
             for name in _BATCH_INDICES & set(scope.parameters):
                 self._origins.add(name, Origin(function, 0))
         self._windows = windows_of(own, self._origins)
+        self._unplaced = self._torn(own)
+
+    def _torn(self, own: Nodes) -> set[tuple[ast.AST | None, str]]:
+        """Windows of which nobody can say where they begin, and that are asked about in two ways, or before something
+        is counted and again behind it: the two guards are not one."""
+        asked: dict[tuple[ast.AST | None, str], list[tuple[int, int]]] = {}
+        for node in own.of(ast.If) if self._windows else ():
+            guard = read_guard(node.test, self._origins)
+            if guard is not None and guard.phase is None:
+                asked.setdefault((guard.loop, guard.size), []).append((node.lineno, guard.asks))
+        return {
+            window
+            for window, times in asked.items()
+            if len({asks for _, asks in times}) > 1
+            or any(min(times)[0] < line < max(times)[0] for line in self._origins.moved)
+        }
 
     def windows(self, loop: ast.AST) -> tuple[str, ...]:
         """The sizes of the windows that a loop is cut into."""
@@ -31,8 +47,13 @@ class Questions:
         return question or (read_test(test) if decides else None), guard
 
     def _place(self, guard: Guard | None) -> Test | None:
-        """A counter's guard as a question about the place in the window."""
-        if guard is None or guard.phase not in (0, -1) or (guard.loop, guard.size) not in self._windows:
+        """A counter's guard as a question about the place in the window. Where a counter began does not matter to a
+        window that is named for what it is: the guard's own micro-batch is its last."""
+        if guard is None or (guard.loop, guard.size) not in self._windows:
+            return None
+        if guard.phase is None and (not guard.accumulates or (guard.loop, guard.size) in self._unplaced):
+            return None
+        if guard.phase not in (0, -1, None):
             return None
         question: Test = Atom(guard.key)
         if guard.conjoined:

@@ -75,6 +75,7 @@ class Scope:
         self.functions: dict[str, Function] = {}
         self.bases: tuple[str, ...] = ()  # of a class: the dotted names it derives from
         self.assigned: set[str] = set()  # every path that is assigned, whatever to
+        self.scaled: set[str] = set()  # those that something named for scaling is assigned to, on some path
         self.elements: dict[str, str] = {}  # loop variables of the loops we are in: opt -> opts[*]
         self.parameters: tuple[str, ...] = ()  # of a function
         self.kept: dict[str, str] = {}  # of a class: attributes that are parameters of __init__
@@ -85,7 +86,12 @@ class Scope:
     def slot(self, node: ast.AST) -> str | None:
         """The path an expression names, with a loop variable told by what it runs over."""
         path = path_of(node)
-        return None if path is None else self.elements.get(path, path)
+        return path if path is None or not self.elements else self.told(path)
+
+    def told(self, path: str) -> str:
+        """A path that begins with a loop variable, told by what that runs over: opt.inner -> opts[*].inner."""
+        root = path.partition(".")[0].partition("[")[0]
+        return self.elements.get(root, root) + path[len(root) :]
 
     def optimizer_of(self, model: str | None) -> str | None:
         """The one optimizer that was made over this model's parameters."""

@@ -107,9 +107,10 @@ class Choice(NamedTuple):
 
 
 class Forget(NamedTuple):
-    """Something these tests ask about has changed."""
+    """Something these tests ask about has changed; `learned`: what they would answer now."""
 
     keys: frozenset[str]
+    learned: Assumptions = frozenset()
 
 
 class Loop(NamedTuple):

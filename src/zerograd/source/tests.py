@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from zerograd.core.facts import Assumptions
+from zerograd.core.facts import NOTHING_ASSUMED, Assumptions
 from zerograd.source.nodes import Nodes, written
 from zerograd.source.scopes import path_of
 
@@ -192,6 +192,16 @@ def changed_by(node: ast.AST, keys: frozenset[str]) -> frozenset[str]:
             return frozenset()
     names = {path for target in targets for path in _assigned(target)}
     return frozenset(key for name in names for key in touched(name, keys))
+
+
+def learned_from(node: ast.AST, keys: frozenset[str]) -> Assumptions:
+    """What these questions answer behind `skip = True`: the assignment says it."""
+    match node:
+        case ast.Assign(targets=[target], value=ast.Constant(value=value)):
+            path = path_of(target)
+            answers = {path: bool(value), f"{path} is None": value is None}
+            return frozenset((key, answers[key]) for key in keys if key in answers)
+    return NOTHING_ASSUMED
 
 
 def _assigned(target: ast.expr) -> Iterator[str]:

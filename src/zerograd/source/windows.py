@@ -37,9 +37,18 @@ def left(loop: Loop, facts: Facts, kinds: Doubts) -> Facts:
     return slim(facts) if loop.windows else facts
 
 
-def is_inside(loop: Loop, size: str, fact: Fact) -> bool:
-    """Whether the window has begun and this is not its first micro-batch."""
-    return (_key("first", loop, size), False) in fact.assumed
+def is_inside(loop: Loop, size: str, fact: Fact, act: Act) -> bool:
+    """Whether the window has begun and goes on behind `act`: a clear at its very end gives the group up, on purpose."""
+    if (_key("first", loop, size), False) not in fact.assumed:
+        return False
+    return (_key("last", loop, size), False) in fact.assumed or _deposits_behind(loop, act)
+
+
+def _deposits_behind(loop: Loop, act: Act) -> bool:
+    """Whether the iteration that `act` stands in deposits only then."""
+    nodes = list(walk(loop.body))
+    here = next((position for position, node in enumerate(nodes) if node is act), len(nodes))
+    return any(isinstance(node, Act) and node.kind is Kind.DEPOSIT for node in nodes[here:])
 
 
 def steps_once_per_window(
