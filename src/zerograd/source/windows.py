@@ -8,7 +8,7 @@ there is nothing to accumulate, and nothing to say.
 from collections.abc import Callable, Iterator
 
 from zerograd.core.events import Kind
-from zerograd.core.facts import Doubts, Fact, Facts, slim
+from zerograd.core.facts import Doubts, Fact, Facts, skipping, slim
 from zerograd.source.skeleton import Act, Block, Choice, Loop, walk
 from zerograd.source.tests import All, Atom, Not, Some, Test
 
@@ -94,4 +94,4 @@ def _next(fact: Fact, loop: Loop, size: str) -> Iterator[Fact]:
 def _outside(fact: Fact, loop: Loop, size: str, kinds: Doubts) -> Fact:
     names = _key("first", loop, size), _key("last", loop, size)
     elsewhere = frozenset(known for known in fact.assumed if known[0] not in names)
-    return fact._replace(doubts=fact.doubts | kinds, assumed=elsewhere)
+    return fact._replace(doubts=fact.doubts | skipping(kinds), assumed=elsewhere)
