@@ -26,7 +26,6 @@ ALL_DOUBTS: Doubts = frozenset(Kind) - {
     Kind.ABANDON,
     Kind.REDUCE,
     Kind.RESCALE,
-    Kind.SCHEDULE,
 }
 Assumptions = frozenset[tuple[str, bool]]
 NOTHING_ASSUMED: Assumptions = frozenset()
@@ -45,11 +44,12 @@ NOWHERE: Facts = frozenset()  # no execution gets here
 CLEAN: Facts = frozenset({Fact()})  # a slot at the start of a program
 
 # What each event excuses. After a CLEAR, whatever was skipped before it, the slot holds nothing. After a CONSUME it
-# holds what was consumed, or nothing: a second step is at fault either way. A DEPOSIT makes good for a skipped deposit
-# and closes the question of a skipped step; gradients that are clipped are about to be used. Giving an iteration up is
-# a path of its own: what it skips, it skips on purpose.
+# holds what was consumed, or nothing: a second step is at fault either way. And a schedule, which asks whether any step
+# was ever taken, has its answer: until then a step that was skipped is doubted as SCHEDULE. A DEPOSIT makes good for a
+# skipped deposit and closes the question of a skipped step; gradients that are clipped are about to be used. Giving an
+# iteration up is a path of its own: what it skips, it skips on purpose.
 _EXCUSED: dict[Kind, Doubts] = {
-    Kind.CLEAR: ALL_DOUBTS,
+    Kind.CLEAR: ALL_DOUBTS - {Kind.SCHEDULE},
     Kind.CONSUME: ALL_DOUBTS,
     Kind.DEPOSIT: frozenset({Kind.DEPOSIT, Kind.CONSUME}),
     Kind.SPILL: frozenset({Kind.DEPOSIT, Kind.CONSUME}),
@@ -74,7 +74,8 @@ def lift(facts: Facts, event: Event) -> Facts:
 
 def lift_weak(facts: Facts, event: Event) -> Facts:
     """`event` may or may not have hit the slot. See [Note: weak updates]."""
-    missed = [Fact(state, doubts | {event.kind}, assumed) for state, doubts, assumed in facts]
+    skipped = skipping(frozenset({event.kind}))
+    missed = [Fact(state, doubts | skipped, assumed) for state, doubts, assumed in facts]
     hit = [Fact(advance(state, event), ALL_DOUBTS, assumed) for state, _, assumed in facts]
     return slim(missed + hit)
 
@@ -83,7 +84,13 @@ def doubt(facts: Facts, kinds: Doubts) -> Facts:
     """The same facts on a path that skipped events of these kinds."""
     if not kinds:
         return facts
-    return slim([Fact(state, doubts | kinds, assumed) for state, doubts, assumed in facts])
+    skipped = skipping(kinds)
+    return slim([Fact(state, doubts | skipped, assumed) for state, doubts, assumed in facts])
+
+
+def skipping(kinds: Doubts) -> Doubts:
+    """What is doubted on a path that skipped events of these kinds."""
+    return kinds | {Kind.SCHEDULE} if Kind.CONSUME in kinds else kinds
 
 
 def join(one: Facts, other: Facts) -> Facts:

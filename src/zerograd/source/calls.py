@@ -11,7 +11,7 @@ from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT, Doubts
 from zerograd.source.literals import read_literals
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import written
-from zerograd.source.roles import role_of
+from zerograd.source.scales import is_plain, is_scaled
 from zerograd.source.scopes import Binding, Function, Role, Scope, path_of
 from zerograd.source.skeleton import Act, Blur, Call
 
@@ -77,9 +77,9 @@ class CallReader:
         match name:
             case "backward" | "manual_backward":
                 if not _is_definition(call, scope):
-                    scaled = _is_scaled(call, scope)
+                    scaled = is_scaled(call, scope)
                     yield act(Kind.DEPOSIT, None)._replace(scaled=scaled)
-                    if self._scales and not scaled and not _is_plain(loss_of(call), scope):
+                    if self._scales and not scaled and not is_plain(loss_of(call), scope):
                         yield Blur(_SCALES)
             case "step" if receiver and self.is_scaler(receiver, scope) and first:
                 yield act(Kind.CONSUME, first, scaled=True)
@@ -273,25 +273,6 @@ def _is_definition(call: ast.Call, scope: Scope) -> bool:
     """`SomeFunction.backward(ctx, grad)`, `super().backward(...)`: a method being passed on, not a loss."""
     value = call.func.value if isinstance(call.func, ast.Attribute) else None
     return isinstance(value, ast.Call) and path_of(value.func) == "super"
-
-
-def _is_scaled(call: ast.Call, scope: Scope) -> bool:
-    """scaler.scale(loss).backward(), or the same through a variable."""
-    value = call.func.value if isinstance(call.func, ast.Attribute) else call.func
-    binding = role_of(value, scope)
-    return binding is not None and binding.role is Role.SCALED_LOSS
-
-
-def _is_plain(loss: ast.expr | None, scope: Scope) -> bool:
-    """Whether a loss is made here, and by nothing that may have scaled it."""
-    match loss:
-        case ast.Name(id=name):
-            return name in scope.assigned and name not in scope.scaled and "scale" not in name
-        case ast.BinOp(left=left, right=right):
-            return all(isinstance(side, ast.Constant) or _is_plain(side, scope) for side in (left, right))
-        case ast.Call(func=ast.Attribute(value=value)):
-            return _is_plain(value, scope)
-    return False
 
 
 def _is_gradient(func: ast.expr) -> bool:

@@ -27,7 +27,7 @@ from zerograd.source.ways import Budget, TooMuch
 
 _DEPTH = 5
 # A function is entered by someone we cannot see, who may have done anything but take its steps for it.
-_UNKNOWN: Facts = frozenset({Fact(doubts=ALL_DOUBTS - {Kind.CONSUME})})
+_UNKNOWN: Facts = frozenset({Fact(doubts=ALL_DOUBTS - {Kind.CONSUME, Kind.SCHEDULE})})
 
 
 def check_text(

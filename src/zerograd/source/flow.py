@@ -22,10 +22,11 @@ from zerograd.core.facts import (
     join,
     lift,
     lift_weak,
+    skipping,
     slim,
 )
 from zerograd.core.judgement import Code, Trail, Verdict, judge
-from zerograd.core.machine import Content, Mark, State
+from zerograd.core.machine import Content, State
 from zerograd.rules.rule import Rule, idiom
 from zerograd.source.frames import BodyOf, Frames
 from zerograd.source.objectives import NOT_SHARED, Owned
@@ -239,7 +240,7 @@ class Interpreter:
         # An arm that feeds and takes a step of its own has skipped nothing: it is another way to train.
         missed = frozenset() if mine >= _UPDATE else its - mine
         # Leaving early skips what comes later, wherever that stands.
-        return missed | (CYCLE - mine) if leaves(arm) and not leaves(other) else missed
+        return skipping(missed | (CYCLE - mine) if leaves(arm) and not leaves(other) else missed)
 
     def _loop(self, loop: Loop, facts: Facts) -> Flow:
         if self._frames.is_one_of(loop.each):
@@ -260,7 +261,7 @@ class Interpreter:
         self._loops.pop()
         self._windows.pop()
         # That the loop ran not even once is possible, but doubtful; so is an end in the middle of a window.
-        done = NOWHERE if loop.endless else join(left(loop, _unmoved(back, kinds), kinds), doubt(facts, kinds))
+        done = NOWHERE if loop.endless else join(left(loop, back, kinds), doubt(facts, kinds))
         after = self.block(loop.orelse, done)
         breaks = left(loop, out.breaks, kinds)
         return Flow(join(after.normal, breaks), after.breaks, after.continues).beside(
@@ -288,13 +289,3 @@ class Interpreter:
                 after = self.block(final, facts)
                 out = out.beside(after._replace(normal=NOWHERE)).beside(Flow(**{way: after.normal}))
         return out
-
-
-def _unmoved(facts: Facts, kinds: Doubts) -> Facts:
-    """Behind a loop that steps: a path on which none of its iterations did must have been led round every one."""
-    if Kind.CONSUME not in kinds:
-        return facts
-    return slim(
-        fact if Mark.STEPPED in fact.state.marks else fact._replace(doubts=fact.doubts | {Kind.CONSUME})
-        for fact in facts
-    )

@@ -8,7 +8,7 @@ there is nothing to accumulate, and nothing to say.
 from collections.abc import Callable
 
 from zerograd.core.events import Kind
-from zerograd.core.facts import Assumptions, Doubts, Fact, Facts, slim
+from zerograd.core.facts import Assumptions, Doubts, Fact, Facts, skipping, slim
 from zerograd.source.skeleton import Act, Block, Choice, Loop, walk
 from zerograd.source.tests import All, Atom, Not, Some, Test
 
@@ -32,8 +32,8 @@ def left(loop: Loop, facts: Facts, kinds: Doubts) -> Facts:
     """Out of the loop, which may end in the middle of a window: what was to happen at its end may have been skipped,
     and a step that flushes the rest may find something or nothing."""
     for size in loop.windows:
-        names = _names(loop, size)
-        facts = frozenset([_outside(fact, names, kinds) for fact in facts])
+        names, skipped = _names(loop, size), skipping(kinds)
+        facts = frozenset([_outside(fact, names, skipped) for fact in facts])
     return slim(facts) if loop.windows else facts
 
 
@@ -98,5 +98,5 @@ def _next(fact: Fact, names: tuple[str, str]) -> list[Fact]:
     return [_placed(fact, names, first=False, last=False), _placed(fact, names, first=False, last=True)]
 
 
-def _outside(fact: Fact, names: tuple[str, str], kinds: Doubts) -> Fact:
-    return Fact(fact.state, fact.doubts | kinds, _elsewhere(fact.assumed, names))
+def _outside(fact: Fact, names: tuple[str, str], skipped: Doubts) -> Fact:
+    return Fact(fact.state, fact.doubts | skipped, _elsewhere(fact.assumed, names))
