@@ -1,7 +1,6 @@
 """Python statements to skeletons: control flow is kept, everything that is no event falls away."""
 
 import ast
-import re
 from collections.abc import Iterable, Iterator
 
 from zerograd.core.events import Kind
@@ -9,8 +8,8 @@ from zerograd.source.byhand import read_assignment
 from zerograd.source.calls import CallReader, site_of
 from zerograd.source.loops import accumulates, elements, has_gate, inside, picked
 from zerograd.source.losses import loss_of
-from zerograd.source.nodes import LEAVES, READ, Nodes, written
-from zerograd.source.questions import Questions
+from zerograd.source.nodes import LEAVES, READ, Nodes
+from zerograd.source.questions import Questions, asks_for_nan, chooses
 from zerograd.source.reach import Reach
 from zerograd.source.roles import role_of
 from zerograd.source.scopes import FunctionNode, Role, Scope, path_of
@@ -34,12 +33,11 @@ _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _ENDINGS = ("sys.exit", "os._exit", "exit", "quit")
 _GATE = "last@{}%accumulate"
 _GATED = (Kind.CONSUME, Kind.CLEAR, Kind.SCHEDULE)
-_BROKEN = re.compile(r"nan\b|isnan|finite|isinf|overflow", re.IGNORECASE)
-_COMPREHENSIONS = frozenset({ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp})
-_DEFINITIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda})
-_BRANCHING = frozenset({ast.IfExp, ast.BoolOp, *_COMPREHENSIONS, *_DEFINITIONS})
+_BRANCHING = frozenset(
+    {ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp}
+    | {ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda}  # run when they are called
+)
 _SIMPLE = frozenset({ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Pass, ast.Assert, ast.Delete})
-_DECISIVE = (Act, Call)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
@@ -100,7 +98,7 @@ class FunctionLowering:
             case ast.Break():
                 yield Jump("break")
             case ast.Continue():
-                if self._deposited and any(map(_asks_for_nan, self._asked)):
+                if self._deposited and any(map(asks_for_nan, self._asked)):
                     yield self._abandon(node)
                 yield Jump("continue")
             case ast.Return():
@@ -119,16 +117,11 @@ class FunctionLowering:
                 found.append(Jump("raise"))
             case ast.Assign() | ast.AugAssign() | ast.AnnAssign():
                 found += read_assignment(node, self._path, self._reaches_some)
-                found += self._created(node)
+                if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.Call):
+                    path = path_of(node.targets[0])
+                    found += [Create(path)] if path and self._makes_optimizer(path, node.value) else []
                 found += self._forget(node)
         return found
-
-    def _created(self, node: ast.stmt) -> Iterator[Create]:
-        match node:
-            case ast.Assign(targets=[target], value=ast.Call() as value):
-                path = path_of(target)
-                if path and self._makes_optimizer(path, value):
-                    yield Create(path)
 
     def _makes_optimizer(self, path: str, call: ast.Call) -> bool:
         """An optimizer's name is bound anew: to a new optimizer, unless it wraps the old one."""
@@ -142,7 +135,7 @@ class FunctionLowering:
     def _reaches_some(self, parameter: ast.expr) -> bool:
         """A clear by hand reaches all parameters only from a loop over them that chooses none."""
         return (
-            any(map(_chooses, self._asked)) or (path_of(parameter) or "").partition(".")[0] not in self._scope.elements
+            any(map(chooses, self._asked)) or (path_of(parameter) or "").partition(".")[0] not in self._scope.elements
         )
 
     def _forget(self, node: ast.AST) -> Iterator[Node]:
@@ -153,7 +146,7 @@ class FunctionLowering:
 
     def _choice(self, test: ast.expr, body: Block, orelse: Block) -> Iterator[Node]:
         if body or orelse:
-            decides = any(isinstance(node, _DECISIVE) for node in walk((*body, *orelse)))
+            decides = any(isinstance(node, (Act, Call)) for node in walk((*body, *orelse)))
             question, guard = self._questions.read(test, self._gate, decides=decides)
             yield Choice(body, orelse, question, guard, site_of(test, self._path))
 
@@ -235,8 +228,7 @@ class FunctionLowering:
             case ast.BoolOp(values=[first, *others]):
                 self._gather(first, found)
                 later = tuple(event for other in others for event in self._events(other))
-                if later:
-                    found.append(Choice(later, ()))
+                found += [Choice(later, ())] if later else []
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 self._comprehension(node, found)
 
@@ -244,8 +236,7 @@ class FunctionLowering:
         for event in self._calls.read(call, self._scope):
             if isinstance(event, Act) and event.what.endswith(".zero_()"):
                 parameter = event.what.removesuffix(".zero_()").removesuffix(".data").removesuffix(".grad")
-                some = self._reaches_some(ast.Name(parameter.partition(".")[0]))
-                event = event._replace(partial=some)
+                event = event._replace(partial=self._reaches_some(ast.Name(parameter.partition(".")[0])))
             yield from self._when_told(call, self._gated(self._traced(event)))
 
     def _gather_below(self, node: ast.AST, found: list[Node]) -> None:
@@ -302,16 +293,6 @@ class FunctionLowering:
         if each and any(isinstance(act, Act) and "[*]" in (act.slot or "") for act in walk(body)):
             found |= frozenset(self._scope.told(path) for path in picked(loop, each))
         return found
-
-
-def _asks_for_nan(test: ast.expr) -> bool:
-    return _BROKEN.search(written(test)) is not None
-
-
-def _chooses(test: ast.expr) -> bool:
-    """Whether a test picks some parameters: anything but asking whether there is a gradient."""
-    parts = test.values if isinstance(test, ast.BoolOp) else [test]
-    return any(".grad" not in written(part) for part in parts)
 
 
 def _takes_all(caught: ast.expr | None) -> bool:

@@ -1,15 +1,17 @@
 """What the tests of one function ask: for the place in a window, or for something that is asked again elsewhere."""
 
 import ast
+import re
 
 from zerograd.source.counters import Guard, Origin, Origins, read_guard
 from zerograd.source.loops import windows_of
-from zerograd.source.nodes import Nodes
+from zerograd.source.nodes import Nodes, written
 from zerograd.source.scopes import FunctionNode, Scope, path_of
 from zerograd.source.tests import All, Atom, Not, Test, read_test
 
 # How frameworks call the counter that they hand to a function they call once per batch.
 _BATCH_INDICES = frozenset({"batch_idx", "batch_index", "batch_nb", "batch_i"})
+_BROKEN = re.compile(r"nan\b|isnan|finite|isinf|overflow", re.IGNORECASE)
 
 
 class Questions:
@@ -65,3 +67,13 @@ def _gate(test: ast.expr, gate: str) -> Test | None:
     """`if accelerator.sync_gradients:` asks whether this is the last micro-batch of Accelerate's window."""
     asks = bool(gate) and (path_of(test) or "").endswith((".sync_gradients", ".should_sync"))
     return Atom(gate) if asks else None
+
+
+def asks_for_nan(test: ast.expr) -> bool:
+    return _BROKEN.search(written(test)) is not None
+
+
+def chooses(test: ast.expr) -> bool:
+    """Whether a test picks some parameters: anything but asking whether there is a gradient."""
+    parts = test.values if isinstance(test, ast.BoolOp) else [test]
+    return any(".grad" not in written(part) for part in parts)
