@@ -182,6 +182,11 @@ class CallReader:
         if kinds:
             yield Blur(kinds)
 
+    def is_harmless(self, call: ast.Call, scope: Scope) -> bool:
+        """Whether a call is one of Python's or torch's own: it makes no optimizer, unless torch.optim does."""
+        path = path_of(call.func)
+        return path is not None and self._is_harmless(path, scope)
+
     def _is_harmless(self, path: str, scope: Scope) -> bool:
         root = scope.dotted(path).partition(".")[0]
         return root in _HARMLESS_PACKAGES or path in _BUILTINS
