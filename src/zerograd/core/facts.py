@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from zerograd.core.events import Event, Kind
-from zerograd.core.machine import START, State, advance
+from zerograd.core.machine import HOLLOW, START, State, advance
 
 Doubts = frozenset[Kind]
 NO_DOUBT: Doubts = frozenset()
@@ -64,7 +64,10 @@ _EXCUSED: dict[Kind, Doubts] = {
 
 def follow(fact: Fact, event: Event) -> Fact:
     """The fact after `event`: the state advances, and the doubts that `event` settles are dropped."""
-    return Fact(advance(fact.state, event), fact.doubts - _EXCUSED[event.kind], fact.assumed)
+    excused = _EXCUSED[event.kind]
+    if event.kind is Kind.CONSUME and fact.state.content in HOLLOW:
+        excused -= {Kind.DEPOSIT}  # it found nothing, perhaps because a deposit was skipped: so may the next step
+    return Fact(advance(fact.state, event), fact.doubts - excused, fact.assumed)
 
 
 def lift(facts: Facts, event: Event) -> Facts:

@@ -11,6 +11,7 @@ from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT, Doubts
 from zerograd.source.literals import read_literals
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import written
+from zerograd.source.roles import has_own_schedules
 from zerograd.source.scales import is_plain, is_scaled
 from zerograd.source.scopes import Binding, Function, Role, Scope, path_of
 from zerograd.source.skeleton import Act, Blur, Call
@@ -32,6 +33,7 @@ _SCHEDULES = re.compile(r"sched|(^|_)sch(_|\d|$)")
 _FAMILIAR_BASES = frozenset({"object", "torch.nn.Module", "abc.ABC"})
 _DEPOSITS: Doubts = frozenset({Kind.DEPOSIT})
 _SCALES: Doubts = frozenset({Kind.UNSCALE})
+_SCHEDULES_OWN: Doubts = frozenset({Kind.SCHEDULE})
 _TRAINS = re.compile(r"backward|train|step|update|optimi|closure|learn|fit|run|grad|process_batch|iteration")
 _CLEARS = re.compile(r"zero|reset|clear|clean|grads?$")
 _RECORDS = re.compile(
@@ -87,6 +89,8 @@ class CallReader:
                 yield from self._closure(call, receiver, scope)
                 yield act(Kind.CONSUME, receiver)
             case "step" if receiver and not call.args and not call.keywords and self.is_scheduler(receiver, scope):
+                if scope.lookup(receiver) is None and has_own_schedules(scope.module):
+                    yield Blur(_SCHEDULES_OWN)
                 yield act(Kind.SCHEDULE, self.driven_by(receiver, scope))
             case "zero_grad":
                 yield self._clear(act, receiver, scope)
@@ -185,6 +189,11 @@ class CallReader:
                 yield Blur(ALL_DOUBTS, slot)
         if kinds:
             yield Blur(kinds)
+
+    def is_harmless(self, call: ast.Call, scope: Scope) -> bool:
+        """Whether a call is one of Python's or torch's own: it makes no optimizer, unless torch.optim does."""
+        path = path_of(call.func)
+        return path is not None and self._is_harmless(path, scope)
 
     def _is_harmless(self, path: str, scope: Scope) -> bool:
         root = scope.dotted(path).partition(".")[0]

@@ -47,7 +47,7 @@ from zerograd.source.skeleton import (
 )
 from zerograd.source.tests import Test, assume, carried, decide, forgetting, places, returned
 from zerograd.source.ways import Budget, Flow
-from zerograd.source.windows import begin, decide_place, is_inside, left, steps_once_per_window, turn
+from zerograd.source.windows import begin, decide_place, is_inside, is_regular, left, steps_once_per_window, turn
 
 CYCLE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR})
 _UPDATE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME})
@@ -121,7 +121,9 @@ class Interpreter:
                 fresh = (fact for fact in facts if fact.state.content is Content.FRESH)
                 erased = [fact for fact in fresh if is_inside(loop, size, fact, act)]
                 if erased and rule is not None and steps_once_per_window(loop, self._frames.hits, self._frames.kinds):
-                    certain = any(Kind.CONSUME not in fact.doubts for fact in erased)
+                    certain = any(Kind.CONSUME not in fact.doubts for fact in erased) and is_regular(
+                        loop.body, size, act
+                    )
                     self._report(Verdict(rule, event, erased[0].state, certain))
 
     def block(self, block: Block, facts: Facts) -> Flow:

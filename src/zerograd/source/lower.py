@@ -128,8 +128,8 @@ class FunctionLowering:
         binding = role_of(call, self._scope)
         if binding is not None and binding.role is Role.OPTIMIZER:
             return True
-        if not self._calls.is_optimizer(path, self._scope):
-            return False
+        if not self._calls.is_optimizer(path, self._scope) or self._calls.is_harmless(call, self._scope):
+            return False  # optimizer_path = os.path.join(folder, "optimizer.pt")
         return not any(path_of(part) == path for part in ast.walk(call))
 
     def _reaches_some(self, parameter: ast.expr) -> bool:

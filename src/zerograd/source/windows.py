@@ -51,6 +51,18 @@ def _deposits_behind(loop: Loop, act: Act) -> bool:
     return any(isinstance(node, Act) and node.kind is Kind.DEPOSIT for node in nodes[here:])
 
 
+def is_regular(block: Block, size: str, act: Act) -> bool:
+    """Whether `act` comes with every micro-batch, or with a place in the window of this size: not with an occasion of
+    its own, such as a validation or a loss that is broken. A branch that deposits too is a way to train."""
+    for node in block:
+        if not isinstance(node, Choice) or not any(inner is act for inner in walk((node,))):
+            continue
+        arm = node.body if any(inner is act for inner in walk(node.body)) else node.orelse
+        trains = any(isinstance(inner, Act) and inner.kind is Kind.DEPOSIT for inner in walk(arm))
+        return (trains or decide_place(node.test, size)) and is_regular(arm, size, act)
+    return True
+
+
 def steps_once_per_window(
     loop: Loop, hits: Callable[[str | None], bool], kinds: Callable[[Block], frozenset[Kind]]
 ) -> bool:
@@ -63,15 +75,15 @@ def steps_once_per_window(
     return bool(steps) and all(id(step) in waiting for step in steps)
 
 
-def decide_place(test: Test | None) -> bool:
-    """Whether a test asks for the place in a window."""
+def decide_place(test: Test | None, size: str = "") -> bool:
+    """Whether a test asks for the place in a window, of this size if one is given."""
     match test:
         case Atom(key):
-            return key.startswith(("first@", "last@"))
+            return key.startswith(("first@", "last@")) and (not size or key.endswith(f"%{size}"))
         case Not(inner):
-            return decide_place(inner)
+            return decide_place(inner, size)
         case All(tests) | Some(tests):
-            return any(decide_place(one) for one in tests)
+            return any(decide_place(one, size) for one in tests)
     return False
 
 
