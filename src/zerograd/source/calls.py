@@ -13,7 +13,7 @@ from zerograd.source.losses import loss_of
 from zerograd.source.nodes import written
 from zerograd.source.roles import has_own_schedules
 from zerograd.source.scales import is_plain, is_scaled
-from zerograd.source.scopes import Binding, Function, Role, Scope, path_of
+from zerograd.source.scopes import Binding, Function, Role, Scope, path_of, short
 from zerograd.source.skeleton import Act, Blur, Call
 
 _CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grad_value", "clip_gradients")
@@ -73,7 +73,7 @@ class CallReader:
 
         def act(kind: Kind, slot: str | None, *, scaled: bool = False) -> Act:
             inside = first if scaled and kind is Kind.CONSUME else ""
-            what = f"{_short(call.func)}({inside or ''})"
+            what = f"{short(call.func)}({inside or ''})"
             return Act(kind, slot, site_of(call, self._path), what, scaled, call)
 
         match name:
@@ -264,18 +264,6 @@ def _split(func: ast.expr, scope: Scope) -> tuple[str, str | None]:
         case ast.Name(id=name) if name in _CLIPS:
             return name, None
     return "", None
-
-
-def _short(func: ast.expr) -> str:
-    """The call's name as a person would say it: `scaler.scale(...).backward`, not the whole expression."""
-    match func:
-        case ast.Attribute(value=ast.Call(func=inner), attr=attr):
-            return f"{_short(inner)}(...).{attr}"
-        case ast.Attribute(value=value, attr=attr):
-            return f"{path_of(value) or '...'}.{attr}"
-        case ast.Name(id=name):
-            return name
-    return "..."
 
 
 def _is_definition(call: ast.Call, scope: Scope) -> bool:

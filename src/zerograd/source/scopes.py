@@ -45,6 +45,18 @@ def path_of(node: ast.AST) -> str | None:
     return None
 
 
+def short(func: ast.expr) -> str:
+    """The call's name as a person would say it: `scaler.scale(...).backward`, not the whole expression."""
+    match func:
+        case ast.Attribute(value=ast.Call(func=inner), attr=attr):
+            return f"{short(inner)}(...).{attr}"
+        case ast.Attribute(value=value, attr=attr):
+            return f"{path_of(value) or '...'}.{attr}"
+        case ast.Name(id=name):
+            return name
+    return "..."
+
+
 class Function(NamedTuple):
     """A function of the project, and the scope of its body."""
 
