@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from zerograd.source.counters import Origins, read_guard
-from zerograd.source.nodes import own_nodes
+from zerograd.source.nodes import Nodes
 
 FROM_0 = "for i, x in enumerate(loader):\n    if {}: pass"
 FROM_1 = "for i, x in enumerate(loader, start=1):\n    if {}: pass"
@@ -31,7 +31,7 @@ PHASES = [
 
 
 def guard_of(text: str):
-    nodes = own_nodes(ast.parse(text))
+    nodes = Nodes(ast.parse(text))
     test = next(node.test for node in nodes if isinstance(node, ast.If))
     return read_guard(test, Origins(nodes))
 
@@ -50,7 +50,7 @@ def test_tails_and_other_conditions() -> None:
 
 def test_one_name_may_count_in_two_loops() -> None:
     text = FROM_0.format("i % N == 0") + "\nfor i, x in enumerate(loader, 1):\n    if i % N == 0: pass"
-    nodes = own_nodes(ast.parse(text))
+    nodes = Nodes(ast.parse(text))
     guards = [read_guard(node.test, Origins(nodes)) for node in nodes if isinstance(node, ast.If)]
     assert [guard.phase for guard in guards] == [0, -1]
 
@@ -63,6 +63,6 @@ def test_accumulation_is_known_by_its_name() -> None:
 def test_a_flag_that_is_made_of_itself_leads_no_further() -> None:
     tree = ast.parse("for i, x in enumerate(loader):\n    last = last and (i + 1) % N == 0\n    if last: pass")
     test = next(node.test for node in ast.walk(tree) if isinstance(node, ast.If))
-    guard = read_guard(test, Origins(own_nodes(tree)))
+    guard = read_guard(test, Origins(Nodes(tree)))
     assert guard is not None
     assert guard.conjoined

@@ -6,7 +6,7 @@ import pytest
 
 from zerograd.source.bindings import bind_module
 from zerograd.source.losses import Losses, loss_of
-from zerograd.source.nodes import own_nodes
+from zerograd.source.nodes import Nodes
 
 CASES = {
     "loss = F.mse_loss(model(x), y)": False,
@@ -27,7 +27,7 @@ CASES = {
 
 def _loss(text: str):
     tree = ast.parse(text + "\nloss.backward()")
-    losses = Losses(own_nodes(tree), bind_module(tree).module)
+    losses = Losses(Nodes(tree), bind_module(tree).module)
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node) == "loss.backward()"]
     call = max(calls, key=lambda call: call.col_offset)  # the innermost
     return losses, loss_of(call)

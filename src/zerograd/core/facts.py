@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from zerograd.core.events import Event, Kind
-from zerograd.core.machine import START, State, advance
+from zerograd.core.machine import HOLLOW, START, State, advance
 
 Doubts = frozenset[Kind]
 NO_DOUBT: Doubts = frozenset()
@@ -26,7 +26,6 @@ ALL_DOUBTS: Doubts = frozenset(Kind) - {
     Kind.ABANDON,
     Kind.REDUCE,
     Kind.RESCALE,
-    Kind.SCHEDULE,
 }
 Assumptions = frozenset[tuple[str, bool]]
 NOTHING_ASSUMED: Assumptions = frozenset()
@@ -45,11 +44,12 @@ NOWHERE: Facts = frozenset()  # no execution gets here
 CLEAN: Facts = frozenset({Fact()})  # a slot at the start of a program
 
 # What each event excuses. After a CLEAR, whatever was skipped before it, the slot holds nothing. After a CONSUME it
-# holds what was consumed, or nothing: a second step is at fault either way. A DEPOSIT makes good for a skipped deposit
-# and closes the question of a skipped step; gradients that are clipped are about to be used. Giving an iteration up is
-# a path of its own: what it skips, it skips on purpose.
+# holds what was consumed, or nothing: a second step is at fault either way. And a schedule, which asks whether any step
+# was ever taken, has its answer: until then a step that was skipped is doubted as SCHEDULE. A DEPOSIT makes good for a
+# skipped deposit and closes the question of a skipped step; gradients that are clipped are about to be used. Giving an
+# iteration up is a path of its own: what it skips, it skips on purpose.
 _EXCUSED: dict[Kind, Doubts] = {
-    Kind.CLEAR: ALL_DOUBTS,
+    Kind.CLEAR: ALL_DOUBTS - {Kind.SCHEDULE},
     Kind.CONSUME: ALL_DOUBTS,
     Kind.DEPOSIT: frozenset({Kind.DEPOSIT, Kind.CONSUME}),
     Kind.SPILL: frozenset({Kind.DEPOSIT, Kind.CONSUME}),
@@ -64,31 +64,41 @@ _EXCUSED: dict[Kind, Doubts] = {
 
 def follow(fact: Fact, event: Event) -> Fact:
     """The fact after `event`: the state advances, and the doubts that `event` settles are dropped."""
-    return Fact(advance(fact.state, event), fact.doubts - _EXCUSED[event.kind], fact.assumed)
+    excused = _EXCUSED[event.kind]
+    if event.kind is Kind.CONSUME and fact.state.content in HOLLOW:
+        excused -= {Kind.DEPOSIT}  # it found nothing, perhaps because a deposit was skipped: so may the next step
+    return Fact(advance(fact.state, event), fact.doubts - excused, fact.assumed)
 
 
 def lift(facts: Facts, event: Event) -> Facts:
     """The image of `advance` over a set of facts."""
-    return slim(follow(fact, event) for fact in facts)
+    return slim([follow(fact, event) for fact in facts])
 
 
 def lift_weak(facts: Facts, event: Event) -> Facts:
     """`event` may or may not have hit the slot. See [Note: weak updates]."""
-    missed = (fact._replace(doubts=fact.doubts | {event.kind}) for fact in facts)
-    hit = (Fact(advance(fact.state, event), ALL_DOUBTS, fact.assumed) for fact in facts)
-    return slim([*missed, *hit])
+    skipped = skipping(frozenset({event.kind}))
+    missed = [Fact(state, doubts | skipped, assumed) for state, doubts, assumed in facts]
+    hit = [Fact(advance(state, event), ALL_DOUBTS, assumed) for state, _, assumed in facts]
+    return slim(missed + hit)
 
 
 def doubt(facts: Facts, kinds: Doubts) -> Facts:
     """The same facts on a path that skipped events of these kinds."""
     if not kinds:
         return facts
-    return slim(fact._replace(doubts=fact.doubts | kinds) for fact in facts)
+    skipped = skipping(kinds)
+    return slim([Fact(state, doubts | skipped, assumed) for state, doubts, assumed in facts])
+
+
+def skipping(kinds: Doubts) -> Doubts:
+    """What is doubted on a path that skipped events of these kinds."""
+    return kinds | {Kind.SCHEDULE} if Kind.CONSUME in kinds else kinds
 
 
 def join(one: Facts, other: Facts) -> Facts:
     """What is known where paths meet."""
-    if not other or one == other:  # most paths that meet have nothing to tell each other
+    if not other or one is other or one == other:  # most paths that meet have nothing to tell each other
         return one
     return slim(one | other) if one else other
 
@@ -100,7 +110,8 @@ def slim(facts: Iterable[Fact]) -> Facts:
         return distinct
     alike: dict[tuple[State, Assumptions], list[Fact]] = {}
     for fact in distinct:
-        alike.setdefault((fact.state, fact.assumed), []).append(fact)
+        state, _, assumed = fact
+        alike.setdefault((state, assumed), []).append(fact)
     if len(alike) == len(distinct):
         return distinct
     return frozenset(fact for group in alike.values() for fact in (_minimal(group) if len(group) > 1 else group))

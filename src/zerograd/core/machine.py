@@ -35,6 +35,7 @@ class Mark(Enum):
     CLIPPED = "clipped"  # clipped since the last deposit
     BLIND = "blind"  # clipped while nobody here had seen a deposit: its scale is unknown
     RESCALED = "rescaled"  # multiplied by hand since the last deposit
+    UNEVEN = "uneven"  # a scaled loss and a plain one were deposited together: no one number divides both
     SPILLED = "spilled"  # another objective's gradient lies in the content
     LEFT = "left"  # an iteration that was given up has left its gradient in the content
     STEPPED = "stepped"  # some step has consumed, or found nothing: the optimizer is under way
@@ -45,7 +46,7 @@ class Mark(Enum):
 Marks = frozenset[Mark]
 _UNMARKED: Marks = frozenset()
 _FLEETING: Marks = frozenset({Mark.CLIPPED, Mark.BLIND, Mark.RESCALED})
-_ENDING: Marks = _FLEETING | {Mark.SPILLED, Mark.LEFT}
+_ENDING: Marks = _FLEETING | {Mark.SPILLED, Mark.LEFT, Mark.UNEVEN}
 
 
 class State(NamedTuple):
@@ -91,7 +92,9 @@ def _move(state: State, kind: Kind, scaled: bool) -> State:
         case Kind.DEPOSIT:
             # A scaler remembers that it has unscaled until it steps, whatever is deposited on top.
             now = Scale.SCALED if scaled and scale is not Scale.UNSCALED else scale
-            return State(_DEPOSITED[content], now, marks - _FLEETING)
+            beside = Scale.PLAIN if scaled else Scale.SCALED
+            uneven = {Mark.UNEVEN} if content is Content.FRESH and scale is beside else _UNMARKED
+            return State(_DEPOSITED[content], now, (marks - _FLEETING) | uneven)
         case Kind.SPILL:
             return State(_DEPOSITED[content], scale, (marks - _FLEETING) | {Mark.SPILLED})
         case Kind.CONSUME:

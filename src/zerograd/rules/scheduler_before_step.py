@@ -40,7 +40,7 @@ RULE = Rule(
     remedy="call scheduler.step() after optimizer.step()",
     fix=Fix.UNSAFE,
     lacks=lambda state, event: (
-        Kind.CONSUME if event.kind is Kind.SCHEDULE and Mark.STEPPED not in state.marks else None
+        Kind.SCHEDULE if event.kind is Kind.SCHEDULE and Mark.STEPPED not in state.marks else None
     ),
     led_by=(Kind.CONSUME,),
     bad=PLAIN + BAD,

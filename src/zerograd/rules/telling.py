@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from zerograd.core.events import Event, Kind, Site
 from zerograd.core.findings import Certainty, Finding, Related
 from zerograd.core.judgement import Trail, Verdict
-from zerograd.core.machine import HOLLOW, Content, State
+from zerograd.core.machine import HOLLOW, Content, Mark, State
 from zerograd.rules.rule import Rule
 
 _ROLE = {
@@ -48,7 +48,13 @@ def tell(verdict: Verdict[Rule], trail: Trail) -> Finding:
     led = trail.leading_to(rule.led_by)
     if rule.at is not None and event.kind is not rule.at:
         site = next((other.site for other in trail.leading_to([rule.at]) if other.site), site)
-    names = {"step": event.what or "step()", "what": event.what, "place": _place(state), **_PLAIN}
+    names = {
+        "step": event.what or "step()",
+        "what": event.what,
+        "place": _place(state),
+        "scaled": _scaled(state),
+        **_PLAIN,
+    }
     names |= {"clip": event.what} if event.kind is Kind.CLIP else {}
     for other in reversed(led):  # of several events in one role the first gives the name
         if other.kind in _ROLE:
@@ -95,6 +101,13 @@ def _place(state: State) -> str:
     if state.content in HOLLOW:
         return "before any backward() has deposited"
     return "once per micro-batch, before the group is complete"
+
+
+def _scaled(state: State) -> str:
+    """What the loss scale has to do with what a step finds."""
+    if Mark.UNEVEN in state.marks:
+        return "of a scaled loss and of a plain one, which it divides by the loss scale alike"
+    return "that are still multiplied by the loss scale"
 
 
 def _name(event: Event, here: Site) -> str:

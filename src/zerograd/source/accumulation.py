@@ -5,7 +5,7 @@ backwards between two steps. A guard that has the backward inside too is no accu
 """
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from zerograd.core.events import Kind
@@ -15,7 +15,7 @@ from zerograd.rules.telling import erased, note
 from zerograd.source.counters import ACCUMULATION, Guard
 from zerograd.source.frames import BodyOf
 from zerograd.source.losses import Losses, loss_of
-from zerograd.source.nodes import written
+from zerograd.source.nodes import Nodes, written
 from zerograd.source.scopes import Function, Scope, path_of
 from zerograd.source.skeleton import Act, Block, Call, Choice, Loop, leaves, walk
 
@@ -38,12 +38,13 @@ class Window(NamedTuple):
     inverted: bool = False  # the step is in the other arm: all micro-batches but one step
 
 
-def detect(block: Block, nodes: Sequence[ast.AST], scope: Scope, body_of: BodyOf) -> Iterator[Finding]:
+def detect(block: Block, nodes: Nodes, scope: Scope, body_of: BodyOf) -> Iterator[Finding]:
     """What is wrong with the accumulation of one function, given all of its nodes."""
     losses = Losses(nodes, scope)
     configured = _configured(nodes)
-    engines = _told_by_engines(nodes)
-    for window in guarded_windows(block):
+    windows = list(guarded_windows(block))
+    engines = _told_by_engines(nodes) if windows else ()
+    for window in windows:
         if window.guard.size not in engines:
             yield from _judge_window(window, losses)
     yield from _inner_loops(block, losses, body_of)
@@ -51,12 +52,12 @@ def detect(block: Block, nodes: Sequence[ast.AST], scope: Scope, body_of: BodyOf
     yield from _every_micro_batch(block, losses, configured)
 
 
-def _told_by_engines(nodes: Sequence[ast.AST]) -> set[str]:
+def _told_by_engines(nodes: Nodes) -> set[str]:
     """Sizes that are read from DeepSpeed's config: its engine accumulates by itself, the step in sight does nothing."""
     return {
         path
-        for node in nodes
-        if isinstance(node, ast.Assign) and "deepspeed" in written(node.value)
+        for node in nodes.of(ast.Assign)
+        if "deepspeed" in written(node.value)
         for target in node.targets
         if (path := path_of(target))
     }
@@ -144,7 +145,8 @@ def _judge_window(window: Window, losses: Losses) -> Iterator[Finding]:
         yield note(REGISTRY["ZG103"], site, certain=True, test="the guard", first=first, size=guard.size)
     endless = window.loop.endless or isinstance(window.loop.node, ast.While)
     if not guard.tail and not endless and not window.stepped_after:
-        yield note(REGISTRY["ZG102"], site, certain=True, size=guard.size)
+        # A counter that came from elsewhere may go on in the next epoch: its group does.
+        yield note(REGISTRY["ZG102"], site, certain=guard.phase is not None, size=guard.size)
     if not window.rescales:
         for act in window.deposits:
             yield from _unnormalised(act, losses, guard.size, certain=True)
@@ -246,7 +248,7 @@ def _every_micro_batch(block: Block, losses: Losses, configured: str | None) -> 
             continue
         for act in (act for act in direct if act.kind is Kind.DEPOSIT and isinstance(act.node, ast.Call)):
             assert isinstance(act.node, ast.Call)
-            by = next((by for by in losses.divisors(loss_of(act.node)) if ACCUMULATION.search(by.lower())), None)
+            by = losses.divided_by(loss_of(act.node), ACCUMULATION)
             related = (Related(act.site, "the loss is deposited here"),)
             if by is not None and not _divides_itself(act.node):
                 why = f"the loss is divided by {by}"
@@ -257,15 +259,17 @@ def _every_micro_batch(block: Block, losses: Losses, configured: str | None) -> 
     if configured:
         for act in (node for node in walk(block) if isinstance(node, Act) and node.kind is Kind.DEPOSIT):
             if isinstance(act.node, ast.Call) and _divides_itself(act.node):
-                by = next((by for by in losses.divisors(loss_of(act.node)) if ACCUMULATION.search(by.lower())), None)
+                by = losses.divided_by(loss_of(act.node), ACCUMULATION)
                 if by is not None:
                     yield note(REGISTRY["ZG105"], act.site, certain=True, deposit=act.what, size=by)
 
 
-def _configured(nodes: Sequence[ast.AST]) -> str | None:
+def _configured(nodes: Nodes) -> str | None:
     """N of `Accelerator(gradient_accumulation_steps=N)`, if this function makes one and N is not 1."""
-    for node in nodes:
-        if isinstance(node, ast.Call) and (path_of(node.func) or "").endswith("Accelerator"):
+    if not any(keyword.arg == "gradient_accumulation_steps" for keyword in nodes.of(ast.keyword)):
+        return None
+    for node in nodes.of(ast.Call):
+        if (path_of(node.func) or "").endswith("Accelerator"):
             for keyword in node.keywords:
                 if keyword.arg == "gradient_accumulation_steps":
                     size = written(keyword.value)

@@ -7,6 +7,10 @@ from zerograd.source.nodes import inner_statements
 from zerograd.source.roles import role_of
 from zerograd.source.scopes import Elsewhere, Function, FunctionNode, Role, Scope, path_of
 
+# Statements that bind nothing and have none below them.
+_SILENT = frozenset({ast.Expr, ast.Return, ast.AugAssign, ast.Pass, ast.Raise, ast.Assert, ast.Continue, ast.Break})
+_SEVERAL = (ast.Tuple, ast.List)
+
 
 def _names(target: ast.AST) -> list[str]:
     return [node.id for node in ast.walk(target) if isinstance(node, ast.Name)]
@@ -36,11 +40,16 @@ class _Binder:
 
     def walk(self, node: ast.AST) -> None:
         for child in inner_statements(node):
+            if child.__class__ in _SILENT:
+                continue
             match child:
                 case ast.FunctionDef() | ast.AsyncFunctionDef():
                     self._function(child)
                 case ast.ClassDef():
                     self._class(child)
+                case ast.Assign(targets=targets, value=value):
+                    for target in targets:
+                        _bind(self.scope, target, value)
                 case _:
                     self._statement(child)
                     self.walk(child)
@@ -58,9 +67,6 @@ class _Binder:
                         self.scope.module.stars.append(above)
                     else:
                         self.scope.imports[alias.asname or alias.name] = above + alias.name
-            case ast.Assign(targets=targets, value=value):
-                for target in targets:
-                    _bind(self.scope, target, value)
             case ast.AnnAssign(target=target, value=ast.AST() as value):
                 _bind(self.scope, target, value)
             case ast.For(target=target) | ast.AsyncFor(target=target):
@@ -90,7 +96,7 @@ class _Binder:
 
 
 def _bind(scope: Scope, target: ast.AST, value: ast.AST) -> None:
-    if isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List):
+    if isinstance(target, _SEVERAL) and isinstance(value, _SEVERAL):
         for one, its in zip(target.elts, value.elts, strict=False):
             _bind(scope, one, its)
         return
@@ -104,5 +110,7 @@ def _bind(scope: Scope, target: ast.AST, value: ast.AST) -> None:
     if binding is not None and binding.role is Role.SCALED_LOSS and path in home.assigned:
         binding = None  # scaled on one path, plain on another: nobody can say which
     home.assigned.add(path)
+    if isinstance(value, ast.Call) and "scale" in (path_of(value.func) or "").lower():
+        home.scaled.add(path)
     if binding is not None:
         home.bindings[path] = binding

@@ -9,19 +9,31 @@ from collections.abc import Callable, Iterator
 from zerograd.core.events import Kind, Site
 from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT, Doubts
 from zerograd.source.literals import read_literals
+from zerograd.source.losses import loss_of
 from zerograd.source.nodes import written
-from zerograd.source.roles import role_of
-from zerograd.source.scopes import Binding, Function, Role, Scope, path_of
+from zerograd.source.roles import has_own_schedules
+from zerograd.source.scales import is_plain, is_scaled
+from zerograd.source.scopes import Binding, Function, Role, Scope, path_of, short
 from zerograd.source.skeleton import Act, Blur, Call
 
 _CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grad_value", "clip_gradients")
+# The names of calls that may be events.
+_NAMES = frozenset(
+    {"backward", "manual_backward", "step", "zero_grad", "unscale_", *_CLIPS}
+    | {"zero_", "mul_", "div_", "fill_", "copy_", "set_"}  # of a gradient
+)
 _BUILTINS = frozenset(dir(builtins))
-_HARMLESS_PACKAGES = frozenset(sys.stdlib_module_names) | {"torch", "numpy", "tqdm", "np", "wandb", "torchvision"}
+_HARMLESS_PACKAGES = frozenset(sys.stdlib_module_names) | {
+    *("torch", "numpy", "tqdm", "np", "wandb", "torchvision"),
+    "apex",  # amp.scale_loss(loss, optimizer) divides the scale out again when its block ends
+}
 # What a LightningModule has from Lightning and a training step calls, and that touches no gradient.
 _LIGHTNING = frozenset({"optimizers", "lr_schedulers", "print", "all_gather", "toggle_optimizer", "untoggle_optimizer"})
 _SCHEDULES = re.compile(r"sched|(^|_)sch(_|\d|$)")
 _FAMILIAR_BASES = frozenset({"object", "torch.nn.Module", "abc.ABC"})
 _DEPOSITS: Doubts = frozenset({Kind.DEPOSIT})
+_SCALES: Doubts = frozenset({Kind.UNSCALE})
+_SCHEDULES_OWN: Doubts = frozenset({Kind.SCHEDULE})
 _TRAINS = re.compile(r"backward|train|step|update|optimi|closure|learn|fit|run|grad|process_batch|iteration")
 _CLEARS = re.compile(r"zero|reset|clear|clean|grads?$")
 _RECORDS = re.compile(
@@ -37,15 +49,23 @@ def site_of(node: ast.expr | ast.stmt | ast.ExceptHandler, path: str) -> Site:
 
 class CallReader:
     """Reads the calls of one file. `by_manner` are the paths that the file both steps and clears: whatever they are
-    called, they behave as optimizers."""
+    called, they behave as optimizers. `scales`: losses are scaled in this file."""
 
-    def __init__(self, path: str, *, by_manner: frozenset[str]) -> None:
+    def __init__(self, path: str, *, by_manner: frozenset[str], scales: bool) -> None:
         self._path = path
+        self._scales = scales
         self._by_manner = by_manner
 
-    def read(self, call: ast.Call, scope: Scope) -> Iterator[Act | Blur | Call]:
-        known = list(self._events(call, scope)) or list(self._native_scaler(call, scope))
-        yield from known if known and not self._is_read(call, scope) else self._other(call, scope)
+    def read(self, call: ast.Call, scope: Scope) -> list[Act | Blur | Call]:
+        path = path_of(call.func)
+        known: list[Act | Blur | Call] = []
+        if _name(call.func) in _NAMES:
+            known += self._events(call, scope)
+        if not known and path is not None and "scaler" in path.rpartition(".")[2].lower():
+            known += self._native_scaler(call, path, scope)
+        if known and not self._is_read(path or "", scope):
+            return known
+        return [] if path is None else list(self._other(call, path, scope))
 
     def _events(self, call: ast.Call, scope: Scope) -> Iterator[Act | Blur | Call]:
         name, receiver = _split(call.func, scope)
@@ -53,19 +73,24 @@ class CallReader:
 
         def act(kind: Kind, slot: str | None, *, scaled: bool = False) -> Act:
             inside = first if scaled and kind is Kind.CONSUME else ""
-            what = f"{_short(call.func)}({inside or ''})"
+            what = f"{short(call.func)}({inside or ''})"
             return Act(kind, slot, site_of(call, self._path), what, scaled, call)
 
         match name:
             case "backward" | "manual_backward":
                 if not _is_definition(call, scope):
-                    yield act(Kind.DEPOSIT, None)._replace(scaled=_is_scaled(call, scope))
+                    scaled = is_scaled(call, scope)
+                    yield act(Kind.DEPOSIT, None)._replace(scaled=scaled)
+                    if self._scales and not scaled and not is_plain(loss_of(call), scope):
+                        yield Blur(_SCALES)
             case "step" if receiver and self.is_scaler(receiver, scope) and first:
                 yield act(Kind.CONSUME, first, scaled=True)
             case "step" if receiver and self.is_optimizer(receiver, scope):
                 yield from self._closure(call, receiver, scope)
                 yield act(Kind.CONSUME, receiver)
             case "step" if receiver and not call.args and not call.keywords and self.is_scheduler(receiver, scope):
+                if scope.lookup(receiver) is None and has_own_schedules(scope.module):
+                    yield Blur(_SCHEDULES_OWN)
                 yield act(Kind.SCHEDULE, self.driven_by(receiver, scope))
             case "zero_grad":
                 yield self._clear(act, receiver, scope)
@@ -89,23 +114,21 @@ class CallReader:
         reaches = frozenset({receiver} if receiver is not None else ())
         return act(Kind.CLEAR, scope.optimizer_of(receiver))._replace(reaches=reaches, of_module=True)
 
-    def _is_read(self, call: ast.Call, scope: Scope) -> bool:
+    def _is_read(self, path: str, scope: Scope) -> bool:
         """Whether what has the name of an event is a method that this project defines: it is read, not guessed at.
 
         Of another object only what an optimizer's wrapper has: whose `backward()` it is, every project knows best.
         """
-        path = path_of(call.func) or ""
         receiver, _, name = path.rpartition(".")
         if receiver == "self":
             return scope.function(path) is not None
         function = self._function(path, scope) if name in ("step", "zero_grad") else (None, None, None)
         return function[0] is not None and function[1] is not None and not function[0].is_abstract
 
-    def _native_scaler(self, call: ast.Call, scope: Scope) -> Iterator[Act]:
+    def _native_scaler(self, call: ast.Call, path: str, scope: Scope) -> Iterator[Act]:
         """loss_scaler(loss, optimizer, ..., update_grad=...): backward, unscale, clip and step in one call."""
-        path = path_of(call.func) or ""
         second = scope.slot(call.args[1]) if len(call.args) > 1 else None
-        if "scaler" in path.rpartition(".")[2].lower() and second and self.is_optimizer(second, scope):
+        if second and self.is_optimizer(second, scope):
             site = site_of(call, self._path)
             yield Act(Kind.DEPOSIT, None, site, f"{path}()", True, None)
             yield Act(Kind.CONSUME, second, site, f"{path}()", True, call)
@@ -150,24 +173,27 @@ class CallReader:
 
     # Everything else
 
-    def _other(self, call: ast.Call, scope: Scope) -> Iterator[Blur | Call]:
-        path = path_of(call.func)
-        if path is None or self._is_harmless(path, scope) or self.is_scaler(path.rpartition(".")[0], scope):
+    def _other(self, call: ast.Call, path: str, scope: Scope) -> Iterator[Blur | Call]:
+        if self._is_harmless(path, scope) or self.is_scaler(path.rpartition(".")[0], scope):
             return
         function, receiver, cls = self._function(path, scope)
         if function is not None:
             yield self._call(call, function, receiver, cls, scope)
             return
         kinds = self._unseen(path, call, scope)
-        for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
+        # A constructor keeps what it is handed; it takes no step with it.
+        for argument in () if _makes_something(path) else (*call.args, *(k.value for k in call.keywords)):
             handed = scope.slot(argument)
-            if _makes_something(path):
-                break  # a constructor keeps what it is handed; it takes no step with it
             if handed and (self.is_optimizer(handed, scope) or self.is_scaler(handed, scope)):
                 slot = handed if self.is_optimizer(handed, scope) else None
                 yield Blur(ALL_DOUBTS, slot)
         if kinds:
             yield Blur(kinds)
+
+    def is_harmless(self, call: ast.Call, scope: Scope) -> bool:
+        """Whether a call is one of Python's or torch's own: it makes no optimizer, unless torch.optim does."""
+        path = path_of(call.func)
+        return path is not None and self._is_harmless(path, scope)
 
     def _is_harmless(self, path: str, scope: Scope) -> bool:
         root = scope.dotted(path).partition(".")[0]
@@ -227,6 +253,10 @@ def _makes_something(path: str) -> bool:
     return name[:1].isupper() and not name.isupper()
 
 
+def _name(func: ast.expr) -> str:
+    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+
+
 def _split(func: ast.expr, scope: Scope) -> tuple[str, str | None]:
     match func:
         case ast.Attribute(value=value, attr=attr):
@@ -236,29 +266,10 @@ def _split(func: ast.expr, scope: Scope) -> tuple[str, str | None]:
     return "", None
 
 
-def _short(func: ast.expr) -> str:
-    """The call's name as a person would say it: `scaler.scale(...).backward`, not the whole expression."""
-    match func:
-        case ast.Attribute(value=ast.Call(func=inner), attr=attr):
-            return f"{_short(inner)}(...).{attr}"
-        case ast.Attribute(value=value, attr=attr):
-            return f"{path_of(value) or '...'}.{attr}"
-        case ast.Name(id=name):
-            return name
-    return "..."
-
-
 def _is_definition(call: ast.Call, scope: Scope) -> bool:
     """`SomeFunction.backward(ctx, grad)`, `super().backward(...)`: a method being passed on, not a loss."""
     value = call.func.value if isinstance(call.func, ast.Attribute) else None
     return isinstance(value, ast.Call) and path_of(value.func) == "super"
-
-
-def _is_scaled(call: ast.Call, scope: Scope) -> bool:
-    """scaler.scale(loss).backward(), or the same through a variable."""
-    value = call.func.value if isinstance(call.func, ast.Attribute) else call.func
-    binding = role_of(value, scope)
-    return binding is not None and binding.role is Role.SCALED_LOSS
 
 
 def _is_gradient(func: ast.expr) -> bool:

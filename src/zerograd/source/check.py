@@ -1,7 +1,7 @@
 """From a text to its findings."""
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from zerograd.core.events import Kind
@@ -27,7 +27,7 @@ from zerograd.source.ways import Budget, TooMuch
 
 _DEPTH = 5
 # A function is entered by someone we cannot see, who may have done anything but take its steps for it.
-_UNKNOWN: Facts = frozenset({Fact(doubts=ALL_DOUBTS - {Kind.CONSUME})})
+_UNKNOWN: Facts = frozenset({Fact(doubts=ALL_DOUBTS - {Kind.CONSUME, Kind.SCHEDULE})})
 
 
 def check_text(
@@ -69,7 +69,7 @@ class _Checker:
                 alone,
                 entry=CLEAN,
                 again=False,
-                has_loss=_has_loss(self._program.nodes(self._program.tree)),
+                node=self._program.tree,
                 scope=self._program.roots.module,
             )
         yield from self._idioms(module, self._program.tree, self._program.roots.module)
@@ -85,7 +85,7 @@ class _Checker:
                     alone,
                     entry=_UNKNOWN,
                     again=True,
-                    has_loss=_has_loss(self._program.nodes(function.node)),
+                    node=function.node,
                     cls=function.scope.owner,
                     scope=function.scope,
                 )
@@ -121,7 +121,7 @@ class _Checker:
         *,
         entry: Facts,
         again: bool,
-        has_loss: bool = True,
+        node: ast.AST | None = None,
         rules: tuple[Rule, ...] | None = None,
         cls: Scope | None = None,
         scope: Scope | None = None,
@@ -154,11 +154,16 @@ class _Checker:
         # A fault is met once for each way that leads there; it is told once.
         for verdict in {(one.law.code, one.event.site, one.certain): one for one in verdicts}.values():
             finding = tell(verdict, interpreter.trail)
-            deposits = has_loss or any(isinstance(node, Act) and node.kind is Kind.DEPOSIT for node in walk(block))
-            if finding.code == "ZG003" and not deposits:
+            if finding.code == "ZG003" and node is not None and not self._learns(block, node):
                 continue  # nothing to learn from anywhere: a warm-up, or a schedule that is being drawn
             partly = finding.code == "ZG001" and Kind.CLEAR not in interpreter.kinds(block)
             yield self._partial_clear(finding, block, slot, verdict) if partly else finding
+
+    def _learns(self, block: Block, node: ast.AST) -> bool:
+        """Whether a loss is made or deposited here at all."""
+        names = (name for name in self._program.nodes(node).of(ast.Name) if isinstance(name.ctx, ast.Store))
+        deposits = any(isinstance(act, Act) and act.kind is Kind.DEPOSIT for act in walk(block))
+        return deposits or any("loss" in name.id.lower() for name in names)
 
     def _owned(self, block: Block, slot: str, scope: Scope) -> Owned:
         """What is known of a slot that shares its loop with others: its modules, and whom each deposit serves."""
@@ -211,9 +216,3 @@ class _Checker:
                         outside = call.outside(slot)
                         if outside is not None:
                             yield outside, kind
-
-
-def _has_loss(nodes: Sequence[ast.AST]) -> bool:
-    """Whether a loss is made here at all."""
-    names = (node for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
-    return any("loss" in node.id.lower() for node in names)

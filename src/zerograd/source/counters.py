@@ -6,10 +6,10 @@ or 1, incremented before or behind the test) and from the test itself: `phase` 0
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from zerograd.source.nodes import written
+from zerograd.source.nodes import Nodes, written
 from zerograd.source.scopes import path_of
 
 _LAST = re.compile(r"\blen\(|\bn_?batch|num_batch|total_steps|last|is_final|n_iter")
@@ -30,6 +30,7 @@ class Guard(NamedTuple):
     negated: bool = False  # the test is true everywhere else
     tail: bool = False  # `or i + 1 == len(loader)`: also true at the end
     conjoined: bool = False  # `and something else`
+    asks: int = 0  # of a counter that began nobody knows where: its value modulo N when the guard is true
 
     @property
     def key(self) -> str:
@@ -59,18 +60,22 @@ class Origin(NamedTuple):
 class Origins:
     """The counters of a function. One name may count in several loops."""
 
-    def __init__(self, nodes: Sequence[ast.AST]) -> None:
+    def __init__(self, nodes: Nodes, function: ast.AST | None = None) -> None:
         self._found: dict[str, list[Origin]] = {}
+        self._function = function
+        self._loops: list[ast.AST] = [*nodes.of(ast.For), *nodes.of(ast.AsyncFor), *nodes.of(ast.While)]
         self.flags: dict[str, ast.expr] = {}  # tests that are kept in a variable: is_last = (i + 1) % N == 0
         self.resets: set[str | None] = set()  # counters that are set back to where they began
-        self.asked = any(isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, _COUNTS) for node in nodes)
+        self.moved = [node.lineno for node in nodes.of(ast.AugAssign)]
+        counting: list[ast.BinOp | ast.AugAssign] = [*nodes.of(ast.BinOp), *nodes.of(ast.AugAssign)]
+        self.asked = any(isinstance(node.op, _COUNTS) for node in counting)
         if not self.asked:
             return  # no test asks a counter
         self.flags = _flags(nodes)
-        for node in nodes:
-            if isinstance(node, ast.For | ast.AsyncFor):
-                for name, origin in _enumerated(node).items():
-                    self._found.setdefault(name, []).append(origin)
+        loops: list[ast.For | ast.AsyncFor] = [*nodes.of(ast.For), *nodes.of(ast.AsyncFor)]
+        for loop in loops:
+            for name, origin in _enumerated(loop).items():
+                self._found.setdefault(name, []).append(origin)
         for name, origin, starts in _incremented(nodes):
             if name not in self._found:
                 self._found[name] = [origin]
@@ -80,15 +85,20 @@ class Origins:
     def add(self, name: str, origin: Origin) -> None:
         self._found.setdefault(name, []).append(origin)
 
+    def around(self, line: int) -> ast.AST | None:
+        """The loop that someone else's counter must be counting: the innermost one, or every call of a function."""
+        loops = [loop for loop in self._loops if _spans(loop, line)]
+        return max(loops, key=lambda loop: loop.lineno, default=self._function)
+
     def at(self, name: str, line: int) -> Origin | None:
         """The counter that a test on this line asks: that of the innermost loop around it."""
         around = [origin for origin in self._found.get(name, ()) if _spans(origin.loop, line)]
         return max(around, key=lambda origin: getattr(origin.loop, "lineno", 0), default=None)
 
 
-def _flags(nodes: Sequence[ast.AST]) -> dict[str, ast.expr]:
+def _flags(nodes: Nodes) -> dict[str, ast.expr]:
     made: dict[str, list[ast.expr]] = {}
-    for node in nodes:
+    for node in nodes.of(ast.Assign):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 made.setdefault(name, []).append(value)
@@ -145,8 +155,10 @@ def _modulo(modulo: ast.BinOp, residue: ast.expr, origins: Origins) -> Guard | N
         return None
     origin = origins.at(counter, modulo.lineno)
     first = origin.seen_at(modulo.lineno) if origin is not None else None
+    if origin is None and ACCUMULATION.search(size.lower()):
+        return Guard(origins.around(modulo.lineno), None, size, asks=wanted - offset)
     if origin is None or first is None:
-        return Guard(origin.loop if origin else None, None, size)
+        return Guard(origin.loop if origin else None, None, size, asks=wanted - offset)
     # True when (i + offset) % N == wanted, and i is `first` in the first iteration: so many iterations later.
     return Guard(origin.loop, wanted - offset - first, size)
 
@@ -214,22 +226,24 @@ def _int(node: ast.expr | None, default: int | None) -> int | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else None
 
 
-def _incremented(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, Origin, int]]:
+def _incremented(nodes: Nodes) -> Iterator[tuple[str, Origin, int]]:
     """step = 0 ... step += 1; and how often it is set to where it begins."""
     name: str | None
     starts: dict[str, list[int | None]] = {}
     steps: dict[str, list[ast.AugAssign]] = {}
-    for node in nodes:
+    for node in nodes.of(ast.AugAssign):
         match node:
-            case ast.Assign(targets=targets, value=value):
-                for target in targets:
-                    for name, its in _pairs(target, value):
-                        starts.setdefault(name, []).append(_int(its, None) if its is not None else None)
             case ast.AugAssign(target=target, op=ast.Add(), value=ast.Constant(value=1)):
                 name = path_of(target)
                 if name:
                     steps.setdefault(name, []).append(node)
-    holders = [node for node in nodes if isinstance(node, _HOLDERS)] if steps else []
+    if not steps:
+        return
+    for made in nodes.of(ast.Assign):
+        for one in made.targets:
+            for name, its in _pairs(one, made.value):
+                starts.setdefault(name, []).append(_int(its, None) if its is not None else None)
+    holders = [node for node in nodes if isinstance(node, _HOLDERS)]
     for name, increments in steps.items():
         # The innermost statement around the increment must be the loop itself: no branch can skip it.
         around = [node for node in holders if _spans(node, increments[0].lineno)]

@@ -52,8 +52,10 @@ def read_text(path: str) -> str:
                 raw = file.read()
     except OSError as error:
         raise SourceError(f"{path}: cannot be read: {error.strerror}", slug="unreadable-file") from None
-    cookie = next((match for line in raw.split(b"\n", 2)[:2] if (match := _COOKIE.match(line))), None)
-    encoding = cookie[1].decode("ascii", "replace") if cookie else "utf-8-sig"
+    second = raw.find(b"\n", raw.find(b"\n") + 1)  # the end of the second line, if there are as many
+    head = raw if second < 0 else raw[:second]
+    cookie = next((match for line in head.split(b"\n")[:2] if (match := _COOKIE.match(line))), None)
+    encoding = cookie[1].decode("ascii", "replace") if cookie else "utf-8-sig" if raw[:1] == b"\xef" else "utf-8"
     try:
         text = raw.decode(encoding)
     except (UnicodeError, LookupError):  # the codec "undefined" raises no UnicodeDecodeError

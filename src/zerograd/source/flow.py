@@ -22,6 +22,7 @@ from zerograd.core.facts import (
     join,
     lift,
     lift_weak,
+    skipping,
     slim,
 )
 from zerograd.core.judgement import Code, Trail, Verdict, judge
@@ -44,9 +45,9 @@ from zerograd.source.skeleton import (
     Node,
     leaves,
 )
-from zerograd.source.tests import assume, carried, decide, forgetting, places, returned
+from zerograd.source.tests import Test, assume, carried, decide, forgetting, places, returned
 from zerograd.source.ways import Budget, Flow
-from zerograd.source.windows import begin, decide_place, is_inside, left, steps_once_per_window, turn
+from zerograd.source.windows import begin, decide_place, is_inside, is_regular, left, steps_once_per_window, turn
 
 CYCLE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR})
 _UPDATE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME})
@@ -81,6 +82,7 @@ class Interpreter:
         self._frames = Frames(slot, body_of, cls, owned.modules)
         self._owned = owned
         self._returned: dict[tuple[object, ...], Flow] = {}
+        self._rests: dict[tuple[int, int], tuple[Block, Choice]] = {}
         self._budget = budget or Budget()
         self._trying = 0
         self._loops: list[Doubts] = []  # what the loops we are in may do
@@ -104,21 +106,24 @@ class Interpreter:
             for verdict in judge(facts, event, self._code, weak=weak):
                 self._report(verdict)
         if act.kind is Kind.CLEAR and not weak:
-            self._clear_inside_window(facts, event)
+            self._clear_inside_window(facts, event, act)
         for state in {fact.state for fact in facts}:
             if (state, id(act)) not in self._followed:
                 self._followed.add((state, id(act)))
                 self.trail.follow(state, event)
         return lift_weak(facts, event) if weak else lift(facts, event)
 
-    def _clear_inside_window(self, facts: Facts, event: Event) -> None:
+    def _clear_inside_window(self, facts: Facts, event: Event, act: Act) -> None:
         """A clear that erases the micro-batches before it, in a loop that steps once per window."""
         rule = next((rule for rule in self._rules if rule.code == "ZG002"), None)
         for loop in self._windows if rule is not None else ():
             for size in loop.windows:
-                erased = [fact for fact in facts if fact.state.content is Content.FRESH and is_inside(loop, size, fact)]
+                fresh = (fact for fact in facts if fact.state.content is Content.FRESH)
+                erased = [fact for fact in fresh if is_inside(loop, size, fact, act)]
                 if erased and rule is not None and steps_once_per_window(loop, self._frames.hits, self._frames.kinds):
-                    certain = any(Kind.CONSUME not in fact.doubts for fact in erased)
+                    certain = any(Kind.CONSUME not in fact.doubts for fact in erased) and is_regular(
+                        loop.body, size, act
+                    )
                     self._report(Verdict(rule, event, erased[0].state, certain))
 
     def block(self, block: Block, facts: Facts) -> Flow:
@@ -128,7 +133,7 @@ class Interpreter:
                 break
             if isinstance(node, Choice) and leaves(node.body) != leaves(node.orelse):
                 # `if bad: continue` makes the rest of the block the other arm.
-                return flow.then(self._choice(node, flow.normal, rest=block[position + 1 :]))
+                return flow.then(self._choice(self._with_rest(node, block, position), flow.normal))
             flow = flow.then(self._node(node, flow.normal))
         return flow
 
@@ -146,8 +151,11 @@ class Interpreter:
                 return Flow(after, raises=after if self._trying else NOWHERE)
             case Call():
                 return self._call(node, facts)
-            case Forget(keys):
-                return Flow(slim(fact._replace(assumed=forgetting(fact.assumed, keys)) for fact in facts))
+            case Forget(keys, learned):
+                if not learned and not any(fact.assumed for fact in facts):
+                    return Flow(slim(facts))
+                assumed = ((fact, forgetting(fact.assumed, keys) | learned) for fact in facts)
+                return Flow(slim([Fact(fact.state, fact.doubts, known) for fact, known in assumed]))
             case Choice():
                 return self._choice(node, facts)
             case Loop():
@@ -163,36 +171,47 @@ class Interpreter:
             case Jump():
                 return Flow(raises=facts)
 
-    def _choice(self, choice: Choice, facts: Facts, *, rest: Block = ()) -> Flow:
-        """`rest` belongs to the arm that does not jump away."""
-        body, orelse = choice.body, choice.orelse
-        if rest:
+    def _with_rest(self, choice: Choice, block: Block, position: int) -> Choice:
+        """The choice with what follows it as a part of the arm that does not jump away. Made once: what is known of a
+        block is known by its identity."""
+        key = id(block), position
+        if key not in self._rests:
+            body, orelse, rest = choice.body, choice.orelse, block[position + 1 :]
             body, orelse = (body, (*orelse, *rest)) if leaves(body) else ((*body, *rest), orelse)
-        return self._arm(choice, True, body, orelse, facts).beside(self._arm(choice, False, orelse, body, facts))
+            self._rests[key] = block, choice._replace(body=body, orelse=orelse)
+        return self._rests[key][1]
 
-    def _arm(self, choice: Choice, answer: bool, arm: Block, other: Block, facts: Facts) -> Flow:
+    def _choice(self, choice: Choice, facts: Facts) -> Flow:
+        body, orelse = choice.body, choice.orelse
+        return self._arm(choice.test, True, body, orelse, facts).beside(
+            self._arm(choice.test, False, orelse, body, facts)
+        )
+
+    def _arm(self, test: Test | None, answer: bool, arm: Block, other: Block, facts: Facts) -> Flow:
         """Take one arm. What the other would have done is doubted, unless the place in a window decides: that comes
         round again."""
         entering: list[Fact] = []
-        skipped = frozenset() if decide_place(choice.test) else self.skipped(arm, other)
-        for fact in facts:
-            known = decide(choice.test, fact.assumed)
+        missed = self.skipped(arm, other)
+        skipped = frozenset() if missed and decide_place(test) else missed
+        if test is None and not missed and len(facts) <= _MOST:
+            return self.block(arm, slim(facts))
+        for state, doubts, assumed in facts:
+            known = decide(test, assumed)
             if known is answer:
-                entering.append(fact._replace(doubts=fact.doubts | skipped))
+                entering.append(Fact(state, doubts | skipped, assumed))
             elif known is None:
-                doubts = skipped or (self.skipped(arm, other) if decide_place(choice.test) else skipped)
-                entering.append(Fact(fact.state, fact.doubts | doubts, assume(choice.test, answer, fact.assumed)))
+                entering.append(Fact(state, doubts | missed, assume(test, answer, assumed)))
         if len(entering) > _MOST:  # too many questions at once: the answers are forgotten, the states are not
             entering = [fact._replace(assumed=places(fact.assumed)) for fact in entering]
         return self.block(arm, slim(entering)) if entering else Flow()
 
     def _call(self, call: Call, facts: Facts) -> Flow:
-        call = call.on(self._frames.cls)
+        kinds, call = self._frames.kinds_of_call(call), call.on(self._frames.cls)
+        if not kinds:
+            return Flow(facts, raises=facts if self._trying else NOWHERE)
         if self._frames.is_closed(call):
             after = doubt(facts, ALL_DOUBTS)
             return Flow(after, raises=after if self._trying else NOWHERE)
-        if not self._frames.kinds_of_call(call):
-            return Flow(facts, raises=facts if self._trying else NOWHERE)
         # What the caller knows holds in the callee under the callee's names; what the callee learns stays there.
         flow = Flow()
         for assumed in {fact.assumed for fact in facts}:
@@ -200,21 +219,22 @@ class Interpreter:
             entry = frozenset(Fact(fact.state, fact.doubts, known) for fact in facts if fact.assumed == assumed)
             inner = self._run(call, entry)
             back = [
-                slim(fact._replace(assumed=assumed | returned(fact.assumed, call.arguments)) for fact in way)
+                slim([Fact(state, doubts, assumed | returned(known, call.arguments)) for state, doubts, known in way])
                 for way in (inner.normal, inner.raises)
             ]
             flow = flow.beside(Flow(back[0], raises=back[1]))
         return flow
 
     def _run(self, call: Call, facts: Facts) -> Flow:
-        with self._frames.inside(call):
-            frames = self._frames
-            key = (call.function, frames.names, frames.modules, frames.cls, facts, self._trying > 0)
-            if key not in self._returned:
-                inner = self.block(self._frames.body_of(call.function), facts)
-                ended = join(inner.normal, inner.returns)
-                self._returned[key] = Flow(ended, raises=inner.raises if self._trying else NOWHERE)
-            return self._returned[key]
+        frames = self._frames
+        frames.enter(call)
+        key = (call.function, frames.names, frames.modules, frames.cls, facts, self._trying > 0)
+        if key not in self._returned:
+            inner = self.block(frames.body_of(call.function), facts)
+            ended = join(inner.normal, inner.returns)
+            self._returned[key] = Flow(ended, raises=inner.raises if self._trying else NOWHERE)
+        frames.leave()
+        return self._returned[key]
 
     def skipped(self, arm: Block, other: Block) -> Doubts:
         """The doubts one earns by taking `arm` and not `other`."""
@@ -222,10 +242,10 @@ class Interpreter:
         # An arm that feeds and takes a step of its own has skipped nothing: it is another way to train.
         missed = frozenset() if mine >= _UPDATE else its - mine
         # Leaving early skips what comes later, wherever that stands.
-        return missed | (CYCLE - mine) if leaves(arm) and not leaves(other) else missed
+        return skipping(missed | (CYCLE - mine) if leaves(arm) and not leaves(other) else missed)
 
     def _loop(self, loop: Loop, facts: Facts) -> Flow:
-        if not loop.each.isdisjoint(self._frames.names):
+        if self._frames.is_one_of(loop.each):
             once = self.block(loop.body, facts)
             after = self.block(loop.orelse, join(once.normal, once.continues))
             return Flow(once.breaks, returns=once.returns, raises=once.raises).beside(after)
@@ -257,7 +277,8 @@ class Interpreter:
         caught = doubt(join(facts, tried.raises), self._frames.kinds(attempt.body))
         flow = tried._replace(raises=NOWHERE).then(self.block(attempt.orelse, tried.normal))
         for handler in attempt.handlers:
-            flow = flow.beside(self.block(handler, caught))
+            # A handler that gives the iteration up skips what comes later, as an early `continue` does.
+            flow = flow.beside(self.block(handler, doubt(caught, self.skipped(handler, ()))))
         if not attempt.catches_all:
             flow = flow.beside(Flow(raises=join(facts, tried.raises)))
         return self._finally(attempt.final, flow) if attempt.final else flow

@@ -1,7 +1,6 @@
 """The calls we are in, seen from one slot: what each function calls it, and what a block may do to it there."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from zerograd.core.events import Kind
 from zerograd.core.facts import ALL_DOUBTS, Doubts
@@ -21,8 +20,9 @@ class Frames:
         self.modules = modules  # and those whose parameters it holds
         self.cls = cls
         self.body_of = body_of
-        self._kinds: dict[tuple[object, ...], tuple[Block, Doubts]] = {}
+        self._kinds: dict[tuple[object, ...], tuple[Block | Call, Doubts]] = {}
         self._calling: list[Function] = []
+        self._callers: list[tuple[frozenset[str], frozenset[str], Scope | None]] = []
 
     def hits(self, slot: str | None) -> bool:
         """Whether an event at `slot` is one at ours. A wrapper and the optimizer inside it are one slot: whichever of
@@ -30,6 +30,10 @@ class Frames:
         if slot is None or slot in self.names:
             return True
         return any(slot.startswith(f"{name}.") or name.startswith(f"{slot}.") for name in self.names)
+
+    def is_one_of(self, each: frozenset[str]) -> bool:
+        """Whether the slot is another one in every iteration of a loop over these, or is a part of what is."""
+        return any(name == one or name.startswith((f"{one}.", f"{one}[")) for one in each for name in self.names)
 
     def touches(self, act: Act) -> bool | None:
         """Whether an event is one at our slot; None: it may be. Two optimizers over one module share their clears."""
@@ -58,23 +62,29 @@ class Frames:
         return memo[1]
 
     def kinds_of_call(self, call: Call, *, seen: bool = False) -> Doubts:
-        call = call.on(self.cls)
-        if self.is_closed(call):
+        """The same of what a call in the text runs."""
+        run = call.on(self.cls)
+        if self.is_closed(run):
             return frozenset() if seen else ALL_DOUBTS
-        with self.inside(call):
-            return self.kinds(self.body_of(call.function), seen=seen)
+        key = (id(call), self.names, self.modules, self.cls, seen)
+        memo = self._kinds.get(key)
+        if memo is None or memo[0] is not call:
+            self.enter(run)
+            kinds = self.kinds(self.body_of(run.function), seen=seen)
+            self.leave()
+            memo = self._kinds[key] = (call, kinds)
+        return memo[1]
 
-    @contextmanager
-    def inside(self, call: Call) -> Iterator[None]:
+    def enter(self, call: Call) -> None:
         """Be in the called function: other names for the slot, and no way back into it."""
-        names, modules, cls = self.names, self.modules, self.cls
-        self.names, self.modules, self.cls = call.names(names), call.names(modules), call.cls
+        self._callers.append((self.names, self.modules, self.cls))
         self._calling.append(call.function)
-        try:
-            yield
-        finally:
-            self._calling.pop()
-            self.names, self.modules, self.cls = names, modules, cls
+        self.names, self.modules, self.cls = call.names(self.names), call.names(self.modules), call.cls
+
+    def leave(self) -> None:
+        """Be back. Whatever ends the walk before that ends all use of these frames."""
+        self._calling.pop()
+        self.names, self.modules, self.cls = self._callers.pop()
 
     def is_closed(self, call: Call) -> bool:
         """Whether a call is not looked into: it calls itself, is too deep, or stands for what a subclass does."""

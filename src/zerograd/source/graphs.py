@@ -1,8 +1,10 @@
 """Graphs that are kept alive and that nobody will use again."""
 
 import ast
+import builtins
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
 from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
@@ -17,6 +19,7 @@ from zerograd.source.skeleton import Call, walk
 
 _DATA = re.compile(r"batch|iter|len\(|steps?\b|size")
 _FEW = 12  # sums that are looked at in one function: a tangle of hundreds takes seconds
+_READERS = frozenset(dir(builtins)) | {"torch", "numpy", "math", "statistics"}
 _USES_AGAIN = ("autograd.grad", "autograd.backward")
 
 
@@ -57,30 +60,79 @@ def _hands_over(function: Reading) -> bool:
     return any(function.file.program.body_of(call.function) for call in calls)
 
 
+class _Kept(NamedTuple):
+    """`total += loss`, `losses.append(loss)`."""
+
+    node: ast.AugAssign | ast.Expr
+    keeper: str
+    loss: str
+
+
 def _summed(function: Reading) -> Iterator[Finding]:
-    """total += loss, where loss is what backward() was called on and total is never itself differentiated."""
-    losses = {
-        name
+    """A loss that backward() was called on is kept in what is never itself differentiated, in every iteration."""
+    deposits = {
+        name: act.node
         for act in function.having(Kind.DEPOSIT)
-        if isinstance(act.node, ast.Call) and isinstance(act.node.func, ast.Attribute)
-        if (name := path_of(act.node.func.value))
+        if isinstance(act.node, ast.Call) and (name := _name_of(loss_of(act.node)))
     }
-    sums = [
-        node for node in function.of(ast.AugAssign) if isinstance(node.op, ast.Add) and path_of(node.value) in losses
-    ]
-    for node in sums[:_FEW]:
-        total, added = path_of(node.target), path_of(node.value)
-        if not total or total in losses:
-            continue
+    kept = [*_sums(function, deposits.keys()), *_lists(function, deposits.keys())] if deposits else []
+    for node, keeper, loss in kept[:_FEW]:
         loop = function.loop_around(node)
-        if loop is None or isinstance(node.target, ast.Subscript) or _feeds_a_loss(function, total, losses):
+        if loop is None or keeper in deposits or _feeds_a_loss(function, keeper, deposits.keys()):
             continue
-        bound: list[ast.Assign | ast.AugAssign] = [*function.of(ast.Assign), *function.of(ast.AugAssign)]
-        taken = any(_takes_value(other) for other in bound if other is not node and _assigns(other, added or ""))
-        fresh = _resets(function, loop, total) or _counts_to_few(loop)
-        if not taken and not fresh and not function.without_grad(node):
+        fresh = _resets(function, loop, keeper) or _counts_to_few(loop)
+        if not fresh and not _is_rebound(function, loss, deposits[loss], node) and not function.without_grad(node):
             what = f"{written(node)} keeps the graph of every iteration alive"
-            yield note(REGISTRY["ZG402"], function.site(node), certain=True, what=what)
+            certain = function.arms(node) <= function.arms(deposits[loss])
+            yield note(REGISTRY["ZG402"], function.site(node), certain=certain, what=what)
+
+
+def _name_of(loss: ast.expr | None) -> str | None:
+    """`loss` of `loss`, `loss / n`."""
+    match loss:
+        case ast.BinOp(left=left, op=ast.Div()):
+            return path_of(left)
+        case None:
+            return None
+    return path_of(loss)
+
+
+def _sums(function: Reading, losses: Collection[str]) -> Iterator[_Kept]:
+    for node in function.of(ast.AugAssign):
+        total, loss = path_of(node.target), path_of(node.value)
+        if isinstance(node.op, ast.Add) and total and loss in losses:
+            root = total.partition("[")[0]
+            if root == total or ("[*]" not in total and not _is_handed_on(function, root)):
+                yield _Kept(node, total, loss or "")
+
+
+def _lists(function: Reading, losses: Collection[str]) -> Iterator[_Kept]:
+    """What is appended to a list that this function made empty."""
+    for node in function.of(ast.Expr):
+        match node:
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[given])):
+                made = [one.value for one in function.of(ast.Assign) if _assigns(one, name)]
+                empty = bool(made) and all(isinstance(value, ast.List) and not value.elts for value in made)
+                if empty and path_of(given) in losses and not _is_handed_on(function, name):
+                    yield _Kept(node, name, path_of(given) or "")
+
+
+def _is_handed_on(function: Reading, name: str) -> bool:
+    """Whether someone else gets to see it, who may empty it or go through the graphs: not torch, nor a builtin."""
+    return any(
+        isinstance(part, ast.Name) and part.id == name
+        for call in function.of(ast.Call)
+        if function.scope.dotted(path_of(call.func) or "?").partition(".")[0] not in _READERS
+        for given in (*call.args, *(keyword.value for keyword in call.keywords))
+        for part in ast.walk(given)
+    )
+
+
+def _is_rebound(function: Reading, loss: str, deposit: ast.Call, use: ast.AST) -> bool:
+    """Whether the name stands for something else by then: `loss = loss.item()`, `loss = to_number(loss)`."""
+    bound: list[ast.Assign | ast.AugAssign] = [*function.of(ast.Assign), *function.of(ast.AugAssign)]
+    again = [one for one in bound if one is not use and _assigns(one, loss)]
+    return any(_takes_value(one) or place(deposit) < place(one) < place(use) for one in again)
 
 
 def _assigns(node: ast.Assign | ast.AugAssign, name: str) -> bool:
@@ -100,9 +152,10 @@ def _counts_to_few(loop: LoopNode) -> bool:
     return not any(_DATA.search(written(bound)) for bound in loop.iter.args)
 
 
-def _feeds_a_loss(function: Reading, total: str, losses: set[str]) -> bool:
+def _feeds_a_loss(function: Reading, total: str, losses: Collection[str]) -> bool:
     """Whether the sum is itself differentiated later, under whatever name."""
-    return any(
+    deposits = (act.node for act in function.having(Kind.DEPOSIT) if act.node is not None)
+    return any(path_of(part) == total for node in deposits for part in ast.walk(node)) or any(
         any(path_of(part) == total for part in ast.walk(node.value))
         and any(path_of(target) in losses for target in node.targets)
         for node in function.of(ast.Assign)

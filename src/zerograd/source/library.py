@@ -32,6 +32,8 @@ class Library:
         self._asked: dict[str, set[str]] = {}  # by importing file, the files that were looked for
         self._opening: set[str] = set()
         self._packages: dict[tuple[str, str], bool] = {}
+        self._folders: dict[str, frozenset[str] | None] = {}
+        self._does: dict[str, bool] = {}  # by path, whether the text names an event
         self._absent: dict[str, set[str]] = {}  # by importing file, modules of no package of ours
 
     def open(self, path: str, text: str) -> Program:
@@ -78,20 +80,22 @@ class Library:
 
     def _elsewhere(self, importer: str) -> Elsewhere:
         known: dict[str, Function | Scope | None] = {}
+        folder = os.path.dirname(importer)
 
         def elsewhere(dotted: str) -> Function | Scope | None:
             if dotted not in known:
                 known[dotted] = None  # two files that import each other
-                known[dotted] = self._find(dotted, importer)
+                module = dotted.rpartition(".")[0]
+                if dotted[:1] == "." or self._has_package(module.partition(".")[0], folder):
+                    known[dotted] = self._find(dotted, importer)
+                else:
+                    self._absent.setdefault(importer, set()).add(module)
             return known[dotted]
 
         return elsewhere
 
     def _find(self, dotted: str, importer: str) -> Function | Scope | None:
         module, _, name = dotted.rpartition(".")
-        if not dotted.startswith(".") and not self._has_package(module.partition(".")[0], os.path.dirname(importer)):
-            self._absent.setdefault(importer, set()).add(module)
-            return None
         path = self._locate(module, importer) if module.strip(".") or module else None
         program = self._imported(path, name) if path is not None else None
         if program is None:
@@ -105,11 +109,22 @@ class Library:
             try:
                 if path not in self._texts:
                     self._texts[path] = read_text(path)
-                if _may_define(name, self._texts[path], path):
+                if self._may_define(name, path):
                     program = self._enter(path, self._texts[path])
             except (SourceError, RecursionError):
                 self._texts[path] = ""  # its own check says why it cannot be read
         return program
+
+    def _may_define(self, name: str, path: str) -> bool:
+        """Whether it is worth parsing a module for a name: it defines it beside some event, or passes it on."""
+        text = self._texts[path]
+        if os.path.basename(path) == _REEXPORTS and name in text:
+            return True
+        if f"def {name}" not in text and f"class {name}" not in text:
+            return False
+        if path not in self._does:
+            self._does[path] = _EVENTS.search(text) is not None
+        return self._does[path]
 
     def _has_package(self, name: str, folder: str) -> bool:
         """Whether anything of that name lies where it could be imported from: most names are other people's."""
@@ -117,11 +132,24 @@ class Library:
         known = self._packages.get(key)
         if known is None:
             here = os.path.join(folder, name)
-            known = bool(name) and (os.path.isfile(f"{here}.py") or os.path.isdir(here))
+            known = bool(name) and (
+                (self._lists(folder, f"{name}.py") and os.path.isfile(f"{here}.py"))
+                or (self._lists(folder, name) and os.path.isdir(here))
+            )
             if not known and name and folder not in ("", self._root, os.path.dirname(folder)):
                 known = self._has_package(name, os.path.dirname(folder))
             self._packages[key] = known
         return known
+
+    def _lists(self, folder: str, name: str) -> bool:
+        """False only if a folder has no such entry: it is listed once, not asked for every name."""
+        if folder not in self._folders:
+            try:
+                self._folders[folder] = frozenset(os.listdir(folder or "."))
+            except OSError:
+                self._folders[folder] = None
+        names = self._folders[folder]
+        return names is None or name in names
 
     def _locate(self, module: str, importer: str) -> str | None:
         """The file of a module, relative (`..losses`) or absolute (`project.losses`)."""
@@ -149,10 +177,3 @@ class Library:
             if self._seen[path]:
                 return path
         return None
-
-
-def _may_define(name: str, text: str, path: str) -> bool:
-    """Whether it is worth parsing a module for a name: it defines it beside some event, or passes it on."""
-    if os.path.basename(path) == _REEXPORTS and name in text:
-        return True
-    return (f"def {name}" in text or f"class {name}" in text) and _EVENTS.search(text) is not None

@@ -1,9 +1,10 @@
 """What a loop runs over, and what cuts it into windows: counters, and Accelerate's own gate."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 
 from zerograd.source.counters import Origins, read_guard
+from zerograd.source.nodes import Nodes
 from zerograd.source.scopes import path_of
 
 _STEPS = frozenset({"step", "optimize", "zero_grad"})
@@ -34,14 +35,24 @@ def elements(target: ast.expr, over: ast.expr) -> dict[str, str]:
     return {}
 
 
-def windows_of(nodes: Sequence[ast.AST], origins: Origins) -> frozenset[tuple[ast.AST | None, str]]:
+def picked(loop: ast.AST, variables: Collection[str]) -> Iterator[str]:
+    """`opts[*]` of `opts[i]`, where `i` is a variable of the loop."""
+    for node in ast.walk(loop):
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name) and node.slice.id in variables:
+            path = path_of(node)
+            if path is not None:
+                yield path
+
+
+def windows_of(nodes: Nodes, origins: Origins) -> frozenset[tuple[ast.AST | None, str]]:
     """The counters, by loop and N, that decide whether something is stepped."""
     if not origins.asked:
         return frozenset()
+    asking: list[ast.If | ast.keyword] = [*nodes.of(ast.If), *nodes.of(ast.keyword)]
     return frozenset(
         (guard.loop, guard.size)
-        for node in nodes
-        if isinstance(node, ast.If | ast.keyword) and (guard := read_guard(_asked(node), origins)) is not None
+        for node in asking
+        if (guard := read_guard(_asked(node), origins)) is not None
         if isinstance(node, ast.keyword)
         or any(
             isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _STEPS

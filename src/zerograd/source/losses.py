@@ -6,9 +6,10 @@ is plainly a mean is "not divided"; whatever cannot be read may be.
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import cached_property
 
-from zerograd.source.nodes import written
+from zerograd.source.nodes import Nodes, written
 from zerograd.source.scopes import Scope, path_of
 
 _SUMMED = re.compile(r"(^|[._])(sum|div_?|mul_?|true_divide|scale|normali[sz]e\w*|average\w*|weighted\w*)$")
@@ -32,28 +33,30 @@ def loss_of(call: ast.Call) -> ast.expr | None:
 class Losses:
     """The assignments of one function, by name. Of several, those in the loop around the use count, if any."""
 
-    def __init__(self, nodes: Sequence[ast.AST], scope: Scope) -> None:
+    def __init__(self, nodes: Nodes, scope: Scope) -> None:
         self._scope = scope
-        self._all_made: dict[str, list[ast.expr]] = {}
-        self._all_changed: dict[str, list[ast.AugAssign]] = {}
-        self._loops = [node for node in nodes if isinstance(node, ast.For | ast.AsyncFor | ast.While)]
+        self._nodes = nodes
+        self._loops = [*nodes.of(ast.For), *nodes.of(ast.AsyncFor), *nodes.of(ast.While)]
         self._around: tuple[int, int] = (0, 0)
-        for node in nodes:
-            match node:
-                case ast.Assign(targets=targets, value=value):
-                    for target in targets:
-                        self._assign(target, value)
-                case ast.AnnAssign(target=target, value=ast.expr() as value):
-                    self._assign(target, value)
-                case ast.AugAssign(target=target):
-                    self._all_changed.setdefault(path_of(target) or "", []).append(node)
 
-    def _assign(self, target: ast.expr, value: ast.expr) -> None:
-        elements = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
-        for element in elements:
-            path = path_of(element)
-            if path:
-                self._all_made.setdefault(path, []).append(value)
+    @cached_property
+    def _all_made(self) -> dict[str, list[ast.expr]]:
+        found: dict[str, list[ast.expr]] = {}
+        made: list[ast.Assign | ast.AnnAssign] = [*self._nodes.of(ast.Assign), *self._nodes.of(ast.AnnAssign)]
+        for node in sorted(made, key=lambda node: (node.lineno, node.col_offset)):
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                for element in target.elts if isinstance(target, ast.Tuple | ast.List) else [target]:
+                    path = path_of(element)
+                    if path and node.value is not None:
+                        found.setdefault(path, []).append(node.value)
+        return found
+
+    @cached_property
+    def _all_changed(self) -> dict[str, list[ast.AugAssign]]:
+        found: dict[str, list[ast.AugAssign]] = {}
+        for change in self._nodes.of(ast.AugAssign):
+            found.setdefault(path_of(change.target) or "", []).append(change)
+        return found
 
     def _at(self, loss: ast.expr) -> None:
         """Look from here: the innermost loop around the loss."""
@@ -77,6 +80,22 @@ class Losses:
             for loop in self._loops
         )
 
+    def divided_by(self, loss: ast.expr | None, named: re.Pattern[str]) -> str | None:
+        """What the loss, or a part of it, is divided by, if it is named so."""
+        # Most functions divide by nothing of that name: then no loss of theirs has to be followed.
+        if not self._nodes.of(ast.Lambda) and not any(named.search(by.lower()) for by in self._all_divisors):
+            return None
+        return next((by for by in self.divisors(loss) if named.search(by.lower())), None)
+
+    @cached_property
+    def _all_divisors(self) -> list[str]:
+        """Everything that anything in this function is divided by, outside its lambdas."""
+        divided: list[ast.BinOp | ast.AugAssign] = [*self._nodes.of(ast.BinOp), *self._nodes.of(ast.AugAssign)]
+        divisions = [node for node in divided if isinstance(node.op, ast.Div)]
+        calls = [call.args[0] for call in self._nodes.of(ast.Call) if call.args and _divides(call.func)]
+        sides = (node.right if isinstance(node, ast.BinOp) else node.value for node in divisions)
+        return [written(by) for by in (*sides, *calls)]
+
     def divisors(self, loss: ast.expr | None) -> list[str]:
         """Everything the loss, or a part of it, is divided by, as it is written."""
         if loss is None:
@@ -89,7 +108,7 @@ class Losses:
             match part:
                 case ast.BinOp(op=ast.Div(), right=right):
                     yield written(right)
-                case ast.Call(func=ast.Attribute(attr="div" | "div_"), args=[by, *_]):
+                case ast.Call(func=func, args=[by, *_]) if _divides(func):
                     yield written(by)
             path = path_of(part)
             if path and path not in seen and depth < _DEPTH:
@@ -113,6 +132,8 @@ class Losses:
             case ast.BinOp(op=ast.Mult(), left=left, right=right):
                 # A weight between losses is no mean over micro-batches; a name that counts something is.
                 return any(_counts(side) for side in (left, right)) or self._any([left, right], seen, depth)
+            case ast.BinOp(op=ast.Add() | ast.Sub()):
+                return self._may_sum(node, seen, depth)
             case ast.BinOp(left=left, right=right):
                 return self._any([left, right], seen, depth)
             case ast.Call(func=func):
@@ -128,6 +149,11 @@ class Losses:
             case ast.Name() | ast.Attribute():
                 return self._may_name(node, seen, depth)
         return True
+
+    def _may_sum(self, node: ast.expr, seen: frozenset[str], depth: int) -> bool:
+        """A sum is divided only if all of it is: a weight at one of its parts says nothing about the others."""
+        parts = [part for part in _summands(node) if not isinstance(part, ast.Constant) and path_of(part) not in seen]
+        return bool(parts) and all(self._may(part, seen, depth) for part in parts)
 
     def _any(self, nodes: list[ast.expr], seen: frozenset[str], depth: int) -> bool:
         return any(self._may(node, seen, depth) for node in nodes)
@@ -173,7 +199,26 @@ class Losses:
             if isinstance(node, ast.Attribute):  # outputs.loss
                 return self._may(node.value, seen | {path}, depth + 1)
             return True  # a parameter: made elsewhere
-        return any(self._may(value, seen | {path}, depth + 1) for value in made)
+        # `loss = loss + more` adds to what was there: whether that was divided, the other assignments tell.
+        begun = [value for value in made if not isinstance(value, ast.Constant) and not _adds_to(path, value)]
+        return any(self._may(value, seen | {path}, depth + 1) for value in begun or made)
+
+
+def _adds_to(path: str, value: ast.expr) -> bool:
+    return isinstance(value, ast.BinOp) and any(path_of(part) == path for part in _summands(value))
+
+
+def _summands(node: ast.expr) -> Iterator[ast.expr]:
+    match node:
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
+            yield from _summands(left)
+            yield from _summands(right)
+        case _:
+            yield node
+
+
+def _divides(func: ast.expr) -> bool:
+    return isinstance(func, ast.Attribute) and func.attr in ("div", "div_")
 
 
 def _counts(node: ast.expr) -> bool:

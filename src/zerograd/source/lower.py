@@ -1,16 +1,15 @@
 """Python statements to skeletons: control flow is kept, everything that is no event falls away."""
 
 import ast
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from zerograd.core.events import Kind
 from zerograd.source.byhand import read_assignment
 from zerograd.source.calls import CallReader, site_of
-from zerograd.source.loops import accumulates, elements, has_gate, inside
+from zerograd.source.loops import accumulates, elements, has_gate, inside, picked
 from zerograd.source.losses import loss_of
-from zerograd.source.nodes import children, written
-from zerograd.source.questions import Questions
+from zerograd.source.nodes import LEAVES, READ, Nodes
+from zerograd.source.questions import Questions, asks_for_nan, chooses
 from zerograd.source.reach import Reach
 from zerograd.source.roles import role_of
 from zerograd.source.scopes import FunctionNode, Role, Scope, path_of
@@ -28,14 +27,17 @@ from zerograd.source.skeleton import (
     going_on,
     walk,
 )
-from zerograd.source.tests import Atom, changed_by, keys_of
+from zerograd.source.tests import Atom, changed_by, keys_of, learned_from
 
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _ENDINGS = ("sys.exit", "os._exit", "exit", "quit")
 _GATE = "last@{}%accumulate"
 _GATED = (Kind.CONSUME, Kind.CLEAR, Kind.SCHEDULE)
-_BROKEN = re.compile(r"nan\b|isnan|finite|isinf|overflow", re.IGNORECASE)
-_LEAVES = frozenset({ast.Name, ast.Constant})
+_BRANCHING = frozenset(
+    {ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp}
+    | {ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda}  # run when they are called
+)
+_SIMPLE = frozenset({ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Pass, ast.Assert, ast.Delete})
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
@@ -45,7 +47,7 @@ class FunctionLowering:
     def __init__(
         self,
         function: ast.Module | FunctionNode,
-        own: Sequence[ast.AST],
+        own: Nodes,
         scope: Scope,
         calls: CallReader,
         path: str,
@@ -55,7 +57,7 @@ class FunctionLowering:
         self._function, self._scope, self._calls, self._path = function, scope, calls, path
         self._keys = keys_of(own)
         self._questions = Questions(function, own, scope)
-        self._has_gates = any(isinstance(node, ast.withitem) and accumulates(node.context_expr) for node in own)
+        self._has_gates = any(accumulates(item.context_expr) for item in own.of(ast.withitem))
         self._deposited = False  # in this iteration of the loop we are in
         self._asked: tuple[ast.expr, ...] = ()  # the tests we are under, inside this loop
         self._gate = ""  # the question that Accelerate asks, in a loop with `with accelerator.accumulate(model):`
@@ -69,7 +71,7 @@ class FunctionLowering:
     def block(self, statements: Iterable[ast.stmt]) -> Block:
         nodes: list[Node] = []
         for statement in statements:
-            nodes += self._statement(statement)
+            nodes += self._simple(statement) if statement.__class__ in _SIMPLE else self._statement(statement)
             if nodes and isinstance(nodes[-1], Jump):
                 break  # nothing behind a jump is ever run
         return tuple(nodes)
@@ -96,7 +98,7 @@ class FunctionLowering:
             case ast.Break():
                 yield Jump("break")
             case ast.Continue():
-                if self._deposited and any(map(_asks_for_nan, self._asked)):
+                if self._deposited and any(map(asks_for_nan, self._asked)):
                     yield self._abandon(node)
                 yield Jump("continue")
             case ast.Return():
@@ -108,42 +110,43 @@ class FunctionLowering:
             case _:
                 yield from self._simple(node)
 
-    def _simple(self, node: ast.stmt) -> Iterator[Node]:
-        yield from self._events(node)
-        yield from read_assignment(node, self._path, self._reaches_some)
+    def _simple(self, node: ast.stmt) -> list[Node]:
+        found = self._events(node)
         match node:
-            case ast.Assign(targets=[target], value=value):
-                path = path_of(target)
-                if path and isinstance(value, ast.Call) and self._makes_optimizer(path, value):
-                    yield Create(path)
-            case ast.Expr(value=ast.Call(func=func)) if (path_of(func) or "") in _ENDINGS:
-                yield Jump("raise")
-        yield from self._forget(node)
+            case ast.Expr(value=ast.Call(func=func)) if path_of(func) in _ENDINGS:
+                found.append(Jump("raise"))
+            case ast.Assign() | ast.AugAssign() | ast.AnnAssign():
+                found += read_assignment(node, self._path, self._reaches_some)
+                if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.Call):
+                    path = path_of(node.targets[0])
+                    found += [Create(path)] if path and self._makes_optimizer(path, node.value) else []
+                found += self._forget(node)
+        return found
 
     def _makes_optimizer(self, path: str, call: ast.Call) -> bool:
         """An optimizer's name is bound anew: to a new optimizer, unless it wraps the old one."""
         binding = role_of(call, self._scope)
         if binding is not None and binding.role is Role.OPTIMIZER:
             return True
-        if not self._calls.is_optimizer(path, self._scope):
-            return False
+        if not self._calls.is_optimizer(path, self._scope) or self._calls.is_harmless(call, self._scope):
+            return False  # optimizer_path = os.path.join(folder, "optimizer.pt")
         return not any(path_of(part) == path for part in ast.walk(call))
 
     def _reaches_some(self, parameter: ast.expr) -> bool:
         """A clear by hand reaches all parameters only from a loop over them that chooses none."""
         return (
-            any(map(_chooses, self._asked)) or (path_of(parameter) or "").partition(".")[0] not in self._scope.elements
+            any(map(chooses, self._asked)) or (path_of(parameter) or "").partition(".")[0] not in self._scope.elements
         )
 
     def _forget(self, node: ast.AST) -> Iterator[Node]:
         """What is assigned may change the answer of a test that will be asked again."""
         keys = changed_by(node, self._keys)
         if keys:
-            yield Forget(keys)
+            yield Forget(keys, learned_from(node, keys))
 
     def _choice(self, test: ast.expr, body: Block, orelse: Block) -> Iterator[Node]:
         if body or orelse:
-            decides = any(isinstance(node, Act | Call) for node in walk((*body, *orelse)))
+            decides = any(isinstance(node, (Act, Call)) for node in walk((*body, *orelse)))
             question, guard = self._questions.read(test, self._gate, decides=decides)
             yield Choice(body, orelse, question, guard, site_of(test, self._path))
 
@@ -156,7 +159,7 @@ class FunctionLowering:
         else:
             yield from self._events(node.iter)
             head += self._forget(node)
-        each = {} if isinstance(node, ast.While) else elements(node.target, node.iter)
+        each = {} if isinstance(node, ast.While) else self._enter(node.target, node.iter)
         outer, self._scope.elements = self._scope.elements, {**self._scope.elements, **each}
         innermost = (
             self._has_gates
@@ -173,7 +176,7 @@ class FunctionLowering:
         if body or orelse or endless:
             gates = ("accumulate",) if innermost else ()
             windows = (*self._questions.windows(node), *gates)
-            yield Loop(body, orelse, endless, frozenset(each.values()), node, windows)
+            yield Loop(body, orelse, endless, self._each(each, body, node), node, windows)
 
     def _try(self, node: ast.Try | ast.TryStar) -> Iterator[Node]:
         body = self.block(node.body)
@@ -206,32 +209,45 @@ class FunctionLowering:
         rest = () if irrefutable else self._match(others)
         return body if irrefutable or not (body or rest) else (Choice(body, rest),)
 
-    def _events(self, node: ast.AST) -> Iterator[Node]:
+    def _events(self, node: ast.AST) -> list[Node]:
         """The events of an expression or a simple statement, in the order in which Python evaluates them."""
+        found: list[Node] = []
+        self._gather(node, found)
+        return found
+
+    def _gather(self, node: ast.AST, found: list[Node]) -> None:
+        if node.__class__ not in _BRANCHING:
+            self._gather_below(node, found)
+            if isinstance(node, ast.Call):
+                found += self._call(node)
+            return
         match node:
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Lambda():
-                return
             case ast.IfExp(test=test, body=body, orelse=orelse):
-                yield from self._events(test)
-                yield from self._choice(test, tuple(self._events(body)), tuple(self._events(orelse)))
+                self._gather(test, found)
+                found += self._choice(test, tuple(self._events(body)), tuple(self._events(orelse)))
             case ast.BoolOp(values=[first, *others]):
-                yield from self._events(first)
+                self._gather(first, found)
                 later = tuple(event for other in others for event in self._events(other))
-                if later:
-                    yield Choice(later, ())
+                found += [Choice(later, ())] if later else []
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-                yield from self._comprehension(node)
-            case _:
-                for child in children(node):
-                    if type(child) not in _LEAVES:
-                        yield from self._events(child)
-                if isinstance(node, ast.Call):
-                    for event in self._calls.read(node, self._scope):
-                        if isinstance(event, Act) and event.what.endswith(".zero_()"):
-                            parameter = event.what.removesuffix(".zero_()").removesuffix(".data").removesuffix(".grad")
-                            some = self._reaches_some(ast.Name(parameter.partition(".")[0]))
-                            event = event._replace(partial=some)
-                        yield from self._when_told(node, self._gated(self._traced(event)))
+                self._comprehension(node, found)
+
+    def _call(self, call: ast.Call) -> Iterator[Node]:
+        for event in self._calls.read(call, self._scope):
+            if isinstance(event, Act) and event.what.endswith(".zero_()"):
+                parameter = event.what.removesuffix(".zero_()").removesuffix(".data").removesuffix(".grad")
+                event = event._replace(partial=self._reaches_some(ast.Name(parameter.partition(".")[0])))
+            yield from self._when_told(call, self._gated(self._traced(event)))
+
+    def _gather_below(self, node: ast.AST, found: list[Node]) -> None:
+        held = READ[node.__class__](node)
+        for part in held if held.__class__ is tuple else (held,):
+            if part.__class__ is list:
+                for one in part:
+                    if one.__class__ not in LEAVES:
+                        self._gather(one, found)
+            elif part.__class__ not in LEAVES:
+                self._gather(part, found)
 
     def _traced(self, node: Node) -> Node:
         """A deposit, with the modules its loss is proved to reach."""
@@ -256,24 +272,27 @@ class FunctionLowering:
         ours = isinstance(node, Act) and (node.slot is not None or node.kind is Kind.SCHEDULE) and node.kind in _GATED
         return Choice((node,), (), Atom(self._gate)) if ours and self._gate else node
 
-    def _comprehension(self, node: _Comprehension) -> Iterator[Node]:
+    def _comprehension(self, node: _Comprehension, found: list[Node]) -> None:
         first = node.generators[0]
-        each = elements(first.target, first.iter)
+        each = self._enter(first.target, first.iter)
         outer, self._scope.elements = self._scope.elements, {**self._scope.elements, **each}
-        body = tuple(event for child in children(node) for event in self._events(child))
+        events: list[Node] = []
+        self._gather_below(node, events)
         self._scope.elements = outer
+        body = tuple(events)
         if body:
-            yield Loop(body, each=frozenset(each.values()))
+            found.append(Loop(body, each=self._each(each, body, node)))
 
+    def _enter(self, target: ast.expr, over: ast.expr) -> dict[str, str]:
+        """The variables of a loop, by what they run over: `for opt in agent.opts` inside `for agent in agents`."""
+        return {name: self._scope.told(path) for name, path in elements(target, over).items()}
 
-def _asks_for_nan(test: ast.expr) -> bool:
-    return _BROKEN.search(written(test)) is not None
-
-
-def _chooses(test: ast.expr) -> bool:
-    """Whether a test picks some parameters: anything but asking whether there is a gradient."""
-    parts = test.values if isinstance(test, ast.BoolOp) else [test]
-    return any(".grad" not in written(part) for part in parts)
+    def _each(self, each: dict[str, str], body: Block, loop: ast.AST) -> frozenset[str]:
+        """The slots that are others in every iteration: what the loop runs over, and what its variable picks."""
+        found = frozenset(each.values())
+        if each and any(isinstance(act, Act) and "[*]" in (act.slot or "") for act in walk(body)):
+            found |= frozenset(self._scope.told(path) for path in picked(loop, each))
+        return found
 
 
 def _takes_all(caught: ast.expr | None) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from zerograd.source.bindings import Roots, bind_module
 from zerograd.source.calls import CallReader
 from zerograd.source.lower import FunctionLowering
-from zerograd.source.nodes import own_nodes
+from zerograd.source.nodes import Nodes
 from zerograd.source.reach import Reach, freezes
 from zerograd.source.relevance import hands_on, read_relevance
 from zerograd.source.scopes import Elsewhere, Function, FunctionNode, Scope
@@ -34,10 +34,10 @@ class Program:
         self.relevant = relevance.functions
         self._home = home
         self._blocks: dict[ast.AST, Block] = {}
-        self._nodes: dict[ast.AST, list[ast.AST]] = {}
+        self._nodes: dict[ast.AST, Nodes] = {}
         # Losses are traced to modules only where it can matter: several optimizers, and nothing frozen and thawed.
         self.traces_losses = relevance.has_several and not freezes(text)
-        self.calls = CallReader(path, by_manner=relevance.by_manner)
+        self.calls = CallReader(path, by_manner=relevance.by_manner, scales=".scale(" in text)
 
     def body_of(self, function: Function) -> Block:
         """The skeleton of a function of this file, or of one that it imports."""
@@ -47,25 +47,28 @@ class Program:
 
     def function(self, function: Function) -> Block:
         node = function.node
-        if node not in self.relevant and not hands_on(self.nodes(node), function.scope.parameters):
-            return ()
-        return self._lowered(node, node.body, function.scope)
+        block = self._blocks.get(node)
+        if block is None:
+            matters = node in self.relevant or hands_on(function, self.nodes)
+            block = self._blocks[node] = self._lowered(node, node.body, function.scope) if matters else ()
+        return block
 
-    def nodes(self, function: ast.AST) -> list[ast.AST]:
+    def nodes(self, function: ast.AST) -> Nodes:
         """The function's own nodes, listed once."""
         if function not in self._nodes:
-            self._nodes[function] = own_nodes(function)
+            self._nodes[function] = Nodes(function)
         return self._nodes[function]
 
     @property
     def module(self) -> Block:
-        return self._lowered(self.tree, self.tree.body, self.roots.module) if self.tree in self.relevant else ()
+        if self.tree not in self._blocks:
+            matters = self.tree in self.relevant
+            body = self._lowered(self.tree, self.tree.body, self.roots.module) if matters else ()
+            self._blocks[self.tree] = body
+        return self._blocks[self.tree]
 
     def _lowered(self, node: ast.Module | FunctionNode, body: list[ast.stmt], scope: Scope) -> Block:
         if len(self.nodes(node)) > _LONGEST:
             return ()
-        if node not in self._blocks:
-            reach = Reach(node, scope) if self.traces_losses else None
-            lowering = FunctionLowering(node, self.nodes(node), scope, self.calls, self.path, reach)
-            self._blocks[node] = lowering.whole(body)
-        return self._blocks[node]
+        reach = Reach(node, scope) if self.traces_losses else None
+        return FunctionLowering(node, self.nodes(node), scope, self.calls, self.path, reach).whole(body)

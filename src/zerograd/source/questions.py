@@ -1,24 +1,42 @@
 """What the tests of one function ask: for the place in a window, or for something that is asked again elsewhere."""
 
 import ast
-from collections.abc import Sequence
+import re
 
 from zerograd.source.counters import Guard, Origin, Origins, read_guard
 from zerograd.source.loops import windows_of
+from zerograd.source.nodes import Nodes, written
 from zerograd.source.scopes import FunctionNode, Scope, path_of
 from zerograd.source.tests import All, Atom, Not, Test, read_test
 
 # How frameworks call the counter that they hand to a function they call once per batch.
 _BATCH_INDICES = frozenset({"batch_idx", "batch_index", "batch_nb", "batch_i"})
+_BROKEN = re.compile(r"nan\b|isnan|finite|isinf|overflow", re.IGNORECASE)
 
 
 class Questions:
-    def __init__(self, function: ast.Module | FunctionNode, own: Sequence[ast.AST], scope: Scope) -> None:
-        self._origins = Origins(own)
+    def __init__(self, function: ast.Module | FunctionNode, own: Nodes, scope: Scope) -> None:
+        self._origins = Origins(own, function if isinstance(function, ast.FunctionDef) else None)
         if isinstance(function, ast.FunctionDef):
             for name in _BATCH_INDICES & set(scope.parameters):
                 self._origins.add(name, Origin(function, 0))
         self._windows = windows_of(own, self._origins)
+        self._unplaced = self._torn(own)
+
+    def _torn(self, own: Nodes) -> set[tuple[ast.AST | None, str]]:
+        """Windows of which nobody can say where they begin, and that are asked about in two ways, or before something
+        is counted and again behind it: the two guards are not one."""
+        asked: dict[tuple[ast.AST | None, str], list[tuple[int, int]]] = {}
+        for node in own.of(ast.If) if self._windows else ():
+            guard = read_guard(node.test, self._origins)
+            if guard is not None and guard.phase is None:
+                asked.setdefault((guard.loop, guard.size), []).append((node.lineno, guard.asks))
+        return {
+            window
+            for window, times in asked.items()
+            if len({asks for _, asks in times}) > 1
+            or any(min(times)[0] < line < max(times)[0] for line in self._origins.moved)
+        }
 
     def windows(self, loop: ast.AST) -> tuple[str, ...]:
         """The sizes of the windows that a loop is cut into."""
@@ -31,8 +49,13 @@ class Questions:
         return question or (read_test(test) if decides else None), guard
 
     def _place(self, guard: Guard | None) -> Test | None:
-        """A counter's guard as a question about the place in the window."""
-        if guard is None or guard.phase not in (0, -1) or (guard.loop, guard.size) not in self._windows:
+        """A counter's guard as a question about the place in the window. Where a counter began does not matter to a
+        window that is named for what it is: the guard's own micro-batch is its last."""
+        if guard is None or (guard.loop, guard.size) not in self._windows:
+            return None
+        if guard.phase is None and (not guard.accumulates or (guard.loop, guard.size) in self._unplaced):
+            return None
+        if guard.phase not in (0, -1, None):
             return None
         question: Test = Atom(guard.key)
         if guard.conjoined:
@@ -44,3 +67,13 @@ def _gate(test: ast.expr, gate: str) -> Test | None:
     """`if accelerator.sync_gradients:` asks whether this is the last micro-batch of Accelerate's window."""
     asks = bool(gate) and (path_of(test) or "").endswith((".sync_gradients", ".should_sync"))
     return Atom(gate) if asks else None
+
+
+def asks_for_nan(test: ast.expr) -> bool:
+    return _BROKEN.search(written(test)) is not None
+
+
+def chooses(test: ast.expr) -> bool:
+    """Whether a test picks some parameters: anything but asking whether there is a gradient."""
+    parts = test.values if isinstance(test, ast.BoolOp) else [test]
+    return any(".grad" not in written(part) for part in parts)

@@ -3,7 +3,7 @@
 import ast
 import re
 from functools import cached_property
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from zerograd.core.events import Kind, Site
 from zerograd.source.calls import site_of
@@ -66,16 +66,9 @@ class Reading:
         self.file = file
         self.nodes = file.program.nodes(node)
 
-    @cached_property
-    def _by_kind(self) -> dict[type, list[ast.AST]]:
-        found: dict[type, list[ast.AST]] = {}
-        for node in self.nodes:
-            found.setdefault(node.__class__, []).append(node)
-        return found
-
     def of(self, kind: type[N]) -> list[N]:
         """The nodes of one kind, in text order."""
-        return cast(list[N], self._by_kind.get(kind, []))
+        return self.nodes.of(kind)
 
     @cached_property
     def acts(self) -> list[Act]:

@@ -5,9 +5,12 @@ from collections.abc import Iterator
 
 from zerograd.source.scopes import Binding, Role, Scope, path_of
 
+_NAMED = (ast.Name, ast.Attribute, ast.Subscript)
+_TORCH_SCHEDULES = frozenset({"torch", "transformers", "pytorch_transformers", "diffusers"})
+
 
 def role_of(value: ast.AST, scope: Scope) -> Binding | None:
-    if isinstance(value, ast.Name | ast.Attribute | ast.Subscript):
+    if isinstance(value, _NAMED):
         path = path_of(value)
         return None if path is None else scope.lookup(path)
     if not isinstance(value, ast.Call):
@@ -54,6 +57,22 @@ def _made_by(dotted: str, scope: Scope) -> Binding | None:
         schedules = any(base.rpartition(".")[2] in ("_LRScheduler", "LRScheduler", "LambdaLR") for base in cls.bases)
         return Binding(Role.SCHEDULER if schedules else Role.INSTANCE, dotted)
     return None
+
+
+def has_own_schedules(module: Scope) -> bool:
+    """Whether a file knows schedules that are not torch's: those may be meant to move before the first step."""
+    named = [dotted for name, dotted in module.imports.items() if _is_schedule(name)]
+    named += [name for name in module.class_scopes if _is_schedule(name)]
+    return any(
+        dotted.partition(".")[0] not in _TORCH_SCHEDULES
+        and ((made := _made_by(dotted, module)) is None or made.role is not Role.SCHEDULER)
+        for dotted in named
+    )
+
+
+def _is_schedule(name: str) -> bool:
+    """A class that is named for it."""
+    return name[:1].isupper() and "sched" in name.lower()
 
 
 def _kept(call: ast.Call, cls: Scope, scope: Scope) -> Iterator[tuple[str, str]]:

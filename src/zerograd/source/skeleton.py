@@ -66,6 +66,8 @@ class Call(NamedTuple):
 
     def names(self, aliases: frozenset[str]) -> frozenset[str]:
         """What the callee calls the slot that the caller knows by `aliases`."""
+        if not aliases:
+            return aliases
         inside: set[str] = set()
         for alias in aliases:
             root = alias.partition(".")[0].partition("[")[0]
@@ -105,9 +107,10 @@ class Choice(NamedTuple):
 
 
 class Forget(NamedTuple):
-    """Something these tests ask about has changed."""
+    """Something these tests ask about has changed; `learned`: what they would answer now."""
 
     keys: frozenset[str]
+    learned: Assumptions = frozenset()
 
 
 class Loop(NamedTuple):

@@ -7,12 +7,14 @@ they mention is assigned.
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from zerograd.core.facts import Assumptions
-from zerograd.source.nodes import written
+from zerograd.core.facts import NOTHING_ASSUMED, Assumptions
+from zerograd.source.nodes import Nodes, written
 from zerograd.source.scopes import path_of
+
+_IMPURE = (ast.Call, ast.Await, ast.Yield, ast.NamedExpr, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.BinOp)
 
 
 class Atom(NamedTuple):
@@ -79,10 +81,10 @@ def assume(test: Test | None, answer: bool, assumed: Assumptions) -> Assumptions
     return assumed
 
 
-def keys_of(nodes: Sequence[ast.AST]) -> frozenset[str]:
+def keys_of(nodes: Nodes) -> frozenset[str]:
     """The keys of all questions that a function asks."""
-    tests = (node.test for node in nodes if isinstance(node, ast.If | ast.IfExp))
-    return frozenset(key for test in tests for key in _keys(read_test(test)))
+    asking: list[ast.If | ast.IfExp] = [*nodes.of(ast.If), *nodes.of(ast.IfExp)]
+    return frozenset(key for node in asking for key in _keys(read_test(node.test)))
 
 
 def _keys(test: Test | None) -> Iterator[str]:
@@ -115,10 +117,12 @@ def read_test(node: ast.expr) -> Test | None:
 
 
 def _atom(node: ast.expr) -> Atom | None:
-    impure = (ast.Call, ast.Await, ast.Yield, ast.NamedExpr, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.BinOp)
-    if isinstance(node, ast.Constant) or any(isinstance(inner, impure) for inner in ast.walk(node)):
+    path = path_of(node)
+    if path is not None and "[" not in path:
+        return Atom(path)  # most tests: a flag
+    if isinstance(node, ast.Constant) or any(isinstance(inner, _IMPURE) for inner in ast.walk(node)):
         return None
-    return Atom(path_of(node) or written(node))
+    return Atom(path or written(node))
 
 
 def carried(assumed: Assumptions, arguments: tuple[tuple[str, str], ...], shares_self: bool) -> Assumptions:
@@ -126,7 +130,7 @@ def carried(assumed: Assumptions, arguments: tuple[tuple[str, str], ...], shares
     inside: set[tuple[str, bool]] = set()
     for key, answer in assumed:
         for parameter, path in arguments:
-            if _mentions(key, path) and not _is_place(key):
+            if path in key and _mentions(key, path) and not _is_place(key):
                 inside.add((_renamed(key, path, parameter), answer))
         if shares_self and key.startswith("self."):
             inside.add((key, answer))
@@ -135,11 +139,13 @@ def carried(assumed: Assumptions, arguments: tuple[tuple[str, str], ...], shares
 
 def returned(assumed: Assumptions, arguments: tuple[tuple[str, str], ...]) -> Assumptions:
     """What a function has learned about its arguments, in the words of its caller."""
+    if not assumed:
+        return assumed
     return frozenset(
         (_renamed(key, parameter, path), answer)
         for key, answer in assumed
         for parameter, path in arguments
-        if _mentions(key, parameter) and not _is_place(key) and parameter != "self"
+        if parameter in key and _mentions(key, parameter) and not _is_place(key) and parameter != "self"
     )
 
 
@@ -162,7 +168,7 @@ def _renamed(key: str, path: str, name: str) -> str:
 
 def touched(path: str, keys: frozenset[str]) -> frozenset[str]:
     """The keys whose answer may change when `path` is assigned."""
-    return frozenset(key for key in keys if _mentions(key, path))
+    return frozenset([key for key in keys if path in key and _mentions(key, path)])
 
 
 def _mentions(key: str, path: str) -> bool:
@@ -186,6 +192,16 @@ def changed_by(node: ast.AST, keys: frozenset[str]) -> frozenset[str]:
             return frozenset()
     names = {path for target in targets for path in _assigned(target)}
     return frozenset(key for name in names for key in touched(name, keys))
+
+
+def learned_from(node: ast.AST, keys: frozenset[str]) -> Assumptions:
+    """What these questions answer behind `skip = True`: the assignment says it."""
+    match node:
+        case ast.Assign(targets=[target], value=ast.Constant(value=value)):
+            path = path_of(target)
+            answers = {path: bool(value), f"{path} is None": value is None}
+            return frozenset((key, answers[key]) for key in keys if key in answers)
+    return NOTHING_ASSUMED
 
 
 def _assigned(target: ast.expr) -> Iterator[str]:

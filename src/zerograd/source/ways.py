@@ -27,6 +27,8 @@ class Flow(NamedTuple):
         )
 
     def beside(self, other: "Flow") -> "Flow":
+        if not any(self[1:]) and not any(other[1:]):
+            return Flow(join(self.normal, other.normal))
         return Flow(
             join(self.normal, other.normal),
             join(self.breaks, other.breaks),

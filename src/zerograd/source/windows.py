@@ -5,10 +5,10 @@ behind the last comes a first again; behind any other, a last or one in the midd
 there is nothing to accumulate, and nothing to say.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from zerograd.core.events import Kind
-from zerograd.core.facts import Doubts, Fact, Facts, slim
+from zerograd.core.facts import Assumptions, Doubts, Fact, Facts, skipping, slim
 from zerograd.source.skeleton import Act, Block, Choice, Loop, walk
 from zerograd.source.tests import All, Atom, Not, Some, Test
 
@@ -16,14 +16,15 @@ from zerograd.source.tests import All, Atom, Not, Some, Test
 def begin(loop: Loop, facts: Facts) -> Facts:
     """Enter the loop: the first micro-batch of a window."""
     for size in loop.windows:
-        facts = frozenset(_placed(fact, loop, size, first=True, last=False) for fact in facts)
+        facts = frozenset([_placed(fact, _names(loop, size), first=True, last=False) for fact in facts])
     return facts
 
 
 def turn(loop: Loop, facts: Facts) -> Facts:
     """From one iteration to the next."""
     for size in loop.windows:
-        facts = frozenset(moved for fact in facts for moved in _next(fact, loop, size))
+        names = _names(loop, size)
+        facts = frozenset([moved for fact in facts for moved in _next(fact, names)])
     return slim(facts) if loop.windows else facts
 
 
@@ -31,13 +32,35 @@ def left(loop: Loop, facts: Facts, kinds: Doubts) -> Facts:
     """Out of the loop, which may end in the middle of a window: what was to happen at its end may have been skipped,
     and a step that flushes the rest may find something or nothing."""
     for size in loop.windows:
-        facts = frozenset(_outside(fact, loop, size, kinds) for fact in facts)
+        names, skipped = _names(loop, size), skipping(kinds)
+        facts = frozenset([_outside(fact, names, skipped) for fact in facts])
     return slim(facts) if loop.windows else facts
 
 
-def is_inside(loop: Loop, size: str, fact: Fact) -> bool:
-    """Whether the window has begun and this is not its first micro-batch."""
-    return (_key("first", loop, size), False) in fact.assumed
+def is_inside(loop: Loop, size: str, fact: Fact, act: Act) -> bool:
+    """Whether the window has begun and goes on behind `act`: a clear at its very end gives the group up, on purpose."""
+    if (_key("first", loop, size), False) not in fact.assumed:
+        return False
+    return (_key("last", loop, size), False) in fact.assumed or _deposits_behind(loop, act)
+
+
+def _deposits_behind(loop: Loop, act: Act) -> bool:
+    """Whether the iteration that `act` stands in deposits only then."""
+    nodes = list(walk(loop.body))
+    here = next((position for position, node in enumerate(nodes) if node is act), len(nodes))
+    return any(isinstance(node, Act) and node.kind is Kind.DEPOSIT for node in nodes[here:])
+
+
+def is_regular(block: Block, size: str, act: Act) -> bool:
+    """Whether `act` comes with every micro-batch, or with a place in the window of this size: not with an occasion of
+    its own, such as a validation or a loss that is broken. A branch that deposits too is a way to train."""
+    for node in block:
+        if not isinstance(node, Choice) or not any(inner is act for inner in walk((node,))):
+            continue
+        arm = node.body if any(inner is act for inner in walk(node.body)) else node.orelse
+        trains = any(isinstance(inner, Act) and inner.kind is Kind.DEPOSIT for inner in walk(arm))
+        return (trains or decide_place(node.test, size)) and is_regular(arm, size, act)
+    return True
 
 
 def steps_once_per_window(
@@ -52,15 +75,15 @@ def steps_once_per_window(
     return bool(steps) and all(id(step) in waiting for step in steps)
 
 
-def decide_place(test: Test | None) -> bool:
-    """Whether a test asks for the place in a window."""
+def decide_place(test: Test | None, size: str = "") -> bool:
+    """Whether a test asks for the place in a window, of this size if one is given."""
     match test:
         case Atom(key):
-            return key.startswith(("first@", "last@"))
+            return key.startswith(("first@", "last@")) and (not size or key.endswith(f"%{size}"))
         case Not(inner):
-            return decide_place(inner)
+            return decide_place(inner, size)
         case All(tests) | Some(tests):
-            return any(decide_place(one) for one in tests)
+            return any(decide_place(one, size) for one in tests)
     return False
 
 
@@ -68,21 +91,24 @@ def _key(place: str, loop: Loop, size: str) -> str:
     return f"{place}@{id(loop.node)}%{size}"
 
 
-def _placed(fact: Fact, loop: Loop, size: str, *, first: bool, last: bool) -> Fact:
-    names = _key("first", loop, size), _key("last", loop, size)
-    elsewhere = frozenset(known for known in fact.assumed if known[0] not in names)
-    return fact._replace(assumed=elsewhere | {(names[0], first), (names[1], last)})
+def _names(loop: Loop, size: str) -> tuple[str, str]:
+    return _key("first", loop, size), _key("last", loop, size)
 
 
-def _next(fact: Fact, loop: Loop, size: str) -> Iterator[Fact]:
-    if (_key("last", loop, size), True) in fact.assumed:
-        yield _placed(fact, loop, size, first=True, last=False)
-    else:
-        yield _placed(fact, loop, size, first=False, last=False)
-        yield _placed(fact, loop, size, first=False, last=True)
+def _elsewhere(assumed: Assumptions, names: tuple[str, str]) -> Assumptions:
+    return frozenset([known for known in assumed if known[0] not in names])
 
 
-def _outside(fact: Fact, loop: Loop, size: str, kinds: Doubts) -> Fact:
-    names = _key("first", loop, size), _key("last", loop, size)
-    elsewhere = frozenset(known for known in fact.assumed if known[0] not in names)
-    return fact._replace(doubts=fact.doubts | kinds, assumed=elsewhere)
+def _placed(fact: Fact, names: tuple[str, str], *, first: bool, last: bool) -> Fact:
+    assumed = _elsewhere(fact.assumed, names) | {(names[0], first), (names[1], last)}
+    return Fact(fact.state, fact.doubts, assumed)
+
+
+def _next(fact: Fact, names: tuple[str, str]) -> list[Fact]:
+    if (names[1], True) in fact.assumed:
+        return [_placed(fact, names, first=True, last=False)]
+    return [_placed(fact, names, first=False, last=False), _placed(fact, names, first=False, last=True)]
+
+
+def _outside(fact: Fact, names: tuple[str, str], skipped: Doubts) -> Fact:
+    return Fact(fact.state, fact.doubts | skipped, _elsewhere(fact.assumed, names))
