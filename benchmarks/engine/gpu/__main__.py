@@ -98,6 +98,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("."))
     parser.add_argument("--only", nargs="*", default=[], help="tasks with one of these words in their names")
+    parser.add_argument("--ways", nargs="*", default=[], help="these ways only; the first is what others are held to")
     chosen = parser.parse_args()
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
@@ -108,7 +109,7 @@ def main() -> int:
         if chosen.only and not any(word in task.name for word in chosen.only):
             continue
         all_ways = [name for name in WAYS if task.owned or name not in OWNERS]
-        groups = APART if task.apart else [all_ways]
+        groups = [chosen.ways] if chosen.ways else APART if task.apart else [all_ways]
         yardstick: dict[str, dict[str, object]] = {}
         for names in groups:
             told = measure(task, names)
