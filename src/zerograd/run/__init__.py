@@ -2,6 +2,6 @@
 
 Read in this order: sites, slots, books, values, proof, handwork; account (one optimizer), accounts (all of them);
 deposit (one backward), thread, stepping; sureness, judging (lifecycle rules); detector, detectors and the idioms
-(leaks, groups, waste, owners, scaling, clipping, schedules, syncing, retained, reductions, nones); watcher, hooks and
-audit.
+(leaks, groups, waste, owners, scaling, clipping, schedules, syncing, retained, reductions, nones); watcher,
+surroundings, replays, hooks and audit.
 """

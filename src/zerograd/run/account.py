@@ -13,6 +13,7 @@ from zerograd.run.aliases import Aliases
 from zerograd.run.books import ALL, Books, Clock, Cohort
 from zerograd.run.closures import Closure
 from zerograd.run.deposit import Window
+from zerograd.run.fed import Fed
 from zerograd.run.habits import Habits
 from zerograd.run.handwork import MAYBE_CLEARED, MAYBE_FILLED, UNSEEN, WRITTEN, Handwork
 from zerograd.run.proof import Proof
@@ -47,7 +48,7 @@ class Account:
         self.clipped_by: Event | None = None  # since the last deposit, step or clear
         self.closure = Closure(self._slots)
         self.scale = ScaleProof()
-        self._fed: set[int] = set()  # slots that ever held something
+        self.fed = Fed(self._slots)
         self._parameters()
 
     @property
@@ -67,7 +68,7 @@ class Account:
             self._proof.renumber()
             self._handwork.renumber()
             self.aliases.forget()
-            self._fed = {new for new, old in enumerate(before) if old in self._fed}
+            self.fed.renumber(before)
             now, seen = self._slots.look(parameters), self._seen
             new = {i for i, old in enumerate(before) if old is None}
             full = {i for i in new if now.versions[i] >= 0}
@@ -110,7 +111,9 @@ class Account:
             self.aliases.replaced(change.replaced, now)
         self._handwork.replaced(change.replaced, clear or UNSEEN)
         self._edited(change.replaced | change.written, clips)
-        self._handwork.written(change.written - self._shortened(change.written, before, now, clips), clear)
+        # What a clip read it has written back, shorter.
+        live = self.books.within({Content.FRESH, Content.MIXED, Content.SPENT}) if clips and change.written else set()
+        self._handwork.written(change.written - now.moved_by(clips, before, live), clear)
         return now
 
     def _edited(self, slots: set[int], clips: int) -> None:
@@ -134,13 +137,6 @@ class Account:
         same = self._slots.unchanged(self._seen, clips=self._clips)
         if not same or self.standing().content is not Content.FRESH:
             self.settle()
-
-    def _shortened(self, written: set[int], before: Look, now: Look, clips: int) -> set[int]:
-        """Those of `written` that only clips wrote into: what they read they have written back, shorter."""
-        if not clips or not written:
-            return set()
-        live = self.books.within({Content.FRESH, Content.MIXED, Content.SPENT})
-        return {i for i in written & live if now.versions[i] - before.versions[i] == clips}
 
     # Moving
 
@@ -173,7 +169,7 @@ class Account:
         if self._vacant:  # what someone may have put there since will be fresh, together with what is deposited
             return self._seen
         now = self.settle()
-        spent, mixed = self.books.within({Content.SPENT}), self.books.within({Content.MIXED})
+        spent, mixed = (self.books.within({content}) for content in (Content.SPENT, Content.MIXED))
         if spent or mixed:
             self._proof.before_deposit(spent, mixed, self._slots.parameters())
         return now
@@ -191,8 +187,7 @@ class Account:
             self.books.clear(change.vanished, UNSEEN)
         hit = change.replaced | change.written if change.written else change.replaced
         self.books.deposit(ALL if len(hit) == len(now.addresses) else hit, event)
-        if len(self._fed) < len(now.addresses):
-            self._fed |= hit
+        self.fed.add(hit)
         mixed = self.books.within({Content.MIXED})
         if mixed:
             self._proof.after_deposit(mixed, self._slots.parameters())
@@ -225,6 +220,15 @@ class Account:
             now = self._look()
             self.books.clear(now.since(self._seen).vanished, UNSEEN)
             self._seen, self._clips = now, 0
+
+    def take_as_told(self) -> None:
+        """Something has happened unseen, and the books were told: whatever lies there now is as they say."""
+        self._seen, self._clips = self._look(), 0
+        self._proof.after_step(self._slots)
+        self.rescaling.forget()
+        self.aliases.forget()
+        self.closure.evaluated()
+        self.clipped_by = None
 
     def reopen(self) -> None:
         """Something happens that cannot be followed: begin anew with what lies there at the next look."""
@@ -284,12 +288,6 @@ class Account:
     def untouched(self) -> bool:
         """Whether a second step would be the first one again."""
         return self._proof.untouched(self._parameters())
-
-    def orphans(self) -> list[Tensor]:
-        """The parameters that could receive gradients and never did, though others do."""
-        if len(self._fed) == len(self._slots.ids):
-            return []
-        return [one for i, one in enumerate(self._slots.parameters()) if i not in self._fed and one.requires_grad]
 
     def newly_stepped(self) -> int:
         """A step begins: how many slots have never been part of one."""

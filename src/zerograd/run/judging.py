@@ -71,6 +71,13 @@ class Judge:
         if account.aliases.returned and "ZG305" in self._rules:
             self._pending.append(note(self._rules["ZG305"], event.site or Site("", 0), certain=True, step=event.what))
 
+    def announced(self, account: Account, event: Event) -> None:
+        """A step has consumed, unseen. What lay there can be asked no more: the books alone are judged."""
+        standing = account.standing()
+        count_starving(account, event.site, standing.fact)
+        for verdict in judge(frozenset({standing.fact}), event, self._laws):
+            self._pending.append(tell(verdict, standing.trail))
+
     def _sorted(self, finding: Finding, verdict: Verdict[Rule], account: Account) -> Finding:
         """A stale gradient beside a clear that did not reach it is a clear that does not cover what is stepped."""
         clear, moment = self._last_clear.get(account.thread, (None, 0))

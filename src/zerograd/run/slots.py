@@ -56,6 +56,10 @@ class Look(NamedTuple):
         """The same after so many clips: each writes into what it shortens, and moves its version by one."""
         return self._replace(versions=list(map(times.__add__, self.versions)))
 
+    def moved_by(self, times: int, before: "Look", slots: set[int]) -> set[int]:
+        """Those of `slots` that were written into just so many times."""
+        return {slot for slot in slots if self.versions[slot] - before.versions[slot] == times}
+
     def since(self, before: "Look") -> Change:
         size = len(self.addresses)
         if size == len(before.addresses) and self.held == size and not before.held:

@@ -17,6 +17,13 @@ class Backward(NamedTuple):
     before: list[tuple[Account, Look]]
 
 
+class Capture:
+    """What a CUDA graph was seen to do while it was captured."""
+
+    def __init__(self) -> None:
+        self.backwards = self.steps = 0
+
+
 class Thread(threading.local):
     def __init__(self) -> None:
         self.depth = 0  # backwards inside backwards: reentrant checkpointing
@@ -28,3 +35,11 @@ class Thread(threading.local):
         self.unfollowed: list[Account] = []  # stepped inside the backward that is running
         self.reduced = False  # a collective ran since the last backward: somebody may average by hand
         self.early: list[Deposit] = []  # backwards since the last clear, for an account that is opened only now
+        self.aside = 0  # blocks whose work is told by others, or is not done but captured: nobody looks
+        self.capture: Capture | None = None
+
+    def captured(self, *, backwards: int = 0, steps: int = 0) -> None:
+        """Something happens aside. If a graph is being captured, its replays will do it."""
+        if self.capture is not None:
+            self.capture.backwards += backwards
+            self.capture.steps += steps
