@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from zerograd.core.events import Event, Kind, Site
 from zerograd.core.facts import Doubts, Fact
 from zerograd.core.findings import Certainty, Finding
-from zerograd.core.judgement import Verdict, judge
+from zerograd.core.judgement import Code, Verdict, judge
 from zerograd.core.machine import HOLLOW, Content
 from zerograd.rules.rule import Rule, idiom
 from zerograd.rules.telling import note, tell
@@ -31,7 +31,7 @@ _UNSCALED: Doubts = frozenset({Kind.UNSCALE})
 class Judge:
     def __init__(self, rules: Sequence[Rule], report: Callable[[Finding], None], accounts: Accounts) -> None:
         self._rules = {rule.code: rule for rule in rules}
-        self._laws = [rule for rule in rules if rule.lacks is not idiom]
+        self._laws = Code(rule for rule in rules if rule.lacks is not idiom)
         self._report = report
         self._accounts = accounts
         self._pending: deque[Finding] = deque()  # two threads may add to it and take from it at once

@@ -44,6 +44,9 @@ class Owners(Detector):
         self._told: set[int] = set()
         self._explained: set[int] = set()  # accounts that ZG010 was said of
 
+    def done_with(self, site: Site) -> bool:
+        return not self._strays.get(site)
+
     def forget(self) -> None:
         self._strays.clear()
 

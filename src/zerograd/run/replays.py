@@ -13,8 +13,8 @@ from torch.optim import Optimizer
 
 from zerograd.core.events import Event, Kind
 from zerograd.run.account import Account
-from zerograd.run.books import ALL
 from zerograd.run.deposit import Deposit
+from zerograd.run.retelling import enter
 from zerograd.run.sites import user_site
 from zerograd.run.thread import Capture
 from zerograd.run.watcher import Watcher
@@ -32,6 +32,7 @@ class Replays:
         steps = any(event.kind is Kind.CONSUME for event in events)
         accounts = [watcher.accounts.taken(one) if steps else watcher.accounts.own(one) for one in known]
         concerned = [account for account in accounts if account is not None]
+        watcher.pace.leave()
         for account in concerned:
             account.settle()
         watcher.mine.aside += 1
@@ -53,27 +54,16 @@ class Replays:
 
     def _enter(self, accounts: Sequence[Account], event: Event) -> None:
         watcher = self._watcher
-        deposit = None
-        if event.kind is Kind.DEPOSIT:
-            watcher.backwards += 1
-            deposit = Deposit(event, moment=watcher.accounts.clock.tick(), epoch=watcher.epoch, loss=None)
+        clock = watcher.accounts.clock
+        deposit = Deposit(event, moment=clock.tick(), epoch=watcher.epoch, loss=None)
+        watcher.backwards += event.kind is Kind.DEPOSIT
         for account in accounts:
-            if deposit is not None:
-                account.books.deposit(ALL, event)
-                account.window.add(deposit)
-                account.fed.all()
-            elif event.kind is Kind.CONSUME:
+            if event.kind is Kind.CONSUME:
                 watcher.steps += 1
                 watcher.mine.steps += 1
                 watcher.slots += account.newly_stepped()
                 watcher.judge.announced(account, event)
-                account.window.settle(account.number, watcher.accounts.clock.tick())
-                account.consumed(event)
-            elif event.kind is Kind.CLEAR:
-                account.books.clear(ALL, event)
-                account.window.erase()
-            else:
-                account.books.move(ALL, event)
+            enter(account, event, deposit, clock=clock)
             watcher.write(account, event)
 
     # Graphs that nobody announces
@@ -81,6 +71,7 @@ class Replays:
     def capture_begins(self, graph: object) -> None:
         """What follows is written down by the device and not done."""
         mine = self._watcher.mine
+        self._watcher.pace.leave()
         mine.aside += 1
         mine.capture = self._captures[graph] = Capture()
 
@@ -96,6 +87,7 @@ class Replays:
         watcher, capture = self._watcher, self._captures.get(graph)
         if watcher.mine.aside or capture is None or not (capture.backwards or capture.steps):
             return
+        watcher.pace.leave()
         watcher.backwards += capture.backwards
         watcher.steps += capture.steps
         watcher.unaudited["replayed from a CUDA graph"] += max(1, capture.steps)

@@ -15,6 +15,7 @@ class Surroundings:
 
     def scaled(self, result: object) -> None:
         """`scaler.scale()` of an enabled scaler has returned."""
+        self._watcher.pace.leave()
         self._watcher.detectors.scaling.scaled(result)
 
     def unscaling(self, scaler: Any, optimizer: Optimizer) -> None:
@@ -22,6 +23,7 @@ class Surroundings:
         watcher = self._watcher
         if watcher.mine.aside:
             return
+        watcher.pace.leave()
         account = watcher.accounts.own(optimizer)
         event = Event(Kind.UNSCALE, site=user_site(), what="scaler.unscale_()")
         if watcher.detectors.scaling.unscaled_before(scaler, optimizer, event):
@@ -33,6 +35,7 @@ class Surroundings:
         """`scaler.step()` begins. Returns the steps of this thread so far."""
         watcher = self._watcher
         if not watcher.mine.aside:
+            watcher.pace.leave()
             watcher.detectors.scaling.out_of_turn(scaler, optimizer, user_site())
             watcher.detectors.flush()
             watcher.mine.scaler = scaler if scaler.is_enabled() else None
@@ -75,6 +78,7 @@ class Surroundings:
 
     def swapping(self) -> None:
         """Two tensors are about to change places, which torch refuses to do to tensors with weak references."""
+        self._watcher.pace.leave()
         self._watcher.detectors.forget()
         for account in self._watcher.accounts.ours():
             account.reopen()

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from zerograd.core.events import Event
 from zerograd.run.account import Account
 from zerograd.run.deposit import Deposit
+from zerograd.run.routine import Routine
 from zerograd.run.slots import Look
 from zerograd.run.stepping import Stepping
 
@@ -37,6 +38,7 @@ class Thread(threading.local):
         self.early: list[Deposit] = []  # backwards since the last clear, for an account that is opened only now
         self.aside = 0  # blocks whose work is told by others, or is not done but captured: nobody looks
         self.capture: Capture | None = None
+        self.routine = Routine()
 
     def captured(self, *, backwards: int = 0, steps: int = 0) -> None:
         """Something happens aside. If a graph is being captured, its replays will do it."""

@@ -22,6 +22,8 @@ from zerograd.run.deposit import Deposit
 from zerograd.run.detectors import Detectors
 from zerograd.run.judging import Judge
 from zerograd.run.norms import Norms
+from zerograd.run.pace import Pace
+from zerograd.run.routine import Routine
 from zerograd.run.sites import user_site
 from zerograd.run.thread import Backward, Thread
 
@@ -34,8 +36,10 @@ class Watcher:
         log: Callable[[Event], None] | None = None,
     ) -> None:  # fmt: skip
         self._rules = tuple(rules)
-        self._report = report
-        self._full, self._sample, self._log = full, max(1, sample), log
+        self.pace = Pace(self)
+        self._report = self.pace.counting(report)
+        self._full, self._sample, self.log = full, max(1, sample), log
+        self.lean = not full and sample <= 2
         self.backwards = 0
         self.steps = 0
         self.slots = 0  # of the optimizers that stepped; kept here, because accounts die with their optimizers
@@ -53,6 +57,7 @@ class Watcher:
 
     def close_books(self) -> None:
         """The audit stops."""
+        self.pace.leave()
         if self.norms is not None:
             self.norms.finish()
         self.detectors.ended(self.accounts.ours())
@@ -70,7 +75,7 @@ class Watcher:
 
     # Deposits
 
-    def before_backward(self, roots: Sequence[Tensor], *, kept: bool) -> Backward | None:
+    def before_backward(self, roots: Sequence[Tensor], *, kept: bool) -> Backward | Routine | None:
         mine = self.mine
         mine.depth += 1
         if mine.depth > 1:
@@ -81,9 +86,15 @@ class Watcher:
         try:
             self.backwards += 1
             mine.backwards += 1
+            if mine.routine.going:
+                if not kept and self.pace.passes(Kind.DEPOSIT):
+                    return mine.routine
+                self.pace.leave()
             if self.asleep:
                 return None
             deposit = self._deposit([root for root in roots if isinstance(root, Tensor)], kept=kept)
+            if kept:
+                mine.routine.spoil()
             return Backward(deposit, [(account, account.before_deposit()) for account in self.accounts.ours()])
         except BaseException:
             mine.depth -= 1
@@ -100,9 +111,12 @@ class Watcher:
                 self.judge.mixed_points(self.mine.step, deposit)
         return deposit
 
-    def after_backward(self, backward: Backward | None, *, raised: bool = False) -> None:
+    def after_backward(self, backward: Backward | Routine | None, *, raised: bool = False) -> None:
         mine = self.mine
         mine.depth -= 1
+        if isinstance(backward, Routine):
+            self.pace.deposited(raised=raised)
+            return
         if backward is None:
             return
         mine.reduced = False
@@ -120,6 +134,9 @@ class Watcher:
                 self.write(account, deposit.event._replace(numbers=numbers))
             account.habits.deposited(deposit.site, raised=raised)
             account.aliases.backward()
+        mine.routine.note(deposit.event)
+        if raised:
+            mine.routine.spoil()
         self._remember(deposit)
         self.detectors.deposited(deposit, hit or self.accounts.ours())
         while mine.unfollowed:
@@ -142,6 +159,10 @@ class Watcher:
         """
         if self.mine.depth or self.asleep:
             return []  # a hook inside a backward: what it leaves is seen when the backward is over
+        if self.mine.routine.going:
+            if optimizer is not None and self.accounts.own(optimizer) is self.mine.routine.account():
+                return []
+            self.pace.leave()
         accounts = self.accounts.ours() if optimizer is None else self.accounts.sharing(optimizer)
         for account in accounts:
             account.settle()
@@ -152,6 +173,10 @@ class Watcher:
         if self.mine.depth or self.asleep:
             return
         self.mine.early = []
+        if self.mine.routine.going:
+            if to_none and self.pace.passes(Kind.CLEAR):
+                return
+            self.pace.leave()
         clear = Event(Kind.CLEAR, site=user_site(), what="zero_grad()")
         own = self.accounts.own(optimizer)
         self.judge.cleared(clear, to_none=to_none)
@@ -159,6 +184,9 @@ class Watcher:
             self.detectors.clearing(own, clear)
             own.cleared(clear, to_none=to_none)
             self.write(own, clear)
+            self.mine.routine.note(clear)
+        if own is None or accounts or not to_none:
+            self.mine.routine.spoil()
         for account in accounts:
             account.settle(clear)
             if not account.books.within({Content.FRESH, Content.MIXED}):
@@ -169,6 +197,11 @@ class Watcher:
         """A clip has returned: what it wrote back is what was there, shorter."""
         if self.mine.depth or self.asleep:
             return
+        if self.mine.routine.going:
+            if parameters and limits(max_norm) and self.pace.passes(Kind.CLIP):
+                self.mine.routine.clips += 1
+                return
+            self.pace.leave()
         site = user_site()
         if not parameters:
             self.detectors.clipping.reached_nobody(site)
@@ -180,6 +213,7 @@ class Watcher:
             account.clipping()
         if not limits(max_norm):
             return  # it only measures
+        self.mine.routine.note(event)
         self.judge.clip(reached, event, judged=not self.mine.stepping.optimizers())
         for account in reached:
             account.clipped(event)
@@ -194,6 +228,12 @@ class Watcher:
             mine.captured(steps=1)
             return
         self.steps += 1
+        if mine.routine.going:
+            as_usual = not (closure or hooked or mine.depth) and self.accounts.own(optimizer) is mine.routine.account()
+            if as_usual and mine.routine.holds() and self.pace.passes(Kind.CONSUME):
+                mine.steps += 1
+                return
+            self.pace.leave()
         if self.asleep:
             mine.steps += 1
             self.unaudited["left out by sample"] += 1
@@ -221,7 +261,7 @@ class Watcher:
         mine.steps += 1
 
     def after_step(self, optimizer: Optimizer, *, hooked: bool) -> None:
-        if self.mine.stepping.end(optimizer) and not self.mine.depth:
+        if self.mine.stepping.end(optimizer) and not self.mine.depth and not self.mine.routine.going:
             account = self.accounts.own(optimizer)
             if account is not None and not self.asleep:
                 fed = account.closure.ends(self.mine.backwards)
@@ -240,6 +280,7 @@ class Watcher:
                 account.reopen()
 
     def _consume(self, account: Account, event: Event, *, hooked: bool) -> None:
+        plain = not hooked and self.lean and self.pace.is_plain(account)
         self.judge.consume(
             account, event, hooked=hooked, patience=lambda: self.detectors.patience(account, self.accounts)
         )
@@ -250,7 +291,9 @@ class Watcher:
         account.consumed(event)
         self.judge.flush()
         self.detectors.flush()
+        self.mine.routine.note(event)
+        self.pace.round_ended(account, plain=plain)
 
     def write(self, account: Account, event: Event) -> None:
-        if self._log is not None:
-            self._log(event._replace(slot=f"{account.name}#{account.number}"))
+        if self.log is not None:
+            self.log(event._replace(slot=f"{account.name}#{account.number}"))
