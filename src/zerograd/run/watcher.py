@@ -25,6 +25,7 @@ from zerograd.run.norms import Norms
 from zerograd.run.pace import Pace
 from zerograd.run.routine import Routine
 from zerograd.run.sites import user_site
+from zerograd.run.sureness import remember_unread
 from zerograd.run.thread import Backward, Thread
 
 _EARLY = 64  # backwards that are remembered for an optimizer that has not stepped yet
@@ -137,7 +138,7 @@ class Watcher:
         mine.routine.note(deposit.event)
         if raised:
             mine.routine.spoil()
-        self._remember(deposit)
+        mine.early = [*mine.early[-_EARLY:], deposit]
         self.detectors.deposited(deposit, hit or self.accounts.ours())
         while mine.unfollowed:
             mine.unfollowed.pop().reopen()
@@ -145,9 +146,6 @@ class Watcher:
             account = self.accounts.taken(optimizer)
             account.consumed(Event(Kind.CONSUME, site=deposit.site))
         self.judge.flush()
-
-    def _remember(self, deposit: Deposit) -> None:
-        self.mine.early = [*self.mine.early[-_EARLY:], deposit]
 
     # Clears and clips
 
@@ -164,6 +162,7 @@ class Watcher:
                 return []
             self.pace.leave()
         accounts = self.accounts.ours() if optimizer is None else self.accounts.sharing(optimizer)
+        remember_unread(self.accounts.ours())
         for account in accounts:
             account.settle()
         return accounts
