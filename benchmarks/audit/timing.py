@@ -21,6 +21,11 @@ DOORS = [
 ]
 
 
+# The first step opens the books, the second walks the graph, the next ones take samples; then the loop proves that it
+# does the same over and over. Nobody waits for those.
+_SETTLED = 32
+
+
 class Spent:
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -57,7 +62,7 @@ def self_timed(step: Callable[[], None], *, steps: int, wait: Callable[[], None]
     """
     inside, whole = [], []
     with clocked() as spent, zerograd.audit(on_finding="raise", **audit):
-        for _ in range(3):
+        for _ in range(_SETTLED):
             step()
         for _ in range(steps):
             wait()
@@ -87,7 +92,7 @@ def paired(
     for turn in range(pairs):
         plain = timed() if turn % 2 else None
         with zerograd.audit(on_finding="raise", **audit):
-            for _ in range(10):  # the first opens the books, the second walks the graph, the next ones take samples
+            for _ in range(_SETTLED):
                 step()
             audited = timed()
         plain = timed() if plain is None else plain

@@ -119,6 +119,23 @@ def test_signals_reach_the_script(number: signal.Signals, tmp_path: Path) -> Non
         assert launcher.wait(timeout=60) == 5
 
 
+EARLY = """
+import os, signal, subprocess, sys
+from zerograd.attach import attendance
+class Popen(subprocess.Popen):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        os.kill(os.getpid(), signal.SIGTERM)  # the script runs, and the launcher does not know it yet
+subprocess.Popen = Popen
+print(attendance.attend([sys.executable, "-c", "import signal; signal.pause()"], dict(os.environ), desk="", row=None))
+"""
+
+
+def test_a_signal_in_the_instant_of_the_start_is_not_lost() -> None:
+    done = subprocess.run([sys.executable, "-c", EARLY], capture_output=True, text=True, timeout=60)
+    assert done.stdout == f"{-signal.SIGTERM}\n"
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_the_launcher_ends_as_the_script_ended(number: signal.Signals, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(f"import os\nos.kill(os.getpid(), {int(number)})\nos.pause()\n")

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 
 from zerograd.attach.pulse import Reading
@@ -20,9 +20,9 @@ _SHARED = ("SIGINT", "SIGQUIT")  # a terminal sends them to the script as well: 
 
 def attend(command: list[str], environment: dict[str, str], *, desk: str, row: LastRow | None) -> int:
     """Run the script to its end. Its status; negative: the signal that ended it."""
-    with _signals(row) as started, _live(desk, row):
+    with _signals(row) as hand_to, _live(desk, row):
         process = subprocess.Popen(command, env=environment)
-        started.append(process)
+        hand_to(process)
         return process.wait()
 
 
@@ -40,11 +40,19 @@ def end_as(status: int) -> int:
 
 
 @contextlib.contextmanager
-def _signals(row: LastRow | None) -> Iterator[list["subprocess.Popen[bytes]"]]:
+def _signals(row: LastRow | None) -> Iterator[Callable[["subprocess.Popen[bytes]"], None]]:
     started: list[subprocess.Popen[bytes]] = []
+    early: list[int] = []  # came while there was nobody to hand them to: the script may be running already
 
     def hand_on(number: int, frame: FrameType | None) -> None:
+        if not started:
+            early.append(number)
         for process in started:
+            process.send_signal(number)
+
+    def hand_to(process: "subprocess.Popen[bytes]") -> None:
+        started.append(process)
+        for number in early:
             process.send_signal(number)
 
     def leave(number: int, frame: FrameType | None) -> None:
@@ -65,7 +73,7 @@ def _signals(row: LastRow | None) -> Iterator[list["subprocess.Popen[bytes]"]]:
         if signal.getsignal(number) != signal.SIG_IGN
     }
     try:
-        yield started
+        yield hand_to
     finally:
         for number, usual in before.items():
             signal.signal(number, usual)

@@ -81,17 +81,20 @@ class Trail:
         self._entered: dict[Content | Kind, dict[Site | None, Event]] = {}
 
     def follow(self, state: State, event: Event) -> None:
-        content = advance(state, event).content
+        self.passed(state.content, advance(state, event).content, event)
+
+    def passed(self, before: Content, after: Content, event: Event) -> None:
+        """`event` has brought the slot from one content to another, or left it in the same."""
         self._note(event.kind, event)
         # A consume that finds SPENT is the latest consume all the same: it is what a repeated step repeats.
-        if content is not state.content or event.kind is Kind.CONSUME:
-            self._note(content, event)
+        if after is not before or event.kind is Kind.CONSUME:
+            self._note(after, event)
 
     def _note(self, key: Content | Kind, event: Event) -> None:
-        events = self._entered.setdefault(key, {})
         if self._latest:
-            events.clear()
-        events.setdefault(event.site, event)
+            self._entered[key] = {event.site: event}
+        else:
+            self._entered.setdefault(key, {}).setdefault(event.site, event)
 
     def leading_to(self, keys: Iterable[Content | Kind]) -> tuple[Event, ...]:
         """The events that made each of these contents, or are of these kinds, in that order, and by line within one."""

@@ -13,6 +13,7 @@ from zerograd.run.aliases import Aliases
 from zerograd.run.books import ALL, Books, Clock, Cohort
 from zerograd.run.closures import Closure
 from zerograd.run.deposit import Window
+from zerograd.run.fed import Fed
 from zerograd.run.habits import Habits
 from zerograd.run.handwork import MAYBE_CLEARED, MAYBE_FILLED, UNSEEN, WRITTEN, Handwork
 from zerograd.run.proof import Proof
@@ -31,10 +32,10 @@ class Account:
         self.kin_at = -1
         self.books = Books(clock)
         self._clock = clock
-        self._slots = Slots(optimizer)
+        self.slots = Slots(optimizer)
         self._proof = Proof()
-        self._handwork = Handwork(self._slots, self.books, self._proof)
-        self._seen = self._slots.nothing(0)
+        self._handwork = Handwork(self.slots, self.books, self._proof)
+        self._seen = self.slots.nothing(0)
         self._vacant = False  # nothing lies there, and nobody needs to look: the optimizer's own clear has returned
         self._clips = 0  # since the last look: each writes into what it shortens, and moves its version by one
         self.number = clock.account()
@@ -45,30 +46,30 @@ class Account:
         self.steps = 0
         self.last_step: Event | None = None
         self.clipped_by: Event | None = None  # since the last deposit, step or clear
-        self.closure = Closure(self._slots)
+        self.closure = Closure(self.slots)
         self.scale = ScaleProof()
-        self._fed: set[int] = set()  # slots that ever held something
+        self.fed = Fed(self.slots)
         self._parameters()
 
     @property
     def plain(self) -> bool:
         """Whether no distributed tensor is among its parameters."""
-        return self._slots.plain
+        return self.slots.plain
 
     # Looking
 
     def _parameters(self) -> list[Tensor]:
         """The parameters as the optimizer holds them now. Those that were replaced are forgotten."""
-        parameters = self._slots.parameters()
-        before = self._slots.renumbered(parameters)
+        parameters = self.slots.parameters()
+        before = self.slots.renumbered(parameters)
         if before is not None:
             self._clock.turnovers += 1
             self.books.renumber({old: new for new, old in enumerate(before) if old is not None})
             self._proof.renumber()
             self._handwork.renumber()
             self.aliases.forget()
-            self._fed = {new for new, old in enumerate(before) if old in self._fed}
-            now, seen = self._slots.look(parameters), self._seen
+            self.fed.renumber(before)
+            now, seen = self.slots.look(parameters), self._seen
             new = {i for i, old in enumerate(before) if old is None}
             full = {i for i in new if now.versions[i] >= 0}
             self.books.take_in(full, State(Content.FRESH))  # who put it there was not seen: it accuses nobody
@@ -83,14 +84,7 @@ class Account:
 
     def _look(self) -> Look:
         self._vacant = False
-        return self._slots.look(self._parameters())
-
-    def parameters(self) -> list[Tensor]:
-        return self._slots.parameters()
-
-    def ids(self) -> list[int]:
-        """The identities of its parameters at the last look."""
-        return self._slots.ids
+        return self.slots.look(self._parameters())
 
     def settle(self, clear: Event | None = None) -> Look:
         """Bring the books up to date. `clear`: a zero_grad() that has just returned."""
@@ -110,7 +104,9 @@ class Account:
             self.aliases.replaced(change.replaced, now)
         self._handwork.replaced(change.replaced, clear or UNSEEN)
         self._edited(change.replaced | change.written, clips)
-        self._handwork.written(change.written - self._shortened(change.written, before, now, clips), clear)
+        # What a clip read it has written back, shorter.
+        live = self.books.within({Content.FRESH, Content.MIXED, Content.SPENT}) if clips and change.written else set()
+        self._handwork.written(change.written - now.moved_by(clips, before, live), clear)
         return now
 
     def _edited(self, slots: set[int], clips: int) -> None:
@@ -123,30 +119,28 @@ class Account:
 
     def few_gradients(self) -> dict[int, Tensor]:
         """What a few slots hold, to compare it later."""
-        some = self._slots.some(guards(len(self._slots.ids))[:4])
+        some = self.slots.some(guards(len(self.slots.ids))[:4])
         return {slot: gradient for slot, one in some.items() if (gradient := one.grad) is not None}
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing has to be asked of its values: no samples are taken, and no hand was seen."""
+        return not (self.rescaling.watching or self._proof.watching or self._handwork.watching or self.window.edited)
 
     def glance(self) -> None:
         """A step begins. Whoever laid a hand on gradients since the backward laid it on a guard: else trust the books.
 
         What a hand did to others alone is seen at the next look; and no step is accused on the strength of a glance.
         """
-        same = self._slots.unchanged(self._seen, clips=self._clips)
+        same = self.slots.unchanged(self._seen, clips=self._clips)
         if not same or self.standing().content is not Content.FRESH:
             self.settle()
-
-    def _shortened(self, written: set[int], before: Look, now: Look, clips: int) -> set[int]:
-        """Those of `written` that only clips wrote into: what they read they have written back, shorter."""
-        if not clips or not written:
-            return set()
-        live = self.books.within({Content.FRESH, Content.MIXED, Content.SPENT})
-        return {i for i in written & live if now.versions[i] - before.versions[i] == clips}
 
     # Moving
 
     def cleared(self, clear: Event, *, to_none: bool) -> None:
         """The optimizer's own zero_grad() has just returned: whatever lay there is gone, and nobody needs to ask."""
-        self._seen = self._slots.nothing(len(self._slots.ids)) if to_none else self._look()
+        self._seen = self.slots.nothing(len(self.slots.ids)) if to_none else self._look()
         self._vacant, self._clips = to_none, 0
         self.books.clear(ALL, clear)
         self.window.erase()
@@ -164,7 +158,7 @@ class Account:
 
     def holds(self, *parameters: Tensor) -> bool:
         """Whether any of these is among its parameters."""
-        return any(id(parameter) in self._slots.known for parameter in parameters)
+        return any(id(parameter) in self.slots.known for parameter in parameters)
 
     def before_deposit(self) -> Look:
         """A backward begins."""
@@ -173,9 +167,9 @@ class Account:
         if self._vacant:  # what someone may have put there since will be fresh, together with what is deposited
             return self._seen
         now = self.settle()
-        spent, mixed = self.books.within({Content.SPENT}), self.books.within({Content.MIXED})
+        spent, mixed = (self.books.within({content}) for content in (Content.SPENT, Content.MIXED))
         if spent or mixed:
-            self._proof.before_deposit(spent, mixed, self._slots.parameters())
+            self._proof.before_deposit(spent, mixed, self.slots.parameters())
         return now
 
     def deposited(self, before: Look, event: Event) -> bool:
@@ -191,11 +185,10 @@ class Account:
             self.books.clear(change.vanished, UNSEEN)
         hit = change.replaced | change.written if change.written else change.replaced
         self.books.deposit(ALL if len(hit) == len(now.addresses) else hit, event)
-        if len(self._fed) < len(now.addresses):
-            self._fed |= hit
+        self.fed.add(hit)
         mixed = self.books.within({Content.MIXED})
         if mixed:
-            self._proof.after_deposit(mixed, self._slots.parameters())
+            self._proof.after_deposit(mixed, self.slots.parameters())
         self._handwork.deposited(event)
         if self.rescaling.watching:
             self.rescaling.deposited(self.few_gradients())
@@ -219,17 +212,27 @@ class Account:
 
     def after_step(self) -> None:
         """A step that was judged has ended."""
-        self._proof.after_step(self._slots)
-        if not self._slots.unchanged(self._seen, clips=self._clips):
+        self._proof.after_step(self.slots)
+        if not self.slots.unchanged(self._seen, clips=self._clips):
             # The step itself cleared, or wrote into what it read. That is its business, and no edit of the user's.
             now = self._look()
             self.books.clear(now.since(self._seen).vanished, UNSEEN)
             self._seen, self._clips = now, 0
 
+    def take_as_told(self) -> set[int]:
+        """Something has happened unseen, and the books are told: what lies there now is as they say. Where it lies."""
+        self._seen, self._clips = self._look(), 0
+        self._proof.after_step(self.slots)
+        self.rescaling.forget()
+        self.aliases.forget()
+        self.closure.evaluated()
+        self.clipped_by = None
+        return {slot for slot, one in enumerate(self._seen.versions) if one >= 0}
+
     def reopen(self) -> None:
         """Something happens that cannot be followed: begin anew with what lies there at the next look."""
-        self._slots.forget()
-        self._seen = self._slots.nothing(0)
+        self.slots.forget()
+        self._seen = self.slots.nothing(0)
         self._vacant = False
         self.aliases.forget()
         self.window.empty()
@@ -243,7 +246,7 @@ class Account:
         """A backward inside its step begins: whether it adds to the gradient of other weights."""
         self.settle()
         spent = self.books.within({Content.SPENT})
-        return bool(spent) and self.closure.moved() and bool(spent - self._slots.zeros(spent))
+        return bool(spent) and self.closure.moved() and bool(spent - self.slots.zeros(spent))
 
     def still_scaled(self) -> bool:
         """Whether what a scaled loss left is as it left it."""
@@ -254,11 +257,11 @@ class Account:
     def concerned(self) -> list[Tensor]:
         """The parameters that stand as the whole stands."""
         members = self.standing().members
-        return [parameter for i, parameter in enumerate(self._slots.parameters()) if i in members]
+        return [parameter for i, parameter in enumerate(self.slots.parameters()) if i in members]
 
     def stale_share(self) -> float | None:
         """How much of the norm of what lies there was consumed before, by the sample."""
-        return self._proof.stale_share(self._slots.parameters())
+        return self._proof.stale_share(self.slots.parameters())
 
     def ask(self) -> None:
         """The books accuse someone: make sure by the values before it is said."""
@@ -266,33 +269,27 @@ class Account:
         parameters = self._parameters()
         mixed = self.books.within({Content.MIXED})
         if mixed:
-            zeros = self._slots.zeros(mixed)  # there is nothing stale in them
+            zeros = self.slots.zeros(mixed)  # there is nothing stale in them
             undoubted = self.books.within({Content.MIXED}, without=MAYBE_CLEARED)
             told = self._proof.of_mixed(mixed - zeros, undoubted, parameters)
             self.books.doubt(told.doubted, MAYBE_CLEARED)
             self._handwork.nothing_old(told.cleared | zeros)
         if self.standing().content in (Content.MIXED, Content.FRESH):
             return
-        zeros = self._slots.zeros(self.books.within({Content.SPENT}))
+        zeros = self.slots.zeros(self.books.within({Content.SPENT}))
         if self._proof.emptied(zeros, parameters):
             self.books.clear(zeros, UNSEEN)
         else:  # a gradient that is truly zero is consumed again: nothing comes of it
             self.books.doubt(zeros, MAYBE_FILLED)
         hollow = {i for i in self.books.within(HOLLOW) if parameters[i].grad is not None}
-        self.books.deposit(hollow - self._slots.zeros(hollow), WRITTEN)
+        self.books.deposit(hollow - self.slots.zeros(hollow), WRITTEN)
 
     def untouched(self) -> bool:
         """Whether a second step would be the first one again."""
         return self._proof.untouched(self._parameters())
 
-    def orphans(self) -> list[Tensor]:
-        """The parameters that could receive gradients and never did, though others do."""
-        if len(self._fed) == len(self._slots.ids):
-            return []
-        return [one for i, one in enumerate(self._slots.parameters()) if i not in self._fed and one.requires_grad]
-
     def newly_stepped(self) -> int:
         """A step begins: how many slots have never been part of one."""
-        held = self._slots.size()
+        held = self.slots.size()
         new, self.counted = max(0, held - self.counted), max(held, self.counted)
         return new

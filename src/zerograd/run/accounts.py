@@ -6,7 +6,7 @@ nobody can tell whose it will be. Nothing is missed: no fault begins before the 
 """
 
 import threading
-from weakref import WeakKeyDictionary
+from weakref import ref
 
 from torch.optim import Optimizer
 
@@ -17,7 +17,10 @@ from zerograd.run.books import Clock
 class Accounts:
     def __init__(self) -> None:
         self.clock = Clock()
-        self._accounts: WeakKeyDictionary[Optimizer, Account] = WeakKeyDictionary()
+        self._accounts: dict[int, Account] = {}  # by the id of the optimizer, for as long as it lives
+        self._optimizers: dict[int, ref[Optimizer]] = {}
+        self._ours: dict[int, tuple[int, list[Account]]] = {}  # in each thread, as it was after so many changes
+        self._changes = 0
         self._lock = threading.RLock()
         self.owned: set[int] = set()  # ids of parameters that an optimizer held once: whoever lets go of one means it
 
@@ -27,42 +30,54 @@ class Accounts:
 
     def taken(self, optimizer: Optimizer) -> Account:
         """The account of an optimizer that this thread steps. What another thread knew of it is of no use here."""
-        thread = threading.get_ident()
+        thread, number = threading.get_ident(), id(optimizer)
+        account = self._accounts.get(number)
+        if account is not None and account.thread == thread:
+            return account
         with self._lock:
-            account = self._accounts.get(optimizer)
-            if account is None or account.thread != thread:
-                counted = account.counted if account else 0
-                account = Account(optimizer, clock=self.clock, thread=thread, counted=counted)
-                self._accounts[optimizer] = account
+            counted = account.counted if account else 0
+            account = Account(optimizer, clock=self.clock, thread=thread, counted=counted)
+            self._accounts[number] = account
+            self._optimizers[number] = ref(optimizer, lambda _: self._died(number))
+            self._changes += 1
         return account
+
+    def _died(self, number: int) -> None:
+        self._accounts.pop(number, None)
+        self._optimizers.pop(number, None)
+        self._changes += 1
 
     def own(self, optimizer: object) -> Account | None:
         """The account of an optimizer that this thread has stepped before."""
-        account = self._accounts.get(optimizer) if isinstance(optimizer, Optimizer) else None
+        account = self._accounts.get(id(optimizer))
         return account if account is not None and account.thread == threading.get_ident() else None
 
     def everyone(self) -> list[Account]:
-        with self._lock:
-            return list(self._accounts.values())
+        return list(self._accounts.values())
 
     def ours(self) -> list[Account]:
-        thread = threading.get_ident()
-        return [account for account in self.everyone() if account.thread == thread]
+        thread, changes = threading.get_ident(), self._changes
+        known = self._ours.get(thread)
+        if known is None or known[0] != changes:
+            mine = [account for account in self.everyone() if account.thread == thread]
+            known = self._ours[thread] = (changes, mine)
+        return known[1]
 
     def sharing(self, optimizer: Optimizer) -> list[Account]:
         """The accounts of this thread, but its own, that hold some of its parameters."""
         own = self.own(optimizer)
         if own is None:
             ids = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
-            return [account for account in self.ours() if not ids.isdisjoint(account.ids())]
+            return [account for account in self.ours() if not ids.isdisjoint(account.slots.ids)]
         if own.kin_at != self.clock.turnovers:  # worked out anew only when parameters have come or gone
-            ids = set(own.ids())
-            own.kin = [account for account in self.ours() if account is not own and not ids.isdisjoint(account.ids())]
+            ids = set(own.slots.ids)
+            others = [account for account in self.ours() if account is not own]
+            own.kin = [account for account in others if not ids.isdisjoint(account.slots.ids)]
             own.kin_at = self.clock.turnovers
         return own.kin
 
     def owners(self) -> dict[int, int]:
         """The number of the account that holds each parameter, by the parameter's id."""
-        owners = {identity: account.number for account in self.ours() for identity in account.ids()}
+        owners = {identity: account.number for account in self.ours() for identity in account.slots.ids}
         self.owned |= owners.keys()
         return owners

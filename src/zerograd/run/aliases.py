@@ -5,28 +5,20 @@ consumed before. Seen from the optimizer that steps: the gradient it consumed wa
 there again, written into once for every backward, never zeroed.
 """
 
-from weakref import ref
-
-from torch import Tensor
-
 from zerograd.run.slots import Look, guards
 
 
 class Aliases:
     def __init__(self) -> None:
-        self._consumed: dict[int, tuple[ref[Tensor], int]] = {}  # what the guards held when a step read it
+        self._consumed: Look | None = None  # what the guards held when a step read it
         self._backwards = 0
         self.returned = False  # something that a step had consumed and a clear had removed lies there again
 
     def forget(self) -> None:
-        self._consumed.clear()
+        self._consumed = None
 
     def consumed(self, seen: Look) -> None:
-        self._consumed = {
-            slot: (known, seen.versions[slot])
-            for slot, known in zip(guards(len(seen.addresses)), seen.guards, strict=True)
-            if known is not None
-        }
+        self._consumed = seen
         self._backwards = 0
         self.returned = False
 
@@ -36,9 +28,11 @@ class Aliases:
 
     def replaced(self, slots: set[int], now: Look) -> None:
         """Outside of any backward these slots hold another object than at the last look."""
-        for slot, known in zip(guards(len(now.addresses)), now.guards, strict=True):
-            before = self._consumed.get(slot)
-            if slot in slots and known is not None and before is not None and before[0] is known:
-                written = now.versions[slot] - before[1]
+        before = self._consumed
+        if before is None or len(before.addresses) != len(now.addresses):
+            return
+        for slot, known, was in zip(guards(len(now.addresses)), now.guards, before.guards, strict=True):
+            if slot in slots and known is not None and was is known:
+                written = now.versions[slot] - before.versions[slot]
                 # Zeroed in place it would have one version more: then it is clean, and sharing it is harmless.
                 self.returned = self.returned or 0 < written <= self._backwards

@@ -35,6 +35,10 @@ class Cohort:
     def content(self) -> Content:
         return self.fact.state.content
 
+    def advance(self, event: Event) -> None:
+        before, self.fact = self.fact, follow(self.fact, event)
+        self.trail.passed(before.state.content, self.fact.state.content, event)
+
 
 class Clock:
     """What all accounts of a run agree on: what came before what, and how often parameters came or went."""
@@ -75,6 +79,8 @@ class Books:
 
     def standing(self) -> Cohort:
         """How the optimizer as a whole stands. Frozen and unused slots excuse nothing and accuse nobody."""
+        if len(self._cohorts) == 1:
+            return self._cohorts[0]
         nobody = Cohort(set(), Fact(), Trail(latest=True))
         # Of slots that stand alike, those nobody doubts speak for it.
         return min(self._cohorts, key=lambda one: (_ORDER.index(one.content), len(one.fact.doubts)), default=nobody)
@@ -115,12 +121,10 @@ class Books:
 
     def move(self, members: Members, event: Event) -> None:
         """Advance these slots."""
-
-        def advanced(cohort: Cohort) -> None:
-            cohort.trail.follow(cohort.fact.state, event)
-            cohort.fact = follow(cohort.fact, event)
-
-        self._change(members, advanced)
+        if members is ALL and len(self._cohorts) == 1:  # as in most loops, most of the time
+            self._cohorts[0].advance(event)
+        else:
+            self._change(members, lambda cohort: cohort.advance(event))
 
     def doubt(self, members: set[int], kinds: Doubts) -> None:
         """Events of these kinds may have happened to these slots unseen."""

@@ -4,7 +4,7 @@ Several backwards in one evaluation add up at the same weights, which is legal. 
 left, after the weights have moved, adds the gradients of two points.
 """
 
-from zerograd.run.slots import Slots, guards, version
+from zerograd.run.slots import Slots
 
 
 class Closure:
@@ -30,4 +30,4 @@ class Closure:
         return self._weights is not None and self._versions() != self._weights
 
     def _versions(self) -> list[int]:
-        return [version(one) for one in self._slots.some(guards(len(self._slots.ids))).values()]
+        return self._slots.versions(self._slots.guarded())

@@ -45,6 +45,7 @@ class Window:
     def __init__(self) -> None:
         self.deposits: list[Deposit] = []
         self.erased: list[Deposit] = []  # a few that were cleared unread since the last step
+        self.sizes: list[Tensor | None] = []  # of what was cleared unread, where a step had starved before; not read
         self.edited = False  # somebody wrote into gradients by hand
         self.all_reduced = False  # a collective ran since the last deposit: somebody may average by hand
 
@@ -64,8 +65,17 @@ class Window:
 
     def empty(self) -> None:
         """A step has consumed them."""
-        self.deposits, self.erased = [], []
+        self.deposits, self.erased, self.sizes = [], [], []
         self.edited = False
+
+    def erased_for_cause(self) -> bool:
+        """Whether what was cleared unread was not finite, the loss or the gradients of it: then a guard has cleared."""
+        if any(not deposit.finite() for deposit in self.erased):
+            return True
+        try:
+            return any(size is not None and not math.isfinite(float(size)) for size in self.sizes)
+        except Exception:  # fake, meta, or a graph that is being captured
+            return True
 
     def size(self) -> int:
         """How many micro-batches: as often as the busiest line deposited."""

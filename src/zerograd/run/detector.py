@@ -37,6 +37,10 @@ class Detector:
         )
         self._report(note(rule, site, certain=certain, related=tuple(dict.fromkeys(related)), **names))
 
+    def done_with(self, site: Site) -> bool:
+        """Whether more backwards of this line, like those before, would tell it nothing."""
+        return True
+
     def begins(self, deposit: Deposit, roots: Sequence[Tensor], accounts: Sequence["Account"], *, kept: bool) -> None:
         """A backward is about to run. `kept`: with retain_graph=True."""
 

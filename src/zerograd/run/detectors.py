@@ -39,7 +39,8 @@ class Detectors:
         self._owners = Owners(known, say)
         reading = [Reductions(known, say)] if full else []
         idioms = [Leaks(known, say), Waste(known, say), Groups(known, say), self._owners]
-        self._all: list[Detector] = [*reading, *idioms, self.retained, self.syncing, self.scaling]
+        self._listening: list[Detector] = [*reading, *idioms, self.retained, self.syncing, self.scaling]
+        self._ears = _ears(self._listening)
         self.lost: tuple[str, ...] = ()  # rules whose detector has failed
         self._surveys: dict[Site, tuple[int, Survey]] = {}
 
@@ -54,15 +55,16 @@ class Detectors:
         ours = accounts.ours()
         if ours and roots:
             self._survey(deposit, roots, accounts)
-        self._tell(lambda detector: detector.begins(deposit, roots, ours, kept=kept))
+        self._tell("begins", deposit, roots, ours, kept=kept)
 
-    def _tell(self, what: Callable[[Detector], None]) -> None:
+    def _tell(self, event: str, *args: object, **kwargs: object) -> None:
         """A detector that fails must not take the user's program with it. It is heard no more; the summary says so."""
-        for detector in list(self._all):
+        for detector, hear in self._ears[event]:
             try:
-                what(detector)
+                hear(*args, **kwargs)
             except Exception:
-                self._all.remove(detector)
+                self._listening.remove(detector)
+                self._ears = _ears(self._listening)
                 self.lost += detector.codes
 
     def _survey(self, deposit: Deposit, roots: Sequence[Tensor], accounts: Accounts) -> None:
@@ -72,6 +74,10 @@ class Detectors:
             self._surveys[deposit.site] = (accounts.clock.turnovers, found)
             self._owners.surveyed(deposit.site, found, owned=accounts.owned)
         deposit.passed = found.behind
+
+    def done_with(self, site: Site) -> bool:
+        """Whether more backwards of this line, like those before, would tell nobody anything."""
+        return all(detector.done_with(site) for detector in self._listening)
 
     def forget(self) -> None:
         """Tensors change places: keep no reference to any."""
@@ -83,17 +89,26 @@ class Detectors:
         return self._owners.patience(account, owned=accounts.owners())
 
     def deposited(self, deposit: Deposit, accounts: Sequence[Account]) -> None:
-        self._tell(lambda detector: detector.deposited(deposit, accounts))
+        self._tell("deposited", deposit, accounts)
         self.flush()
 
     def consuming(self, account: Account, step: Event, *, scaler: Any) -> None:
-        self._tell(lambda detector: detector.consuming(account, step))
+        self._tell("consuming", account, step)
         if scaler is not None:
             self.scaling.consumed_by(scaler, account, step)
 
     def clearing(self, account: Account, clear: Event) -> None:
-        self._tell(lambda detector: detector.clearing(account, clear))
+        self._tell("clearing", account, clear)
 
     def ended(self, accounts: Sequence[Account]) -> None:
-        self._tell(lambda detector: detector.ended(accounts))
+        self._tell("ended", accounts)
         self.flush()
+
+
+def _ears(detectors: Sequence[Detector]) -> dict[str, list[tuple[Detector, Callable[..., None]]]]:
+    """Who is told of what. Most are deaf to most events, and a call that does nothing costs as much as any."""
+    return {
+        event: [(one, getattr(one, event)) for one in detectors if getattr(type(one), event) is not deaf]
+        for event, deaf in vars(Detector).items()
+        if event in ("begins", "deposited", "consuming", "clearing", "ended")
+    }

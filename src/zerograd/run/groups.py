@@ -34,6 +34,9 @@ class Groups(Detector):
         self._counters: dict[Account, list[dict[str, int]]] = {}  # the program's whole numbers at its first steps
         self._last_step: dict[Account, Event] = {}  # accounts outlive their optimizers here, to be asked at the end
 
+    def done_with(self, site: Site) -> bool:
+        return self._meant.get(site) is None
+
     def begins(self, deposit: Deposit, roots: Sequence[Tensor], accounts: Sequence[Account], *, kept: bool) -> None:
         seen = self._seen[deposit.site] = self._seen.get(deposit.site, 0) + 1
         if seen <= _EARLY and "ZG106" in self.rules and roots:
@@ -49,15 +52,16 @@ class Groups(Detector):
             self._last_step[account] = step
         window, habits = account.window, account.habits
         size = window.size()
-        sizes = [*habits.sizes, size]
-        if len(sizes) <= _ALIKE + 1 and sizes[0] == 1:
-            self._counters.setdefault(account, []).append(_whole_numbers(user_frame()))
-        self._uneven(account, step, sizes, left=None)
+        if len(habits.sizes) <= _ALIKE:
+            sizes = [*habits.sizes, size]
+            if sizes[0] == 1:
+                self._counters.setdefault(account, []).append(_whole_numbers(user_frame()))
+            self._uneven(account, step, sizes, left=None)
         if size > 1 and (usual := habits.usual()) and usual > 1 and size > usual:
             epochs = {deposit.epoch for deposit in window.deposits}
             if len(epochs) > 1:
                 self.say("ZG102", step.site or window.deposits[0].site, certain=True, size=str(usual))
-        if size == 1 and len(sizes) >= _ALIKE and set(sizes) == {1}:
+        if size == 1 and len(habits.sizes) >= _ALIKE - 1 and habits.always(1):
             meant = self._meant.get(window.deposits[0].site)
             if meant is not None:
                 why = f"the loss is divided by {meant[0]} ({meant[1]})"

@@ -21,9 +21,9 @@ class Habits:
         """The size that windows usually have. None while there was none."""
         return self._counted.most_common(1)[0][0] if self._counted else None
 
-    def steady(self) -> bool:
-        """Whether every window so far had the same size."""
-        return len(self._counted) == 1
+    def always(self, size: int) -> bool:
+        """Whether every window so far had this size."""
+        return len(self._counted) == 1 and size in self._counted
 
     def deposited(self, site: Site, *, raised: bool) -> None:
         self._backwards[site] += 1

@@ -31,6 +31,10 @@ class Handwork:
         self._watchful = 0
         self._deposited: dict[int, Tensor | None] = {}  # while watchful: the size of what was deposited
 
+    @property
+    def watching(self) -> bool:
+        return self._watchful > 0
+
     def renumber(self) -> None:
         """The slots have other numbers now."""
         self._deposited.clear()

@@ -22,7 +22,10 @@ from torch.nn.utils import clip_grad
 from torch.optim import Optimizer
 from torch.optim import optimizer as torch_optimizer
 
+from zerograd.run.replays import Replays
+from zerograd.run.surroundings import Surroundings
 from zerograd.run.watcher import Watcher
+from zerograd.trace.announcing import listen
 
 P = ParamSpec("P")
 _ours: list[object] = []  # step hooks of our own: two audits may run at once
@@ -61,9 +64,9 @@ def installed(watcher: Watcher) -> Iterator[None]:
         _steps(watcher, undo)
         _clears(watcher, undo)
         _clips(watcher, undo)
-        _scaler(watcher, undo)
-        _surroundings(watcher, undo)
-        _swaps(watcher, undo)
+        _scaler(Surroundings(watcher), undo)
+        _surroundings(Surroundings(watcher), undo)
+        _replays(Replays(watcher), undo)
         yield
 
 
@@ -139,19 +142,17 @@ def _clips(watcher: Watcher, undo: contextlib.ExitStack) -> None:
     _patch(clip_grad, "_clip_grads_with_norm_", around, undo)
 
 
-def _scaler(watcher: Watcher, undo: contextlib.ExitStack) -> None:
+def _scaler(seen: Surroundings, undo: contextlib.ExitStack) -> None:
     def around_step(step: Callable[..., Any]) -> Callable[..., Any]:
         def noted(self: Any, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
             if torch.compiler.is_compiling() or not isinstance(optimizer, Optimizer):
                 return step(self, optimizer, *args, **kwargs)
-            steps = watcher.steps_here
-            watcher.scaler_steps(self, optimizer)
+            before = seen.scaler_steps(self, optimizer)
             try:
                 result = step(self, optimizer, *args, **kwargs)
             finally:
-                watcher.scaler_stepped()
-            if watcher.steps_here == steps:
-                watcher.skipped_step(optimizer)
+                seen.scaler_stepped()
+            seen.skipped_step(optimizer, since=before)
             return result
 
         return noted
@@ -159,7 +160,7 @@ def _scaler(watcher: Watcher, undo: contextlib.ExitStack) -> None:
     def around_unscale(unscale: Callable[..., None]) -> Callable[..., None]:
         def noted(self: Any, optimizer: Optimizer) -> None:
             if self.is_enabled() and not torch.compiler.is_compiling():
-                watcher.unscaling(self, optimizer)
+                seen.unscaling(self, optimizer)
             unscale(self, optimizer)
 
         return noted
@@ -168,7 +169,7 @@ def _scaler(watcher: Watcher, undo: contextlib.ExitStack) -> None:
         def noted(self: Any, outputs: Any) -> Any:
             result = scale(self, outputs)
             if self.is_enabled() and not torch.compiler.is_compiling():
-                watcher.detectors.scaling.scaled(result)
+                seen.scaled(result)
             return result
 
         return noted
@@ -178,20 +179,20 @@ def _scaler(watcher: Watcher, undo: contextlib.ExitStack) -> None:
     _patch(torch.amp.GradScaler, "scale", around_scale, undo)
 
 
-def _surroundings(watcher: Watcher, undo: contextlib.ExitStack) -> None:
-    """Schedules, passes over a DataLoader, forwards that decide about averaging, and averaging by hand."""
+def _surroundings(seen: Surroundings, undo: contextlib.ExitStack) -> None:
+    """Schedules, passes over a DataLoader, forwards that decide about averaging, averaging by hand, and swaps."""
 
     def around_schedules(step: Callable[..., None]) -> Callable[..., None]:
         def noted(self: Any, *args: Any, **kwargs: Any) -> None:
             if not args and not kwargs and not torch.compiler.is_compiling():
-                watcher.scheduled(self)
+                seen.scheduled(self)
             step(self, *args, **kwargs)
 
         return noted
 
     def around_passes(begin: Callable[..., Any]) -> Callable[..., Any]:
         def noted(self: Any) -> Any:
-            watcher.epoch += 1
+            seen.data_begins()
             return begin(self)
 
         return noted
@@ -199,7 +200,7 @@ def _surroundings(watcher: Watcher, undo: contextlib.ExitStack) -> None:
     def around_forwards(forward: Callable[..., Any]) -> Callable[..., Any]:
         def noted(self: Any, *args: Any, **kwargs: Any) -> Any:
             if not torch.compiler.is_compiling():
-                watcher.detectors.syncing.forward(self)
+                seen.forward(self)
             return forward(self, *args, **kwargs)
 
         return noted
@@ -207,8 +208,15 @@ def _surroundings(watcher: Watcher, undo: contextlib.ExitStack) -> None:
     def around_collectives(collective: Callable[..., Any]) -> Callable[..., Any]:
         def noted(*args: Any, **kwargs: Any) -> Any:
             if not torch.compiler.is_compiling():
-                watcher.all_reduced()
+                seen.all_reduced()
             return collective(*args, **kwargs)
+
+        return noted
+
+    def around_swaps(swap_tensors: Callable[..., None]) -> Callable[..., None]:
+        def noted(*args: Any, **kwargs: Any) -> None:
+            seen.swapping()
+            swap_tensors(*args, **kwargs)
 
         return noted
 
@@ -218,18 +226,38 @@ def _surroundings(watcher: Watcher, undo: contextlib.ExitStack) -> None:
     for name in ("all_reduce", "all_gather", "reduce_scatter_tensor", "all_reduce_coalesced", "broadcast"):
         if hasattr(torch.distributed, name):
             _patch(torch.distributed, name, around_collectives, undo)
+    # module.to() and load_state_dict() of tensor subclasses, and of all under torch.__future__
+    _patch(torch.utils, "swap_tensors", around_swaps, undo)
 
 
-def _swaps(watcher: Watcher, undo: contextlib.ExitStack) -> None:
-    def around(swap_tensors: Callable[..., None]) -> Callable[..., None]:
-        def noted(*args: Any, **kwargs: Any) -> None:
-            watcher.swapping()
-            swap_tensors(*args, **kwargs)
+def _replays(replays: Replays, undo: contextlib.ExitStack) -> None:
+    def around_begin(begin: Callable[..., None]) -> Callable[..., None]:
+        def noted(self: Any, *args: Any, **kwargs: Any) -> None:
+            begin(self, *args, **kwargs)
+            replays.capture_begins(self)
 
         return noted
 
-    # module.to() and load_state_dict() of tensor subclasses, and of all under torch.__future__
-    _patch(torch.utils, "swap_tensors", around, undo)
+    def around_end(end: Callable[..., None]) -> Callable[..., None]:
+        def noted(self: Any) -> None:
+            try:
+                end(self)
+            finally:
+                replays.capture_ended()
+
+        return noted
+
+    def around_replay(replay: Callable[..., None]) -> Callable[..., None]:
+        def noted(self: Any) -> None:
+            replay(self)
+            replays.replayed(self)
+
+        return noted
+
+    _patch(torch.cuda.CUDAGraph, "capture_begin", around_begin, undo)
+    _patch(torch.cuda.CUDAGraph, "capture_end", around_end, undo)
+    _patch(torch.cuda.CUDAGraph, "replay", around_replay, undo)
+    undo.callback(listen(replays.announced))
 
 
 def _untraced(function: Callable[P, None]) -> Callable[P, None]:

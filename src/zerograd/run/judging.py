@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 
 from zerograd.core.events import Event, Kind, Site
 from zerograd.core.facts import Doubts, Fact
-from zerograd.core.findings import Certainty, Finding
-from zerograd.core.judgement import Verdict, judge
+from zerograd.core.findings import Certainty, Finding, Related
+from zerograd.core.judgement import Code, Verdict, judge
 from zerograd.core.machine import HOLLOW, Content
 from zerograd.rules.rule import Rule, idiom
 from zerograd.rules.telling import note, tell
@@ -31,7 +31,7 @@ _UNSCALED: Doubts = frozenset({Kind.UNSCALE})
 class Judge:
     def __init__(self, rules: Sequence[Rule], report: Callable[[Finding], None], accounts: Accounts) -> None:
         self._rules = {rule.code: rule for rule in rules}
-        self._laws = [rule for rule in rules if rule.lacks is not idiom]
+        self._laws = Code(rule for rule in rules if rule.lacks is not idiom)
         self._report = report
         self._accounts = accounts
         self._pending: deque[Finding] = deque()  # two threads may add to it and take from it at once
@@ -67,9 +67,16 @@ class Judge:
                 finding = finding._replace(certainty=Certainty.POSSIBLE)  # ZG010 will say why
             self._pending.append(self._sorted(self._enriched(finding, account), verdict, account))
         if again_and_again(_factors(account)) and "ZG107" in self._rules:
-            self._rescaled(account)
+            self._rescaled(account, event)
         if account.aliases.returned and "ZG305" in self._rules:
-            self._pending.append(note(self._rules["ZG305"], event.site or Site("", 0), certain=True, step=event.what))
+            self._shared(account, event)
+
+    def announced(self, account: Account, event: Event) -> None:
+        """A step has consumed, unseen. What lay there can be asked no more: the books alone are judged."""
+        standing = account.standing()
+        count_starving(account, event.site, standing.fact)
+        for verdict in judge(frozenset({standing.fact}), event, self._laws):
+            self._pending.append(tell(verdict, standing.trail))
 
     def _sorted(self, finding: Finding, verdict: Verdict[Rule], account: Account) -> Finding:
         """A stale gradient beside a clear that did not reach it is a clear that does not cover what is stepped."""
@@ -94,17 +101,29 @@ class Judge:
             parts.append(f"{share:.0%} of the norm of this update came from batches already used")
         return finding._replace(message=f"{finding.message}; {', '.join(parts)}")
 
-    def _rescaled(self, account: Account) -> None:
+    def _rescaled(self, account: Account, step: Event) -> None:
         last = account.window.deposits[-1]
-        rule = self._rules["ZG107"]
-        self._pending.append(note(rule, last.site, certain=True, deposit=last.event.what))
+        related = _places(last.site, (step, "the step that consumes them"))
+        self._pending.append(
+            note(self._rules["ZG107"], last.site, certain=True, related=related, deposit=last.event.what)
+        )
+
+    def _shared(self, account: Account, step: Event) -> None:
+        site = step.site or Site("", 0)
+        led = [(one.event, "deposits into the shared gradient") for one in account.window.deposits[-1:]]
+        clear, _ = self._last_clear.get(account.thread, (None, 0))
+        led += [(clear, "clears one of the two")] if clear is not None else []
+        self._pending.append(
+            note(self._rules["ZG305"], site, certain=True, related=_places(site, *led), step=step.what)
+        )
 
     def mixed_points(self, step: Event | None, deposit: Deposit) -> None:
         """A closure adds to the gradient of another point."""
         if "ZG009" in self._rules:
             site = step.site if step is not None and step.site is not None else deposit.site
             what = step.what if step is not None else "step()"
-            self._pending.append(note(self._rules["ZG009"], site, certain=True, step=what))
+            related = _places(site, (deposit.event, "the closure adds to what its last evaluation left"))
+            self._pending.append(note(self._rules["ZG009"], site, certain=True, related=related, step=what))
 
     # Clears
 
@@ -159,6 +178,11 @@ class Judge:
         account.rescaling.unscaled()
         account.books.move(ALL, event)
         self.flush()
+
+
+def _places(site: Site, *led: tuple[Event, str]) -> tuple[Related, ...]:
+    """The other places that took part, each with its part."""
+    return tuple(Related(one.site, part) for one, part in led if one.site is not None and one.site != site)
 
 
 def _factors(account: Account) -> list[float | None]:

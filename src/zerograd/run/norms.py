@@ -50,9 +50,9 @@ class Norms:
     def take(self, account: Account, deposit: Deposit) -> tuple[tuple[str, float], ...]:
         """A backward is over. Returns the numbers that are known already."""
         self._turn += 1
-        if self._turn % (1 + len(account.ids()) // _AFFORDABLE) and (not _on_cpu(deposit) or deposit.finite()):
+        if self._turn % (1 + len(account.slots.ids) // _AFFORDABLE) and (not _on_cpu(deposit) or deposit.finite()):
             return ()
-        parameters = [one for one in account.parameters() if one.grad is not None]
+        parameters = [one for one in account.slots.parameters() if one.grad is not None]
         try:
             with torch.no_grad():
                 gradients = [dense(one.grad) for one in parameters if one.grad is not None]

@@ -44,6 +44,9 @@ class Owners(Detector):
         self._told: set[int] = set()
         self._explained: set[int] = set()  # accounts that ZG010 was said of
 
+    def done_with(self, site: Site) -> bool:
+        return not self._strays.get(site)
+
     def forget(self) -> None:
         self._strays.clear()
 
@@ -89,10 +92,10 @@ class Owners(Detector):
         grown = [one for one in forgotten if id(one) in growing]
         if not forgotten or any(not account.plain for account in accounts):
             return  # FSDP's unsharded parameters belong to nobody, and their shards to an optimizer
-        orphaned = next((account for account in accounts if account.orphans()), None)
+        orphaned = next((account for account in accounts if account.fed.orphans()), None)
         if orphaned is not None and orphaned.last_step is not None:
             self._told.add(deposit.site.line)
-            orphans = orphaned.orphans()
+            orphans = orphaned.fed.orphans()
             if _unused(orphans):
                 self._explained.add(orphaned.number)
             step: Event = orphaned.last_step

@@ -39,6 +39,11 @@ class Proof:
         self._steps = 0
         self.renumber()
 
+    @property
+    def watching(self) -> bool:
+        """Whether samples are still taken."""
+        return self._awake or self._careful or self._steps <= _FIRST
+
     def wake(self) -> None:
         self._awake = True
 

@@ -29,6 +29,9 @@ class Reductions(Detector):
         self._added: dict[Site, int] = {}
         self._uneven: dict[Site, int] = {}
 
+    def done_with(self, site: Site) -> bool:
+        return False  # every loss is read
+
     def begins(self, deposit: Deposit, roots: Sequence[Tensor], accounts: Sequence[Account], *, kept: bool) -> None:
         if self.rules and len(roots) == 1 and roots[0].numel() == 1:
             deposit.reading = read(roots[0])

@@ -44,6 +44,10 @@ class Retained(Detector):
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         self._lines: dict[Site, _Line] = {}
 
+    def done_with(self, site: Site) -> bool:
+        line = self._lines.get(site)
+        return line is None or (line.kept is None and len(line.marks) > _WATCHED)
+
     def begins(self, deposit: Deposit, roots: Sequence[Tensor], accounts: Sequence[Account], *, kept: bool) -> None:
         if not self.rules or not roots:
             return

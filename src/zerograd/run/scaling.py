@@ -32,6 +32,9 @@ class Scaling(Detector):
         self._in_use = False  # a scaler has scaled or stepped
         self._plain = 0  # steps through a scaler whose losses were not scaled
 
+    def done_with(self, site: Site) -> bool:
+        return not self._in_use
+
     def begins(self, deposit: Deposit, roots: Sequence[Tensor], accounts: Sequence[Account], *, kept: bool) -> None:
         if self._in_use and not deposit.event.scaled and deposit.reading is None and len(roots) == 1:
             deposit.reading = read(roots[0])  # somebody may multiply by the scale himself

@@ -38,6 +38,7 @@ _PACKAGES = tuple({_folder(path) for path in _installed()})
 _STDLIB = tuple({_folder(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")})
 # Frames are walked on every backward and step; files are few. By name: code objects of two files may be equal.
 _known: dict[str, _Whose] = {}
+_sites: dict[tuple[str, int], Site] = {}
 
 
 def _whose(filename: str) -> _Whose:
@@ -81,7 +82,13 @@ def names_in(frame: FrameType | None, wanted: Callable[[object], bool]) -> dict[
 def user_site() -> Site:
     """Where that frame is now."""
     frame = user_frame()
-    return Site("<unknown>", 0) if frame is None else Site(shown(frame.f_code.co_filename), frame.f_lineno)
+    if frame is None:
+        return Site("<unknown>", 0)
+    place = (frame.f_code.co_filename, frame.f_lineno)
+    known = _sites.get(place)
+    if known is None:
+        known = _sites[place] = Site(shown(place[0]), place[1])
+    return known
 
 
 class _Start:
@@ -100,6 +107,7 @@ _start = _Start()
 def started_in(folder: str) -> None:
     """Show paths relative to `folder`: where `zerograd run` was typed, however late torch was imported."""
     _start.folder = folder
+    _sites.clear()
 
 
 def shown(filename: str) -> str:

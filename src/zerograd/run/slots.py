@@ -8,12 +8,11 @@ every gradient that seems to be the same may be another one. (A reference for ea
 objects for the garbage collector at every look.)
 """
 
-import contextlib
 import functools
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, compress, count, repeat
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypeVar, cast
 from weakref import ref
 
 from torch import Tensor
@@ -22,9 +21,9 @@ from torch.optim import Optimizer
 from zerograd.run.values import largest, nonzero
 
 _gradient = operator.attrgetter("grad")
-_version: Callable[[Tensor], int] = operator.attrgetter("_version")
 _in_group = operator.itemgetter("params")
 _NOTHING = id(None)
+T = TypeVar("T")
 _GUARDS = 16
 
 
@@ -41,7 +40,7 @@ class Look(NamedTuple):
 
     addresses: Sequence[int]
     versions: Sequence[int]
-    guards: Sequence[ref[Tensor] | None]
+    guards: list[ref[Tensor] | None]
     held: int  # how many of the slots held something
     turnover: int  # which set of parameters was looked at: slots have other numbers in another set
 
@@ -55,6 +54,10 @@ class Look(NamedTuple):
     def clipped(self, times: int) -> "Look":
         """The same after so many clips: each writes into what it shortens, and moves its version by one."""
         return self._replace(versions=list(map(times.__add__, self.versions)))
+
+    def moved_by(self, times: int, before: "Look", slots: set[int]) -> set[int]:
+        """Those of `slots` that were written into just so many times."""
+        return {slot for slot in slots if self.versions[slot] - before.versions[slot] == times}
 
     def since(self, before: "Look") -> Change:
         size = len(self.addresses)
@@ -79,10 +82,37 @@ class Look(NamedTuple):
         return {i for i, same in zip(guards(len(self.addresses)), self._guarded(before), strict=False) if not same}
 
 
+class Glimpse(NamedTuple):
+    """What the guards hold at one moment."""
+
+    guards: list[ref[Tensor] | None]
+    versions: list[int]
+
+    def held(self) -> list[bool]:
+        return [known is not None for known in self.guards]
+
+    def same(self, before: "Glimpse", *, clips: int) -> bool:
+        """Whether they held it `before`, or that and so many clips have shortened it since."""
+        if len(self.guards) != len(before.guards) or not all(map(operator.is_, self.guards, before.guards)):
+            return False
+        if self.versions == before.versions:
+            return True
+        # A clip leaves alone what it was not given.
+        return {now - then for now, then in zip(self.versions, before.versions, strict=True)} <= {0, clips}
+
+
 @functools.cache
 def guards(size: int) -> tuple[int, ...]:
     """The slots that stand guard among `size`."""
     return tuple(sorted({size * i // _GUARDS for i in range(_GUARDS)})) if size else ()
+
+
+@functools.cache
+def _picker(size: int) -> Callable[[Sequence[T]], tuple[T, ...]]:
+    """What the guards among `size` items are, taken without a loop in Python."""
+    if len(guards(size)) < 2:
+        return tuple
+    return cast("Callable[[Sequence[T]], tuple[T, ...]]", operator.itemgetter(*guards(size)))
 
 
 class Slots:
@@ -125,6 +155,14 @@ class Slots:
                 within -= len(group["params"])
         return found
 
+    def guarded(self) -> tuple[Tensor, ...]:
+        """The parameters that stand guard."""
+        optimizer = self._optimizer()
+        groups = [] if optimizer is None else optimizer.param_groups
+        if len(groups) == 1:
+            return _picker(len(groups[0]["params"]))(groups[0]["params"])
+        return tuple(self.some(guards(self.size())).values())
+
     def renumbered(self, parameters: list[Tensor]) -> list[int | None] | None:
         """None if no parameter came or went; else for each slot the number it had before, None for a new one."""
         ids = list(map(id, parameters))
@@ -151,12 +189,7 @@ class Slots:
         addresses = list(map(id, gradients))
         standing = [None if (one := gradients[i]) is None else ref(one) for i in guards(len(gradients))]
         held = len(gradients) - missing
-        if self._plain and not missing:
-            with contextlib.suppress(RuntimeError):  # inference tensors count no versions
-                versions = list(map(_version, cast("list[Tensor]", gradients)))
-                return Look(addresses, versions, standing, held, self.turnover)
-        versions = [-1 if gradient is None else version(gradient) for gradient in gradients]
-        return Look(addresses, versions, standing, held, self.turnover)
+        return Look(addresses, self.versions(gradients), standing, held, self.turnover)
 
     def nothing(self, size: int) -> Look:
         """What a look finds where every `.grad` of `size` slots is None."""
@@ -169,14 +202,21 @@ class Slots:
         size = self.size()
         if len(before.addresses) != size:
             return False
-        for (slot, parameter), known in zip(self.some(guards(size)).items(), before.guards, strict=True):
-            gradient = parameter.grad
-            if gradient is None or known is None:
-                if gradient is not None or known is not None:
-                    return False
-            elif ref(gradient) is not known or version(gradient) - before.versions[slot] not in (0, clips):
-                return False
-        return True
+        then = Glimpse(before.guards, list(_picker(size)(before.versions)))
+        return self.glimpse().same(then, clips=clips)
+
+    def glimpse(self) -> Glimpse:
+        gradients: list[Tensor | None] = list(map(_gradient, self.guarded()))
+        return Glimpse([None if one is None else ref(one) for one in gradients], self.versions(gradients))
+
+    def versions(self, tensors: Sequence[Tensor | None]) -> list[int]:
+        """The version of each; -1 for None."""
+        if self._plain:
+            try:
+                return [-1 if tensor is None else tensor._version for tensor in tensors]
+            except RuntimeError:  # inference tensors count no versions
+                pass
+        return [-1 if tensor is None else version(tensor) for tensor in tensors]
 
     def sizes(self, slots: Iterable[int]) -> dict[int, Tensor | None]:
         """The largest number in each of these slots that holds a gradient, unread."""

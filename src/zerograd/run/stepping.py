@@ -5,8 +5,10 @@ only while torch's wrapper around that optimizer's step() is found on the stack.
 out-of-memory error the frames of the failed step are what must go first.
 """
 
+import operator
 import os
 import sys
+from itertools import repeat
 from types import CodeType, FrameType
 from weakref import ref
 
@@ -33,6 +35,8 @@ class Stepping:
         """The end of a step is announced. Whether that was the outermost one of this optimizer."""
         while self._open and self._open.pop()[0]() is not optimizer:
             pass
+        if not self._open:
+            return True
         frame = _announcing(optimizer)
         self._forget_raised(frame.f_back if frame else None)
         return all(entry() is not optimizer for entry, _ in self._open)
@@ -69,7 +73,7 @@ def _announcing(optimizer: Optimizer) -> FrameType | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         ours = frame.f_code.co_filename.startswith(_OURS)
-        if not ours and any(value is optimizer for value in frame.f_locals.values()):
+        if not ours and any(map(operator.is_, frame.f_locals.values(), repeat(optimizer))):
             return frame
         frame = frame.f_back
     return None

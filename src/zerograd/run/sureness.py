@@ -24,6 +24,13 @@ def count_starving(account: Account, site: Site | None, fact: Fact) -> None:
         account.nourished[site] = account.nourished.get(site, 0) + 1
 
 
+def remember_unread(accounts: Iterable[Account]) -> None:
+    """A clear begins. Where a step has starved before, what is cleared unread again may be no number."""
+    for account in accounts:
+        if account.starved and account.window.deposits:
+            account.window.sizes = list(account.slots.sizes(range(len(account.slots.ids))).values())
+
+
 def doubts(account: Account, site: Site | None, *, others: Iterable[Account], hooked: bool) -> Doubts:
     """What may excuse the step that begins. `hooked`: other hooks run between us and the step, and may fill `.grad`."""
     content = account.standing().content
@@ -41,7 +48,7 @@ def _starves(account: Account, site: Site | None, content: Content, others: Iter
     in_a_row = account.starved.get(site, 0)
     if in_a_row < _IN_A_ROW or in_a_row <= account.nourished.get(site, 0) or not account.books.tended:
         return False  # an optimizer that was never cleared nor fed draws the curve of a schedule
-    if any(not deposit.finite() for deposit in account.window.erased):
+    if account.window.erased_for_cause():
         return False
     strangers = [other for other in others if other is not account]
     if any(other.nourished.get(site) for other in strangers):

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from zerograd.core.events import Event
+from zerograd.core.events import Event, Site
 from zerograd.run.account import Account
 from zerograd.run.deposit import Deposit
 from zerograd.run.detector import Detector
@@ -23,6 +23,9 @@ class Syncing(Detector):
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         self._will_sync: bool | None = None
         self._wasteful = 0
+
+    def done_with(self, site: Site) -> bool:
+        return self._will_sync is None
 
     def forward(self, module: Any) -> None:
         """A DistributedDataParallel begins its forward."""

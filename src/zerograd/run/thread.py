@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from zerograd.core.events import Event
 from zerograd.run.account import Account
 from zerograd.run.deposit import Deposit
+from zerograd.run.routine import Routine
 from zerograd.run.slots import Look
 from zerograd.run.stepping import Stepping
 
@@ -15,6 +16,13 @@ class Backward(NamedTuple):
 
     deposit: Deposit
     before: list[tuple[Account, Look]]
+
+
+class Capture:
+    """What a CUDA graph was seen to do while it was captured."""
+
+    def __init__(self) -> None:
+        self.backwards = self.steps = 0
 
 
 class Thread(threading.local):
@@ -28,3 +36,12 @@ class Thread(threading.local):
         self.unfollowed: list[Account] = []  # stepped inside the backward that is running
         self.reduced = False  # a collective ran since the last backward: somebody may average by hand
         self.early: list[Deposit] = []  # backwards since the last clear, for an account that is opened only now
+        self.aside = 0  # blocks whose work is told by others, or is not done but captured: nobody looks
+        self.capture: Capture | None = None
+        self.routine = Routine()
+
+    def captured(self, *, backwards: int = 0, steps: int = 0) -> None:
+        """Something happens aside. If a graph is being captured, its replays will do it."""
+        if self.capture is not None:
+            self.capture.backwards += backwards
+            self.capture.steps += steps

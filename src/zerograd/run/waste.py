@@ -26,8 +26,11 @@ class Waste(Detector):
         self._groups: dict[_Line, list[int]] = {}  # how many were erased before each one that was used
         self._clears: dict[_Line, Event] = {}
 
+    def done_with(self, site: Site) -> bool:
+        return not self._wasted
+
     def clearing(self, account: Account, clear: Event) -> None:
-        if account.window.edited or account.closure.moved():
+        if not account.window.deposits or account.window.edited or account.closure.moved():
             return  # somebody has used them by hand: gradient surgery, SAM, hand-written updates
         for deposit in account.window.deposits:
             if deposit.settled is None and not deposit.raised:

@@ -7,7 +7,6 @@ what is theirs. A step is judged before it runs, because a later torch may clear
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from torch import Tensor
 from torch.optim import Optimizer
@@ -23,7 +22,10 @@ from zerograd.run.deposit import Deposit
 from zerograd.run.detectors import Detectors
 from zerograd.run.judging import Judge
 from zerograd.run.norms import Norms
+from zerograd.run.pace import Pace
+from zerograd.run.routine import Routine
 from zerograd.run.sites import user_site
+from zerograd.run.sureness import remember_unread
 from zerograd.run.thread import Backward, Thread
 
 _EARLY = 64  # backwards that are remembered for an optimizer that has not stepped yet
@@ -35,8 +37,10 @@ class Watcher:
         log: Callable[[Event], None] | None = None,
     ) -> None:  # fmt: skip
         self._rules = tuple(rules)
-        self._report = report
-        self._full, self._sample, self._log = full, max(1, sample), log
+        self.pace = Pace(self)
+        self._report = self.pace.counting(report)
+        self._full, self._sample, self.log = full, max(1, sample), log
+        self.lean = not full and sample <= 2
         self.backwards = 0
         self.steps = 0
         self.slots = 0  # of the optimizers that stepped; kept here, because accounts die with their optimizers
@@ -47,42 +51,52 @@ class Watcher:
 
     def open_books(self) -> None:
         """Begin with empty ones: what stood in the old ones may have changed while nobody looked."""
-        self._accounts = Accounts()
-        self._mine = Thread()
+        self.accounts = Accounts()
+        self.mine = Thread()
         self.detectors = Detectors(self._rules, self._report, full=self._full)
-        self._judge = Judge(self._rules, self._report, self._accounts)
+        self.judge = Judge(self._rules, self._report, self.accounts)
 
     def close_books(self) -> None:
         """The audit stops."""
+        self.pace.leave()
         if self.norms is not None:
             self.norms.finish()
-        self.detectors.ended(self._accounts.ours())
+        self.detectors.ended(self.accounts.ours())
 
     def forked(self) -> None:
         """Count from zero, on the books that were inherited."""
-        self._accounts.forked()
+        self.accounts.forked()
         self.steps = self.backwards = 0
         self.unaudited.clear()
 
     @property
     def asleep(self) -> bool:
-        """Whether this step of a sampled run is one that nobody looks at. Two in a row are: a fault takes two."""
-        return self._sample > 2 and self._mine.steps % self._sample > 1
+        """Whether nobody looks now. Of a sampled run two steps in a row are looked at: a fault takes two."""
+        return self.mine.aside > 0 or (self._sample > 2 and self.mine.steps % self._sample > 1)
 
     # Deposits
 
-    def before_backward(self, roots: Sequence[Tensor], *, kept: bool) -> Backward | None:
-        mine = self._mine
+    def before_backward(self, roots: Sequence[Tensor], *, kept: bool) -> Backward | Routine | None:
+        mine = self.mine
         mine.depth += 1
         if mine.depth > 1:
+            return None
+        if mine.aside:
+            mine.captured(backwards=1)
             return None
         try:
             self.backwards += 1
             mine.backwards += 1
+            if mine.routine.going:
+                if not kept and self.pace.passes(Kind.DEPOSIT):
+                    return mine.routine
+                self.pace.leave()
             if self.asleep:
                 return None
             deposit = self._deposit([root for root in roots if isinstance(root, Tensor)], kept=kept)
-            return Backward(deposit, [(account, account.before_deposit()) for account in self._accounts.ours()])
+            if kept:
+                mine.routine.spoil()
+            return Backward(deposit, [(account, account.before_deposit()) for account in self.accounts.ours()])
         except BaseException:
             mine.depth -= 1
             raise
@@ -90,17 +104,20 @@ class Watcher:
     def _deposit(self, roots: Sequence[Tensor], *, kept: bool) -> Deposit:
         event = Event(Kind.DEPOSIT, site=user_site(), scaled=self.detectors.scaling.is_scaled(roots), what="backward()")
         loss = roots[0].detach() if len(roots) == 1 and roots[0].numel() == 1 else None
-        deposit = Deposit(event, moment=self._accounts.clock.tick(), epoch=self.epoch, loss=loss)
-        self.detectors.begins(deposit, roots, self._accounts, kept=kept)
-        for optimizer in self._mine.stepping.optimizers():
-            account = self._accounts.own(optimizer)
+        deposit = Deposit(event, moment=self.accounts.clock.tick(), epoch=self.epoch, loss=loss)
+        self.detectors.begins(deposit, roots, self.accounts, kept=kept)
+        for optimizer in self.mine.stepping.optimizers():
+            account = self.accounts.own(optimizer)
             if account is not None and account.mixes_points():
-                self._judge.mixed_points(self._mine.step, deposit)
+                self.judge.mixed_points(self.mine.step, deposit)
         return deposit
 
-    def after_backward(self, backward: Backward | None, *, raised: bool = False) -> None:
-        mine = self._mine
+    def after_backward(self, backward: Backward | Routine | None, *, raised: bool = False) -> None:
+        mine = self.mine
         mine.depth -= 1
+        if isinstance(backward, Routine):
+            self.pace.deposited(raised=raised)
+            return
         if backward is None:
             return
         mine.reduced = False
@@ -111,24 +128,24 @@ class Watcher:
             fact = account.standing().fact if clipped is not None else None
             if account.deposited(look, deposit.event):
                 if fact is not None and clipped is not None:
-                    self._judge.deposit_on_clipped(account, deposit, fact, clipped)
+                    self.judge.deposit_on_clipped(account, deposit, fact, clipped)
                 account.window.add(deposit)
                 hit.append(account)
                 numbers = self.norms.take(account, deposit) if self.norms is not None else ()
-                self._write(account, deposit.event._replace(numbers=numbers))
+                self.write(account, deposit.event._replace(numbers=numbers))
             account.habits.deposited(deposit.site, raised=raised)
             account.aliases.backward()
-        self._remember(deposit)
-        self.detectors.deposited(deposit, hit or self._accounts.ours())
+        mine.routine.note(deposit.event)
+        if raised:
+            mine.routine.spoil()
+        mine.early = [*mine.early[-_EARLY:], deposit]
+        self.detectors.deposited(deposit, hit or self.accounts.ours())
         while mine.unfollowed:
             mine.unfollowed.pop().reopen()
         for optimizer in mine.stepping.optimizers():  # a closure: the step that runs it consumes what it deposits
-            account = self._accounts.taken(optimizer)
+            account = self.accounts.taken(optimizer)
             account.consumed(Event(Kind.CONSUME, site=deposit.site))
-        self._judge.flush()
-
-    def _remember(self, deposit: Deposit) -> None:
-        self._mine.early = [*self._mine.early[-_EARLY:], deposit]
+        self.judge.flush()
 
     # Clears and clips
 
@@ -138,25 +155,37 @@ class Watcher:
         They are settled first, so that what changes from here on is its doing. Only the optimizer's own account is
         not: there it clears whatever there is.
         """
-        if self._mine.depth or self.asleep:
+        if self.mine.depth or self.asleep:
             return []  # a hook inside a backward: what it leaves is seen when the backward is over
-        accounts = self._accounts.ours() if optimizer is None else self._accounts.sharing(optimizer)
+        if self.mine.routine.going:
+            if optimizer is not None and self.accounts.own(optimizer) is self.mine.routine.account():
+                return []
+            self.pace.leave()
+        accounts = self.accounts.ours() if optimizer is None else self.accounts.sharing(optimizer)
+        remember_unread(self.accounts.ours())
         for account in accounts:
             account.settle()
         return accounts
 
     def cleared(self, optimizer: Optimizer | None, accounts: list[Account], *, to_none: bool) -> None:
         """That zero_grad() has returned. Looked at now, it is known which line has cleared."""
-        if self._mine.depth or self.asleep:
+        if self.mine.depth or self.asleep:
             return
-        self._mine.early = []
+        self.mine.early = []
+        if self.mine.routine.going:
+            if to_none and self.pace.passes(Kind.CLEAR):
+                return
+            self.pace.leave()
         clear = Event(Kind.CLEAR, site=user_site(), what="zero_grad()")
-        own = self._accounts.own(optimizer)
-        self._judge.cleared(clear, to_none=to_none)
+        own = self.accounts.own(optimizer)
+        self.judge.cleared(clear, to_none=to_none)
         if own is not None:
             self.detectors.clearing(own, clear)
             own.cleared(clear, to_none=to_none)
-            self._write(own, clear)
+            self.write(own, clear)
+            self.mine.routine.note(clear)
+        if own is None or accounts or not to_none:
+            self.mine.routine.spoil()
         for account in accounts:
             account.settle(clear)
             if not account.books.within({Content.FRESH, Content.MIXED}):
@@ -165,77 +194,51 @@ class Watcher:
 
     def clipped(self, parameters: Sequence[Tensor], max_norm: object) -> None:
         """A clip has returned: what it wrote back is what was there, shorter."""
-        if self._mine.depth or self.asleep:
+        if self.mine.depth or self.asleep:
             return
+        if self.mine.routine.going:
+            if parameters and limits(max_norm) and self.pace.passes(Kind.CLIP):
+                self.mine.routine.clips += 1
+                return
+            self.pace.leave()
         site = user_site()
         if not parameters:
             self.detectors.clipping.reached_nobody(site)
             self.detectors.flush()
             return
         event = Event(Kind.CLIP, site=site, what="clip_grad_norm_()")
-        reached = [account for account in self._accounts.ours() if account.holds(parameters[0], parameters[-1])]
+        reached = [account for account in self.accounts.ours() if account.holds(parameters[0], parameters[-1])]
         for account in reached:
             account.clipping()
         if not limits(max_norm):
             return  # it only measures
-        self._judge.clip(reached, event, judged=not self._mine.stepping.optimizers())
+        self.mine.routine.note(event)
+        self.judge.clip(reached, event, judged=not self.mine.stepping.optimizers())
         for account in reached:
             account.clipped(event)
 
-    def swapping(self) -> None:
-        """Two tensors are about to change places, which torch refuses to do to tensors with weak references."""
-        self.detectors.forget()
-        for account in self._accounts.ours():
-            account.reopen()
-
-    # Scalers and schedules
-
-    def unscaling(self, scaler: Any, optimizer: Optimizer) -> None:
-        """`scaler.unscale_()` begins."""
-        account = self._accounts.own(optimizer)
-        event = Event(Kind.UNSCALE, site=user_site(), what="scaler.unscale_()")
-        if self.detectors.scaling.unscaled_before(scaler, optimizer, event):
-            self.detectors.flush()
-        elif account is not None and not self._mine.depth and not self.asleep:
-            self._judge.unscale(account, event)
-
-    def scaler_steps(self, scaler: Any, optimizer: Optimizer) -> None:
-        """`scaler.step()` begins."""
-        self.detectors.scaling.out_of_turn(scaler, optimizer, user_site())
-        self.detectors.flush()
-        self._mine.scaler = scaler if scaler.is_enabled() else None
-
-    def scaler_stepped(self) -> None:
-        self._mine.scaler = None
-
-    def scheduled(self, scheduler: Any) -> None:
-        """`scheduler.step()` begins."""
-        account = self._accounts.own(getattr(scheduler, "optimizer", None))
-        self.detectors.schedules.moved(scheduler, user_site(), account)
-        self.detectors.flush()
-
-    def all_reduced(self) -> None:
-        """A collective runs: somebody may be averaging gradients by hand."""
-        self._mine.reduced = True
-
     # Steps
 
-    @property
-    def steps_here(self) -> int:
-        """Steps of this thread."""
-        return self._mine.steps
-
     def before_step(self, optimizer: Optimizer, *, closure: bool, hooked: bool) -> None:
-        mine = self._mine
+        mine = self.mine
         if not mine.stepping.begin(optimizer):
             return  # super().step() and wrappers announce one step twice
+        if mine.aside:
+            mine.captured(steps=1)
+            return
         self.steps += 1
+        if mine.routine.going:
+            as_usual = not (closure or hooked or mine.depth) and self.accounts.own(optimizer) is mine.routine.account()
+            if as_usual and mine.routine.holds() and self.pace.passes(Kind.CONSUME):
+                mine.steps += 1
+                return
+            self.pace.leave()
         if self.asleep:
             mine.steps += 1
             self.unaudited["left out by sample"] += 1
             return
-        new = self._accounts.own(optimizer) is None
-        account = self._accounts.taken(optimizer)
+        new = self.accounts.own(optimizer) is None
+        account = self.accounts.taken(optimizer)
         self.slots += account.newly_stepped()
         scaled = mine.scaler is not None
         what = "scaler.step()" if scaled else f"{account.name}.step()"
@@ -243,7 +246,7 @@ class Watcher:
         if new:
             account.window.deposits = list(mine.early)
             for deposit in mine.early:
-                self._write(account, deposit.event)
+                self.write(account, deposit.event)
         account.window.all_reduced = mine.reduced
         if mine.depth:
             self.unaudited["inside a backward"] += 1
@@ -257,41 +260,39 @@ class Watcher:
         mine.steps += 1
 
     def after_step(self, optimizer: Optimizer, *, hooked: bool) -> None:
-        if self._mine.stepping.end(optimizer) and not self._mine.depth:
-            account = self._accounts.own(optimizer)
+        if self.mine.stepping.end(optimizer) and not self.mine.depth and not self.mine.routine.going:
+            account = self.accounts.own(optimizer)
             if account is not None and not self.asleep:
-                fed = account.closure.ends(self._mine.backwards)
+                fed = account.closure.ends(self.mine.backwards)
                 # A closure that skips its batch (Lightning: training_step returns None) leaves nothing, and means it.
-                if fed is False and self._mine.step is not None and account.standing().content not in HOLLOW:
-                    self._consume(account, self._mine.step, hooked=hooked)
+                if fed is False and self.mine.step is not None and account.standing().content not in HOLLOW:
+                    self._consume(account, self.mine.step, hooked=hooked)
                 if fed:
                     self.unaudited["fed by a closure"] += 1
                 account.after_step()
-            if self._sample > 2 and self._mine.steps % self._sample == 0:
-                for other in self._accounts.ours():
-                    other.reopen()  # the steps that come are looked at again
+            self.turn()
 
-    def skipped_step(self, optimizer: Optimizer) -> None:
-        """A GradScaler found infinities and did not step: the gradients have had their chance all the same."""
-        account = self._accounts.taken(optimizer)
-        account.settle()
-        event = Event(Kind.CONSUME, account.name, user_site(), scaled=True, what="scaler.step()")
-        account.window.settle(account.number, self._accounts.clock.tick())
-        account.consumed(event)
-        account.after_step()
+    def turn(self) -> None:
+        """A step is over. If nobody has looked for a while and the next ones are looked at, the books begin anew."""
+        if self._sample > 2 and self.mine.steps % self._sample == 0:
+            for account in self.accounts.ours():
+                account.reopen()
 
     def _consume(self, account: Account, event: Event, *, hooked: bool) -> None:
-        self._judge.consume(
-            account, event, hooked=hooked, patience=lambda: self.detectors.patience(account, self._accounts)
+        plain = not hooked and self.lean and self.pace.is_plain(account)
+        self.judge.consume(
+            account, event, hooked=hooked, patience=lambda: self.detectors.patience(account, self.accounts)
         )
-        self.detectors.consuming(account, event, scaler=self._mine.scaler)
+        self.detectors.consuming(account, event, scaler=self.mine.scaler)
         account.habits.stepped(account.window.size())
-        account.window.settle(account.number, self._accounts.clock.tick())
-        self._write(account, event)
+        account.window.settle(account.number, self.accounts.clock.tick())
+        self.write(account, event)
         account.consumed(event)
-        self._judge.flush()
+        self.judge.flush()
         self.detectors.flush()
+        self.mine.routine.note(event)
+        self.pace.round_ended(account, plain=plain)
 
-    def _write(self, account: Account, event: Event) -> None:
-        if self._log is not None:
-            self._log(event._replace(slot=f"{account.name}#{account.number}"))
+    def write(self, account: Account, event: Event) -> None:
+        if self.log is not None:
+            self.log(event._replace(slot=f"{account.name}#{account.number}"))

@@ -1,0 +1,75 @@
+"""Whether a loop does the same over and over, and what is left to do while it does. See [Note: routine]."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from zerograd.core.events import Kind
+from zerograd.core.findings import Finding
+from zerograd.core.machine import Content
+from zerograd.run.account import Account
+from zerograd.run.retelling import retell
+from zerograd.run.sites import user_site
+
+if TYPE_CHECKING:  # the watcher walks at this pace
+    from zerograd.run.watcher import Watcher
+
+
+class Pace:
+    def __init__(self, watcher: "Watcher") -> None:
+        self._watcher = watcher
+        self._said = 0  # findings of whatever kind, possible ones and notes as well
+        self._said_before = 0  # up to the last step
+
+    def counting(self, report: Callable[[Finding], None]) -> Callable[[Finding], None]:
+        def counted(finding: Finding) -> None:
+            self._said += 1
+            report(finding)
+
+        return counted
+
+    def is_plain(self, account: Account) -> bool:
+        """A step is about to read. Whether there is nothing in its round that would have to be asked again."""
+        watcher, standing = self._watcher, account.standing()
+        deposits = account.window.deposits
+        return (
+            standing.content is Content.FRESH
+            and not standing.fact.doubts
+            and account.quiet
+            and bool(deposits)
+            and watcher.mine.scaler is None
+            and watcher.accounts.ours() == [account]
+            and all(watcher.detectors.done_with(site) for site in {deposit.site for deposit in deposits})
+        )
+
+    def round_ended(self, account: Account, *, plain: bool) -> None:
+        """The step has consumed, and everything about it was said."""
+        silent, self._said_before = self._said == self._said_before, self._said
+        self._watcher.mine.routine.round_ended(account, plain=plain and silent)
+
+    def passes(self, kind: Kind) -> bool:
+        """Whether this is what the routine expects next."""
+        watcher, routine = self._watcher, self._watcher.mine.routine
+        event = routine.passes(kind, user_site())
+        if event is not None and watcher.log is not None and (account := routine.account()) is not None:
+            watcher.write(account, event)
+        return event is not None
+
+    def deposited(self, *, raised: bool) -> None:
+        """A backward of the routine is over."""
+        routine = self._watcher.mine.routine
+        account = routine.account()
+        if routine.going and (raised or not routine.deposited()):
+            self.leave()
+            if account is not None:
+                account.reopen()  # nobody has looked before it: what it did cannot be told
+
+    def leave(self) -> None:
+        """Something is not as always: tell the books what was only ticked off."""
+        watcher, routine = self._watcher, self._watcher.mine.routine
+        if not routine.going:
+            return
+        account, passed = routine.account(), routine.leave()
+        for clear in passed[:1]:  # a round begins with its clear
+            watcher.judge.cleared(clear, to_none=True)
+        if account is not None:
+            retell(account, passed, clock=watcher.accounts.clock, epoch=watcher.epoch)

@@ -1,0 +1,84 @@
+"""What stands around backwards and steps: loss scales, schedules, averaging by hand, tensors that change places."""
+
+from typing import Any
+
+from torch.optim import Optimizer
+
+from zerograd.core.events import Event, Kind
+from zerograd.run.sites import user_site
+from zerograd.run.watcher import Watcher
+
+
+class Surroundings:
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+
+    def scaled(self, result: object) -> None:
+        """`scaler.scale()` of an enabled scaler has returned."""
+        self._watcher.pace.leave()
+        self._watcher.detectors.scaling.scaled(result)
+
+    def unscaling(self, scaler: Any, optimizer: Optimizer) -> None:
+        """`scaler.unscale_()` begins."""
+        watcher = self._watcher
+        if watcher.mine.aside:
+            return
+        watcher.pace.leave()
+        account = watcher.accounts.own(optimizer)
+        event = Event(Kind.UNSCALE, site=user_site(), what="scaler.unscale_()")
+        if watcher.detectors.scaling.unscaled_before(scaler, optimizer, event):
+            watcher.detectors.flush()
+        elif account is not None and not watcher.mine.depth and not watcher.asleep:
+            watcher.judge.unscale(account, event)
+
+    def scaler_steps(self, scaler: Any, optimizer: Optimizer) -> int:
+        """`scaler.step()` begins. Returns the steps of this thread so far."""
+        watcher = self._watcher
+        if not watcher.mine.aside:
+            watcher.pace.leave()
+            watcher.detectors.scaling.out_of_turn(scaler, optimizer, user_site())
+            watcher.detectors.flush()
+            watcher.mine.scaler = scaler if scaler.is_enabled() else None
+        return watcher.mine.steps
+
+    def scaler_stepped(self) -> None:
+        self._watcher.mine.scaler = None
+
+    def skipped_step(self, optimizer: Optimizer, *, since: int) -> None:
+        """`scaler.step()` has returned. Without a step it found infinities: the gradients have had their chance."""
+        watcher = self._watcher
+        if watcher.mine.aside or watcher.mine.steps != since:
+            return
+        account = watcher.accounts.taken(optimizer)
+        account.settle()
+        event = Event(Kind.CONSUME, account.name, user_site(), scaled=True, what="scaler.step()")
+        account.window.settle(account.number, watcher.accounts.clock.tick())
+        account.consumed(event)
+        account.after_step()
+
+    def scheduled(self, scheduler: Any) -> None:
+        """`scheduler.step()` begins."""
+        watcher = self._watcher
+        if not watcher.mine.aside:
+            account = watcher.accounts.own(getattr(scheduler, "optimizer", None))
+            watcher.detectors.schedules.moved(scheduler, user_site(), account)
+            watcher.detectors.flush()
+
+    def data_begins(self) -> None:
+        """A pass over a DataLoader begins."""
+        self._watcher.epoch += 1
+
+    def forward(self, module: Any) -> None:
+        """A DistributedDataParallel begins its forward."""
+        self._watcher.detectors.syncing.forward(module)
+
+    def all_reduced(self) -> None:
+        """A collective runs: somebody may be averaging gradients by hand."""
+        self._watcher.mine.reduced = True
+
+    def swapping(self) -> None:
+        """Two tensors are about to change places, which torch refuses to do to tensors with weak references."""
+        self._watcher.pace.leave()
+        self._watcher.detectors.forget()
+        for account in self._watcher.accounts.ours():
+            account.reopen()
