@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, mse_loss
 
+import zerograd
 from zerograd import CaptureError, Step, StepError, groups
 
 gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="captures on a GPU only")
@@ -475,3 +476,13 @@ def test_a_block_that_defers_is_told_of_its_skip() -> None:
                 assert step.outcome.kind.value == "skipped"
     assert (step.committed, step.skipped) == (5, 1)
     assert any("skipped a step" in str(warning.message) for warning in caught)
+
+
+@gpu
+def test_the_audit_sees_each_call_as_one_step() -> None:
+    pair = Pair(OPTIMIZERS["adamw fused"], clip=1.0)
+    with zerograd.audit() as audit:
+        for x, y in batches("cuda"):
+            pair.update(x, y)
+    assert not audit.findings
+    assert "12 steps" in audit.summary()

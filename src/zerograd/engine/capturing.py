@@ -26,6 +26,7 @@ from zerograd.engine.journal import Rehearsal
 from zerograd.engine.outcome import Ending
 from zerograd.engine.record import Record
 from zerograd.engine.recording import Recording
+from zerograd.trace.announcing import announced
 
 if TYPE_CHECKING:
     from zerograd.engine.step import Step
@@ -63,7 +64,8 @@ class Captured:
         leaves, signature = inputs.read(given)
         recording = self._recording(given, signature)
         self._rates.refresh()
-        out = recording.replay(leaves)
+        with announced(step.optimizers, recording.events):
+            out = recording.replay(leaves)
         self._ended(recording)
         return out
 
@@ -76,9 +78,8 @@ class Captured:
         step._slots = step._slots.current()
         capturable.check(step._terms, step._slots)
         # Events are collected while recording, and told at each replay; schedulers move on the host.
-        trace = self._collect if step._terms.trace is not None else None
         self._events: list[Event] = []
-        self._terms = replace(step._terms, schedulers=(), trace=trace, restore=frozenset())
+        self._terms = replace(step._terms, schedulers=(), trace=self._collect, restore=frozenset())
         self._pool = torch.cuda.graph_pool_handle()
         self._stream = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
         undo = capturable.make_capturable(step.optimizers, self._device)
@@ -120,7 +121,7 @@ class Captured:
         if step._terms.scaling is not None:
             step._terms.scaling.read(self._device)  # makes the scale, if nobody has used it yet
         rehearsal = Rehearsal(step.optimizers, step._slots.parameters)
-        with rehearsal, self._rates.lent():
+        with announced(step.optimizers, ()), rehearsal, self._rates.lent():
             self._stream.wait_stream(torch.cuda.current_stream(self._device))
             with torch.cuda.stream(self._stream):
                 with rehearsal.noted:
