@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from zerograd.core.findings import Finding
 from zerograd.errors import SourceError
 from zerograd.source.discover import STDIN, read_text
-from zerograd.source.triggers import may_train
+from zerograd.source.triggers import may_allow, may_train
 
 if TYPE_CHECKING:
     from zerograd.source.cache import Cache
@@ -95,7 +95,7 @@ def _glance(targets: Sequence[Target], settings: Settings) -> tuple[list[Outcome
         except SourceError as error:
             outcomes[number] = Outcome(trouble=error.what)
             continue
-        if not may_train(text):
+        if not may_train(text) and not may_allow(text):
             continue
         if target.path == STDIN:  # cannot be opened again
             outcomes[number] = Reader(settings).read(target, text)
