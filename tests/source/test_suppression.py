@@ -117,6 +117,7 @@ def test_python_that_cannot_be_tokenised_is_read_as_far_as_it_goes() -> None:
 REMOVED = {
     "at the end of a line": ("x = 1  # zerograd: ignore[ZG001] why\ny", "x = 1\ny"),
     "on its own line": ("# zerograd: ignore\nx = '\u00e9'", "x = '\u00e9'"),
+    "at the end of a file without a newline": ("x = 1\n# zerograd: ignore", "x = 1\n"),
     "behind another": ("x = '\u00e9'  # type: ignore  # zerograd: ignore", "x = '\u00e9'  # type: ignore"),
     "before another": ("x = 1  # zerograd: ignore  # keep", "x = 1  # keep"),
     "from a noqa": ("x = 1  # noqa: F401,ZG001", "x = 1  # noqa: F401"),

@@ -5,6 +5,7 @@ are bytes of UTF-8 (`Site`). Editors and SARIF count UTF-16 code units, and Pyth
 """
 
 import re
+from collections.abc import Mapping
 
 _END = re.compile(r"\r\n|\r|\n")
 
@@ -29,3 +30,14 @@ def to_column(line: str, character: int) -> int:
 def to_utf16(line: str, column: int) -> int:
     """The column in UTF-16 code units, from 1."""
     return len(line[: to_character(line, column)].encode("utf-16-le", "surrogatepass")) // 2 + 1
+
+
+def replaced(text: str, lines: Mapping[int, str]) -> str:
+    """The text with these lines, by number, in place of its own, and every line's end as it was."""
+    parts: list[str] = []
+    start = 0
+    for number, end in enumerate([*_END.finditer(text), None], start=1):
+        stop = end.start() if end else len(text)
+        parts += lines.get(number, text[start:stop]), end[0] if end else ""
+        start = end.end() if end else stop
+    return "".join(parts)

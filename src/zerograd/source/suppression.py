@@ -15,7 +15,8 @@ from zerograd.source.triggers import may_allow
 if TYPE_CHECKING:
     from zerograd.source.comments import Comment, Item
 
-_OURS = REGISTRY["ZG901"]
+UNUSED = "ZG901"
+_OURS = REGISTRY[UNUSED]
 _JUDGED = frozenset(code for code, rule in REGISTRY.items() if Sees.SOURCE in rule.sees)  # by reading source
 
 
@@ -88,17 +89,18 @@ class _Entry:
         end = max((item.end for item in items), default=comment.end)
         site = Site(path, comment.line, to_column(line, start), comment.line, to_column(line, end))
         left = [item for item in comment.items if item not in items]
-        fix = Fix("take it away", (self._shortened(line, left) if left else self._removed(line),), Safety.SAFE)
+        fix = Fix("take it away", (self._shortened(line, left) if left else self._removed(lines),), Safety.SAFE)
         return note(_OURS, site, certain=True, allowed=allowed)._replace(fix=fix)
 
     def _shortened(self, line: str, left: "list[Item]") -> Edit:
         items = self._comment.items
         return self._edit(line, items[0].start, items[-1].end, ", ".join(item.word for item in left))
 
-    def _removed(self, line: str) -> Edit:
+    def _removed(self, lines: list[str]) -> Edit:
         """The whole comment with the reason behind it, and its line if it has one of its own."""
         comment = self._comment
-        if comment.alone:
+        line = lines[comment.line - 1]
+        if comment.alone and comment.line < len(lines):
             return Edit(comment.line, 1, comment.line + 1, 1, "")
         last = comment.reach == len(line)
         return self._edit(line, len(line[: comment.start].rstrip()) if last else comment.start, comment.reach, "")

@@ -33,6 +33,7 @@ class Settings(NamedTuple):
 class Target(NamedTuple):
     path: str
     shown: str  # the path that findings name
+    text: str | None = None  # of what cannot be opened again
 
 
 class Outcome(NamedTuple):
@@ -91,7 +92,7 @@ def _glance(targets: Sequence[Target], settings: Settings) -> tuple[list[Outcome
     left: list[int] = []
     for number, target in enumerate(targets):
         try:
-            text = read_text(target.path)
+            text = read_text(target.path) if target.text is None else target.text
         except SourceError as error:
             outcomes[number] = Outcome(trouble=error.what)
             continue
