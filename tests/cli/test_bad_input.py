@@ -23,10 +23,20 @@ CASES = {
     "config key": (["check", "--config", "key.toml"], "unknown key in key.toml 'slect'", "Did you mean 'select'?"),
     "config type": (["check", "--config", "type.toml"], "select is a list of strings, not 'ZG001'", ""),
     "config rule": (["check", "--config", "rule.toml"], "unknown rule 'ZG999'", "ZG"),
+    "config table": (["check", "--config", "table.toml"], "per-file-ignores is a table of lists of strings", ""),
+    "config files' rule": (["check", "--config", "files.toml"], "unknown rule 'ZG999'", "ZG"),
+    "config format": (["check", "--config", "format.toml"], "unknown output format 'ful'", "Did you mean 'full'?"),
     "config syntax": (["check", "--config", "broken.toml"], "broken.toml: not TOML", ""),
     "option value": (["check", "--color", "green"], "invalid choice: 'green'", "See zerograd check --help."),
     "number of processes": (["check", "--jobs", "none"], "'none' is not a number of processes", "check --help."),
     "nothing to explain": (["rule"], "no rule named", "--all"),
+    "no baseline": (["check", "--baseline", "none.json"], "no baseline 'none.json'", "--write-baseline"),
+    "no baseline named": (["check", "--write-baseline"], "no baseline to write", "--baseline"),
+    "broken baseline": (["check", "--baseline", "key.toml"], "key.toml: cannot be read as a baseline", ""),
+    "old baseline": (["check", "--baseline", "old.json"], "old.json: a baseline of another version: 0", ""),
+    "unwritable baseline": (["check", "--baseline", "no/b.json", "--write-baseline"], "cannot be written", ""),
+    "counts": (["check", "--statistics", "--output-format", "sarif"], "statistics have no sarif format", "json"),
+    "extended rule": (["check", "--extend-select", "ZG0011"], "unknown rule 'ZG0011'", "Did you mean 'ZG001'?"),
     "output file": (["check", "--output-file", "no/such/file"], "cannot be written", ""),
 }
 
@@ -45,6 +55,10 @@ def test_bad_input(
     (tmp_path / "key.toml").write_text('slect = ["ZG001"]\n')
     (tmp_path / "type.toml").write_text('select = "ZG001"\n')
     (tmp_path / "rule.toml").write_text('select = ["ZG999"]\n')
+    (tmp_path / "table.toml").write_text('per-file-ignores = ["ZG001"]\n')
+    (tmp_path / "files.toml").write_text('per-file-ignores = { "a.py" = ["ZG999"] }\n')
+    (tmp_path / "format.toml").write_text('output-format = "ful"\n')
+    (tmp_path / "old.json").write_text('{"version": 0, "findings": []}')
     (tmp_path / "broken.toml").write_text("select = [\n")
     assert main(argv) == 2
     out, err = capsys.readouterr()

@@ -41,7 +41,7 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert (finding["path"], finding["line"], finding["column"], finding["end_column"]) == ("bad.py", 11, 5, 21)
     assert (finding["certainty"], finding["severity"], finding["fix"]) == ("certain", "error", None)
     assert finding["related"] == [
-        {"path": "bad.py", "line": 10, "column": 5, "message": "the gradient is deposited here"}
+        {"path": "bad.py", "cell": None, "line": 10, "column": 5, "message": "the gradient is deposited here"}
     ]
 
 

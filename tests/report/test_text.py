@@ -3,7 +3,7 @@
 from textwrap import dedent
 
 from zerograd.report.colour import Paint, wants_colour
-from zerograd.report.text import concise, footer, full
+from zerograd.report.text import concise, full
 from zerograd.source.check import check_text
 
 TEXT = """\
@@ -67,8 +67,3 @@ def test_when_to_colour() -> None:
     assert not wants_colour("auto", terminal, {"TERM": "dumb"})
     assert wants_colour("always", pipe, {"NO_COLOR": "1"})
     assert not wants_colour("never", terminal, {"FORCE_COLOR": "1"})
-
-
-def test_the_footer_counts() -> None:
-    assert footer([], 0, 1, 0) == "0 findings in 1 file"
-    assert footer([], 2, 3, 1) == "0 findings in 3 files, 2 hidden (--possible, --notes), 1 file could not be read"

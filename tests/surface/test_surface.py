@@ -35,8 +35,9 @@ def test_exports() -> None:
 
 
 FLAGS = {
-    "check": "--color --config --exit-zero --help --ignore --isolated --jobs --no-cache --notes --output-file "
-    "--output-format --possible --quiet --select --stdin-filename -h -q",
+    "check": "--add-ignore --baseline --color --config --exclude --exit-zero --extend-exclude --extend-select "
+    "--force-exclude --help --ignore --isolated --jobs --no-cache --no-respect-gitignore --notes --output-file "
+    "--output-format --possible --quiet --select --statistics --stdin-filename --write-baseline -h -q",
     "run": "--help --mode --notes --possible --sample --strict --trace -h -m",
     "rule": "--all --help --output-format -h",
     "lab": "--help --json --list -h",
@@ -124,6 +125,7 @@ def test_rule_codes_and_names() -> None:
         "ZG403": "cleared-twice",
         "ZG501": "sync-every-micro-batch",
         "ZG502": "sync-skipped",
+        "ZG901": "unused-suppression",
     }
 
 

@@ -2,104 +2,78 @@
 
 import os
 import sys
-from argparse import ArgumentTypeError, Namespace
-from collections.abc import Sequence
+from argparse import Namespace
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 from zerograd import __version__
 from zerograd.cli.config import Config, load_config
-from zerograd.cli.options import Parser
+from zerograd.cli.flags import CACHE, parser
 from zerograd.core.findings import Certainty, Finding, Severity, once
 from zerograd.errors import UsageError, unknown
 from zerograd.report.colour import Paint, wants_colour
+from zerograd.report.documents import Documents
+from zerograd.report.footer import Told, count, footer
+from zerograd.report.formats import FORMATS, HUMAN, render
 from zerograd.report.progress import Bar
-from zerograd.report.text import concise, footer, full
 from zerograd.source.discover import STDIN, python_files, read_text
+from zerograd.source.exclusion import Exclusion
 from zerograd.source.sweep import Settings, Target, sweep
-
-FORMATS = ("full", "concise", "json")
-CACHE = ".zerograd_cache"  # in the working directory, like the paths that findings name
-EXAMPLES = """\
-  zerograd check .                         every Python file below here
-  zerograd check train.py --possible       also what a branch may excuse
-  zerograd check - < train.py              standard input
-  zerograd check . --output-format json    for programs"""
-
-
-def parser() -> Parser:
-    parser = Parser(
-        "check", "Find gradient bugs in source. Nothing is executed; torch is not needed.", examples=EXAMPLES
-    )
-    parser.add_argument("paths", nargs="*", default=["."], metavar="PATH", help="files or folders (default: .)")
-    parser.add_argument("--select", metavar="RULES", help="codes, prefixes or names, comma-separated (default: ALL)")
-    parser.add_argument("--ignore", metavar="RULES", help="rules to leave out")
-    parser.add_argument("--possible", action="store_true", default=None, help="show findings a branch may excuse")
-    parser.add_argument("--notes", action="store_true", default=None, help="show notes")
-    parser.add_argument("--output-format", metavar="FORMAT", help=f"{', '.join(FORMATS)} (default: full)")
-    parser.add_argument("--output-file", metavar="FILE", help="write findings there instead of to standard output")
-    parser.add_argument("--stdin-filename", metavar="PATH", default="<stdin>", help="the name of what - reads")
-    parser.add_argument("--exit-zero", action="store_true", help="exit 0 even with findings")
-    parser.add_argument("--config", metavar="FILE", help="use this config file")
-    parser.add_argument("--isolated", action="store_true", help="use no config file")
-    parser.add_argument("--no-cache", action="store_true", help=f"neither use nor fill {CACHE}")
-    parser.add_argument("--jobs", metavar="N", type=_at_least_one, help="processes (default: as many as pay)")
-    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
-    parser.add_argument("-q", "--quiet", action="store_true", help="no closing line")
-    return parser
-
-
-def _at_least_one(word: str) -> int:
-    if not word.isdecimal() or int(word) < 1:
-        raise ArgumentTypeError(f"{word!r} is not a number of processes")
-    return int(word)
 
 
 def main(argv: Sequence[str]) -> int:
     options = parser().parse_args(argv)
-    form = options.output_format or os.environ.get("ZEROGRAD_OUTPUT_FORMAT") or "full"
-    if form not in FORMATS:
-        raise unknown("output format", form, list(FORMATS), slug="unknown-option")
     config = _settled(options)
-    findings, files, unread = _check(options, config)
-    named = set(options.paths) & set(unread)
-    shown = [finding for finding in findings if _is_shown(finding, config)]
-    if options.output_file:
-        try:
-            with open(options.output_file, "w", encoding="utf-8") as file:
-                file.write(_render(shown, form, options, colour=False))
-        except OSError as error:
-            raise UsageError(
-                f"{options.output_file}: cannot be written: {error.strerror}", slug="output-file"
-            ) from None
-    else:
-        sys.stdout.write(_render(shown, form, options, colour=wants_colour(options.color, sys.stdout)))
-        sys.stdout.flush()
-    if form != "json" and not options.quiet:
-        print(footer(shown, len(findings) - len(shown), files, len(unread)), file=sys.stderr)
-    if named:  # a file below a folder may be anything; one that was asked for must be read
+    if config.output_format not in FORMATS:
+        raise unknown("output format", config.output_format, list(FORMATS), slug="unknown-option")
+    checked = _check(options, config)
+    shown = [finding for finding in checked.findings if _is_shown(finding, config)]
+    told = Told(checked.files, hidden=len(checked.findings) - len(shown), unread=len(checked.unread))
+    if options.add_ignore:
+        return _add_ignores(shown)
+    if options.write_baseline:
+        return _write_baseline(shown, config, checked)
+    if config.baseline:
+        from zerograd.cli.baseline import sort_out  # json and hashes: 5 ms
+
+        shown, known, gone = sort_out(shown, config.baseline, checked.documents)
+        told = told._replace(known=known, gone=gone)
+    _write(shown, options, config, checked)
+    if config.output_format in HUMAN and not options.quiet:
+        print(footer(shown, told), file=sys.stderr)
+    if set(options.paths) & set(
+        checked.unread
+    ):  # a file below a folder may be anything; one that is named must be read
         return 2
     return 1 if any(finding.fails for finding in shown) and not options.exit_zero else 0
 
 
 def _settled(options: Namespace) -> Config:
-    """The command line over the config file over the defaults."""
+    """The command line over the environment over the config file over the defaults."""
     config = Config() if options.isolated else load_config(options.config, os.getcwd())
-    given = {
-        "select": tuple(options.select.split(",")) if options.select else None,
-        "ignore": tuple(options.ignore.split(",")) if options.ignore else None,
-        "possible": options.possible,
-        "notes": options.notes,
-    }
-    return config._replace(**{key: value for key, value in given.items() if value is not None})
+    form = options.output_format or os.environ.get("ZEROGRAD_OUTPUT_FORMAT") or config.output_format or "full"
+    if options.select is not None:  # what is asked for here is all that is asked for
+        config = config._replace(extend_select=())
+    if options.exclude is not None:
+        config = config._replace(extend_exclude=())
+    given: dict[str, Any] = {field: getattr(options, field, None) for field in Config._fields}
+    given |= {field: tuple(value) for field, value in given.items() if isinstance(value, list)}
+    baseline = options.baseline or (os.path.join(config.root, config.baseline) if config.baseline else "")
+    given |= {"output_format": form, "baseline": baseline}
+    return config._replace(**{field: value for field, value in given.items() if value is not None})
 
 
-def _check(options: Namespace, config: Config) -> tuple[list[Finding], int, list[str]]:
-    """The findings of all files; how many were read; which could not be."""
+class Checked(NamedTuple):
+    findings: list[Finding]
+    files: int  # that were read
+    unread: list[str]
+    documents: Documents
+
+
+def _check(options: Namespace, config: Config) -> Checked:
     cache = None if options.no_cache else CACHE
     settings = Settings(config.codes(), cache=cache, version=__version__, jobs=options.jobs)
-    targets = [
-        Target(path, options.stdin_filename if path == STDIN else path)
-        for path in python_files(options.paths, exclude=config.exclude)
-    ]
+    targets = list(_targets(options, config))
     with Bar(sys.stderr, label="Reading") as bar:
         outcomes = sweep(targets, settings, advance=bar)
     unread: list[str] = []
@@ -107,8 +81,29 @@ def _check(options: Namespace, config: Config) -> tuple[list[Finding], int, list
         if outcome.trouble:
             print(f"zerograd: {outcome.trouble}", file=sys.stderr)
             unread.append(target.path)
-    findings = once(finding for outcome in outcomes for finding in outcome.findings)
-    return findings, len(targets) - len(unread), unread
+    findings = _without_ignored(once(finding for outcome in outcomes for finding in outcome.findings), config)
+    given = {target.shown: target.text for target in targets if target.text is not None}
+    return Checked(findings, len(targets) - len(unread), unread, Documents(given))
+
+
+def _targets(options: Namespace, config: Config) -> Iterable[Target]:
+    patterns = (*config.exclude, *config.extend_exclude)
+    exclusion = Exclusion(patterns, root=config.root, git=config.respect_gitignore)
+    for path in python_files(options.paths, exclusion, force=config.force_exclude):
+        if path != STDIN:
+            yield Target(path, path)
+        elif not config.force_exclude or not exclusion.drops_named(options.stdin_filename):
+            yield Target(path, options.stdin_filename, read_text(path))
+
+
+def _without_ignored(findings: list[Finding], config: Config) -> list[Finding]:
+    """Without those that per-file-ignores leaves out."""
+    ignored = config.ignores_in_files()
+    return [
+        finding
+        for finding in findings
+        if not any(finding.code in codes and files.match(finding.site.path) for files, codes in ignored)
+    ]
 
 
 def _is_shown(finding: Finding, config: Config) -> bool:
@@ -117,16 +112,42 @@ def _is_shown(finding: Finding, config: Config) -> bool:
     return finding.severity is not Severity.NOTE or config.notes
 
 
-def _render(findings: list[Finding], form: str, options: Namespace, *, colour: bool) -> str:
-    if form == "json":
-        from zerograd.report.json import as_list  # json costs 3 ms
+def _write(findings: list[Finding], options: Namespace, config: Config, checked: Checked) -> None:
+    """To the file that was asked for, or to standard output, which alone is coloured."""
+    paint = Paint(on=not options.output_file and wants_colour(options.color, sys.stdout))
+    if options.statistics:
+        from zerograd.report.statistics import tally
 
-        return as_list(findings) + "\n"
-    paint = Paint(on=colour)
-    if form == "concise":
-        return "".join(concise(finding, paint) + "\n" for finding in findings)
+        text = tally(config.output_format, findings, paint)
+    else:
+        text = render(config.output_format, findings, checked.documents, paint)
+    if not options.output_file:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    try:
+        with open(options.output_file, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise UsageError(f"{options.output_file}: cannot be written: {error.strerror}", slug="output-file") from None
 
-    def source(path: str) -> list[str] | None:
-        return None if path == options.stdin_filename else read_text(path).splitlines()
 
-    return "".join(full(finding, source, paint) + "\n\n" for finding in findings)
+def _add_ignores(findings: list[Finding]) -> int:
+    from zerograd.cli.ignoring import add_ignores
+
+    added = add_ignores(findings)
+    for line in added.refused:
+        print(f"zerograd: {line}", file=sys.stderr)
+    print(f"allowed {count(added.findings, 'finding')} in {count(added.files, 'file')}", file=sys.stderr)
+    return 2 if added.refused else 0
+
+
+def _write_baseline(findings: list[Finding], config: Config, checked: Checked) -> int:
+    from zerograd.cli.baseline import write
+
+    if not config.baseline:
+        cure = "Say which: --baseline zerograd-baseline.json --write-baseline"
+        raise UsageError("no baseline to write", cure=cure, slug="baseline")
+    write(findings, config.baseline, checked.documents)
+    print(f"wrote {count(len(findings), 'finding')} into {config.baseline}", file=sys.stderr)
+    return 0

@@ -4,22 +4,44 @@ import os
 from typing import NamedTuple
 
 from zerograd.errors import UsageError, unknown
+from zerograd.source.exclusion import EXCLUDED, Patterns
 
 
 class Config(NamedTuple):
+    """The keys of the file, with - for _; and where it stands."""
+
     select: tuple[str, ...] = ("ALL",)
+    extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
+    per_file_ignores: dict[str, tuple[str, ...]] = {}
+    exclude: tuple[str, ...] = EXCLUDED
+    extend_exclude: tuple[str, ...] = ()
+    respect_gitignore: bool = True
+    force_exclude: bool = False
     possible: bool = False
     notes: bool = False
+    output_format: str = ""
+    baseline: str = ""
+    root: str = ""  # the folder that patterns count from; not a key
 
     def codes(self) -> frozenset[str] | None:
         """The rules that are chosen; None: all of them, without asking which there are."""
-        if self.select == ("ALL",) and not self.ignore:
+        if self.select == ("ALL",) and not self.extend_select and not self.ignore:
             return None
         from zerograd.rules import select  # 25 ms: all rules are read
 
-        return select(self.select) - select(self.ignore)
+        return select((*self.select, *self.extend_select)) - select(self.ignore)
+
+    def ignores_in_files(self) -> list[tuple[Patterns, frozenset[str]]]:
+        """For each pattern of per-file-ignores, the rules that do not count there."""
+        if not self.per_file_ignores:
+            return []
+        from zerograd.rules import select
+
+        return [(Patterns([glob], self.root), select(rules)) for glob, rules in self.per_file_ignores.items()]
+
+
+_KEYS = {field.replace("_", "-"): field for field in Config._fields if field != "root"}
 
 
 def load_config(explicit: str | None, start: str) -> Config:
@@ -60,19 +82,34 @@ def _read(path: str) -> Config | None:
 def _validate(path: str, table: object) -> Config:
     if not isinstance(table, dict):
         raise UsageError(f"{path}: tool.zerograd is not a table", slug="broken-config")
-    values: dict[str, tuple[str, ...] | bool] = {}
+    values: dict[str, object] = {}
     for key, value in table.items():
-        default = Config._field_defaults.get(key)
-        if default is None:
-            raise unknown(f"key in {path}", key, list(Config._fields), slug="broken-config")
-        if isinstance(default, bool):
-            if not isinstance(value, bool):
-                raise UsageError(f"{path}: {key} is true or false, not {value!r}", slug="broken-config")
-            values[key] = value
-        else:
-            if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-                raise UsageError(f"{path}: {key} is a list of strings, not {value!r}", slug="broken-config")
-            values[key] = tuple(value)
-    config = Config(**values)  # type: ignore[arg-type]
+        if key not in _KEYS:
+            raise unknown(f"key in {path}", key, list(_KEYS), slug="broken-config")
+        values[_KEYS[key]] = _typed(path, key, value, Config._field_defaults[_KEYS[key]])
+    config = Config(root=os.path.dirname(os.path.abspath(path)))._replace(**values)  # type: ignore[arg-type]
     config.codes()  # unknown rules are said here, with the nearest name
+    config.ignores_in_files()
     return config
+
+
+def _typed(path: str, key: str, value: object, default: object) -> object:
+    """The value as a Config holds it, which is what its default looks like."""
+    match default:
+        case bool():
+            right, kind = isinstance(value, bool), "true or false"
+        case str():
+            right, kind = isinstance(value, str), "a string"
+        case tuple():
+            right, kind = _is_list(value), "a list of strings"
+        case _:
+            right, kind = isinstance(value, dict) and all(map(_is_list, value.values())), "a table of lists of strings"
+    if not right:
+        raise UsageError(f"{path}: {key} is {kind}, not {value!r}", slug="broken-config")
+    if isinstance(value, dict):
+        return {name: tuple(items) for name, items in value.items()}
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)

@@ -1,9 +1,11 @@
 """Findings for programs. The field names are a contract: tests/surface freezes them."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from zerograd.core.findings import Finding, Fix
+from zerograd.report.colour import Paint
+from zerograd.report.text import Source
 
 
 def as_object(finding: Finding) -> dict[str, object]:
@@ -40,5 +42,9 @@ def _fix(fix: Fix) -> dict[str, object]:
     return {"message": fix.message, "safety": fix.safety.value, "edits": edits}
 
 
-def as_list(findings: Iterable[Finding]) -> str:
-    return json.dumps([as_object(finding) for finding in findings], indent=2)
+def render(findings: Sequence[Finding], source: Source, paint: Paint) -> str:
+    return json.dumps([as_object(finding) for finding in findings], indent=2) + "\n"
+
+
+def render_lines(findings: Sequence[Finding], source: Source, paint: Paint) -> str:
+    return "".join(json.dumps(as_object(finding)) + "\n" for finding in findings)

@@ -1,6 +1,24 @@
-"""A rule as a page: for the terminal, for JSON, for the docs. Everything comes from the rule object."""
+"""A rule as a page: for the terminal, for JSON, for SARIF, for docs/rules. Everything comes from the rule object."""
 
-from zerograd.rules.rule import Rule
+import re
+from collections.abc import Iterable
+
+from zerograd.report.colour import Paint
+from zerograd.report.text import full
+from zerograd.rules.rule import Fix, Rule, Sees
+
+_FRONT_ENDS = {
+    Sees.SOURCE: "`zerograd check`",
+    Sees.RUN: "`zerograd run`",
+    Sees.FULL: "`zerograd run --mode full`",
+}
+_FIXES = {
+    Fix.NONE: "none: the cure is told, and yours to make",
+    Fix.SAFE: "safe: `--fix` makes it, and the training stays what it was",
+    Fix.UNSAFE: "unsafe: `--fix --unsafe-fixes` makes it, and the training changes, which is its purpose",
+}
+
+_MARK = re.compile(r"\s*# (?:error|note|source|run|full): \[\w+\]")
 
 
 def as_object(rule: Rule) -> dict[str, object]:
@@ -20,21 +38,22 @@ def as_object(rule: Rule) -> dict[str, object]:
 
 def as_page(rule: Rule) -> str:
     """Markdown that also reads well as plain text."""
-    seen = " and ".join({"source": "`zerograd check`", "run": "`zerograd run`"}[name] for name in rule.sees.names())
+    seen = " and ".join(name for front, name in _FRONT_ENDS.items() if front in rule.sees)
     return "\n".join(
         [
             f"# {rule.code} {rule.name}",
             "",
-            f"{rule.severity.value.capitalize()}. Seen by {seen}. Fix: {rule.fix.value}.",
+            f"{rule.severity.value.capitalize()}. Seen by {seen}.",
             "",
             rule.explanation.strip(),
             "",
             "## Bad",
             "",
             "```python",
-            rule.bad.rstrip(),
+            _bad(rule).rstrip(),
             "```",
             "",
+            *_told(rule),
             "## Good",
             "",
             "```python",
@@ -43,5 +62,67 @@ def as_page(rule: Rule) -> str:
             "",
             f"Cure: {rule.remedy}.",
             "",
+            f"Fix: {_FIXES[rule.fix]}.",
+            "",
+            *_allowing(rule),
         ]
     )
+
+
+def _bad(rule: Rule) -> str:
+    """Without the marks for the tests; the one that no excerpt points at stays, as a comment."""
+    return _MARK.sub("" if Sees.SOURCE in rule.sees else rf"  # {rule.code}", rule.bad)
+
+
+def _told(rule: Rule) -> list[str]:
+    """What the bad program is told: by the checker itself, or, where only a run can see it, the rule's sentence."""
+    if Sees.SOURCE not in rule.sees:
+        sentence = re.sub(r"\{\w+\}", "...", rule.as_run().message)
+        return ["```text", f"train.py: {rule.code} {sentence}", "```", ""]
+    from zerograd.source.check import check_text  # pages only
+
+    text = _bad(rule)
+    findings = [finding for finding in check_text(text, "train.py") if finding.code == rule.code]
+    lines = [full(finding, lambda document: text.splitlines(), Paint(on=False)) for finding in findings]
+    return ["```text", "\n\n".join(lines), "```", ""]
+
+
+def _allowing(rule: Rule) -> list[str]:
+    if Sees.SOURCE not in rule.sees:
+        return []
+    return [f"To allow it in one place: `# zerograd: ignore[{rule.code}]`; everywhere: `--ignore {rule.name}`.", ""]
+
+
+def as_index(rules: Iterable[Rule]) -> str:
+    """The table of all rules, with links to their pages."""
+    rows = [
+        f"| [{rule.code}]({rule.code}.md) | {rule.name} | {summary(rule)} | {rule.severity.value} "
+        f"| {', '.join(rule.sees.names())} | {rule.fix.value} |"
+        for rule in rules
+    ]
+    return "\n".join(
+        [
+            "# Rules",
+            "",
+            "Made from the rule objects by `make pages`; `zerograd rule CODE` prints the same text. `source` is what",
+            "`zerograd check` sees, `run` what `zerograd run` and `audit()` see, `full` the same in full mode. Errors",
+            "and warnings fail a check if they are certain; notes are counted, and shown with `--notes`.",
+            "",
+            "| code | name | fault | severity | seen by | fix |",
+            "|---|---|---|---|---|---|",
+            *rows,
+            "",
+        ]
+    )
+
+
+def summary(rule: Rule) -> str:
+    """The first sentence of its explanation."""
+    first, _, _ = rule.explanation.strip().partition("\n\n")
+    return " ".join(first.split())
+
+
+def pages(rules: Iterable[Rule]) -> dict[str, str]:
+    """The files of docs/rules."""
+    known = list(rules)
+    return {"README.md": as_index(known), **{f"{rule.code}.md": as_page(rule) for rule in known}}

@@ -21,6 +21,7 @@ from zerograd.source.program import Program
 from zerograd.source.reading import File, Reading
 from zerograd.source.scopes import Scope
 from zerograd.source.skeleton import Act, Block, Call, Create, walk
+from zerograd.source.suppression import allow
 from zerograd.source.tests import places
 from zerograd.source.triggers import may_train
 from zerograd.source.ways import Budget, TooMuch
@@ -39,13 +40,13 @@ def check_text(
     """
     chosen = tuple(rule for rule in (rules or REGISTRY.values()) if Sees.SOURCE in rule.sees)
     if not may_train(text):
-        return []
+        return allow([], text, path, chosen)
     try:
         program = library.open(path, text) if library is not None else Program(parse(text, path), text, path)
         found = list(_Checker(program, chosen, text).findings())
     except RecursionError:
         raise SourceError(f"{path}: is nested too deeply to be read", slug="not-python") from None
-    return once(found)
+    return allow(once(found), text, path, chosen)
 
 
 class _Checker:

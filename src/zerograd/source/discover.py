@@ -4,42 +4,43 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from fnmatch import fnmatch
 
 from zerograd.errors import SourceError, missing
+from zerograd.source.exclusion import Exclusion
 
-_SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages", "venv", "build", "dist"})
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 STDIN = "-"
+MARK = "\ufeff"  # the byte order mark, decoded
 
 
-def python_files(paths: Sequence[str], *, exclude: Sequence[str] = ()) -> Iterator[str]:
-    """Every Python file named or below a named folder, sorted. A file named by the user is always read."""
+def python_files(paths: Sequence[str], exclusion: Exclusion | None = None, *, force: bool = False) -> Iterator[str]:
+    """Every Python file named or below a named folder, sorted. What the user names is read, unless `force`."""
+    exclusion = exclusion or Exclusion()
     for path in paths:
-        if os.path.isdir(path):
-            yield from _below(path, exclude)
-        elif path == STDIN or os.path.exists(path):  # pipes and devices too
-            yield path
-        else:
+        if path != STDIN and not os.path.exists(path):  # pipes and devices do
             raise missing("file or folder", path, slug="unknown-path")
+        if force and path != STDIN and exclusion.drops_named(path):
+            continue
+        if os.path.isdir(path):
+            yield from _below(path, exclusion)
+        else:
+            yield path
 
 
-def _below(folder: str, exclude: Sequence[str]) -> Iterator[str]:
+def _below(folder: str, exclusion: Exclusion) -> Iterator[str]:
+    # Whoever names a folder that git ignores wants to see what is in it.
+    git = not exclusion.ignores(os.path.normpath(folder), folder=True)
     for root, folders, files in os.walk(folder):
         here = os.path.normpath(root)
         folders[:] = sorted(
             name
             for name in folders
-            if name not in _SKIPPED and not name.startswith(".") and not _excluded(os.path.join(here, name), exclude)
+            if not name.startswith(".") and not exclusion.drops(os.path.join(here, name), folder=True, git=git)
         )
         for name in sorted(files):
             path = os.path.normpath(os.path.join(here, name))
-            if name.endswith(".py") and not _excluded(path, exclude):
+            if name.endswith(".py") and not exclusion.drops(path, git=git):
                 yield path
-
-
-def _excluded(path: str, patterns: Sequence[str]) -> bool:
-    return any(fnmatch(path, pattern) or fnmatch(os.path.basename(path), pattern) for pattern in patterns)
 
 
 def read_text(path: str) -> str:
@@ -52,12 +53,17 @@ def read_text(path: str) -> str:
                 raw = file.read()
     except OSError as error:
         raise SourceError(f"{path}: cannot be read: {error.strerror}", slug="unreadable-file") from None
-    second = raw.find(b"\n", raw.find(b"\n") + 1)  # the end of the second line, if there are as many
-    head = raw if second < 0 else raw[:second]
-    cookie = next((match for line in head.split(b"\n")[:2] if (match := _COOKIE.match(line))), None)
-    encoding = cookie[1].decode("ascii", "replace") if cookie else "utf-8-sig" if raw[:1] == b"\xef" else "utf-8"
+    encoding = encoding_of(raw)
     try:
         text = raw.decode(encoding)
     except (UnicodeError, LookupError):  # the codec "undefined" raises no UnicodeDecodeError
-        raise SourceError(f"{path}: is not {encoding.removesuffix('-sig')} text", slug="unreadable-file") from None
-    return text.removeprefix("\ufeff")
+        raise SourceError(f"{path}: is not {encoding} text", slug="unreadable-file") from None
+    return text.removeprefix(MARK)
+
+
+def encoding_of(raw: bytes) -> str:
+    """The encoding that a file declares."""
+    second = raw.find(b"\n", raw.find(b"\n") + 1)  # the end of the second line, if there are as many
+    head = raw if second < 0 else raw[:second]
+    cookie = next((match for line in head.split(b"\n")[:2] if (match := _COOKIE.match(line))), None)
+    return cookie[1].decode("ascii", "replace") if cookie else "utf-8"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from zerograd.core.findings import Finding
 from zerograd.errors import SourceError
 from zerograd.source.discover import STDIN, read_text
-from zerograd.source.triggers import may_train
+from zerograd.source.triggers import may_allow, may_train
 
 if TYPE_CHECKING:
     from zerograd.source.cache import Cache
@@ -34,6 +34,7 @@ class Settings(NamedTuple):
 class Target(NamedTuple):
     path: str
     shown: str  # the path that findings name
+    text: str | None = None  # of what cannot be opened again
 
 
 class Outcome(NamedTuple):
@@ -93,11 +94,11 @@ def _glance(targets: Sequence[Target], settings: Settings) -> tuple[list[Outcome
     left: list[int] = []
     for number, target in enumerate(targets):
         try:
-            text = read_text(target.path)
+            text = read_text(target.path) if target.text is None else target.text
         except SourceError as error:
             outcomes[number] = Outcome(trouble=error.what)
             continue
-        if not may_train(text):
+        if not may_train(text) and not may_allow(text):
             continue
         if target.path == STDIN:  # cannot be opened again
             outcomes[number] = Reader(settings).read(target, text)

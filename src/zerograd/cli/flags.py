@@ -1,0 +1,79 @@
+"""The options of zerograd check."""
+
+from argparse import ArgumentTypeError
+from typing import Any
+
+from zerograd.cli.options import Parser
+from zerograd.report.formats import FORMATS
+
+CACHE = ".zerograd_cache"  # in the working directory, like the paths that findings name
+EXAMPLES = """\
+  zerograd check .                          every Python file below here
+  zerograd check train.py --possible        also what a branch may excuse
+  zerograd check - < train.py               standard input
+  zerograd check . --output-format github   annotations for a pull request
+  zerograd check . --add-ignore             allow what is there, and begin clean"""
+
+
+def parser() -> Parser:
+    parser = Parser(
+        "check", "Find gradient bugs in source. Nothing is executed; torch is not needed.", examples=EXAMPLES
+    )
+    parser.add_argument("paths", nargs="*", default=["."], metavar="PATH", help="files or folders (default: .)")
+    _add_rules(parser)
+    _add_files(parser)
+    _add_adoption(parser)
+    _add_output(parser)
+    return parser
+
+
+def _add_rules(parser: Parser) -> None:
+    add = parser.add_argument_group("which findings").add_argument
+    add("--select", metavar="RULES", **_LIST, help="codes, prefixes, names or ALL, comma-separated (default: ALL)")
+    add("--extend-select", metavar="RULES", **_LIST, help="rules beside those of the config file")
+    add("--ignore", metavar="RULES", **_LIST, help="rules to leave out")
+    add("--possible", action="store_true", default=None, help="show findings a branch may excuse")
+    add("--notes", action="store_true", default=None, help="show notes")
+
+
+def _add_files(parser: Parser) -> None:
+    add = parser.add_argument_group("which files").add_argument
+    add("--exclude", metavar="GLOBS", **_LIST, help="leave these out, and not the usual ones (build, venv, ...)")
+    add("--extend-exclude", metavar="GLOBS", **_LIST, help="leave these out as well")
+    add("--force-exclude", action="store_true", default=None, help="also of the paths that are named here")
+    add("--no-respect-gitignore", dest="respect_gitignore", action="store_false", default=None, help="read those too")
+    add("--stdin-filename", metavar="PATH", default="<stdin>", help="the name of what - reads")
+    add("--config", metavar="FILE", help="use this config file")
+    add("--isolated", action="store_true", help="use no config file")
+
+
+def _add_adoption(parser: Parser) -> None:
+    add = parser.add_argument_group("adoption").add_argument
+    add("--add-ignore", action="store_true", help="write a comment that allows it behind every finding, and exit 0")
+    add("--baseline", metavar="FILE", help="only findings that are not in FILE count")
+    add("--write-baseline", action="store_true", help="write the findings there are into the baseline, and exit 0")
+    add("--statistics", action="store_true", help="count the findings of each rule")
+    add("--exit-zero", action="store_true", help="exit 0 even with findings")
+
+
+def _add_output(parser: Parser) -> None:
+    add = parser.add_argument_group("output").add_argument
+    add("--output-format", metavar="FORMAT", help=f"{', '.join(FORMATS)} (default: full)")
+    add("--output-file", metavar="FILE", help="write findings there instead of to standard output")
+    add("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
+    add("-q", "--quiet", action="store_true", help="no closing line")
+    add("--no-cache", action="store_true", help=f"neither use nor fill {CACHE}")
+    add("--jobs", metavar="N", type=_at_least_one, help="processes (default: as many as pay)")
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in map(str.strip, text.split(",")) if word]
+
+
+def _at_least_one(word: str) -> int:
+    if not word.isdecimal() or int(word) < 1:
+        raise ArgumentTypeError(f"{word!r} is not a number of processes")
+    return int(word)
+
+
+_LIST: dict[str, Any] = {"action": "extend", "type": _words}  # comma-separated, and again
