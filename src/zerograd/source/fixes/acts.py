@@ -5,7 +5,8 @@ import re
 from typing import NamedTuple
 
 from zerograd.core.events import Site
-from zerograd.source.fixes.page import LOOPS, Page, calls
+from zerograd.source.fixes.page import Page
+from zerograd.source.fixes.statements import LOOPS, calls
 from zerograd.source.nodes import place
 from zerograd.source.scopes import path_of
 

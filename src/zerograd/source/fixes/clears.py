@@ -17,7 +17,8 @@ from zerograd.source.fixes.acts import (
     steps,
     training_loop,
 )
-from zerograd.source.fixes.page import Page, calls
+from zerograd.source.fixes.page import Page
+from zerograd.source.fixes.statements import calls
 from zerograd.source.nodes import place
 from zerograd.source.scopes import path_of
 

@@ -1,115 +1,24 @@
-"""A text that is to be changed: its statements, and the changes that insert, delete, move or rewrite some of them.
+"""A text that is to be changed: the changes that insert, delete, move or rewrite some of its statements.
 
 Everything that is not changed stays as it is written: comments, blank lines, line ends, tabs. A statement that shares
 its line with others (`for x in y: a(); b()`) is changed on that line. What cannot be done gives None.
 """
 
 import ast
-from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Iterator
 
-from zerograd.core.events import Site
 from zerograd.core.findings import Fix, Safety
-from zerograd.source.fixes.places import Change, Places
+from zerograd.source.fixes.places import Change
+from zerograd.source.fixes.statements import Statements
 from zerograd.source.nodes import holds, place
-from zerograd.source.scopes import FunctionNode
 
-N = TypeVar("N", bound=ast.AST)
-LOOPS = (ast.For, ast.AsyncFor, ast.While)
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_SCOPES = (*_FUNCTIONS, ast.Lambda, ast.ClassDef)
-_COMPOUND = (*LOOPS, *_FUNCTIONS, ast.ClassDef, ast.If, ast.With, ast.AsyncWith, ast.Try, ast.TryStar, ast.Match)
+_COMPOUND = (
+    *(ast.For, ast.AsyncFor, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
+    *(ast.If, ast.With, ast.AsyncWith, ast.Try, ast.TryStar, ast.Match),
+)
 
 
-class Page:
-    """Raises SyntaxError for a text that is not Python 3: nothing is changed in what can only be guessed at."""
-
-    def __init__(self, text: str, path: str) -> None:
-        self.text = text
-        self.path = path
-        self.tree = ast.parse(text)
-        self.places = Places(text)
-        self._parents: dict[ast.AST, ast.AST] = {}
-        self._blocks: dict[ast.AST, list[ast.stmt]] = {}
-        for node in ast.walk(self.tree):
-            for child in ast.iter_child_nodes(node):
-                self._parents[child] = node
-            for name in ("body", "orelse", "finalbody"):
-                block = getattr(node, name, None)
-                if isinstance(block, list):
-                    self._blocks |= {statement: block for statement in block}
-
-    # What stands where
-
-    def around(self, node: ast.AST) -> Iterator[ast.AST]:
-        """What a node stands in, from the inside out."""
-        while node in self._parents:
-            node = self._parents[node]
-            yield node
-
-    def statement(self, node: ast.AST) -> ast.stmt:
-        """The statement that a node is, or is part of."""
-        return next(outer for outer in (node, *self.around(node)) if isinstance(outer, ast.stmt))
-
-    def at(self, site: Site, kind: type[N]) -> N | None:
-        """The node of a kind that a finding names by its place in this file."""
-        if site.path != self.path:
-            return None
-        wanted = (site.line, site.column - 1), (site.end_line, site.end_column - 1)
-        nodes = (node for node in ast.walk(self.tree) if isinstance(node, kind))
-        return next((node for node in nodes if place(node) == wanted), None)
-
-    def block(self, statement: ast.stmt) -> list[ast.stmt]:
-        """The statements that one stands among, itself included."""
-        return self._blocks[statement]
-
-    def function(self, node: ast.AST) -> ast.Module | FunctionNode:
-        """The function that a node stands in, or the module."""
-        return next((outer for outer in self.around(node) if isinstance(outer, _FUNCTIONS)), self.tree)
-
-    def loops(self, node: ast.AST) -> list[ast.For | ast.AsyncFor | ast.While]:
-        """The loops around a node in its function, from the inside out."""
-        found: list[ast.For | ast.AsyncFor | ast.While] = []
-        for outer in self.around(node):
-            if isinstance(outer, _SCOPES):
-                break
-            if isinstance(outer, LOOPS):
-                found.append(outer)
-        return found
-
-    def inside(self, outer: ast.AST, kind: type[N]) -> list[N]:
-        """The nodes of a kind below another, in text order, but for those of functions inside it."""
-        found: list[N] = []
-        pending = [outer]
-        while pending:
-            node = pending.pop()
-            if isinstance(node, kind):
-                found.append(node)
-            if node is outer or not isinstance(node, _SCOPES):
-                pending += ast.iter_child_nodes(node)
-        return sorted(found, key=place)
-
-    def source(self, node: ast.AST) -> str:
-        start, end = self._span(node)
-        return self.text[start:end]
-
-    def start(self, node: ast.AST) -> int:
-        return self._span(node)[0]
-
-    def end(self, node: ast.AST) -> int:
-        """The first character behind a node."""
-        return self._span(node)[1] if node is not self.tree else len(self.text)
-
-    def is_statement(self, node: ast.AST) -> bool:
-        """Whether an expression is a statement of its own."""
-        return isinstance(self._parents.get(node), ast.Expr)
-
-    def in_block(self, block: list[ast.stmt], node: ast.AST) -> ast.stmt | None:
-        """The statement of a block that holds a node."""
-        return next((statement for statement in block if holds(statement, node)), None)
-
-    # Changes
-
+class Page(Statements):
     def fix(self, message: str, *changes: Change | None, safety: Safety = Safety.UNSAFE) -> Iterator[Fix]:
         """A fix of these changes, unless one of them cannot be made."""
         if changes and all(change is not None for change in changes):
@@ -117,10 +26,10 @@ class Page:
             yield Fix(message, tuple(map(self.places.edit, made)), safety)
 
     def replace(self, node: ast.AST, text: str) -> Change:
-        return Change(*self._span(node), text)
+        return Change(*self.span(node), text)
 
     def behind(self, node: ast.AST, text: str) -> Change:
-        end = self._span(node)[1]
+        end = self.span(node)[1]
         return Change(end, end, text)
 
     def receiver_text(self, attribute: ast.Attribute) -> str:
@@ -133,20 +42,20 @@ class Page:
         return Change(start, start + len(self.receiver_text(attribute)), text)
 
     def _receiver(self, attribute: ast.Attribute) -> tuple[int, int]:
-        start, end = self._span(attribute)
+        start, end = self.span(attribute)
         return start, self.text.rindex(".", start, end)
 
     def keep_left(self, operation: ast.BinOp, left: ast.expr) -> Change | None:
         """An operation without its operator and its right side."""
-        behind, end = self._span(left)[1], self._span(operation)[1]
-        operator = self._span(operation.right)[0]
+        behind, end = self.span(left)[1], self.span(operation)[1]
+        operator = self.span(operation.right)[0]
         kept = self.text[behind:operator].rstrip("( \t").rstrip("/*%").rstrip()
         return Change(behind + len(kept), end, "") if kept.strip(") \t") == "" else None
 
     def replace_operand(self, operation: ast.BinOp, text: str) -> Change | None:
         """An operation with another left side, parentheses and all."""
-        start, behind = self._span(operation)[0], self._span(operation.left)[1]
-        closing = self.text[behind : self._span(operation.right)[0]].partition("%")[0].rstrip()
+        start, behind = self.span(operation)[0], self.span(operation.left)[1]
+        closing = self.text[behind : self.span(operation.right)[0]].partition("%")[0].rstrip()
         return Change(start, behind + len(closing), text) if closing.strip(") \t") == "" else None
 
     def before(self, statement: ast.stmt, *codes: str) -> Change | None:
@@ -161,7 +70,7 @@ class Page:
 
     def after(self, statement: ast.stmt, *codes: str) -> Change | None:
         """New statements, each of one line, behind another."""
-        start, end = self._start(statement), self._span(statement)[1]
+        start, end = self._start(statement), self.span(statement)[1]
         if self._begins_line(start) and self._ends_line(end):
             at, indent = self.places.line_of(end)[1], self._indent(start)
             return Change(at, at, "".join(f"{self.places.line_end}{indent}{code}" for code in codes))
@@ -171,7 +80,7 @@ class Page:
 
     def under(self, statement: ast.stmt, head: str, code: str, *codes: str) -> Change | None:
         """In place of a statement of one line, a block with `code` in it, and more statements behind it."""
-        start, end = self._start(statement), self._span(statement)[1]
+        start, end = self._start(statement), self.span(statement)[1]
         if not self._begins_line(start) or not self._ends_line(end):
             return None
         indent = self._indent(start)
@@ -187,17 +96,17 @@ class Page:
         block = self._blocks[statement]
         if len(block) == 1:
             return None
-        start, end = self._start(statement), self._span(statement)[1]
+        start, end = self._start(statement), self.span(statement)[1]
         begins, ends = self._begins_line(start), self._ends_line(end)
         number = block.index(statement)
         if begins and ends:
             first, last = self.places.line_of(start)[0], self.places.behind_line(end)
             if last == len(self.text) and not self.text.endswith(("\n", "\r")):  # the last line has no end of its own
-                first = self._span(block[number - 1])[1] if number else first
+                first = self.span(block[number - 1])[1] if number else first
             return Change(first, last, "")
         if not ends and number + 1 < len(block):
             return Change(start, self._start(block[number + 1]), "")
-        return Change(self._span(block[number - 1])[1], end, "") if not begins and number else None
+        return Change(self.span(block[number - 1])[1], end, "") if not begins and number else None
 
     def move(
         self, statement: ast.stmt, *, before: ast.stmt | None = None, after: ast.stmt | None = None
@@ -207,10 +116,10 @@ class Page:
         assert target is not None
         if self._is_disturbed(statement, target, behind=after is not None):
             return (None,)
-        start, end = self._start(statement), self._span(statement)[1]
+        start, end = self._start(statement), self.span(statement)[1]
         whole = self._begins_line(start) and self._ends_line(end)
         there = self._start(target)
-        to_line = self._begins_line(there) and (before is not None or self._ends_line(self._span(target)[1]))
+        to_line = self._begins_line(there) and (before is not None or self._ends_line(self.span(target)[1]))
         if to_line:
             written = self.text[start : self.places.line_of(end)[1]].rstrip() if whole else self.text[start:end]
             code = self._shifted(statement, written, self._indent(start), self._indent(there))
@@ -225,11 +134,9 @@ class Page:
         here, there = place(statement)[0], place(target)[1 if behind else 0]
         low, high = min(here, there), max(here, there)
         reads, makes = _names(statement, ast.Load), _names(statement, ast.Store)
-        for node in ast.walk(self.function(statement)):
-            if isinstance(node, ast.Name) and low <= place(node)[0] < high and not holds(statement, node):
-                if node.id in makes or (node.id in reads and isinstance(node.ctx, ast.Store)):
-                    return True
-        return False
+        names = (node for node in ast.walk(self.function(statement)) if isinstance(node, ast.Name))
+        between = [name for name in names if low <= place(name)[0] < high and not holds(statement, name)]
+        return any(name.id in makes or (name.id in reads and isinstance(name.ctx, ast.Store)) for name in between)
 
     def _shifted(self, statement: ast.stmt, written: str, old: str, new: str) -> str | None:
         """The lines of a statement, as they are written at another depth; None if a string would change with them."""
@@ -245,15 +152,11 @@ class Page:
             [lines[0], *(new + line[len(old) :] if line.startswith(old) else line for line in lines[1:])]
         )
 
-    def _span(self, node: ast.AST) -> tuple[int, int]:
-        (line, column), (end_line, end_column) = place(node)
-        return self.places.offset(line, column + 1), self.places.offset(end_line, end_column + 1)
-
     def _start(self, statement: ast.stmt) -> int:
         """Where it begins, with its decorators and their @."""
-        start = self._span(statement)[0]
+        start = self.span(statement)[0]
         decorators = getattr(statement, "decorator_list", [])
-        return self.text.rindex("@", 0, self._span(decorators[0])[0]) if decorators else start
+        return self.text.rindex("@", 0, self.span(decorators[0])[0]) if decorators else start
 
     def _begins_line(self, start: int) -> bool:
         """Whether nothing stands before it on its line, and no line before goes on into this one."""
@@ -272,8 +175,3 @@ class Page:
 def _names(node: ast.AST, context: type[ast.expr_context]) -> set[str]:
     names = (part for part in ast.walk(node) if isinstance(part, ast.Name))
     return {name.id for name in names if isinstance(name.ctx, context)}
-
-
-def calls(nodes: Iterable[ast.Call], *names: str) -> list[ast.Call]:
-    """The calls of methods of these names."""
-    return [call for call in nodes if isinstance(call.func, ast.Attribute) and call.func.attr in names]

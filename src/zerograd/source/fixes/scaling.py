@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 from zerograd.core.findings import Finding, Fix
 from zerograd.source.fixes.acts import Step, step_at, steps
-from zerograd.source.fixes.page import Page, calls
+from zerograd.source.fixes.page import Page
+from zerograd.source.fixes.statements import calls
 from zerograd.source.nodes import place
 
 

@@ -14,13 +14,11 @@ def clear_by_none(page: Page, finding: Finding) -> Iterator[Fix]:
     for call in page.inside(page.tree, ast.Call):
         if place(call)[0][0] != finding.site.line or not page.is_statement(call) or call.args:
             continue
-        match call.func:
-            case ast.Attribute(value=ast.Attribute(attr="grad") as grad, attr="zero_"):
-                yield from page.fix("clear by None", page.replace(call, f"{page.source(grad)} = None"))
-            case ast.Attribute(
-                value=ast.Attribute(value=ast.Attribute(attr="grad") as grad, attr="data"), attr="zero_"
-            ):
-                yield from page.fix("clear by None", page.replace(call, f"{page.source(grad)} = None"))
+        cleared = call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr == "zero_" else None
+        if isinstance(cleared, ast.Attribute) and cleared.attr == "data":
+            cleared = cleared.value
+        if isinstance(cleared, ast.Attribute) and cleared.attr == "grad":
+            yield from page.fix("clear by None", page.replace(call, f"{page.source(cleared)} = None"))
 
 
 def update_unwatched(page: Page, finding: Finding) -> Iterator[Fix]:
