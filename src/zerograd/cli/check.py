@@ -22,6 +22,7 @@ EXAMPLES = """\
   zerograd check .                         every Python file below here
   zerograd check train.py --possible       also what a branch may excuse
   zerograd check - < train.py              standard input
+  zerograd check . --diff --unsafe-fixes   what the fixes would change
   zerograd check . --output-format json    for programs"""
 
 
@@ -34,6 +35,10 @@ def parser() -> Parser:
     parser.add_argument("--ignore", metavar="RULES", help="rules to leave out")
     parser.add_argument("--possible", action="store_true", default=None, help="show findings a branch may excuse")
     parser.add_argument("--notes", action="store_true", default=None, help="show notes")
+    parser.add_argument("--fix", action="store_true", help="apply the fixes that keep what is trained")
+    parser.add_argument("--unsafe-fixes", action="store_true", help="with --fix or --diff: also those that change it")
+    parser.add_argument("--diff", action="store_true", help="show what --fix would write, and write nothing")
+    parser.add_argument("--exit-non-zero-on-fix", action="store_true", help="exit 1 if something was fixed")
     parser.add_argument("--output-format", metavar="FORMAT", help=f"{', '.join(FORMATS)} (default: full)")
     parser.add_argument("--output-file", metavar="FILE", help="write findings there instead of to standard output")
     parser.add_argument("--stdin-filename", metavar="PATH", default="<stdin>", help="the name of what - reads")
@@ -59,9 +64,23 @@ def main(argv: Sequence[str]) -> int:
     if form not in FORMATS:
         raise unknown("output format", form, list(FORMATS), slug="unknown-option")
     config = _settled(options)
-    findings, files, unread = _check(options, config)
+    settings = _settings(options, config)
+    if options.fix or options.diff:
+        from zerograd.cli.fixing import Fixing  # for those who ask
+
+        fixing = Fixing(options, settings, lambda finding: _is_shown(finding, config))
+        if STDIN in options.paths:
+            return fixing.standard_input(options)
+    else:
+        fixing = None
+    findings, files, unread = _check(options, config, settings)
     named = set(options.paths) & set(unread)
     shown = [finding for finding in findings if _is_shown(finding, config)]
+    hidden = len(findings) - len(shown)
+    if fixing is not None:
+        shown = fixing.files(shown)
+        if options.diff:
+            return fixing.status
     if options.output_file:
         try:
             with open(options.output_file, "w", encoding="utf-8") as file:
@@ -74,9 +93,12 @@ def main(argv: Sequence[str]) -> int:
         sys.stdout.write(_render(shown, form, options, colour=wants_colour(options.color, sys.stdout)))
         sys.stdout.flush()
     if form != "json" and not options.quiet:
-        print(footer(shown, len(findings) - len(shown), files, len(unread)), file=sys.stderr)
+        told = fixing.told() if fixing is not None else _fixable(shown, unsafe=options.unsafe_fixes)
+        print(footer(shown, hidden, files, len(unread)) + told, file=sys.stderr)
     if named:  # a file below a folder may be anything; one that was asked for must be read
         return 2
+    if fixing is not None and fixing.fixed and options.exit_non_zero_on_fix:
+        return 1
     return 1 if any(finding.fails for finding in shown) and not options.exit_zero else 0
 
 
@@ -92,10 +114,13 @@ def _settled(options: Namespace) -> Config:
     return config._replace(**{key: value for key, value in given.items() if value is not None})
 
 
-def _check(options: Namespace, config: Config) -> tuple[list[Finding], int, list[str]]:
-    """The findings of all files; how many were read; which could not be."""
+def _settings(options: Namespace, config: Config) -> Settings:
     cache = None if options.no_cache else CACHE
-    settings = Settings(config.codes(), cache=cache, version=__version__, jobs=options.jobs)
+    return Settings(config.codes(), cache=cache, version=__version__, jobs=options.jobs)
+
+
+def _check(options: Namespace, config: Config, settings: Settings) -> tuple[list[Finding], int, list[str]]:
+    """The findings of all files; how many were read; which could not be."""
     targets = [
         Target(path, options.stdin_filename if path == STDIN else path)
         for path in python_files(options.paths, exclude=config.exclude)
@@ -107,8 +132,18 @@ def _check(options: Namespace, config: Config) -> tuple[list[Finding], int, list
         if outcome.trouble:
             print(f"zerograd: {outcome.trouble}", file=sys.stderr)
             unread.append(target.path)
+        for remark in outcome.remarks:
+            print(f"zerograd: {remark}", file=sys.stderr)
     findings = once(finding for outcome in outcomes for finding in outcome.findings)
     return findings, len(targets) - len(unread), unread
+
+
+def _fixable(shown: list[Finding], *, unsafe: bool) -> str:
+    if not any(finding.fix for finding in shown):
+        return ""
+    from zerograd.report.fixes import fixable
+
+    return fixable(shown, unsafe=unsafe)
 
 
 def _is_shown(finding: Finding, config: Config) -> bool:

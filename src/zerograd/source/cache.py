@@ -12,11 +12,11 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from zerograd.core.events import Site
-from zerograd.core.findings import Certainty, Finding, Related, Severity
+from zerograd.core.findings import Certainty, Edit, Finding, Fix, Related, Safety, Severity
 
 _TAG = "CACHEDIR.TAG"  # bford.info/cachedir: backups leave the folder out
 _SIGNATURE = "Signature: 8a477f597d28d172789f06886806bc55\n# Findings of zerograd check. Delete it whenever you like.\n"
@@ -110,11 +110,17 @@ def _fingerprint() -> str:
     """Changes when the checker itself does: a developer's cache must not answer for yesterday's rules."""
     package = os.path.dirname(os.path.dirname(__file__))
     try:
-        files = [entry for folder in _READERS for entry in os.scandir(os.path.join(package, folder))]
+        files = [entry for folder in _READERS for entry in _below(os.path.join(package, folder))]
     except OSError:  # inside a zip archive, where nobody edits
         return ""
-    stats = ((entry.name, entry.stat()) for entry in files if entry.name.endswith(".py"))
+    stats = ((entry.path, entry.stat()) for entry in files if entry.name.endswith(".py"))
     return " ".join(sorted(f"{name} {stat.st_size} {stat.st_mtime_ns}" for name, stat in stats))
+
+
+def _below(folder: str) -> Iterator[os.DirEntry[str]]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            yield from _below(entry.path) if entry.is_dir() else (entry,)
 
 
 def _row(finding: Finding) -> dict[str, object]:
@@ -122,6 +128,7 @@ def _row(finding: Finding) -> dict[str, object]:
         **finding._asdict(),
         "certainty": finding.certainty.value,
         "severity": finding.severity.value,
+        "fix": finding.fix and (finding.fix.message, finding.fix.edits, finding.fix.safety.value),
     }
 
 
@@ -133,5 +140,10 @@ def _finding(row: Mapping[str, Any]) -> Finding:
             "certainty": Certainty(row["certainty"]),
             "severity": Severity(row["severity"]),
             "related": tuple(Related(Site(*site), message) for site, message in row["related"]),
+            "fix": row["fix"] and _fix(*row["fix"]),
         }
     )
+
+
+def _fix(message: str, edits: list[list[Any]], safety: str) -> Fix:
+    return Fix(message, tuple(Edit(*edit) for edit in edits), Safety(safety))

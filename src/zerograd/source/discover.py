@@ -9,12 +9,15 @@ from fnmatch import fnmatch
 from zerograd.errors import SourceError, missing
 
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages", "venv", "build", "dist"})
+NOTEBOOK = ".ipynb"
+_READ = (".py", NOTEBOOK)
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 STDIN = "-"
+MARK = "\ufeff"  # the byte order mark, decoded
 
 
 def python_files(paths: Sequence[str], *, exclude: Sequence[str] = ()) -> Iterator[str]:
-    """Every Python file named or below a named folder, sorted. A file named by the user is always read."""
+    """Every Python file and notebook named or below a named folder, sorted. A file named by the user is always read."""
     for path in paths:
         if os.path.isdir(path):
             yield from _below(path, exclude)
@@ -34,7 +37,7 @@ def _below(folder: str, exclude: Sequence[str]) -> Iterator[str]:
         )
         for name in sorted(files):
             path = os.path.normpath(os.path.join(here, name))
-            if name.endswith(".py") and not _excluded(path, exclude):
+            if name.endswith(_READ) and not _excluded(path, exclude):
                 yield path
 
 
@@ -52,10 +55,15 @@ def read_text(path: str) -> str:
                 raw = file.read()
     except OSError as error:
         raise SourceError(f"{path}: cannot be read: {error.strerror}", slug="unreadable-file") from None
-    cookie = next((match for line in raw.split(b"\n", 2)[:2] if (match := _COOKIE.match(line))), None)
-    encoding = cookie[1].decode("ascii", "replace") if cookie else "utf-8-sig"
+    encoding = encoding_of(raw)
     try:
         text = raw.decode(encoding)
     except (UnicodeError, LookupError):  # the codec "undefined" raises no UnicodeDecodeError
-        raise SourceError(f"{path}: is not {encoding.removesuffix('-sig')} text", slug="unreadable-file") from None
-    return text.removeprefix("\ufeff")
+        raise SourceError(f"{path}: is not {encoding} text", slug="unreadable-file") from None
+    return text.removeprefix(MARK)
+
+
+def encoding_of(raw: bytes) -> str:
+    """The encoding that a file declares."""
+    cookie = next((match for line in raw.split(b"\n", 2)[:2] if (match := _COOKIE.match(line))), None)
+    return cookie[1].decode("ascii", "replace") if cookie else "utf-8"

@@ -19,12 +19,14 @@ Check = Callable[[str], list[Finding]]  # all findings of a text that stands in 
 _MOST = 60  # fixes that are tried in one file: each is as much work as a check
 
 
-def offer(findings: Sequence[Finding], text: str, path: str, check: Check) -> list[Finding]:
-    """The findings of a text, those with a fix that have one."""
+def offer(
+    findings: Sequence[Finding], text: str, path: str, check: Check, everything: Sequence[Finding] | None = None
+) -> list[Finding]:
+    """The findings of a text, with the fixes there are. `everything`: what `check` finds in it, where that is known."""
     if not any(finding.code in MAKERS and finding.certainty is Certainty.CERTAIN for finding in findings):
         return list(findings)
     try:
-        trial = Trial(text, path, check)
+        trial = Trial(text, path, check, everything)
     except (SyntaxError, ValueError):  # Python 2, which is read by guessing
         return list(findings)
     return [finding._replace(fix=trial.fix(finding)) for finding in findings]
@@ -33,13 +35,13 @@ def offer(findings: Sequence[Finding], text: str, path: str, check: Check) -> li
 class Trial:
     """The fixes of one text, tried."""
 
-    def __init__(self, text: str, path: str, check: Check) -> None:
+    def __init__(self, text: str, path: str, check: Check, before: Sequence[Finding] | None = None) -> None:
         self._page = Page(text, path)
         self._text = text
         self._check = check
         self._wrapped = is_wrapped(self._page)
         self._left = _MOST
-        self._before = check(text)
+        self._before = check(text) if before is None else before
 
     def fix(self, finding: Finding) -> Fix | None:
         maker = MAKERS.get(finding.code)
