@@ -13,7 +13,7 @@ from zerograd.errors import UsageError, unknown
 from zerograd.report.colour import Paint, wants_colour
 from zerograd.report.progress import Bar
 from zerograd.report.text import concise, footer, full
-from zerograd.source.discover import STDIN, python_files, read_text
+from zerograd.source.discover import STDIN, python_files
 from zerograd.source.sweep import Settings, Target, sweep
 
 FORMATS = ("full", "concise", "json")
@@ -161,7 +161,9 @@ def _render(findings: list[Finding], form: str, options: Namespace, *, colour: b
     if form == "concise":
         return "".join(concise(finding, paint) + "\n" for finding in findings)
 
-    def source(path: str) -> list[str] | None:
-        return None if path == options.stdin_filename else read_text(path).splitlines()
+    from zerograd.source.notebooks.layout import read_document
+
+    def source(document: str) -> list[str] | None:
+        return None if document.startswith(options.stdin_filename) else read_document(document).splitlines()
 
     return "".join(full(finding, source, paint) + "\n\n" for finding in findings)

@@ -32,6 +32,11 @@ class Site(NamedTuple):
     end_column: int = 0
     cell: int = 0  # in a notebook, which cell, from 1; lines then count from its first one
 
+    @property
+    def document(self) -> str:
+        """What its line is a line of, as it is shown: a file, or one cell of a notebook."""
+        return f"{self.path}:cell {self.cell}" if self.cell else self.path
+
 
 class Event(NamedTuple):
     """One thing that happened. Numbers ride here, so that states stay finite."""

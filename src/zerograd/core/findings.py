@@ -67,7 +67,7 @@ class Finding(NamedTuple):
         return self.certainty is Certainty.CERTAIN and self.severity is not Severity.NOTE
 
     def __str__(self) -> str:
-        return f"{self.site.path}:{self.site.line}:{self.site.column}: {self.code} {self.message}"
+        return f"{self.site.document}:{self.site.line}:{self.site.column}: {self.code} {self.message}"
 
 
 def once(findings: Iterable[Finding]) -> list[Finding]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from zerograd.core.findings import Certainty, Finding, Severity
 from zerograd.report.colour import Paint
 
-Source = Callable[[str], list[str] | None]
+Source = Callable[[str], list[str] | None]  # the lines of a document (`Site.document`), if there are any
 _STYLE = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "blue"}
 _CONTEXT = 1
 
@@ -13,14 +13,14 @@ _CONTEXT = 1
 def concise(finding: Finding, paint: Paint) -> str:
     """Line 1 of every format: path:line:col: CODE message."""
     site = finding.site
-    place = f"{paint(site.path, 'bold')}:{site.line}:{site.column}:"
+    place = f"{paint(site.document, 'bold')}:{site.line}:{site.column}:"
     doubt = paint(" (possible)", "dim") if finding.certainty is Certainty.POSSIBLE else ""
     return f"{place} {paint(finding.code, _STYLE[finding.severity], 'bold')} {finding.message}{doubt}"
 
 
 def full(finding: Finding, source: Source, paint: Paint) -> str:
     lines = [concise(finding, paint)]
-    text = source(finding.site.path)
+    text = source(finding.site.document)
     if text and 0 < finding.site.line <= len(text):
         lines += _excerpt(finding, text, paint)
     if finding.cure:
@@ -31,7 +31,7 @@ def full(finding: Finding, source: Source, paint: Paint) -> str:
 def _excerpt(finding: Finding, text: list[str], paint: Paint) -> Iterator[str]:
     """The finding's line with a caret, its neighbours, and every related line of the same file."""
     site = finding.site
-    parts = {other.site.line: other.message for other in finding.related if other.site.path == site.path}
+    parts = {other.site.line: other.message for other in finding.related if other.site.document == site.document}
     wanted = sorted({*range(site.line - _CONTEXT, site.line + _CONTEXT + 1), *parts} & set(range(1, len(text) + 1)))
     width = len(str(wanted[-1]))
     bar = paint("|", "cyan")

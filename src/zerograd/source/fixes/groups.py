@@ -28,7 +28,7 @@ def unnormalised(page: Page, finding: Finding) -> Iterator[Fix]:
         change = page.replace_receiver(call.func, divided)
     else:
         low = isinstance(loss, ast.BinOp) and not isinstance(loss.op, ast.Mult | ast.Div)
-        plain = isinstance(loss, ast.BinOp | _ATOMS) and not low
+        plain = isinstance(loss, (ast.BinOp, *_ATOMS)) and not low
         change = page.replace(loss, f"{page.source(loss)} / {size}" if plain else f"({page.source(loss)}) / {size}")
     yield from page.fix(f"divide the loss by {size}", change)
 

@@ -79,17 +79,21 @@ def schedule_behind(page: Page, finding: Finding) -> Iterator[Fix]:
 
 
 def clip_in_place(page: Page, finding: Finding) -> Iterator[Fix]:
-    """ZG302: clip right before the step."""
+    """ZG302: clip right before the step, or right behind the backward where the step is somewhere else."""
     clip = page.at(finding.site, ast.Call)
     if clip is None or not isinstance(page.statement(clip), ast.Expr | ast.Assign):
         return
-    statement = page.statement(clip)
+    statement = page.with_its_test(page.statement(clip))
     loop = next(iter(page.loops(clip)), None)
     inside = steps(page, loop if loop is not None else page.function(clip))
     inside.sort(key=lambda step: abs(place(step.call)[0][0] - place(clip)[0][0]))
     for step in inside:
         if step.statement is not statement:
             yield from page.fix("clip right before the step", *page.move(statement, before=step.statement))
+    block = page.block(statement)
+    for later in block[block.index(statement) + 1 :] if not inside else ():
+        if deposits(page, later):
+            yield from page.fix("clip behind backward()", *page.move(statement, after=later))
 
 
 def keep_a_list(page: Page, finding: Finding) -> Iterator[Fix]:

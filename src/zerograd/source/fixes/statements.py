@@ -96,6 +96,12 @@ class Statements:
         """Whether an expression is a statement of its own."""
         return isinstance(self._parents.get(node), ast.Expr)
 
+    def with_its_test(self, statement: ast.stmt) -> ast.stmt:
+        """A statement, or the `if` around it that holds nothing else."""
+        outer = self._parents.get(statement)
+        alone = isinstance(outer, ast.If) and outer.body == [statement] and not outer.orelse
+        return self.with_its_test(outer) if alone and isinstance(outer, ast.If) else statement
+
     def in_block(self, block: list[ast.stmt], node: ast.AST) -> ast.stmt | None:
         """The statement of a block that holds a node."""
         return next((statement for statement in block if holds(statement, node)), None)

@@ -19,7 +19,8 @@ class Judged(NamedTuple):
 def judge_notebook(text: str, path: str, judge: Callable[[str], list[Finding]]) -> Judged:
     """`judge` finds what is wrong with a program. Raises SourceError if the text is no notebook."""
     joined = join(read_cells(text, path))
-    findings = [_in_cell(finding, joined) for finding in judge(joined.text)] if joined.parts else []
+    found = judge(joined.text) if joined.parts else []
+    findings = [_in_cell(finding, joined) for finding in found if finding.site.line not in joined.changed]
     return Judged(findings, tuple(f"{path}: {trouble}" for trouble in joined.troubles))
 
 

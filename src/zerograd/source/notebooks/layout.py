@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from zerograd.errors import SourceError
+from zerograd.source.discover import read_text
 
 _BLANK = re.compile(r"[ \t\n\r]*")
 _DECODER = json.JSONDecoder(strict=False)
@@ -46,6 +47,15 @@ def read_cells(text: str, path: str) -> list[Cell]:
     except (ValueError, IndexError, TypeError, RecursionError) as error:
         raise SourceError(f"{path}: is not a notebook: {error}", slug="not-a-notebook") from None
     return [cell for cell in cells if cell is not None] if _PYTHON.search(language) else []
+
+
+def read_document(document: str) -> str:
+    """The text of a `Site.document`: a file, or a cell of a notebook. Raises SourceError if it cannot be read."""
+    path, found, number = document.rpartition(":cell ")
+    if not found:
+        return read_text(document)
+    cells = read_cells(read_text(path), path)
+    return next((cell.source for cell in cells if str(cell.number) == number), "")
 
 
 def _language(text: str, top: dict[str, int]) -> str:
