@@ -40,15 +40,19 @@ def _size(page: Page, call: ast.Call) -> str | None:
         guards = [guard for node in page.inside(loop, ast.If) if (guard := read_guard(node.test, origins)) is not None]
         sizes = {guard.size for guard in guards if guard.loop is loop and _guards_step(page, loop, guard, origins)}
         match loop:
-            case ast.For(iter=ast.Call(func=func, args=[*_, _] as bounds)) if not sizes:
-                if (path_of(func) or "").endswith("range"):
-                    size = page.source(bounds[-1] if len(bounds) == 3 else bounds[0])
-                    sizes = {size} if ACCUMULATION.search(size.lower()) else set()
+            # range(0, n, size) has another number of rounds than any of its bounds.
+            case ast.For(iter=ast.Call(func=func, args=[bound])) if not sizes and _is_range(func):
+                size = page.source(bound)
+                sizes = {size} if ACCUMULATION.search(size.lower()) else set()
         if len(sizes) == 1:
             size = sizes.pop()
             atom = isinstance(ast.parse(size, mode="eval").body, _ATOMS)
             return size if atom else f"({size})"
     return None
+
+
+def _is_range(func: ast.expr) -> bool:
+    return (path_of(func) or "").endswith("range")
 
 
 def _guards_step(page: Page, loop: ast.AST, guard: Guard, origins: Origins) -> bool:

@@ -6,7 +6,7 @@ excuse, for Python 2, or near optimizers whose methods are not torch's own.
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from zerograd.core.findings import Certainty, Finding, Fix, Severity
 from zerograd.errors import SourceError
@@ -39,6 +39,7 @@ class Trial:
         self._page = Page(text, path)
         self._text = text
         self._check = check
+        self._lines = Lines(text)
         self._wrapped = is_wrapped(self._page)
         self._left = _MOST
         self._before = check(text) if before is None else before
@@ -63,25 +64,45 @@ class Trial:
             after = self._check(fixed)
         except (SyntaxError, ValueError, SourceError):
             return False
-        gone = _about(self._before, self._text, notes=True) - _about(after, fixed, notes=True)
-        return gone[_key(finding, self._page.places)] > 0 and not any(
-            _about(after, fixed, certain=certain) - _about(self._before, self._text, certain=certain)
-            for certain in (False, True)
+        before, later = self._before, Lines(fixed, _rewritten(fix, self._lines))
+        gone = self._lines.count(before) - later.count(after)
+        return gone[self._lines.key(finding)] > 0 and not any(
+            later.count(chosen(after)) - self._lines.count(chosen(before)) for chosen in (_serious, _certain)
         )
 
 
-Key = tuple[str, str]
+class Lines:
+    """Findings by what they say of which line, wherever that line has moved to. `known` says what a line was before."""
+
+    def __init__(self, text: str, known: Mapping[int, str] | None = None) -> None:
+        self._places = Places(text)
+        self._known = known or {}
+
+    def line(self, number: int) -> str:
+        return self._known.get(number) or self._places.line(number).strip()
+
+    def key(self, finding: Finding) -> tuple[str, str]:
+        return finding.code, self.line(finding.site.line)
+
+    def count(self, findings: Iterable[Finding]) -> Counter[tuple[str, str]]:
+        return Counter(map(self.key, findings))
 
 
-def _about(findings: Sequence[Finding], text: str, *, notes: bool = False, certain: bool = False) -> Counter[Key]:
-    """Findings by what they say of which line, wherever that line has moved to."""
-    places = Places(text)
-    return Counter(
-        _key(finding, places)
-        for finding in findings
-        if (notes or finding.severity is not Severity.NOTE) and (not certain or finding.certainty is Certainty.CERTAIN)
-    )
+def _rewritten(fix: Fix, lines: Lines) -> dict[int, str]:
+    """The lines that a fix changes and keeps, by their new numbers: what they were."""
+    known: dict[int, str] = {}
+    shift = 0
+    for edit in fix.edits:
+        grown = Places(edit.text).count - 1
+        if edit.line == edit.end_line and not grown:
+            known[edit.line + shift] = lines.line(edit.line)
+        shift += grown - (edit.end_line - edit.line)
+    return known
 
 
-def _key(finding: Finding, places: Places) -> Key:
-    return finding.code, places.line(finding.site.line).strip()
+def _serious(findings: Sequence[Finding]) -> list[Finding]:
+    return [finding for finding in findings if finding.severity is not Severity.NOTE]
+
+
+def _certain(findings: Sequence[Finding]) -> list[Finding]:
+    return [finding for finding in _serious(findings) if finding.certainty is Certainty.CERTAIN]

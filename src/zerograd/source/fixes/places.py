@@ -26,6 +26,7 @@ class Places:
         breaks = list(_BREAK.finditer(text))
         self._starts = [0, *(found.end() for found in breaks)]
         self._ends = [*(found.start() for found in breaks), len(text)]
+        self.count = len(self._starts)
         self.line_end = breaks[0][0] if breaks else "\n"
 
     def offset(self, line: int, column: int) -> int:
