@@ -14,8 +14,11 @@ _NOT_OPTIMIZERS = re.compile(r"sched|lr_|_lr$|^lr|env|prof|bar\b|timer|ema|meter
 # With these around, zero_grad() is not torch's, or is not the loop's to call: it does nothing off a window's end
 # (Accelerate), opens a quorum (torchft), must keep addresses (CUDA graphs), or the engine does it itself.
 _WRAPPERS = re.compile(
-    r"\b(?:accelerate|deepspeed|torchft|apex|horovod|bagua|colossalai|fairscale|Accelerator|Fabric|lightning|ignite"
-    r"|pytorch_lightning|manual_backward|CUDAGraph|make_graphed_callables|fused_backward|DistributedOptimizer)\b"
+    r"^\s*(?:import|from)\s+(?:accelerate|deepspeed|torchft|apex|horovod|bagua|colossalai|fairscale|ignite"
+    r"|(?:pytorch_)?lightning)\b"
+    r"|\b(?:[Aa]ccelerator|[Ff]abric|deepspeed|hvd|manual_backward|CUDAGraph|make_graphed_callables|fused_backward"
+    r"|amp\.(?:initialize|scale_loss)|DistributedOptimizer)\b",
+    re.MULTILINE,
 )
 
 

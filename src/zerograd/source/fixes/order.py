@@ -89,7 +89,12 @@ def clip_in_place(page: Page, finding: Finding) -> Iterator[Fix]:
     inside.sort(key=lambda step: abs(place(step.call)[0][0] - place(clip)[0][0]))
     for step in inside:
         if step.statement is not statement:
-            yield from page.fix("clip right before the step", *page.move(statement, before=step.statement))
+            moved = page.move(statement, before=step.statement)
+            yield from page.fix("clip right before the step", *moved)
+            if step.scaler is not None:
+                unscale = f"{page.source(step.scaler)}.unscale_({page.source(step.optimizer)})"
+                unscaled = page.before(step.statement, unscale)
+                yield from page.fix("unscale and clip right before the step", unscaled, *moved)
     block = page.block(statement)
     for later in block[block.index(statement) + 1 :] if not inside else ():
         if deposits(page, later):

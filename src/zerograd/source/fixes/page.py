@@ -22,7 +22,7 @@ class Page(Statements):
     def fix(self, message: str, *changes: Change | None, safety: Safety = Safety.UNSAFE) -> Iterator[Fix]:
         """A fix of these changes, unless one of them cannot be made."""
         if changes and all(change is not None for change in changes):
-            made = sorted(change for change in changes if change is not None)
+            made = sorted((change for change in changes if change is not None), key=lambda change: change[:2])
             yield Fix(message, tuple(map(self.places.edit, made)), safety)
 
     def replace(self, node: ast.AST, text: str) -> Change:
@@ -134,9 +134,14 @@ class Page(Statements):
         here, there = place(statement)[0], place(target)[1 if behind else 0]
         low, high = min(here, there), max(here, there)
         reads, makes = _names(statement, ast.Load), _names(statement, ast.Store)
-        names = (node for node in ast.walk(self.function(statement)) if isinstance(node, ast.Name))
+        names = [node for node in ast.walk(self.function(statement)) if isinstance(node, ast.Name)]
         between = [name for name in names if low <= place(name)[0] < high and not holds(statement, name)]
-        return any(name.id in makes or (name.id in reads and isinstance(name.ctx, ast.Store)) for name in between)
+        if any(name.id in makes or (name.id in reads and isinstance(name.ctx, ast.Store)) for name in between):
+            return True
+        # What it makes may not be there outside the branch that it is moved into.
+        around = next(self.around(target))
+        elsewhere = [name for name in names if not holds(around, name) and not holds(statement, name)]
+        return target not in self.block(statement) and any(name.id in makes for name in elsewhere)
 
     def _shifted(self, statement: ast.stmt, written: str, old: str, new: str) -> str | None:
         """The lines of a statement, as they are written at another depth; None if a string would change with them."""

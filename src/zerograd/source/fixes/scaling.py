@@ -25,7 +25,12 @@ def unscale_first(page: Page, finding: Finding) -> Iterator[Fix]:
         if page.is_statement(call) and place(call) > place(clip):
             moved = page.move(page.statement(call), before=statement)
             yield from page.fix("unscale before the clip", *moved)
-    yield from page.fix("unscale before the clip", page.before(statement, f"{scaler}.unscale_({optimizer})"))
+    unscale = f"{scaler}.unscale_({optimizer})"
+    yield from page.fix("unscale before the clip", page.before(statement, unscale))
+    step = scaled[0].statement
+    if step not in page.block(statement):
+        moved = page.move(page.with_its_test(statement), before=step)
+        yield from page.fix("unscale and clip right before the step", page.before(step, unscale), *moved)
 
 
 def let_the_scaler_step(page: Page, finding: Finding) -> Iterator[Fix]:
