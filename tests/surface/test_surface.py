@@ -34,8 +34,9 @@ def test_exports() -> None:
 
 
 FLAGS = {
-    "check": "--color --config --exit-zero --help --ignore --isolated --jobs --no-cache --notes --output-file "
-    "--output-format --possible --quiet --select --stdin-filename -h -q",
+    "check": "--color --config --diff --exit-non-zero-on-fix --exit-zero --fix --help --ignore --isolated --jobs "
+    "--no-cache --notes --output-file --output-format --possible --quiet --select --stdin-filename "
+    "--unsafe-fixes -h -q",
     "run": "--help --mode --notes --possible --sample --strict --trace -h -m",
     "rule": "--all --help --output-format -h",
     "lab": "--help --json --list -h",

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from zerograd.core.findings import Edit, Finding, Safety, Severity
 from zerograd.errors import SourceError
 from zerograd.source.discover import NOTEBOOK
+from zerograd.source.fixes.offering import fault
 from zerograd.source.fixes.places import apply, overlap
 
 Look = Callable[[str], list[Finding]]  # the findings of a text that are shown, with their fixes
@@ -81,12 +82,12 @@ def _is_better(before: Sequence[Finding], after: Sequence[Finding], fixed: Seque
     expected = _codes(before)
     expected.subtract(_codes(fixed))
     found = _codes(after)
-    mended = all(found[finding.code] <= expected[finding.code] for finding in fixed)
+    mended = all(found[code] <= expected[code] for code in _codes(fixed))
     return mended and all(found[code] <= expected[code] for code in _codes(_serious(after)))
 
 
 def _codes(findings: Iterable[Finding]) -> Counter[str]:
-    return Counter(finding.code for finding in findings)
+    return Counter(fault(finding.code) for finding in findings)
 
 
 def _serious(findings: Iterable[Finding]) -> list[Finding]:

@@ -170,7 +170,8 @@ class Page(Statements):
         return not self.text[first:start].strip() and not goes_on
 
     def _ends_line(self, end: int) -> bool:
-        rest = self.text[end : self.places.line_of(end)[1]].strip()
+        """Whether no other statement stands behind it on its line; a comment or an idle semicolon may."""
+        rest = self.text[end : self.places.line_of(end)[1]].strip().removeprefix(";").lstrip()
         return not rest or rest.startswith("#")
 
     def _indent(self, start: int) -> str:

@@ -44,7 +44,9 @@ def read_cells(text: str, path: str) -> list[Cell]:
         lists = [top["cells"]] if "cells" in top else list(_worksheets(text, top))
         starts = [start for cells in lists for start, _ in _items(text, cells)]
         cells = [_cell(text, start, number) for number, start in enumerate(starts, start=1)]
-    except (ValueError, IndexError, TypeError, RecursionError) as error:
+    except IndexError:
+        raise SourceError(f"{path}: is not a notebook: it ends too soon", slug="not-a-notebook") from None
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise SourceError(f"{path}: is not a notebook: {error}", slug="not-a-notebook") from None
     return [cell for cell in cells if cell is not None] if _PYTHON.search(language) else []
 

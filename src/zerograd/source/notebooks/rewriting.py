@@ -1,13 +1,20 @@
-"""New text for some cells of a notebook; every other byte stays: indentation, order of keys, escapes, line ends."""
+"""New text for some cells of a notebook; every other byte stays: indentation, order of keys, escapes, line ends.
+
+A cell's text is cut into characters as the JSON writes them. An edit takes some away and puts others there; those that
+stay are written as they were.
+"""
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable
-from difflib import SequenceMatcher
 
 from zerograd.core.findings import Edit
-from zerograd.source.fixes.places import apply
+from zerograd.source.fixes.places import Places
 from zerograd.source.notebooks.layout import Cell, read_cells
+
+_PAIR = r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # one character, beyond the first 65,536
+_UNIT = re.compile(rf"{_PAIR}|\\u[0-9a-fA-F]{{4}}|\\.|.", re.DOTALL)
 
 
 def rewrite(text: str, path: str, edits: Iterable[Edit]) -> str:
@@ -17,27 +24,55 @@ def rewrite(text: str, path: str, edits: Iterable[Edit]) -> str:
         by_cell[edit.cell].append(edit)
     parts: list[str] = []
     at = 0
-    for cell in read_cells(text, path):
+    for cell in read_cells(text, path) if by_cell else ():
         if cell.number in by_cell:
-            parts += text[at : cell.start], _written(text, cell, apply(cell.source, by_cell[cell.number]))
+            parts += text[at : cell.start], _edited(text, cell, by_cell[cell.number])
             at = cell.end
     return "".join((*parts, text[at:]))
 
 
-def _written(text: str, cell: Cell, source: str) -> str:
-    """The JSON of a cell's new text. Lines that stay are copied as they are."""
-    ascii_only = text.isascii()
-    if not cell.is_list:
-        return json.dumps(source, ensure_ascii=ascii_only)
-    known = {piece.value: text[piece.start : piece.end] for piece in cell.pieces}
-    old, new = [piece.value for piece in cell.pieces], source.splitlines(keepends=True)
-    raw: list[str] = []
-    for tag, first, last, begin, end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if tag == "equal":
-            raw += [text[piece.start : piece.end] for piece in cell.pieces[first:last]]
-        else:
-            raw += [known.get(line) or json.dumps(line, ensure_ascii=ascii_only) for line in new[begin:end]]
-    opening = text[cell.start : cell.pieces[0].start] if cell.pieces else "["
-    closing = text[cell.pieces[-1].end : cell.end] if cell.pieces else "]"
-    comma = text[cell.pieces[0].end : cell.pieces[1].start] if len(cell.pieces) > 1 else f",{opening[1:]}"
-    return opening + comma.join(raw) + closing
+def _edited(text: str, cell: Cell, edits: list[Edit]) -> str:
+    source = _Source(text, cell)
+    places = Places(cell.source)
+    # From the end, so that the places before stay where they are; of two at one place the first given stands first.
+    for change in sorted(map(places.change, reversed(edits)), key=lambda change: change[:2], reverse=True):
+        source.replace(*change)
+    return source.written()
+
+
+class _Source:
+    """The characters of a cell as they are written, and where among them the strings of its list begin."""
+
+    def __init__(self, text: str, cell: Cell) -> None:
+        self._text = text
+        self._cell = cell
+        self._units: list[str] = []
+        self._starts: list[int] = []
+        for piece in cell.pieces:
+            self._starts.append(len(self._units))
+            self._units += _UNIT.findall(text, piece.start + 1, piece.end - 1)
+
+    def replace(self, start: int, end: int, new: str) -> None:
+        """A line that is put in begins a string of its own, and so does what comes behind it."""
+        ascii_only = self._text.isascii()
+        grown = len(new) - (end - start)
+        behind = [at + grown for at in self._starts if at > start and at >= end]
+        lines = [start + number + 1 for number, character in enumerate(new) if character == "\n"]
+        starts = [at for at in self._starts if at <= start]
+        self._units[start:end] = [json.dumps(character, ensure_ascii=ascii_only)[1:-1] for character in new]
+        for at in (*lines, *behind):
+            if at not in starts and (at < len(self._units) or at in behind):
+                starts.append(at)
+        self._starts = starts
+
+    def written(self) -> str:
+        if not self._cell.is_list:
+            return f'"{"".join(self._units)}"'
+        starts = self._starts or [0] * bool(self._units)
+        ends = [*starts[1:], len(self._units)] if starts else []
+        strings = ["".join(self._units[start:end]) for start, end in zip(starts, ends, strict=True)]
+        pieces, text = self._cell.pieces, self._text
+        opening = text[self._cell.start : pieces[0].start] if pieces else "["
+        closing = text[pieces[-1].end : self._cell.end] if pieces else "]"
+        comma = text[pieces[0].end : pieces[1].start] if len(pieces) > 1 else f",{opening[1:]}"
+        return opening + comma.join(f'"{string}"' for string in strings) + closing
