@@ -66,8 +66,8 @@ WAYS = {
         f"for x in y: \\\n    {CLEAR}; loss = f(x); loss.backward(); optimizer.step()\n",
     ),
     "a decorated function first": (
-        "for x in y:\n    @torch.no_grad()\n    def g(): pass\n    loss = f(x)\n    loss.backward()\n    optimizer.step()\n",
-        f"for x in y:\n    {CLEAR}\n    @torch.no_grad()\n    def g(): pass\n",
+        "for x in y:\n    @decorated\n    def g(): pass\n    loss = f(x)\n    loss.backward()\n    optimizer.step()\n",
+        f"for x in y:\n    {CLEAR}\n    @decorated\n    def g(): pass\n",
     ),
     "letters of two bytes": (
         'for x in y: s = "\u00e9\u00e9"; loss = f(x); loss.backward(); optimizer.step()\n',

@@ -60,15 +60,13 @@ class _Source:
         lines = [start + number + 1 for number, character in enumerate(new) if character == "\n"]
         starts = [at for at in self._starts if at <= start]
         self._units[start:end] = [json.dumps(character, ensure_ascii=ascii_only)[1:-1] for character in new]
-        for at in (*lines, *behind):
-            if at not in starts and (at < len(self._units) or at in behind):
-                starts.append(at)
-        self._starts = starts
+        starts += [at for at in lines if at < len(self._units)]
+        self._starts = [*starts, *(at for at in behind if at not in starts)]
 
     def written(self) -> str:
         if not self._cell.is_list:
             return f'"{"".join(self._units)}"'
-        starts = self._starts or [0] * bool(self._units)
+        starts = [0] * (bool(self._units) and 0 not in self._starts) + self._starts  # a list may have been empty
         ends = [*starts[1:], len(self._units)] if starts else []
         strings = ["".join(self._units[start:end]) for start, end in zip(starts, ends, strict=True)]
         pieces, text = self._cell.pieces, self._text
