@@ -161,9 +161,9 @@ def _render(findings: list[Finding], form: str, options: Namespace, *, colour: b
     if form == "concise":
         return "".join(concise(finding, paint) + "\n" for finding in findings)
 
-    from zerograd.source.notebooks.layout import read_document
-
     def source(document: str) -> list[str] | None:
+        from zerograd.source.notebooks.layout import read_document  # json costs 3 ms
+
         return None if document.startswith(options.stdin_filename) else read_document(document).splitlines()
 
     return "".join(full(finding, source, paint) + "\n\n" for finding in findings)

@@ -16,7 +16,9 @@ from zerograd.source.fixes.page import Page
 from zerograd.source.fixes.places import Places, apply
 
 Check = Callable[[str], list[Finding]]  # all findings of a text that stands in this one's place
-_MOST = 60  # fixes that are tried in one file: each is as much work as a check
+# Each fix that is tried is as much work as a check: so many of one file, and so many characters in all.
+_MOST = 40
+_LONGEST = 800_000
 
 
 def offer(
@@ -41,7 +43,7 @@ class Trial:
         self._check = check
         self._lines = Lines(text)
         self._wrapped = is_wrapped(self._page)
-        self._left = _MOST
+        self._left = min(_MOST, _LONGEST // (len(text) + 1))
         self._before = check(text) if before is None else before
 
     def fix(self, finding: Finding) -> Fix | None:
