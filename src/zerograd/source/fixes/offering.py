@@ -17,8 +17,8 @@ from zerograd.source.fixes.places import Places, apply
 
 Check = Callable[[str], list[Finding]]  # all findings of a text that stands in this one's place
 # Each fix that is tried is as much work as a check: so many of one file, and so many characters in all.
-_MOST = 40
-_LONGEST = 800_000
+_MOST = 24
+_LONGEST = 500_000
 
 
 def offer(
