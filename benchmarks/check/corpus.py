@@ -51,7 +51,7 @@ def read_repositories(facts: Path) -> list[Snapshot]:
 @contextmanager
 def laid_out(mirrors: Path, snapshot: Snapshot) -> Iterator[Path | None]:
     """A folder with the Python files of a commit; None where the mirrors do not have the repository."""
-    git = _git_directory(mirrors / snapshot.repo.replace("/", "+"))
+    git = git_directory(mirrors / snapshot.repo.replace("/", "+"))
     if git is None:
         yield None
         return
@@ -60,7 +60,7 @@ def laid_out(mirrors: Path, snapshot: Snapshot) -> Iterator[Path | None]:
         yield Path(folder)
 
 
-def _git_directory(home: Path) -> Path | None:
+def git_directory(home: Path) -> Path | None:
     below = sorted(home.iterdir()) if home.is_dir() else []
     places = [place for folder in (home, *below) for place in (folder, folder / ".git")]
     return next((place for place in places if (place / "HEAD").exists()), None)

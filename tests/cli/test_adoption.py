@@ -120,7 +120,7 @@ def test_a_baseline(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--baseline", "known.json"]) == 1
     out, err = capsys.readouterr()
     assert out.startswith("new.py:")
-    assert "1 finding in 2 files, 1 known" in err
+    assert "1 finding in 2 files, 1 fixable with --fix --unsafe-fixes, 1 known" in err
 
 
 def test_a_baseline_counts_and_knows_functions(capsys: pytest.CaptureFixture[str]) -> None:

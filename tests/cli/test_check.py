@@ -25,7 +25,7 @@ def test_findings_exit_1_and_go_to_stdout(capsys: pytest.CaptureFixture[str]) ->
     assert main(["check"]) == 1
     out, err = capsys.readouterr()
     assert out.startswith("bad.py:11:5: ZG001 ")
-    assert err == "1 finding in 2 files\n"
+    assert err == "1 finding in 2 files, 1 fixable with --fix --unsafe-fixes\n"
 
 
 def test_clean_exits_0(capsys: pytest.CaptureFixture[str]) -> None:
@@ -39,7 +39,7 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert err == ""
     (finding,) = json.loads(out)
     assert (finding["path"], finding["line"], finding["column"], finding["end_column"]) == ("bad.py", 11, 5, 21)
-    assert (finding["certainty"], finding["severity"], finding["fix"]) == ("certain", "error", None)
+    assert (finding["certainty"], finding["severity"], finding["fix"]["safety"]) == ("certain", "error", "unsafe")
     assert finding["related"] == [
         {"path": "bad.py", "cell": None, "line": 10, "column": 5, "message": "the gradient is deposited here"}
     ]
@@ -103,7 +103,7 @@ def test_one_unreadable_file_does_not_stop_the_rest(capsys: pytest.CaptureFixtur
     assert "bad.py:11:5: ZG001" in out
     assert "zerograd: broken.py:2: not Python 3: '(' was never closed\n" in err
     assert "zerograd: latin.py: is not utf-8 text\n" in err
-    assert err.endswith("1 finding in 2 files, 2 files could not be read\n")
+    assert err.endswith("1 finding in 2 files, 1 fixable with --fix --unsafe-fixes, 2 files could not be read\n")
 
 
 def test_a_file_that_was_asked_for_must_be_readable() -> None:

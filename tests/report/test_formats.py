@@ -38,9 +38,9 @@ def test_their_names() -> None:
 
 def test_concise() -> None:
     assert rendered("concise") == dedent("""\
-        src/train.py:5:47: ZG402 [*] "loss" <keeps>?every graph alive (possible)
-        src/train.py:8:9: ZG001 [*] optimizer.step() consumes stale gradients: 100% of them, loss.backward() on line 5
-        a b.ipynb:cell 3:7:9: ZG403 [*] cleared twice
+        src/train.py:5:47: ZG402 "loss" <keeps>?every graph alive (possible)
+        src/train.py:8:9: ZG001 optimizer.step() consumes stale gradients: 100% of them, loss.backward() on line 5
+        a b.ipynb:cell 3:7:9: ZG403 cleared twice
         /abs/x,y:z.py:7:1: ZG008 nobody steps it
         """)
 
@@ -48,11 +48,11 @@ def test_concise() -> None:
 def test_grouped() -> None:
     assert rendered("grouped", ALL[:3]) == dedent("""\
         src/train.py:
-          5:47  ZG402 [*] "loss" <keeps>?every graph alive (possible)
-           8:9  ZG001 [*] optimizer.step() consumes stale gradients: 100% of them, loss.backward() on line 5
+          5:47  ZG402 "loss" <keeps>?every graph alive (possible)
+           8:9  ZG001 optimizer.step() consumes stale gradients: 100% of them, loss.backward() on line 5
 
         a b.ipynb:cell 3:
-          7:9  ZG403 [*] cleared twice
+          7:9  ZG403 cleared twice
 
         """)
 

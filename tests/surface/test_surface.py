@@ -35,9 +35,10 @@ def test_exports() -> None:
 
 
 FLAGS = {
-    "check": "--add-ignore --baseline --color --config --exclude --exit-zero --extend-exclude --extend-select "
-    "--force-exclude --help --ignore --isolated --jobs --no-cache --no-respect-gitignore --notes --output-file "
-    "--output-format --possible --quiet --select --statistics --stdin-filename --write-baseline -h -q",
+    "check": "--add-ignore --baseline --color --config --diff --exclude --exit-non-zero-on-fix --exit-zero "
+    "--extend-exclude --extend-select --fix --force-exclude --help --ignore --isolated --jobs --no-cache "
+    "--no-respect-gitignore --notes --output-file --output-format --possible --quiet --select --statistics "
+    "--stdin-filename --unsafe-fixes --write-baseline -h -q",
     "run": "--help --mode --notes --possible --sample --strict --trace -h -m",
     "rule": "--all --help --output-format -h",
     "lab": "--help --json --list -h",

@@ -4,7 +4,7 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from zerograd import __version__
 from zerograd.cli.config import Config, load_config
@@ -20,13 +20,22 @@ from zerograd.source.discover import STDIN, python_files, read_text
 from zerograd.source.exclusion import Exclusion
 from zerograd.source.sweep import Settings, Target, sweep
 
+if TYPE_CHECKING:
+    from zerograd.cli.fixing import Fixing
+
 
 def main(argv: Sequence[str]) -> int:
     options = parser().parse_args(argv)
     config = _settled(options)
     if config.output_format not in FORMATS:
         raise unknown("output format", config.output_format, list(FORMATS), slug="unknown-option")
-    checked = _check(options, config)
+    settings = Settings(
+        config.codes(), cache=None if options.no_cache else CACHE, version=__version__, jobs=options.jobs
+    )
+    fixing = _fixing(options, config, settings)
+    if fixing is not None and STDIN in options.paths:
+        return fixing.standard_input(options)
+    checked = _check(options, config, settings)
     shown = [finding for finding in checked.findings if _is_shown(finding, config)]
     told = Told(checked.files, hidden=len(checked.findings) - len(shown), unread=len(checked.unread))
     if options.add_ignore:
@@ -38,13 +47,19 @@ def main(argv: Sequence[str]) -> int:
 
         shown, known, gone = sort_out(shown, config.baseline, checked.documents)
         told = told._replace(known=known, gone=gone)
+    if fixing is not None:
+        shown = fixing.files(shown)
+        told = told._replace(fixed=fixing.fixed)
+        if options.diff:
+            return fixing.status
+        checked = checked._replace(documents=Documents())  # they have changed
     _write(shown, options, config, checked)
     if config.output_format in HUMAN and not options.quiet:
         print(footer(shown, told), file=sys.stderr)
-    if set(options.paths) & set(
-        checked.unread
-    ):  # a file below a folder may be anything; one that is named must be read
+    if set(options.paths) & set(checked.unread):  # below a folder may be anything; what is named must be read
         return 2
+    if told.fixed and options.exit_non_zero_on_fix:
+        return 1
     return 1 if any(finding.fails for finding in shown) and not options.exit_zero else 0
 
 
@@ -70,9 +85,7 @@ class Checked(NamedTuple):
     documents: Documents
 
 
-def _check(options: Namespace, config: Config) -> Checked:
-    cache = None if options.no_cache else CACHE
-    settings = Settings(config.codes(), cache=cache, version=__version__, jobs=options.jobs)
+def _check(options: Namespace, config: Config, settings: Settings) -> Checked:
     targets = list(_targets(options, config))
     with Bar(sys.stderr, label="Reading") as bar:
         outcomes = sweep(targets, settings, advance=bar)
@@ -81,6 +94,8 @@ def _check(options: Namespace, config: Config) -> Checked:
         if outcome.trouble:
             print(f"zerograd: {outcome.trouble}", file=sys.stderr)
             unread.append(target.path)
+        for remark in outcome.remarks:
+            print(f"zerograd: {remark}", file=sys.stderr)
     findings = _without_ignored(once(finding for outcome in outcomes for finding in outcome.findings), config)
     given = {target.shown: target.text for target in targets if target.text is not None}
     return Checked(findings, len(targets) - len(unread), unread, Documents(given))
@@ -104,6 +119,23 @@ def _without_ignored(findings: list[Finding], config: Config) -> list[Finding]:
         for finding in findings
         if not any(finding.code in codes and files.match(finding.site.path) for files, codes in ignored)
     ]
+
+
+def _fixing(options: Namespace, config: Config, settings: Settings) -> "Fixing | None":
+    if not (options.fix or options.diff):
+        return None
+    from zerograd.cli.fixing import Fixing  # for those who ask
+
+    def chosen(findings: list[Finding], path: str, text: str) -> list[Finding]:
+        """What would be shown of this text: nothing else is fixed."""
+        shown = [finding for finding in _without_ignored(findings, config) if _is_shown(finding, config)]
+        if config.baseline:
+            from zerograd.cli.baseline import sort_out
+
+            shown, _, _ = sort_out(shown, config.baseline, Documents({path: text}))
+        return shown
+
+    return Fixing(options, settings, chosen)
 
 
 def _is_shown(finding: Finding, config: Config) -> bool:

@@ -11,6 +11,7 @@ EXAMPLES = """\
   zerograd check .                          every Python file below here
   zerograd check train.py --possible        also what a branch may excuse
   zerograd check - < train.py               standard input
+  zerograd check . --diff --unsafe-fixes    what the fixes would change
   zerograd check . --output-format github   annotations for a pull request
   zerograd check . --add-ignore             allow what is there, and begin clean"""
 
@@ -22,6 +23,7 @@ def parser() -> Parser:
     parser.add_argument("paths", nargs="*", default=["."], metavar="PATH", help="files or folders (default: .)")
     _add_rules(parser)
     _add_files(parser)
+    _add_fixes(parser)
     _add_adoption(parser)
     _add_output(parser)
     return parser
@@ -45,6 +47,14 @@ def _add_files(parser: Parser) -> None:
     add("--stdin-filename", metavar="PATH", default="<stdin>", help="the name of what - reads")
     add("--config", metavar="FILE", help="use this config file")
     add("--isolated", action="store_true", help="use no config file")
+
+
+def _add_fixes(parser: Parser) -> None:
+    add = parser.add_argument_group("fixes").add_argument
+    add("--fix", action="store_true", help="apply the fixes that keep what is trained")
+    add("--unsafe-fixes", action="store_true", help="with --fix or --diff: also those that change it")
+    add("--diff", action="store_true", help="show what --fix would write, and write nothing")
+    add("--exit-non-zero-on-fix", action="store_true", help="exit 1 if something was fixed")
 
 
 def _add_adoption(parser: Parser) -> None:

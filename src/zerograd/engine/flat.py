@@ -1,7 +1,7 @@
 """`grads="flat"`: all gradients in one buffer. One memset clears them, one pass measures them, one scales them.
 
-A deposit is then an addition into the buffer, and not a tensor that autograd hands over. That costs a little where each
-step has one backward, and wins where there are many: see benchmarks/results/engine.md.
+A deposit is then an addition into the buffer, and not a tensor that autograd hands over: where each step has one
+backward that costs what the rest wins. See benchmarks/results/engine.md.
 """
 
 from collections.abc import Sequence

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from zerograd.errors import SourceError
-from zerograd.source.discover import read_text
 
 
 class Documents:
@@ -16,9 +15,10 @@ class Documents:
     def __call__(self, document: str) -> list[str] | None:
         if document not in self._known:
             from zerograd.source.lines import lines_of  # not before there is a finding
+            from zerograd.source.notebooks.layout import read_document
 
             try:
-                self._known[document] = lines_of(self._given.get(document) or read_text(document))
+                self._known[document] = lines_of(self._given.get(document) or read_document(document))
             except SourceError:
                 self._known[document] = None
         return self._known[document]

@@ -13,6 +13,7 @@ class Told(NamedTuple):
     known: int = 0  # findings of the baseline
     gone: int = 0  # entries of the baseline that are not found any more
     unread: int = 0  # files that could not be read
+    fixed: int = 0  # findings that are gone, since their fixes were applied
 
 
 def footer(shown: list[Finding], told: Told) -> str:
@@ -21,6 +22,8 @@ def footer(shown: list[Finding], told: Told) -> str:
     parts = [f"{count(certain, 'finding')} in {count(told.files, 'file')}"]
     if len(shown) > certain:
         parts.append(f"{len(shown) - certain} possible")
+    if told.fixed:
+        parts.append(f"{told.fixed} fixed")
     parts += _fixable(shown)
     if told.hidden:
         parts.append(f"{told.hidden} hidden (--possible, --notes)")

@@ -16,10 +16,9 @@ def concise(finding: Finding, paint: Paint) -> str:
 
 
 def sentence(finding: Finding, paint: Paint) -> str:
-    """CODE message, with a star for what can be fixed."""
-    star = f" {paint('[*]', 'cyan')}" if finding.fix else ""
+    """CODE message."""
     doubt = paint(" (possible)", "dim") if finding.certainty is Certainty.POSSIBLE else ""
-    return f"{paint(finding.code, STYLE[finding.severity], 'bold')}{star} {printable(finding.message)}{doubt}"
+    return f"{paint(finding.code, STYLE[finding.severity], 'bold')} {printable(finding.message)}{doubt}"
 
 
 def full(finding: Finding, source: Source, paint: Paint) -> str:

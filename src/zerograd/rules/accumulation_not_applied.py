@@ -33,7 +33,7 @@ RULE = Rule(
     sees=Sees.SOURCE | Sees.RUN,
     severity=Severity.WARNING,
     remedy="step once per group: if (i + 1) % N == 0, or with accelerator.accumulate(model)",
-    fix=Fix.UNSAFE,
+    fix=Fix.NONE,
     lacks=idiom,
     led_by=(),
     bad=ACCUMULATED + BAD,

@@ -26,6 +26,7 @@ for x, y in loader:
 GOOD = """\
 local = nn.Linear(4, 1)
 for x, y in loader:
+    optimizer.zero_grad()
     local.zero_grad()
     loss = nn.functional.mse_loss(local(x), y)
     loss.backward()
@@ -41,7 +42,7 @@ RULE = Rule(
     message="{what} shares one gradient between two parameters: {cleared} leaves {giver} adding to the old sum",
     sees=Sees.SOURCE | Sees.RUN,
     remedy="clear both models, or assign local.grad.clone()",
-    fix=Fix.NONE,
+    fix=Fix.UNSAFE,
     lacks=idiom,
     led_by=(),
     bad=PLAIN + BAD,

@@ -20,7 +20,7 @@ for x, y in loader:
 
 GOOD = """\
 for x, y in loader:
-    optimizer.zero_grad()
+    model.zero_grad()
     loss = nn.functional.mse_loss(model(x), y)
     loss.backward()
     optimizer.step()

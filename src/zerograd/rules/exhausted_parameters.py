@@ -20,7 +20,7 @@ for x, y in loader:
 """
 
 GOOD = """\
-parameters = [p for p in model.parameters() if p.requires_grad]
+parameters = list(filter(lambda p: p.requires_grad, model.parameters()))
 optimizer = torch.optim.SGD(parameters, lr=0.1)
 for x, y in loader:
     optimizer.zero_grad()
@@ -36,7 +36,7 @@ RULE = Rule(
     message="{name} is a generator that {consumer} has already read to the end: here it gives nothing",
     sees=Sees.SOURCE | Sees.RUN,
     remedy="make it a list: list(model.parameters())",
-    fix=Fix.SAFE,
+    fix=Fix.UNSAFE,
     lacks=idiom,
     led_by=(),
     bad=PLAIN + BAD,

@@ -24,11 +24,11 @@ for x, y in loader:
 GOOD = """\
 W = torch.zeros(4, 1, requires_grad=True)
 for x, y in loader:
+    W.grad = None
     loss = nn.functional.mse_loss(x @ W, y)
     loss.backward()
     with torch.no_grad():
         W -= 0.1 * W.grad
-    W.grad.zero_()
 """
 
 RULE = Rule(
@@ -38,7 +38,7 @@ RULE = Rule(
     sees=Sees.SOURCE | Sees.RUN,
     severity=Severity.WARNING,
     remedy="use .grad after backward(), or ask `if p.grad is not None` first",
-    fix=Fix.NONE,
+    fix=Fix.UNSAFE,
     lacks=idiom,
     led_by=(),
     bad=PLAIN + BAD,

@@ -24,12 +24,13 @@ for i, (x, y) in enumerate(loader):
 
 GOOD = """\
 for i, (x, y) in enumerate(loader):
-    optimizer.zero_grad()
     loss = nn.functional.mse_loss(model(x), y) * (float("nan") if i == 1 else 1.0)
     loss.backward()
     if not torch.isfinite(loss):
+        optimizer.zero_grad()
         continue
     optimizer.step()
+    optimizer.zero_grad()
 """
 
 RULE = Rule(

@@ -39,8 +39,8 @@ for x, _ in loader:
     g_loss = -D(fake).mean()
     g_loss.backward()
     g_optimizer.step()
-    d_optimizer.zero_grad()
     d_loss = D(fake.detach()).mean() - D(x).mean()
+    d_optimizer.zero_grad()
     d_loss.backward()
     d_optimizer.step()
 """

@@ -25,6 +25,7 @@ for x, y in loader * 2:
 
 GOOD = """\
 model = nn.Sequential(nn.Linear(4, 4))
+model.head = nn.Linear(4, 2)
 model.head = nn.Linear(4, 1)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for x, y in loader * 2:
@@ -41,7 +42,7 @@ RULE = Rule(
     sees=Sees.SOURCE | Sees.RUN,
     severity=Severity.WARNING,
     remedy="make the optimizer after the model is complete",
-    fix=Fix.NONE,
+    fix=Fix.UNSAFE,
     lacks=idiom,
     led_by=(),
     bad=PLAIN + BAD,

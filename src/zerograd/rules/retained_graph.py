@@ -30,7 +30,7 @@ for x, y in loader * 5:
     loss = nn.functional.mse_loss(model(x), y)
     loss.backward()
     optimizer.step()
-    total += loss.item()
+    total += loss.detach()
 print(total / len(loader))
 """
 

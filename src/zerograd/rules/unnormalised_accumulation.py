@@ -24,8 +24,8 @@ for i, (x, y) in enumerate(loader):
 
 GOOD = """\
 for i, (x, y) in enumerate(loader):
-    loss = nn.functional.mse_loss(model(x), y) / accumulation_steps
-    loss.backward()
+    loss = nn.functional.mse_loss(model(x), y)
+    (loss / accumulation_steps).backward()
     if (i + 1) % accumulation_steps == 0:
         optimizer.step()
         optimizer.zero_grad()

@@ -32,7 +32,7 @@ RULE = Rule(
     message="{what}",
     sees=Sees.SOURCE,
     remedy="with torch.no_grad(): W -= lr * W.grad",
-    fix=Fix.NONE,
+    fix=Fix.UNSAFE,
     lacks=idiom,
     led_by=(),
     bad=PLAIN + BAD,

@@ -8,13 +8,15 @@ from collections.abc import Iterator, Sequence
 from zerograd.errors import SourceError, missing
 from zerograd.source.exclusion import Exclusion
 
+NOTEBOOK = ".ipynb"
+_READ = (".py", NOTEBOOK)
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 STDIN = "-"
 MARK = "\ufeff"  # the byte order mark, decoded
 
 
 def python_files(paths: Sequence[str], exclusion: Exclusion | None = None, *, force: bool = False) -> Iterator[str]:
-    """Every Python file named or below a named folder, sorted. What the user names is read, unless `force`."""
+    """Every Python file and notebook named or below a named folder, sorted. Named ones are read, unless `force`."""
     exclusion = exclusion or Exclusion()
     for path in paths:
         if path != STDIN and not os.path.exists(path):  # pipes and devices do
@@ -39,7 +41,7 @@ def _below(folder: str, exclusion: Exclusion) -> Iterator[str]:
         )
         for name in sorted(files):
             path = os.path.normpath(os.path.join(here, name))
-            if name.endswith(".py") and not exclusion.drops(path, git=git):
+            if name.endswith(_READ) and not exclusion.drops(path, git=git):
                 yield path
 
 

@@ -37,14 +37,15 @@ class Library:
         self._absent: dict[str, set[str]] = {}  # by importing file, modules of no package of ours
 
     def open(self, path: str, text: str) -> Program:
-        """The program of a file whose text is at hand."""
+        """The program of a file whose text is at hand. A file that has another text by now is read anew."""
         path = os.path.normpath(path)
         if len(self._programs) >= _MOST:  # only here: a file that is being checked still needs those it imports
             self._programs.clear()
             self._homes.clear()
             self._texts.clear()
         program = self._programs.get(path)
-        if program is None:
+        if program is None or self._texts.get(path) != text:
+            self._texts[path] = text
             program = self._enter(path, text)
         return program
 

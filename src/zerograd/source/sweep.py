@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from zerograd.core.findings import Finding
 from zerograd.errors import SourceError
-from zerograd.source.discover import STDIN, read_text
+from zerograd.source.discover import NOTEBOOK, STDIN, read_text
 from zerograd.source.triggers import may_allow, may_train
 
 if TYPE_CHECKING:
@@ -38,10 +38,11 @@ class Target(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What one file gave: findings, or one line about why it cannot be read."""
+    """What one file gave: findings, or one line about why it cannot be read; and lines about parts left out."""
 
     findings: Sequence[Finding] = ()
     trouble: str = ""
+    remarks: Sequence[str] = ()
 
 
 class Reader:
@@ -56,6 +57,7 @@ class Reader:
         atexit.register(gc.freeze)  # nor is it worth looking through what is left when the process ends: a tenth
         self._check = check_text
         self._rules = [rule for code, rule in REGISTRY.items() if settings.codes is None or code in settings.codes]
+        self._all = settings.codes is None
         self._cache = _cache(settings)
         self._library = Library()
         self._count = 0
@@ -66,12 +68,31 @@ class Reader:
             gc.collect()  # what the files leave behind
         try:
             text = read_text(target.path) if text is None else text
-            findings = self._check(text, target.shown, rules=self._rules, library=self._library) if self._rules else []
+            findings, remarks = self.judge(text, target.shown) if self._rules else ([], ())
         except SourceError as error:
             return Outcome(trouble=error.what)
-        if self._cache is not None and target.path != STDIN:
+        if self._cache is not None and target.path != STDIN and not remarks:
             self._cache.put(target.shown, text, findings, self._library.looked_for(target.shown))
-        return Outcome(findings)
+        return Outcome(findings, remarks=remarks)
+
+    def judge(self, text: str, path: str) -> tuple[list[Finding], Sequence[str]]:
+        """The findings of a file, with the fixes there are; and a line for each part of it that is left out."""
+        if not path.endswith(NOTEBOOK):
+            return self._judge_program(text, path), ()
+        from zerograd.source.notebooks.judging import judge_notebook
+
+        return judge_notebook(text, path, lambda program: self._judge_program(program, path))
+
+    def _judge_program(self, text: str, path: str) -> list[Finding]:
+        findings = self._check(text, path, rules=self._rules, library=self._library)
+        if not findings:
+            return findings
+        from zerograd.source.fixes.offering import offer  # for the few files that have findings
+
+        everything = findings if self._all else None
+        fixed = offer(findings, text, path, lambda other: self._check(other, path, library=self._library), everything)
+        self._library.open(path, text)  # whoever imports it shall not see what was tried
+        return fixed
 
 
 def sweep(

@@ -1,0 +1,65 @@
+"""The pictures of benchmarks/results/engine.md, drawn from benchmarks/results/data/engine.json.
+
+python benchmarks/engine/plots.py        (needs matplotlib)
+"""
+
+import json
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("svg")
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+
+RESULTS = Path(__file__).parents[1] / "results"
+COLOURS = {"raw loop": "#888888", "Step": "#1f77b4", 'Step(grads="flat")': "#2ca02c", "Step, captured": "#d62728"}
+WAYS = ["raw loop", "Accelerate", "Fabric", "raw loop + compile", "graph by hand", "Step", "Step, captured",
+        "Step, captured + compile"]  # fmt: skip
+
+
+def bars(told: dict[str, dict[str, dict[str, float]]]) -> None:
+    tasks = [task for task in told if "compiled" not in task]
+    figure, places = plt.subplots(1, len(tasks), figsize=(3.0 * len(tasks), 4.2), layout="constrained")
+    for axes, task in zip(places, tasks, strict=True):
+        known = [way for way in WAYS if way in told[task]]
+        times = [told[task][way]["ms"] for way in known]
+        axes.barh(
+            known[::-1], times[::-1], color=["#d62728" if "captured" in way else "#999999" for way in known[::-1]]
+        )
+        for place, value in enumerate(times[::-1]):
+            axes.annotate(f" {value:.3g}", (value, place), va="center", fontsize=8)
+        axes.set_title(task.replace(", ", "\n", 1), fontsize=9)
+        axes.set_xlabel("ms per optimizer step")
+        axes.margins(x=0.25)
+        if axes is not places[0] and known == WAYS:
+            axes.set_yticklabels([])
+        _quiet(axes)
+    figure.savefig(RESULTS / "engine-gpu.svg")
+
+
+def curves(told: dict[str, dict[str, dict[str, float]]]) -> None:
+    figure, places = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
+    for axes, (name, points) in zip(places, told.items(), strict=True):
+        for way, colour in COLOURS.items():
+            found = [(int(point), times[way]) for point, times in points.items() if way in times]
+            if found:
+                axes.loglog(*zip(*found, strict=True), marker="o", markersize=3, color=colour, label=way)
+        axes.set_xlabel(name)
+        axes.set_ylabel("ms per optimizer step")
+        axes.grid(which="major", alpha=0.3)
+        _quiet(axes)
+    places[0].legend(fontsize=8, frameon=False)
+    figure.savefig(RESULTS / "engine-curves.svg")
+
+
+def _quiet(axes: Axes) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(labelsize=8)
+
+
+if __name__ == "__main__":
+    plt.rcParams.update({"svg.hashsalt": "zerograd", "savefig.facecolor": "white"})
+    data = json.loads((RESULTS / "data" / "engine.json").read_text())
+    bars(data["results"])
+    curves(data["curves"])

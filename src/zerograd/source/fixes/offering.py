@@ -1,0 +1,115 @@
+"""A fix is offered only if it was tried: applied to the text, it parses, the finding is gone and no other has come.
+
+What cannot be made so is told as text, in the finding's cure. Nothing is offered for a finding that a branch may
+excuse, for Python 2, or near optimizers whose methods are not torch's own.
+"""
+
+import ast
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from zerograd.core.findings import Certainty, Finding, Fix, Severity
+from zerograd.errors import SourceError
+from zerograd.source.fixes.acts import is_wrapped
+from zerograd.source.fixes.makers import MAKERS, OF_VALUES
+from zerograd.source.fixes.page import Page
+from zerograd.source.fixes.places import Places, apply
+
+Check = Callable[[str], list[Finding]]  # all findings of a text that stands in this one's place
+# Each fix that is tried is as much work as a check: so many of one file, and so many characters in all.
+_MOST = 24
+_LONGEST = 500_000
+
+
+def offer(
+    findings: Sequence[Finding], text: str, path: str, check: Check, everything: Sequence[Finding] | None = None
+) -> list[Finding]:
+    """The findings of a text, with the fixes there are. `everything`: what `check` finds in it, where that is known."""
+    if not any(finding.code in MAKERS and finding.certainty is Certainty.CERTAIN for finding in findings):
+        return list(findings)
+    try:
+        trial = Trial(text, path, check, everything)
+    except (SyntaxError, ValueError):  # Python 2, which is read by guessing
+        return list(findings)
+    return [finding._replace(fix=finding.fix or trial.fix(finding)) for finding in findings]
+
+
+class Trial:
+    """The fixes of one text, tried."""
+
+    def __init__(self, text: str, path: str, check: Check, before: Sequence[Finding] | None = None) -> None:
+        self._page = Page(text, path)
+        self._text = text
+        self._check = check
+        self._lines = Lines(text)
+        self._wrapped = is_wrapped(self._page)
+        self._left = min(_MOST, _LONGEST // (len(text) + 1))
+        self._before = check(text) if before is None else before
+
+    def fix(self, finding: Finding) -> Fix | None:
+        maker = MAKERS.get(finding.code)
+        barred = self._wrapped and finding.code not in OF_VALUES
+        if maker is None or barred or finding.certainty is not Certainty.CERTAIN:
+            return None
+        for fix in maker(self._page, finding):
+            if not self._left:
+                return None
+            self._left -= 1
+            if self.cures(finding, fix):
+                return fix
+        return None
+
+    def cures(self, finding: Finding, fix: Fix) -> bool:
+        fixed = apply(self._text, fix.edits)
+        try:
+            ast.parse(fixed)
+            after = self._check(fixed)
+        except (SyntaxError, ValueError, SourceError):
+            return False
+        before, later = self._before, Lines(fixed, _rewritten(fix, self._lines))
+        gone = self._lines.count(before) - later.count(after)
+        return gone[self._lines.key(finding)] > 0 and not any(
+            later.count(chosen(after)) - self._lines.count(chosen(before)) for chosen in (_serious, _certain)
+        )
+
+
+def fault(code: str) -> str:
+    """The rule that stands for a code: a clear that is missing for one optimizer is ZG006 once another has its own."""
+    return "ZG001" if code == "ZG006" else code
+
+
+class Lines:
+    """Findings by what they say of which line, wherever that line has moved to. `known` says what a line was before."""
+
+    def __init__(self, text: str, known: Mapping[int, str] | None = None) -> None:
+        self._places = Places(text)
+        self._known = known or {}
+
+    def line(self, number: int) -> str:
+        return self._known.get(number) or self._places.line(number).strip()
+
+    def key(self, finding: Finding) -> tuple[str, str]:
+        return fault(finding.code), self.line(finding.site.line)
+
+    def count(self, findings: Iterable[Finding]) -> Counter[tuple[str, str]]:
+        return Counter(map(self.key, findings))
+
+
+def _rewritten(fix: Fix, lines: Lines) -> dict[int, str]:
+    """The lines that a fix changes and keeps, by their new numbers: what they were."""
+    known: dict[int, str] = {}
+    shift = 0
+    for edit in fix.edits:
+        grown = Places(edit.text).count - 1
+        if edit.line == edit.end_line and not grown:
+            known[edit.line + shift] = lines.line(edit.line)
+        shift += grown - (edit.end_line - edit.line)
+    return known
+
+
+def _serious(findings: Sequence[Finding]) -> list[Finding]:
+    return [finding for finding in findings if finding.severity is not Severity.NOTE]
+
+
+def _certain(findings: Sequence[Finding]) -> list[Finding]:
+    return [finding for finding in _serious(findings) if finding.certainty is Certainty.CERTAIN]
