@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # The environment form reaches pip's isolated build environments too, so hatchling is pinned as well.
 export PIP_CONSTRAINT = $(CURDIR)/constraints.txt
 
-.PHONY: demo test lint types layers unit campaign fuzz failures frameworks pages lab bench bench-check clean
+.PHONY: demo test lint types layers unit campaign fuzz failures frameworks pages docs lab bench bench-check clean
 
 demo: $(READY)
 	$(BIN)/zerograd demo
@@ -49,9 +49,14 @@ frameworks: $(GATE)
 failures: $(GATE)
 	ZEROGRAD_FAILURES=1000 HYPOTHESIS_PROFILE=campaign $(BIN)/pytest tests/laws/test_failures.py
 
-# docs/rules, from the rule objects.
+# The pages and pictures that are made: docs/rules and docs/api.md from the objects, the diagram, the terminal.
 pages: $(READY)
 	$(BIN)/python docs/rules
+	for made in api diagram terminal; do $(BIN)/python docs/making/$$made.py || exit 1; done
+
+# build/site: open build/site/index.html. A link that leads nowhere is an error.
+docs: $(GATE)
+	$(BIN)/python docs/making/site.py
 
 lab: $(READY)
 	$(BIN)/zerograd lab
@@ -71,7 +76,7 @@ $(READY): pyproject.toml constraints.txt
 
 # Tools, a Jupyter kernel, and the frameworks whose loops are audited: the demo does not wait for them.
 $(GATE): $(READY)
-	$(BIN)/python -m pip install --quiet -e '.[torch,lab,lsp,dev,frameworks]'
+	$(BIN)/python -m pip install --quiet -e '.[torch,lab,lsp,dev,docs,frameworks]'
 	touch $@
 
 clean:
