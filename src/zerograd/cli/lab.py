@@ -95,7 +95,7 @@ def _publish(results: "list[Result]", found: str, folder: Path, *, docs: str | N
     if docs:
         write_docs(results, Path(docs))
     seconds = sum(result.seconds for result in results)
-    print(f"{len(results)} claims in {seconds:.0f} s of CPU. The page: {folder / 'lab.html'}", file=sys.stderr)
+    print(f"{len(results)} claim{'s' * (len(results) != 1)} in {seconds:.0f} s of CPU. The page: {folder / 'lab.html'}", file=sys.stderr)
 
 
 def _write(where: str, text: str) -> None:

@@ -91,10 +91,15 @@ Make = Callable[[Any], torch.optim.Optimizer]
 
 
 def shapes_scene(
-    *, steps: int, make: Make | None = None, seed: int = 0, batch: int = 32, double: bool = False, norm: bool = False
+    *, steps: int, make: Make | None = None, seed: int = 0, batch: int = 32, double: bool = False, spare: bool = True
 ) -> dict[str, Any]:
-    """A plain supervised loop's blanks: torch, model, optimizer, batches, loss_fn, and `losses` to fill."""
-    model = shape_net(seed=seed, double=double, norm=norm)
+    """A plain supervised loop's blanks: model, optimizer, batches, loss_fn, and `losses` to fill.
+
+    spare: the model has its size head, which takes no part in the loss.
+    """
+    model = shape_net(seed=seed, double=double)
+    if not spare:
+        del model.size
     optimizer = make(model.parameters()) if make else torch.optim.SGD(model.parameters(), lr=0.05)
     return {
         "model": model,

@@ -16,7 +16,7 @@ from zerograd.lab.shapes import ShapeNet, drawn, shape_net
 from zerograd.lab.statistics import apart, interval, told
 
 STEPS = 120
-SEEDS = (0, 1, 2)
+SEEDS = (0, 1, 2, 3, 4)
 LATE = Loop(
     "cleared right before the second backward",
     """\

@@ -1,0 +1,214 @@
+"""C16: with mixed precision gradients live scaled; zero, forward, backward, unscale, clip, step, update, in that order."""
+
+from functools import partial
+from typing import Any
+
+import torch
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from zerograd.lab.claim import Claim, Measured, Ruling, Verdict
+from zerograd.lab.figure import BAD, COLOURS, GOOD, bars, curves
+from zerograd.lab.loop import Loop, distance, gradients, weights
+from zerograd.lab.meeting import Bug
+from zerograd.lab.shapes import accuracy, shapes_scene
+
+STEPS = 80
+SCALE = 2.0**12
+RIGHT = Loop(
+    "in order",
+    """\
+import torch
+
+for x, y in batches:
+    optimizer.zero_grad()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = loss_fn(model(x), y)
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    scaler.step(optimizer)
+    scaler.update()
+    losses.append(loss.item())
+""",
+)
+CLIPPED_FIRST = Loop("clipped before unscaling", RIGHT.text.replace("    scaler.unscale_(optimizer)\n", ""))
+BYPASSED = Loop(
+    "the scaler bypassed",
+    RIGHT.text.replace("    scaler.unscale_(optimizer)\n", "")
+    .replace("    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n", "")
+    .replace("    scaler.step(optimizer)\n    scaler.update()", "    optimizer.step()"),
+)
+NEVER_UPDATED = Loop("the scale never updated", RIGHT.text.replace("    scaler.update()\n", ""))
+_GROUPED = """\
+import torch
+
+for i, (x, y) in enumerate(batches):
+    loss = loss_fn(model(x), y) / accumulation_steps
+    scaler.scale(loss).backward()
+    if (i + 1) % accumulation_steps == 0:
+        scaler.step(optimizer)
+{inside}        optimizer.zero_grad()
+{outside}"""
+GROUPED = Loop("accumulated, updated per step", _GROUPED.format(inside="        scaler.update()\n", outside=""))
+UPDATED_INSIDE = Loop("updated at every micro-batch", _GROUPED.format(inside="", outside="    scaler.update()\n"))
+STEP = Loop(
+    "scaled through Step",
+    """\
+import torch
+from zerograd import Step
+
+step = Step(optimizer, clip=1.0, autocast=torch.bfloat16, scaler=scaler)
+for x, y in batches:
+    with step:
+        loss = loss_fn(model(x), y)
+        step.backward(loss)
+    losses.append(loss.item())
+""",
+)
+STEP_GROUPED = Loop(
+    "accumulated and scaled through Step",
+    """\
+from zerograd import Step, groups
+
+step = Step(optimizer, scaler=scaler)
+for group in groups(batches, accumulation_steps):
+    with step:
+        for x, y in step.micro_batches(group):
+            step.backward(loss_fn(model(x), y))
+""",
+)
+STEP_CLIPPING = Loop(
+    "clipped in a Step",
+    STEP.text.replace("        step.backward(loss)", "        step.backward(loss)\n        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"),
+)
+STEP_UPDATING = Loop(
+    "updated in a Step",
+    STEP_GROUPED.text.replace("            step.b", "            scaler.update()\n            step.b"),
+)
+
+
+def _scene(*, steps: int = 8, double: bool = False, **settings: Any) -> dict[str, Any]:
+    scaler = torch.amp.GradScaler("cpu", **({"init_scale": SCALE} | settings))
+    return shapes_scene(steps=steps, double=double) | {"scaler": scaler, "accumulation_steps": 4}
+
+
+def _update(loop: Loop) -> Tensor:
+    """What the first step moves the weights by."""
+    scene = _scene(steps=4)
+    start = weights(scene["model"])
+    loop.run(scene | {"batches": scene["batches"][:1]})
+    return weights(scene["model"]) - start
+
+
+def _trained(loop: Loop) -> tuple[list[float], float]:
+    scene = _scene(steps=STEPS)
+    scene["optimizer"] = torch.optim.SGD(scene["model"].parameters(), lr=0.2)
+    loop.run(scene)
+    return [min(loss, 1e4) if loss == loss else 1e4 for loss in scene["losses"]], accuracy(scene["model"])
+
+
+def _skipped() -> dict[str, float]:
+    """A batch that overflows: does the step stay out, and does the scale go down, as it should?"""
+    scene = _scene(steps=3, init_scale=2.0**120)
+    before = weights(scene["model"])
+    RIGHT.run(scene | {"batches": scene["batches"][:1]})
+    return {
+        "moved": distance(weights(scene["model"]), before),
+        "scale, over the one before": scene["scaler"].get_scale() / 2.0**120,
+    }
+
+
+def _grouped(loop: Loop) -> float:
+    """How wrong one accumulated gradient is when the scale grows at every update."""
+    consumed: list[Tensor] = []
+    scene = _scene(steps=4, double=True, growth_interval=1)
+    scene["optimizer"].register_step_pre_hook(lambda *_: consumed.append(gradients(scene["model"])))
+    loop.run(scene)
+    plain = _scene(steps=4, double=True, growth_interval=10**6)
+    plain["optimizer"].register_step_pre_hook(lambda *_: consumed.append(gradients(plain["model"])))
+    GROUPED.run(plain)
+    return distance(consumed[0], consumed[1])
+
+
+def measure() -> Measured:
+    right = _update(RIGHT)
+    measured: Measured = {"scale": SCALE, "steps": STEPS}
+    for loop in (CLIPPED_FIRST, BYPASSED):
+        measured[f"{loop.name}: length of the update, over the right one"] = float(_update(loop).norm() / right.norm())
+    for loop in (RIGHT, CLIPPED_FIRST, BYPASSED):
+        losses, share = _trained(loop)
+        measured[f"{loop.name}: loss by step"] = losses
+        measured[f"{loop.name}: shapes told apart"] = share
+    measured["accumulated, updated per step: gradient off by"] = _grouped(GROUPED)
+    measured["updated at every micro-batch: gradient off by"] = _grouped(UPDATED_INSIDE)
+    measured |= {f"overflow: {name}": value for name, value in _skipped().items()}
+    return measured
+
+
+def judge(measured: Measured) -> Verdict:
+    clipped = measured[f"{CLIPPED_FIRST.name}: length of the update, over the right one"]
+    bypassed = measured[f"{BYPASSED.name}: length of the update, over the right one"]
+    inside = measured["updated at every micro-batch: gradient off by"]
+    sound = measured["accumulated, updated per step: gradient off by"] < 1e-9 and measured["overflow: moved"] == 0
+    if not sound or abs(clipped - 1) < 0.05 or abs(bypassed - 1) < 0.05 or inside < 0.01:
+        return Verdict(Ruling.DOES_NOT_HOLD, "" if sound else "even in order the gradients are wrong")
+    return Verdict(
+        Ruling.HOLDS,
+        f"clipped before unscaling, the update is {clipped:.2g} of the right one; with the scaler bypassed it is "
+        f"{bypassed:,.0f} times as long; a scale that grows inside an accumulation puts its gradient {inside:.0%} off. In "
+        f"order an overflow moves nothing and takes the scale to {measured['overflow: scale, over the one before']:g} of "
+        "what it was.",
+    )
+
+
+def shown(measured: Measured) -> str:
+    return "shapes told apart: " + ", ".join(
+        f"{measured[f'{loop.name}: shapes told apart']:.0%} {loop.name}" for loop in (RIGHT, CLIPPED_FIRST, BYPASSED)
+    )
+
+
+def draw(figure: Figure, measured: Measured) -> None:
+    figure.set_size_inches(4.8, 4.8)
+    top, bottom = figure.subplots(2, height_ratios=(3, 2))
+    lines = {loop.name: measured[f"{loop.name}: loss by step"] for loop in (RIGHT, CLIPPED_FIRST, BYPASSED)}
+    curves(top, lines, colours=(GOOD, BAD, COLOURS[3]))
+    top.set(xlabel="step", ylabel="loss (nats)", yscale="log")
+    errors = {
+        "updated per step": max(measured["accumulated, updated per step: gradient off by"], 1e-18),
+        "updated per micro-batch": measured["updated at every micro-batch: gradient off by"],
+    }
+    bars(bottom, errors, form="{:.0e}", colours=(GOOD, BAD))
+    bottom.set(xscale="log", xlim=(1e-18, 1e3), xlabel="error of an accumulated gradient (share)")
+
+
+CLAIM = Claim(
+    id="C16",
+    statement="Mixed precision: gradients live scaled; keep zero, forward, backward, unscale, clip, step, update in order",
+    bugs=(
+        Bug(
+            CLIPPED_FIRST, "ZG201", _scene, right=RIGHT, step=STEP, attempt=STEP_CLIPPING, tolerance=1e-5,
+            because="clip= comes after the division by the scale, in the only order there is.",
+        ),
+        Bug(
+            BYPASSED, "ZG202", _scene, right=RIGHT, step=STEP, tolerance=1e-5,
+            because="A Step that has the scaler does all there is to do with it.",
+        ),
+        Bug(
+            NEVER_UPDATED, "ZG203", _scene, right=RIGHT, step=STEP, tolerance=1e-5,
+            because="Every commit updates the scale.",
+        ),
+        Bug(
+            UPDATED_INSIDE, "ZG203", partial(_scene, steps=16, double=True), right=GROUPED, step=STEP_GROUPED,
+            attempt=STEP_UPDATING, tolerance=1e-12, because="The scale is updated once per commit, whatever is accumulated.",
+        ),
+    ),
+    measure=measure,
+    judge=judge,
+    shown=shown,
+    draw=draw,
+    see="Above, the loss in order (blue) against clipping scaled gradients and stepping on them; below, how wrong an "
+    "accumulated gradient gets when the scale changes inside it.",
+    advice="Keep the order: backward of the scaled loss, unscale_, clip, step, update; once per step, not per micro-batch. "
+    "`Step(optimizer, scaler=scaler, clip=1.0)` has no other order.",
+)  # fmt: skip
