@@ -11,6 +11,7 @@ import torch
 
 from zerograd import __version__
 from zerograd.errors import UsageError
+from zerograd.lab import ranks
 from zerograd.lab.claim import Claim, Measured, Verdict, load_claims
 from zerograd.lab.meeting import Meeting, meet
 
@@ -20,7 +21,7 @@ class Result(NamedTuple):
     measured: Measured
     verdict: Verdict
     meetings: tuple[Meeting, ...]
-    seconds: float  # of this process and its children: what the experiment costs, whoever else uses the machine
+    seconds: float  # of CPU, in this process and its ranks: what it costs, whoever else uses the machine
 
     def as_object(self) -> dict[str, Any]:
         return {
@@ -38,11 +39,15 @@ class Result(NamedTuple):
 
 
 def settle(claim: Claim) -> Result:
-    begin = time.process_time()
+    begin = _spent()
     measured = claim.measure()
     verdict = claim.judge(measured)
     meetings = tuple(meet(bug) for bug in claim.bugs)
-    return Result(claim, measured, verdict, meetings, time.process_time() - begin)
+    return Result(claim, measured, verdict, meetings, _spent() - begin)
+
+
+def _spent() -> float:
+    return time.process_time() + ranks.spent()
 
 
 def settle_all(claims: Iterable[Claim], *, begun: Callable[[Claim], None] = lambda claim: None) -> list[Result]:

@@ -62,7 +62,7 @@ def _through_step(bug: Bug) -> tuple[bool, str]:
     done = bug.player(bug.step, bug.scene, True)
     if reference.error or done.error:
         return False, f"ends with {_told(reference.error or done.error)}"
-    found = codes([*bug.step.checked(), *done.findings])
+    found = codes(finding for finding in (*bug.step.checked(), *done.findings) if finding.fails)
     if found:
         return False, f"the tools report {', '.join(found)}"
     apart = distance(done.weights, reference.weights)

@@ -96,7 +96,7 @@ def _tools(meetings: tuple[Meeting, ...]) -> str:
     if not meetings:
         return ""
     rows = "".join(
-        f"<tr><td data-name=loop>{_safe(meeting.loop)}</td><td data-name=check>{_codes(meeting.check)}</td>"
+        f"<tr><td data-name=loop>{_safe(meeting.loop)}{_ends(meeting)}</td><td data-name=check>{_codes(meeting.check)}</td>"
         f"<td data-name=audit>{_codes(meeting.audit)}</td><td data-name=Step>{_step(meeting)}</td></tr>"
         for meeting in meetings
     )
@@ -107,6 +107,10 @@ def _tools(meetings: tuple[Meeting, ...]) -> str:
     )
     head = "<thead><tr><th>wrong loop</th><th>check</th><th>audit</th><th>how Step cannot have it</th></tr></thead>"
     return f"<table class=tools>{head}{rows}</table>{texts}"
+
+
+def _ends(meeting: Meeting) -> str:
+    return f"<br><span class=faint>ends with {_safe(meeting.ends.partition(':')[0])}</span>" if meeting.ends else ""
 
 
 def _codes(told: tuple[str, ...]) -> str:

@@ -42,7 +42,8 @@ def _tools(results: list[Result]) -> Table:
         table.add_column(name, ratio=ratio, min_width=3)
     for result in results:
         for meeting in result.meetings:
-            table.add_row(result.claim.id, escape(meeting.loop), *_cells(meeting))
+            ends = f"\n[dim]ends with {escape(meeting.ends.partition(':')[0])}[/]" if meeting.ends else ""
+            table.add_row(result.claim.id, escape(meeting.loop) + ends, *_cells(meeting))
     return table
 
 

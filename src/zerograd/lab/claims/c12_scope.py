@@ -8,6 +8,7 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 from torch.optim import SGD
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from zerograd.lab.claim import Claim, Measured, Ruling, Verdict
 from zerograd.lab.figure import BAD, FAINT, GOOD, THIRD, curves
@@ -107,7 +108,7 @@ def _clipped(loop: Loop) -> list[float]:
     """The norm of the head's gradient at each step, behind a clip over the whole model."""
     scene = shapes_scene(steps=STEPS)
     seen: list[float] = []
-    hook = torch.optim.optimizer.register_optimizer_step_pre_hook(
+    hook = register_optimizer_step_pre_hook(
         lambda *_: seen.append(float(gradients(scene["model"].kind).norm()))
     )
     try:
@@ -126,7 +127,7 @@ def _consumed_by(module: nn.Module, loop: Loop, scene: dict[str, Any]) -> Tensor
         if optimizer.param_groups[0]["params"][0] is mine:
             seen.append(gradients(module))
 
-    hook = torch.optim.optimizer.register_optimizer_step_pre_hook(before)
+    hook = register_optimizer_step_pre_hook(before)
     try:
         loop.run(scene)
     finally:

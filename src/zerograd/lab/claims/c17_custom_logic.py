@@ -15,7 +15,7 @@ from zerograd.lab.shapes import shapes_scene
 STEPS = 30
 LIMIT = 0.05
 _ACTS = {
-    "noise": "for p in model.parameters():\n        if p.grad is not None:\n            p.grad.add_(torch.randn_like(p.grad), alpha=0.1)",
+    "noise": "for p in model.parameters():\n        if p.grad is not None:\n            p.grad.add_(torch.randn_like(p.grad), alpha=0.003)",
     "logging": "norms.append(sum(float(p.grad.norm() ** 2) for p in model.parameters() if p.grad is not None) ** 0.5)",
     "clipping": f"for p in model.parameters():\n        torch.nn.utils.clip_grad_norm_([p], {LIMIT})",
     "clipping all": f"torch.nn.utils.clip_grad_norm_(model.parameters(), {LIMIT})",
@@ -48,7 +48,7 @@ import torch
 
 def noise(named):
     for gradient in named.values():
-        gradient.add_(torch.randn_like(gradient), alpha=0.1)
+        gradient.add_(torch.randn_like(gradient), alpha=0.003)
 
 step = Step(optimizer, model=model, inspect=noise)
 for x, y in batches:
@@ -78,7 +78,7 @@ for x, y in batches:
     with step:
         step.backward(loss_fn(model(x), y))
         for p in model.parameters():
-            p.grad.add_(torch.randn_like(p.grad), alpha=0.1)
+            p.grad.add_(torch.randn_like(p.grad), alpha=0.003)
 """,
 )
 
@@ -203,7 +203,7 @@ CLAIM = Claim(
             because="clip= is applied between the division and the step.",
         ),
         Bug(
-            EARLY["noise"], "ZG302 ZG303 ZG107", _scene, right=LATE["noise"], step=STEP_NOISE, attempt=STEP_EDITING,
+            EARLY["noise"], "ZG302", _scene, right=LATE["noise"], step=STEP_NOISE, attempt=STEP_EDITING,
             because="inspect= is called with the true gradients, right before the clip.",
         ),
     ),

@@ -12,7 +12,7 @@ from zerograd.lab.meeting import Bug
 from zerograd.lab.memory import Bytes
 from zerograd.lab.signals import remembered, signal_scene
 
-STEPS = 50
+STEPS = 30
 CHUNKS = Loop(
     "a backward for every chunk, one step",
     """\
@@ -110,7 +110,7 @@ def judge(measured: Measured) -> Verdict:
         return Verdict(Ruling.DOES_NOT_HOLD, "" if same else "backwards do not add up to the unrolled sum")
     return Verdict(
         Ruling.HOLDS,
-        f"one step with a backward for every chunk is the unrolled sum; a clear inside it loses {lost:.0%} of the gradient. "
+        f"one step with a backward for every chunk is the unrolled sum; a clear inside it puts the gradient {lost:.0%} off. "
         f"Without detach() the second backward ends with {measured['the state never detached: ends with']}.",
     )
 
