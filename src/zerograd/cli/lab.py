@@ -26,7 +26,9 @@ def parser() -> Parser:
     parser = Parser("lab", "Run the experiments behind published claims about zero_grad.", examples=EXAMPLES)
     parser.add_argument("claims", nargs="*", metavar="CLAIM", help="C01, C05, ... (default: all)")
     parser.add_argument("--list", action="store_true", help="say what the claims are and stop")
-    parser.add_argument("--folder", metavar="DIR", default="zerograd-lab", help="for the page, the figures, the results")
+    parser.add_argument(
+        "--folder", metavar="DIR", default="zerograd-lab", help="for the page, the figures, the results"
+    )
     parser.add_argument("--json", metavar="FILE", help="only write the results there (-: to standard output)")
     parser.add_argument("--from", metavar="FILE", dest="earlier", help="run nothing: draw an earlier run's lab.json")
     parser.add_argument("--docs", metavar="DIR", help="also write the results there as Markdown")
@@ -95,7 +97,10 @@ def _publish(results: "list[Result]", found: str, folder: Path, *, docs: str | N
     if docs:
         write_docs(results, Path(docs))
     seconds = sum(result.seconds for result in results)
-    print(f"{len(results)} claim{'s' * (len(results) != 1)} in {seconds:.0f} s of CPU. The page: {folder / 'lab.html'}", file=sys.stderr)
+    print(
+        f"{len(results)} claim{'s' * (len(results) != 1)} in {seconds:.0f} s of CPU. The page: {folder / 'lab.html'}",
+        file=sys.stderr,
+    )
 
 
 def _write(where: str, text: str) -> None:

@@ -13,7 +13,9 @@ from zerograd.lab.meeting import Bug
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Measured = dict[str, Any]  # what an experiment found, by name: numbers, and lists and tables of them, as JSON takes them
+Measured = dict[
+    str, Any
+]  # what an experiment found, by name: numbers, and lists and tables of them, as JSON takes them
 
 
 class Ruling(Enum):

@@ -88,7 +88,7 @@ def nats(model: Writer, *, seed: int = 77) -> float:
     """Nats per character on sentences it has not seen, every character counted once."""
     total = count = 0.0
     with torch.no_grad():
-        for text in text_batches(8, sentences=16, seed=seed):
+        for text in text_batches(2, sentences=16, seed=seed):
             total += float(spelling(model(text.inputs), text.targets)) * text.tokens
             count += text.tokens
     return total / count

@@ -5,7 +5,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.optim import Adam
 
 MODES = 8
 SPREAD = 0.08
@@ -32,12 +31,8 @@ class Gan(nn.Module):
         )
 
 
-def judged(logits: Tensor, real: bool) -> Tensor:
-    return nn.functional.binary_cross_entropy_with_logits(logits, torch.full_like(logits, float(real)))
-
-
-def gan_scene(*, steps: int, seed: int = 0, rate: float = 2e-3) -> dict[str, Any]:
-    """The blanks of a GAN's loop: G, D, their optimizers, real batches and the noise for each, the loss `judged`."""
+def gan_scene(*, steps: int, seed: int = 0) -> dict[str, Any]:
+    """The blanks of a GAN's loop: G, D, real batches and the noise for each."""
     torch.manual_seed(seed)
     model = Gan()
     generator = torch.Generator().manual_seed(seed)
@@ -45,10 +40,7 @@ def gan_scene(*, steps: int, seed: int = 0, rate: float = 2e-3) -> dict[str, Any
         "model": model,
         "G": model.G,
         "D": model.D,
-        "g_optimizer": Adam(model.G.parameters(), lr=rate, betas=(0.5, 0.99)),
-        "d_optimizer": Adam(model.D.parameters(), lr=rate, betas=(0.5, 0.99)),
         "batches": [(ring(64, generator), torch.randn(64, 4, generator=generator)) for _ in range(steps)],
-        "judged": judged,
     }
 
 

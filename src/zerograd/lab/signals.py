@@ -38,7 +38,9 @@ def listener(*, seed: int = 0, double: bool = False) -> Listener:
     return model.double() if double else model
 
 
-def signal_scene(*, steps: int, length: int = 120, chunk: int = 20, seed: int = 0, double: bool = False) -> dict[str, Any]:
+def signal_scene(
+    *, steps: int, length: int = 120, chunk: int = 20, seed: int = 0, double: bool = False
+) -> dict[str, Any]:
     """The blanks of truncated back-propagation: `sequences`, each a list of chunks of (symbols, last mark)."""
     model = listener(seed=seed, double=double)
     sequences = []

@@ -63,7 +63,10 @@ for x, kind, size in batches:
     losses.append(size_loss.item())
 """,
 )
-STEP_LATE = Loop("cleared in a Step", STEP.text.replace("        step.backward(kind", "        optimizer.zero_grad()\n        step.backward(kind"))
+STEP_LATE = Loop(
+    "cleared in a Step",
+    STEP.text.replace("        step.backward(kind", "        optimizer.zero_grad()\n        step.backward(kind"),
+)
 
 
 def _scene(*, steps: int, seed: int = 0) -> dict[str, Any]:

@@ -154,7 +154,9 @@ def draw(figure: Figure, measured: Measured) -> None:
                 linestyle="-" if mark == "o" else "--",
             )  # fmt: skip
     bottom.axhline(GUESS, color=FAINT, linewidth=1, linestyle=":")
-    bottom.set(xscale="log", yscale="log", xlabel="learning rate", ylabel="final loss (nats)", title="over learning rates")
+    bottom.set(
+        xscale="log", yscale="log", xlabel="learning rate", ylabel="final loss (nats)", title="over learning rates"
+    )
     bottom.legend(ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.22))
 
 

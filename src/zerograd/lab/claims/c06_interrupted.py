@@ -26,7 +26,8 @@ def _loop(name: str, clear: int) -> Loop:
     lines.insert(clear, "optimizer.zero_grad()")
     body = "".join(f"        {line}\n" for line in lines)
     return Loop(
-        name, f"import torch\n\nfor i, (x, y) in enumerate(batches):\n    try:\n{body}    except ValueError:\n        continue\n"
+        name,
+        f"import torch\n\nfor i, (x, y) in enumerate(batches):\n    try:\n{body}    except ValueError:\n        continue\n",
     )
 
 
@@ -125,7 +126,9 @@ def judge(measured: Measured) -> Verdict:
     if LAST.name in clean:
         return Verdict(Ruling.DOES_NOT_HOLD, "no placement inherits anything")
     also = " Clearing after the forward pass protects as well." if FORWARD.name in clean else ""
-    return Verdict(Ruling.HOLDS, f"only a clear that the exception jumps over, behind the step, is no protection.{also}")
+    return Verdict(
+        Ruling.HOLDS, f"only a clear that the exception jumps over, behind the step, is no protection.{also}"
+    )
 
 
 def shown(measured: Measured) -> str:

@@ -41,7 +41,8 @@ NOTHING = Loop("no clear", _TEXT.replace("    {clear}\n", ""))
 def _differ(make: Make, *, every: int) -> tuple[int, int]:
     """Weights that differ between the two clears, and between the library's and none."""
     library, hand, nothing = (
-        weights(loop.run(gated_scene(steps=STEPS, make=make, every=every))["model"]) for loop in (LIBRARY, HAND, NOTHING)
+        weights(loop.run(gated_scene(steps=STEPS, make=make, every=every))["model"])
+        for loop in (LIBRARY, HAND, NOTHING)
     )
     return differing(library, hand), differing(library, nothing)
 
@@ -62,7 +63,10 @@ def _left(loop: Loop) -> tuple[int, int]:
 
 
 def measure() -> Measured:
-    measured: Measured = {"steps": STEPS, "weights": weights(gated_scene(steps=1, make=OPTIMIZERS["SGD"])["model"]).numel()}
+    measured: Measured = {
+        "steps": STEPS,
+        "weights": weights(gated_scene(steps=1, make=OPTIMIZERS["SGD"])["model"]).numel(),
+    }
     for name, make in OPTIMIZERS.items():
         measured[f"{name}: weights that differ, every slot filled"], cleared = _differ(make, every=1)
         measured[f"{name}: weights that differ from not clearing at all"] = cleared
@@ -109,7 +113,9 @@ def draw(figure: Figure, measured: Measured) -> None:
         shares = [100 * count / measured["weights"] for count in _counts(measured, which).values()]
         drawn = axes.barh([place + offset for place in range(len(shares))], shares, 0.38, color=colour, label=which)
         axes.bar_label(drawn, [f"{share:.0f}%" for share in shares], padding=3, fontsize=9)
-    axes.set(yticks=range(len(OPTIMIZERS)), yticklabels=list(OPTIMIZERS), xlabel="weights that differ (%)", xlim=(0, 118))
+    axes.set(
+        yticks=range(len(OPTIMIZERS)), yticklabels=list(OPTIMIZERS), xlabel="weights that differ (%)", xlim=(0, 118)
+    )
     axes.invert_yaxis()
     axes.grid(axis="y", visible=False)
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)

@@ -104,7 +104,9 @@ def shown(measured: Measured) -> str:
 def draw(figure: Figure, measured: Measured) -> None:
     axes = figure.subplots()
     counts = {name.replace(", ", ",\n", 1): count for name, count in measured.items() if name != "steps"}
-    bars(axes, counts, form="{:.0f}", colours=[GOOD if count == measured["steps"] else BAD for count in counts.values()])
+    bars(
+        axes, counts, form="{:.0f}", colours=[GOOD if count == measured["steps"] else BAD for count in counts.values()]
+    )
     axes.tick_params(axis="y", labelsize=8)
     axes.set(xlabel=f"steps taken before it raises (of {measured['steps']})")
 

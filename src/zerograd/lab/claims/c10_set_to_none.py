@@ -141,8 +141,12 @@ def judge(measured: Measured) -> Verdict:
     if max(saved.values()) < 0.05 and not faster:
         return Verdict(Ruling.DOES_NOT_HOLD, "neither memory nor time is saved")
     some = [length for length, share in saved.items() if share > 0.05]
-    memory = f"memory: {max(saved.values()):.0%} of the gradients' bytes come off the peak, most where activations need "
-    memory += f"the room (batches of {', '.join(map(str, some))} characters a row; {min(saved.values()):.0%} at the least)"
+    memory = (
+        f"memory: {max(saved.values()):.0%} of the gradients' bytes come off the peak, most where activations need "
+    )
+    memory += (
+        f"the room (batches of {', '.join(map(str, some))} characters a row; {min(saved.values()):.0%} at the least)"
+    )
     slow = [length for length in LENGTHS if length not in faster]
     spent = f"time: saved for {', '.join(map(str, faster))}" if faster else "time: no saving is certain"
     if faster and slow:

@@ -27,7 +27,10 @@ for x, y in batches:
 """,
 )
 ZEROS = Loop("the same over zeros", READER.text.replace("zero_grad()", "zero_grad(set_to_none=False)"))
-ASKING = Loop("the same, asking first", READER.text.replace("p.grad.norm().item()", "0.0 if p.grad is None else p.grad.norm().item()"))
+ASKING = Loop(
+    "the same, asking first",
+    READER.text.replace("p.grad.norm().item()", "0.0 if p.grad is None else p.grad.norm().item()"),
+)
 AFTER = Loop(
     "the norm is read after backward",
     """\

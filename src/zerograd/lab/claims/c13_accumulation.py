@@ -205,7 +205,9 @@ def judge(measured: Measured) -> Verdict:
     unequal = measured["unequal counts"]
     if equal > EXACT:
         return Verdict(Ruling.DOES_NOT_HOLD, f"even with equal counts the gradients are {equal:.1g} apart")
-    breaks = [name for name in ("BatchNorm", "dropout", "contrastive loss") if measured[f"equal counts, {name}"] > EXACT]
+    breaks = [
+        name for name in ("BatchNorm", "dropout", "contrastive loss") if measured[f"equal counts, {name}"] > EXACT
+    ]
     if unequal["mean"] <= EXACT and not breaks:
         return Verdict(Ruling.HOLDS)
     exact = max(measured["unequal counts, weighed"], measured["unequal counts, Step"])

@@ -31,15 +31,11 @@ def _loop(name: str, test: str, *, top: str = "", end: str = _CLEAR) -> Loop:
 
 
 AFTER = _loop("clear after the step", _TAIL)
-GUARDED = _loop(
-    "clear at the top, under a guard", _TAIL, end="", top="    if i % accumulation_steps == 0:\n" + _CLEAR
-)
+GUARDED = _loop("clear at the top, under a guard", _TAIL, end="", top="    if i % accumulation_steps == 0:\n" + _CLEAR)
 EARLY = _loop("steps on i % N == 0", "i % accumulation_steps == 0")
 EVERY = _loop("clear at every micro-batch", _TAIL, end="", top="    optimizer.zero_grad()\n")
 DROPPED = _loop("the last group dropped", _FULL)
-LATE = _loop(
-    "clear at the top, guard off by one", _TAIL, end="", top="    if i % accumulation_steps == 1:\n" + _CLEAR
-)
+LATE = _loop("clear at the top, guard off by one", _TAIL, end="", top="    if i % accumulation_steps == 1:\n" + _CLEAR)
 NEVER = _loop("never cleared", _TAIL, end="")
 LOOPS = (AFTER, GUARDED, EARLY, DROPPED, EVERY, LATE, NEVER)
 STEP = Loop(
@@ -54,7 +50,10 @@ for group in groups(batches, accumulation_steps):
             step.backward(loss_fn(model(x), y) / accumulation_steps)
 """,
 )
-STEP_CLEARING = Loop("cleared in a Step", STEP.text.replace("            step.b", "            optimizer.zero_grad()\n            step.b"))
+STEP_CLEARING = Loop(
+    "cleared in a Step",
+    STEP.text.replace("            step.b", "            optimizer.zero_grad()\n            step.b"),
+)
 
 
 class _Register(nn.Module):
@@ -81,7 +80,13 @@ def _consumed(loop: Loop) -> list[list[float]]:
     optimizer.register_step_pre_hook(before)
     batches = [(torch.tensor(number), None) for number in range(MICRO)]
     loop.run(
-        {"model": model, "optimizer": optimizer, "batches": batches, "loss_fn": lambda out, y: out, "accumulation_steps": N}
+        {
+            "model": model,
+            "optimizer": optimizer,
+            "batches": batches,
+            "loss_fn": lambda out, y: out,
+            "accumulation_steps": N,
+        }
     )
     return rows
 

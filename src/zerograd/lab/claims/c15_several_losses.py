@@ -35,7 +35,9 @@ UNRETAINED = Loop(
 )
 BETWEEN = Loop(
     "cleared between the two backwards",
-    _TEXT.format(backward="    kind_loss.backward(retain_graph=True)\n    optimizer.zero_grad()\n    size_loss.backward()\n"),
+    _TEXT.format(
+        backward="    kind_loss.backward(retain_graph=True)\n    optimizer.zero_grad()\n    size_loss.backward()\n"
+    ),
 )
 RETAINED = Loop(
     "graph retained for nobody", _TEXT.format(backward="    (kind_loss + size_loss).backward(retain_graph=True)\n")
@@ -57,7 +59,9 @@ for x, kind, size in batches:
 )
 STEP_CLEARING = Loop(
     "cleared in a Step",
-    STEP.text.replace("step.backward(kind_loss + size_loss)", "step.backward(kind_loss)\n        optimizer.zero_grad()"),
+    STEP.text.replace(
+        "step.backward(kind_loss + size_loss)", "step.backward(kind_loss)\n        optimizer.zero_grad()"
+    ),
 )
 
 

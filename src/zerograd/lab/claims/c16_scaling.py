@@ -102,7 +102,10 @@ for group in groups(batches, accumulation_steps):
 )
 STEP_CLIPPING = Loop(
     "clipped in a Step",
-    STEP.text.replace("        step.backward(loss)", "        step.backward(loss)\n        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"),
+    STEP.text.replace(
+        "        step.backward(loss)",
+        "        step.backward(loss)\n        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)",
+    ),
 )
 STEP_UNSCALING = Loop("unscaled in a Step", STEP_GROUPED.text + "            scaler.unscale_(optimizer)\n")
 

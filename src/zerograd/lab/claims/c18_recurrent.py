@@ -48,9 +48,13 @@ for chunks in sequences:
 )
 CLEARED = Loop(
     "cleared for every chunk, one step",
-    CHUNKS.text.replace("    optimizer.zero_grad()\n", "").replace("        loss.b", "        optimizer.zero_grad()\n        loss.b"),
+    CHUNKS.text.replace("    optimizer.zero_grad()\n", "").replace(
+        "        loss.b", "        optimizer.zero_grad()\n        loss.b"
+    ),
 )
-ATTACHED = Loop("the state never detached", CHUNKS.text.replace("        state = tuple(part.detach() for part in state)\n", ""))
+ATTACHED = Loop(
+    "the state never detached", CHUNKS.text.replace("        state = tuple(part.detach() for part in state)\n", "")
+)
 STEP = Loop(
     "chunks through Step",
     """\
@@ -69,7 +73,8 @@ for chunks in sequences:
 """,
 )
 STEP_CLEARING = Loop(
-    "cleared in a Step", STEP.text.replace("            step.backward", "            optimizer.zero_grad()\n            step.backward")
+    "cleared in a Step",
+    STEP.text.replace("            step.backward", "            optimizer.zero_grad()\n            step.backward"),
 )
 
 

@@ -29,7 +29,9 @@ def _loop(name: str, *update: str) -> Loop:
 
 
 SGD = _loop("optimizer.step()", "optimizer.step()")
-TWICE = _loop("W -= lr * W.grad", "with torch.no_grad():", "    for W in model.parameters():", "        W -= lr * W.grad")
+TWICE = _loop(
+    "W -= lr * W.grad", "with torch.no_grad():", "    for W in model.parameters():", "        W -= lr * W.grad"
+)
 ONCE = _loop(
     "W.sub_(W.grad, alpha=lr)",
     "with torch.no_grad():", "    for W in model.parameters():", "        W.sub_(W.grad, alpha=lr)",
@@ -104,7 +106,9 @@ def draw(figure: Figure, measured: Measured) -> None:
     bars(axes, apart, form="{:.0e}", colours=(GOOD, GOOD, BAD, BAD))
     axes.containers[0][0].set_width(1e-12)
     axes.texts[0].set_text("0, bit for bit" if not measured[f"{ONCE.name}: weights that differ"] else "not the same")
-    axes.set(xscale="log", xlim=(1e-12, 1e4), xlabel=f"distance from SGD's weights after {measured['steps']} steps (share)")
+    axes.set(
+        xscale="log", xlim=(1e-12, 1e4), xlabel=f"distance from SGD's weights after {measured['steps']} steps (share)"
+    )
 
 
 CLAIM = Claim(

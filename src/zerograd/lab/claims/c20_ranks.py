@@ -59,7 +59,10 @@ NEVER = Loop(
         optimizer.zero_grad()
 """,
 )
-CLEARED = Loop("cleared at every micro-batch", EACH.text.replace("    loss = loss_fn", "    optimizer.zero_grad()\n    loss = loss_fn"))
+CLEARED = Loop(
+    "cleared at every micro-batch",
+    EACH.text.replace("    loss = loss_fn", "    optimizer.zero_grad()\n    loss = loss_fn"),
+)
 ALONE = Loop(
     "one process, the whole batch",
     """\

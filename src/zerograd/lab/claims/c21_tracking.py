@@ -29,7 +29,8 @@ _CLEARS = {
     ".grad.zero_()": "for p in model.parameters():\n        if p.grad is not None:\n            p.grad.zero_()",
 }
 TRACKED = {
-    name: Loop(f"{name}, tracked", _TEXT.format(clear=clear, tracked="create_graph=True")) for name, clear in _CLEARS.items()
+    name: Loop(f"{name}, tracked", _TEXT.format(clear=clear, tracked="create_graph=True"))
+    for name, clear in _CLEARS.items()
 }
 PLAIN = {name: Loop(f"{name}, not tracked", _TEXT.format(clear=clear, tracked="")) for name, clear in _CLEARS.items()}
 STEP = Loop(
@@ -104,7 +105,9 @@ def judge(measured: Measured) -> Verdict:
     by_hand, by_none = (_grows(measured, name) for name in (".grad.zero_()", "optimizer.zero_grad()"))
     per = _slope(measured, ".grad.zero_()")
     if by_hand and not by_none:
-        same = measured["not tracked: weights that differ"] == 0 and measured["not tracked: operations behind .grad"] == 0
+        same = (
+            measured["not tracked: weights that differ"] == 0 and measured["not tracked: operations behind .grad"] == 0
+        )
         return Verdict(
             Ruling.DOES_NOT_HOLD,
             f"it is the other way round. With create_graph=True the graph behind .grad grows by {per:.0f} operations every "
