@@ -1,4 +1,4 @@
-"""`zerograd demo`: a training script with two real bugs is checked, audited while it trains, fixed, and gone with Step."""
+"""`zerograd demo`: a script with two real bugs is checked, audited while it trains, fixed, and gone with Step."""
 
 import difflib
 import re

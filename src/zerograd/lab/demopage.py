@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zerograd.lab.figure import BAD, GOOD, THIRD, as_svg, curves, new_figure, save, styled
-from zerograd.lab.shell import safe, whole_page
+from zerograd.lab.shell import TURN, safe, whole_page
 
 if TYPE_CHECKING:
     from zerograd.lab.demo import Story
 
-_SEE = "Nats per character on new sentences: with both bugs the curve stays above the two right ones, which lie on each other."
+_SEE = "With both bugs the loss on new sentences stays above that of the two right scripts, which lie on each other."
 
 
 def write_demo_page(folder: Path, story: "Story") -> Path:
@@ -38,7 +38,7 @@ def _body(story: "Story", svg: str) -> str:
     told = "".join(f"<h2>{safe(name)}</h2><pre>{safe(text)}</pre>" for name, text in acts)
     return (
         "<h1>Two bugs in a training loop: found, proved and gone</h1>"
-        "<p><button id=theme>light / dark</button></p>"
+        f"<p>{TURN}</p>"
         f"<section><div><p>{safe(_SEE)}</p><table>{ends}</table></div><figure>{svg}</figure>"
         f"<div class=wide>{told}</div></section>"
     )

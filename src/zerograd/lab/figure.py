@@ -4,6 +4,7 @@ import io
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import matplotlib
 
 matplotlib.use("Agg")  # before pyplot could ask for a screen
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +42,7 @@ _STYLE = {
 }  # fmt: skip
 
 
-def styled() -> "matplotlib.rc_context":  # type: ignore[name-defined]
+def styled() -> AbstractContextManager[None]:
     """`with styled():` around all that draws or writes a figure."""
     return matplotlib.rc_context(_STYLE)  # type: ignore[arg-type]
 
@@ -72,27 +74,30 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def curves(
-    axes: "Axes", lines: Mapping[str, Sequence[float]], *, colours: Sequence[str] = COLOURS, start: int = 1,
-    marks: bool = False,
-) -> None:  # fmt: skip
+    axes: "Axes", lines: Mapping[str, Sequence[float]], *, colours: Sequence[str] = COLOURS, start: int = 1
+) -> None:
     """One line per name, told apart by dashes as well as by colour. What is not finite is not drawn."""
     for number, (name, values) in enumerate(lines.items()):
         steps = range(start, start + len(values))
         shown = [value if math.isfinite(value) else math.nan for value in values]
-        axes.plot(
-            steps, shown, color=colours[number % len(colours)], linestyle=("-", "--", ":", "-.")[number % 4], label=name,
-            marker="o" if marks else None, markersize=3.5,
-        )  # fmt: skip
+        dashes = ("-", "--", ":", "-.")[number % 4]
+        axes.plot(steps, shown, color=colours[number % len(colours)], linestyle=dashes, label=name)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.legend()
 
 
 def bars(
-    axes: "Axes", values: Mapping[str, float], *, form: str = "{:.2g}", colours: Sequence[str] | None = None
-) -> None:
-    """Horizontal bars with their numbers behind them: names are read, not turned."""
+    axes: "Axes", values: Mapping[str, float], *, form: str = "{:.2g}", colours: Sequence[str] | None = None,
+    floor: float = 0.0,
+) -> None:  # fmt: skip
+    """Horizontal bars with their numbers behind them. floor: on a log scale that begins there."""
     names = list(values)
-    drawn = axes.barh(names, list(values.values()), color=colours or [GOOD] * len(names), height=0.62)
-    axes.bar_label(drawn, [form.format(value) for value in values.values()], padding=3, color=INK, fontsize=9)
+    lengths = [max(value, floor) for value in values.values()]
+    drawn = axes.barh(names, lengths, color=colours or [GOOD] * len(names), height=0.62)
+    told = [form.format(value) if value > floor or not floor else "0" for value in values.values()]
+    axes.bar_label(drawn, told, padding=3, color=INK, fontsize=9)
+    if floor:
+        axes.set(xscale="log", xlim=(floor, 1e3))
     axes.invert_yaxis()
     axes.grid(axis="y", visible=False)
     axes.tick_params(axis="y", length=0, labelcolor=INK)

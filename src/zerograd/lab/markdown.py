@@ -35,7 +35,8 @@ def index(results: list[Result], when: str) -> str:
         [
             "# What is true about clearing gradients",
             "",
-            "Published advice, run and measured by `zerograd lab`. Every verdict is computed from the numbers of the run.",
+            "Published advice, run and measured by `zerograd lab`. Every verdict is computed from the numbers of "
+            "the run.",
             f"Written by `make lab` ({when}; {seconds:.0f} s of CPU). Do not edit: run it again.",
             "",
             "| claim | says | verdict | measured |",

@@ -9,11 +9,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 
-class Bytes(TorchDispatchMode):
+class Bytes(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts the storages that operations make while it is entered: `live` now, and the `peak` so far."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.live = 0
         self.peak = 0
         self._known: set[int] = set()
@@ -40,12 +40,9 @@ class Bytes(TorchDispatchMode):
         self.live -= size
 
 
-def peak_bytes(work: Callable[[], object], *, warm: int = 0) -> int:
-    """The most that lived at once while `work` ran, after it ran `warm` times uncounted but remembered."""
+def peak_bytes(work: Callable[[], object]) -> int:
+    """The most that lived at once while `work` ran, of what it made itself."""
     meter = Bytes()
     with meter:
-        for _ in range(warm):
-            work()
-        meter.peak = meter.live
         work()
     return meter.peak

@@ -1,4 +1,4 @@
-"""Real work: a ring of eight Gaussians in the plane, and a GAN that learns to draw from it."""
+"""Real work: a ring of four Gaussians in the plane, and a GAN that learns to draw from it."""
 
 import math
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-MODES = 8
-SPREAD = 0.08
+MODES = 4
+SPREAD = 0.15
 
 
 def centres() -> Tensor:
@@ -21,13 +21,13 @@ def ring(n: int, generator: torch.Generator) -> Tensor:
 
 
 class Gan(nn.Module):
-    """A generator G from 4 numbers to the plane, a discriminator D of points."""
+    """A generator G from noise to the plane, a discriminator D of points."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.G = nn.Sequential(nn.Linear(4, 48), nn.ReLU(), nn.Linear(48, 48), nn.ReLU(), nn.Linear(48, 2))
+        self.G = nn.Sequential(nn.Linear(2, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 2))
         self.D = nn.Sequential(
-            nn.Linear(2, 48), nn.LeakyReLU(0.2), nn.Linear(48, 48), nn.LeakyReLU(0.2), nn.Linear(48, 1)
+            nn.Linear(2, 64), nn.LeakyReLU(0.2), nn.Linear(64, 64), nn.LeakyReLU(0.2), nn.Linear(64, 1)
         )
 
 
@@ -40,14 +40,14 @@ def gan_scene(*, steps: int, seed: int = 0) -> dict[str, Any]:
         "model": model,
         "G": model.G,
         "D": model.D,
-        "batches": [(ring(64, generator), torch.randn(64, 4, generator=generator)) for _ in range(steps)],
+        "batches": [(ring(64, generator), torch.randn(64, 2, generator=generator)) for _ in range(steps)],
     }
 
 
 def quality(model: Gan, *, seed: int = 5) -> tuple[int, float, list[list[float]]]:
-    """How many of the eight modes it draws, the share of its points that lie in one, and some of the points."""
+    """How many of the modes it draws, the share of its points that lie in one, and some of the points."""
     with torch.no_grad():
-        points = model.G(torch.randn(800, 4, generator=torch.Generator().manual_seed(seed)))
+        points = model.G(torch.randn(800, 2, generator=torch.Generator().manual_seed(seed)))
     away, nearest = torch.cdist(points, centres()).min(1)
     inside = away < 4 * SPREAD
     counts = torch.bincount(nearest[inside], minlength=MODES)

@@ -5,7 +5,7 @@ from pathlib import Path
 from zerograd.lab.experiment import Result, document
 from zerograd.lab.figure import as_svg, new_figure, save, styled
 from zerograd.lab.meeting import Meeting
-from zerograd.lab.shell import safe, whole_page
+from zerograd.lab.shell import TURN, safe, whole_page
 
 
 def write_page(results: list[Result], folder: Path) -> None:
@@ -24,7 +24,7 @@ def write_page(results: list[Result], folder: Path) -> None:
         f"<h1>What is true about clearing gradients</h1><p>{len(results)} published claims, run and measured. "
         "Every verdict is computed from the numbers of this run.</p>"
         f"<p class=faint>{safe(about['date'])}, {safe(about['machine'])}, zerograd {safe(about['zerograd'])} "
-        "<button id=theme>light / dark</button></p>"
+        f"{TURN}</p>"
     )
     page = whole_page("zerograd lab", head + _contents(results) + "".join(parts))
     (folder / "lab.html").write_text(page, encoding="utf-8")
@@ -61,7 +61,8 @@ def _tools(meetings: tuple[Meeting, ...]) -> str:
     if not meetings:
         return ""
     rows = "".join(
-        f"<tr><td data-name=loop>{safe(meeting.loop)}{_ends(meeting)}</td><td data-name=check>{_codes(meeting.check)}</td>"
+        f"<tr><td data-name=loop>{safe(meeting.loop)}{_ends(meeting)}</td><td "
+        f"data-name=check>{_codes(meeting.check)}</td>"
         f"<td data-name=audit>{_codes(meeting.audit)}</td><td data-name=Step>{_step(meeting)}</td></tr>"
         for meeting in meetings
     )

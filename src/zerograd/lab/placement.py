@@ -51,7 +51,7 @@ def places(text: str, path: str = "<text>") -> Iterator[Place]:
     if not may_train(text):
         return
     program = Program(parse(text, path), text, path)
-    blocks = [(program.tree, program.module)]
+    blocks: list[tuple[ast.AST, Block]] = [(program.tree, program.module)]
     blocks += [(function.node, program.function(function)) for function in program.roots.functions]
     for node, block in blocks:
         place = _place(node, block)

@@ -46,7 +46,7 @@ def signal_scene(
     sequences = []
     for number in range(steps):
         symbols, marks = signals(16, length, seed=1000 * seed + number)
-        sequences.append(list(zip(symbols.split(chunk, 1), marks.split(chunk, 1), strict=True)))
+        sequences.append(list(zip(torch.split(symbols, chunk, 1), torch.split(marks, chunk, 1), strict=True)))
     return {
         "model": model,
         "optimizer": torch.optim.Adam(model.parameters(), lr=0.01),

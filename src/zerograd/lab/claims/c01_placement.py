@@ -10,7 +10,7 @@ from zerograd.lab.claim import Claim, Measured, Ruling, Verdict
 from zerograd.lab.figure import BAD, GOOD, bars, curves
 from zerograd.lab.language import writer
 from zerograd.lab.loop import Loop, differing, weights
-from zerograd.lab.memory import Bytes
+from zerograd.lab.memory import peak_bytes
 from zerograd.lab.plain import CLEAR_AFTER_FORWARD, CLEAR_AT_TOP
 from zerograd.lab.shapes import Make, shapes_scene
 
@@ -34,9 +34,7 @@ def _peak(loop: Loop) -> int:
         "loss_fn": lambda logits, y: torch.nn.functional.cross_entropy(logits.flatten(0, 1), y.flatten()),
         "losses": [],
     }
-    with Bytes() as meter:
-        loop.run(scene)
-    return meter.peak
+    return peak_bytes(lambda: loop.run(scene))
 
 
 def measure() -> Measured:

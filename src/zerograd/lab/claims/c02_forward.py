@@ -103,9 +103,14 @@ def draw(figure: Figure, measured: Measured) -> None:
     for position in range(len(norms) - 1):
         forward = position % 2 == 0
         axes.plot(
-            [position, position + 1], norms[position : position + 2], color=GOOD if forward else BAD, marker="o",
-            markersize=3.5, linestyle="-" if forward else "--", label=("forward" if forward else "backward") if position < 2 else None,
-        )  # fmt: skip
+            [position, position + 1],
+            norms[position : position + 2],
+            color=GOOD if forward else BAD,
+            marker="o",
+            markersize=3.5,
+            linestyle="-" if forward else "--",
+            label=("forward" if forward else "backward") if position < 2 else None,
+        )
     axes.set(xlabel="pass (forward, backward, forward, ...)", ylabel="norm of all .grad", title="nothing is cleared")
     axes.legend()
 
@@ -115,8 +120,13 @@ CLAIM = Claim(
     statement="The forward pass writes nothing to .grad; only backward() does",
     bugs=(
         Bug(
-            NO_BACKWARD, "ZG003", partial(shapes_scene, steps=6), right=CLEAR_AT_TOP, step=THROUGH_STEP,
-            attempt=STEP_WITHOUT, because="A block that deposits nothing does not commit.",
+            NO_BACKWARD,
+            "ZG003",
+            partial(shapes_scene, steps=6),
+            right=CLEAR_AT_TOP,
+            step=THROUGH_STEP,
+            attempt=STEP_WITHOUT,
+            because="A block that deposits nothing does not commit.",
         ),
     ),
     measure=measure,
@@ -126,4 +136,4 @@ CLAIM = Claim(
     see="Every forward pass (solid) leaves the gradients as they are; every backward (dashed) changes them.",
     advice="Between a step and the next backward() the gradients lie still: that is the whole room in which a clear "
     "has to happen, and in a plain loop it does not matter where in it.",
-)  # fmt: skip
+)

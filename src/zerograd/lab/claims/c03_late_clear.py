@@ -149,7 +149,12 @@ CLAIM = Claim(
     "step",
     bugs=(
         Bug(
-            LATE, "ZG002", partial(_scene, steps=8), right=EARLY, step=STEP, attempt=STEP_LATE,
+            LATE,
+            "ZG002",
+            partial(_scene, steps=8),
+            right=EARLY,
+            step=STEP,
+            attempt=STEP_LATE,
             because="The block clears when it is entered and at no other time.",
         ),
     ),
@@ -161,4 +166,4 @@ CLAIM = Claim(
     "backwards its loss stays where it was (red).",
     advice="Clear at the top of the step, before the first backward of any loss. If the clear must stand late, add the "
     "losses and call backward once.",
-)  # fmt: skip
+)

@@ -1,6 +1,7 @@
 """C05: without clearing, each update is built from the sum of all past gradients."""
 
 import math
+from collections.abc import Callable
 from functools import partial
 from statistics import fmean
 
@@ -20,7 +21,7 @@ STEPS = 100
 SEEDS = (0, 1, 2)
 DIVERGED = 1e3  # a loss that is larger, or no number, counts as this
 RATES = {"SGD": (0.002, 0.006, 0.02, 0.06, 0.2), "Adam": (0.0003, 0.001, 0.003, 0.01)}
-MAKE: dict[str, type[torch.optim.Optimizer]] = {"SGD": SGD, "Adam": Adam}
+MAKE: dict[str, Callable[..., torch.optim.Optimizer]] = {"SGD": SGD, "Adam": Adam}
 PER_EPOCH = Loop(
     "cleared once per epoch",
     """\
@@ -150,9 +151,16 @@ def draw(figure: Figure, measured: Measured) -> None:
                 [value["high"] - mean for mean, value in zip(means, values, strict=True)],
             ]
             bottom.errorbar(
-                list(pairs), means, spread, color=colour, marker=mark, markersize=4, capsize=2, label=f"{optimizer}, {name}",
+                list(pairs),
+                means,
+                spread,
+                color=colour,
+                marker=mark,
+                markersize=4,
+                capsize=2,
+                label=f"{optimizer}, {name}",
                 linestyle="-" if mark == "o" else "--",
-            )  # fmt: skip
+            )
     bottom.axhline(GUESS, color=FAINT, linewidth=1, linestyle=":")
     bottom.set(
         xscale="log", yscale="log", xlabel="learning rate", ylabel="final loss (nats)", title="over learning rates"
@@ -166,11 +174,19 @@ CLAIM = Claim(
     "divergent",
     bugs=(
         Bug(
-            NEVER_CLEARED, "ZG001", partial(shapes_scene, steps=6), right=CLEAR_AT_TOP, step=THROUGH_STEP,
+            NEVER_CLEARED,
+            "ZG001",
+            partial(shapes_scene, steps=6),
+            right=CLEAR_AT_TOP,
+            step=THROUGH_STEP,
             because="Entering the block clears; there is no clear to forget.",
         ),
         Bug(
-            PER_EPOCH, "ZG001", partial(shapes_scene, steps=6), right=TOP_OF_EPOCHS, step=STEP_EPOCHS,
+            PER_EPOCH,
+            "ZG001",
+            partial(shapes_scene, steps=6),
+            right=TOP_OF_EPOCHS,
+            step=STEP_EPOCHS,
             because="Every block begins with a clean slate, wherever the epochs begin.",
         ),
     ),
@@ -183,4 +199,4 @@ CLAIM = Claim(
     advice="A falling loss proves nothing here: with a small learning rate the fault hides and may even look faster, "
     "until the rate, the optimizer or the length of training changes. Let a tool look: `zerograd check`, or "
     "`zerograd run`.",
-)  # fmt: skip
+)

@@ -27,7 +27,8 @@ def _loop(name: str, clear: int) -> Loop:
     body = "".join(f"        {line}\n" for line in lines)
     return Loop(
         name,
-        f"import torch\n\nfor i, (x, y) in enumerate(batches):\n    try:\n{body}    except ValueError:\n        continue\n",
+        f"import torch\n\nfor i, (x, y) in enumerate(batches):\n    try:\n{body}    except ValueError:\n        "
+        f"continue\n",
     )
 
 
@@ -103,7 +104,7 @@ def _scene(*, steps: int = 8, fail: bool = True) -> dict[str, Any]:
 
 
 def _next_update(loop: Loop, *, fail: bool) -> Tensor:
-    """The gradient that the step right behind the bad batch consumes. The weights are held, so that it can be compared."""
+    """What the step right behind the bad batch consumes. The weights are held, so that it can be compared."""
     scene = _scene(fail=fail)
     scene["optimizer"] = torch.optim.SGD(scene["model"].parameters(), lr=0.0)
     seen: list[Tensor] = []
@@ -145,13 +146,23 @@ def draw(figure: Figure, measured: Measured) -> None:
 
 CLAIM = Claim(
     id="C06",
-    statement="If an iteration is interrupted, clearing at the top stops the next one from inheriting damaged gradients",
+    statement="If an iteration is interrupted, clearing at the top stops the next one from inheriting damaged "
+    "gradients",
     bugs=(
         Bug(
-            LAST, "ZG007", _scene, right=TOP, step=STEP, because="An exception rolls the block back; nothing of it remains.",
+            LAST,
+            "ZG007",
+            _scene,
+            right=TOP,
+            step=STEP,
+            because="An exception rolls the block back; nothing of it remains.",
         ),
         Bug(
-            SKIP, "ZG007", _scene, right=SKIP_RIGHT, step=STEP_SKIP,
+            SKIP,
+            "ZG007",
+            _scene,
+            right=SKIP_RIGHT,
+            step=STEP_SKIP,
             because="A block whose gradients are not finite is skipped and cleared.",
         ),
     ),
@@ -160,6 +171,7 @@ CLAIM = Claim(
     shown=shown,
     draw=draw,
     see="Only the clear behind the step lets the broken iteration into the next update: the other bars are zero.",
-    advice="Clear before the backward, not behind the step; an exception or a `continue` jumps over what stands behind. "
+    advice="Clear before the backward, not behind the step; an exception or a `continue` jumps over what stands "
+    "behind. "
     "Or let Step roll the iteration back.",
-)  # fmt: skip
+)

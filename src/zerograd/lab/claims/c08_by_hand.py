@@ -92,7 +92,8 @@ def judge(measured: Measured) -> Verdict:
     return Verdict(
         Ruling.HOLDS_IF,
         f"every parameter gets a gradient in every step (0 weights differ with {', '.join(filled)}). Where a part gets "
-        f"none for a while, zeros are a gradient and None is not: it fails with {', '.join(moved)}, which move that part "
+        f"none for a while, zeros are a gradient and None is not: it fails with {', '.join(moved)}, which move "
+        f"that part "
         f"on zeros; it still holds with {', '.join(same) or 'none'}.",
     )
 
@@ -101,7 +102,8 @@ def shown(measured: Measured) -> str:
     filled, gaps = (_counts(measured, which) for which in ("every slot filled", "a head without gradients"))
     held = measured[f"{HAND.name}: bytes held behind it"], measured[f"{LIBRARY.name}: bytes held behind it"]
     return (
-        f"{sum(filled.values())} weights differ when every slot is filled, {max(gaps.values())} of {measured['weights']:,} "
+        f"{sum(filled.values())} weights differ when every slot is filled, {max(gaps.values())} of "
+        f"{measured['weights']:,} "
         f"when a head gets no gradient for two steps of three; {held[0] / 1e3:.0f} kB held behind the hand's clear, "
         f"{held[1] / 1e3:.0f} kB behind zero_grad()"
     )

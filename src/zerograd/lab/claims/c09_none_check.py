@@ -96,7 +96,8 @@ def shown(measured: Measured) -> str:
     top, checked = (measured[f"{loop.name}, every parameter used"] for loop in (UNCHECKED, CHECKED))
     behind, spare = (measured[f"{BEHIND.name}, {who}"] for who in ("every parameter used", "one head unused"))
     return (
-        f"of {steps} steps the unchecked loop at the top takes {top}, the checked one {checked}; unchecked behind the step "
+        f"of {steps} steps the unchecked loop at the top takes {top}, the checked one {checked}; unchecked "
+        f"behind the step "
         f"{behind}, with an unused head {spare}"
     )
 
@@ -113,10 +114,15 @@ def draw(figure: Figure, measured: Measured) -> None:
 
 CLAIM = Claim(
     id="C09",
-    statement="A manual loop of p.grad.zero_() needs the `is not None` check, because the first iteration has no gradient",
+    statement="A manual loop of p.grad.zero_() needs the `is not None` check, because the first iteration has no "
+    "gradient",
     bugs=(
         Bug(
-            _whole(UNCHECKED), "ZG303", partial(shapes_scene, steps=4), right=_whole(CLEAR_AT_TOP), step=_whole(THROUGH_STEP),
+            _whole(UNCHECKED),
+            "ZG303",
+            partial(shapes_scene, steps=4),
+            right=_whole(CLEAR_AT_TOP),
+            step=_whole(THROUGH_STEP),
             because="The block clears, and asks before it does.",
         ),
     ),
@@ -124,7 +130,8 @@ CLAIM = Claim(
     judge=judge,
     shown=shown,
     draw=draw,
-    see="The unchecked loop at the top raises before its first step; behind the step it raises only when a head is unused.",
+    see="The unchecked loop at the top raises before its first step; behind the step it raises only when a head "
+    "is unused.",
     advice="Call `optimizer.zero_grad()`. By hand, write `p.grad = None`, which needs no check, or ask "
     "`if p.grad is not None`.",
-)  # fmt: skip
+)

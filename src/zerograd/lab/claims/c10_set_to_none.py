@@ -15,7 +15,7 @@ from zerograd.lab.gated import gated_scene
 from zerograd.lab.language import writer
 from zerograd.lab.loop import Loop, distance, weights
 from zerograd.lab.meeting import Bug
-from zerograd.lab.memory import Bytes
+from zerograd.lab.memory import peak_bytes
 from zerograd.lab.shapes import Make
 from zerograd.lab.statistics import interval, told
 
@@ -67,9 +67,7 @@ def _scene(length: int, *, steps: int) -> dict[str, Any]:
 
 
 def _peak(loop: Loop, length: int) -> int:
-    with Bytes() as meter:
-        loop.run(_scene(length, steps=4))
-    return meter.peak
+    return peak_bytes(lambda: loop.run(_scene(length, steps=4)))
 
 
 def _seconds(length: int) -> tuple[list[float], float]:
@@ -161,8 +159,10 @@ def shown(measured: Measured) -> str:
     ratio = measured[f"{LENGTHS[0]} characters: time of zeros over None"]
     drift = measured["momentum: head without gradients moves, zeros"]
     return (
-        f"{min(saved.values()):.0%} to {max(saved.values()):.0%} of the gradients' {measured['gradient bytes'] / 1e6:.1f} MB "
-        f"off the peak; zeros take x{told(ratio)} the time with small batches; under momentum zeros move an idle head by "
+        f"{min(saved.values()):.0%} to {max(saved.values()):.0%} of the gradients' "
+        f"{measured['gradient bytes'] / 1e6:.1f} MB "
+        f"off the peak; zeros take x{told(ratio)} the time with small batches; under momentum zeros move an idle "
+        f"head by "
         f"{drift:.0%}, None by {measured['momentum: head without gradients moves, None']:.0%}"
     )
 
@@ -181,10 +181,14 @@ def draw(figure: Figure, measured: Measured) -> None:
     top.margins(y=0.15)
     ratios = [measured[f"{length} characters: time of zeros over None"] for length in LENGTHS]
     bottom.errorbar(
-        places, [ratio["mean"] for ratio in ratios],
+        places,
+        [ratio["mean"] for ratio in ratios],
         [[ratio["mean"] - ratio["low"] for ratio in ratios], [ratio["high"] - ratio["mean"] for ratio in ratios]],
-        color=BAD, marker="o", linestyle="", capsize=4,
-    )  # fmt: skip
+        color=BAD,
+        marker="o",
+        linestyle="",
+        capsize=4,
+    )
     bottom.axhline(1, color=GOOD, linewidth=1.2)
     bottom.set(xticks=places, xticklabels=[f"4 x {length}" for length in LENGTHS], ylabel="time, zeros / None")
     bottom.set_xlabel("batch (rows x characters)")
@@ -196,7 +200,11 @@ CLAIM = Claim(
     statement="set_to_none=True (an option since PyTorch 1.7, the default since 2.0) saves memory and time",
     bugs=(
         Bug(
-            KEPT, "ZG401", partial(gated_scene, steps=9, make=MAKE["momentum"]), right=FREED, step=STEP,
+            KEPT,
+            "ZG401",
+            partial(gated_scene, steps=9, make=MAKE["momentum"]),
+            right=FREED,
+            step=STEP,
             because="A slot that gets no deposit is None and is not stepped.",
         ),
     ),
@@ -207,4 +215,4 @@ CLAIM = Claim(
     see="Above, the peak of memory with None and with zeros: the gap is the gradients, where activations set the peak; "
     "below, how much longer a step with zeros takes (dots above the line), with 95% intervals.",
     advice="Leave the default. Ask for zeros only where gradients must keep their addresses (captured graphs).",
-)  # fmt: skip
+)

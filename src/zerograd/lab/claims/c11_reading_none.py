@@ -52,7 +52,10 @@ STEP = Loop(
 import torch
 from zerograd import Step
 
-step = Step(torch.optim.SGD(model.parameters(), lr=0.05), model=model, inspect=lambda named: norms.append(named["kind.weight"].norm().item()))
+def log(named):
+    norms.extend(gradient.norm().item() for gradient in named.values())
+
+step = Step(torch.optim.SGD(model.parameters(), lr=0.05), model=model, inspect=log)
 for x, y in batches:
     with step:
         step.backward(loss_fn(model(x), y))
@@ -96,7 +99,8 @@ def judge(measured: Measured) -> Verdict:
     asked = measured[f"{ASKING.name}: norms read that are not 0"]
     return Verdict(
         Ruling.HOLDS,
-        f"for what is read between the clear and the backward. Being ready is not enough to be right: with the check, or "
+        f"for what is read between the clear and the backward. Being ready is not enough to be right: with the "
+        f"check, or "
         f"over zeros, all is quiet and {asked} of {measured['norms']} norms are more than 0; read after the backward, "
         f"{measured[f'{AFTER.name}: norms read that are not 0']} are.",
     )
@@ -128,7 +132,11 @@ CLAIM = Claim(
     statement="With set_to_none, code that reads .grad must be ready for None",
     bugs=(
         Bug(
-            READER, "ZG303", partial(_scene, 4), right=AFTER, step=STEP,
+            READER,
+            "ZG303",
+            partial(_scene, 4),
+            right=AFTER,
+            step=STEP,
             because="inspect= is called with the gradients that the step is about to consume: they are there.",
         ),
     ),
@@ -136,7 +144,8 @@ CLAIM = Claim(
     judge=judge,
     shown=shown,
     draw=draw,
-    see="Only what is read after the backward means something; asking for None first silences the error, not the fault.",
+    see="Only what is read after the backward means something; asking for None first silences the error, not the "
+    "fault.",
     advice="Read gradients between backward and step. A check for None there is for parameters that took no part, not "
     "for a loop that reads too early.",
-)  # fmt: skip
+)

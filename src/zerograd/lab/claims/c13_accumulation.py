@@ -11,8 +11,15 @@ from torch.optim import SGD, Adam
 from zerograd.lab.claim import Claim, Measured, Ruling, Verdict
 from zerograd.lab.figure import BAD, GOOD, bars
 from zerograd.lab.language import (
-    PADDING, Text, Writer, language_scene, nats, spelling, text_batches, writer,
-)  # fmt: skip
+    PADDING,
+    Text,
+    Writer,
+    language_scene,
+    nats,
+    spelling,
+    text_batches,
+    writer,
+)
 from zerograd.lab.loop import Loop, distance, gradients, weights
 from zerograd.lab.meeting import Bug
 from zerograd.lab.memory import peak_bytes
@@ -143,7 +150,7 @@ def _parts_of_shapes(*, norm: bool = False, contrast: bool = False) -> float:
     for parts in (1, N):
         model = shape_net(norm=norm, double=True)
         for part_x, part_y in zip(x.chunk(parts), y.chunk(parts), strict=True):
-            (loss_of(model, part_x, part_y) / parts).backward()
+            (loss_of(model, part_x, part_y) / parts).backward()  # type: ignore[no-untyped-call]
         sums.append(gradients(model))
     return distance(sums[1], sums[0])
 
@@ -178,7 +185,7 @@ def _peak(parts: int) -> int:
     def work() -> None:
         model.zero_grad()
         for x, y in zip(whole.inputs.chunk(parts), whole.targets.chunk(parts), strict=True):
-            (spelling(model(x), y) / parts).backward()
+            (spelling(model(x), y) / parts).backward()  # type: ignore[no-untyped-call]
 
     return peak_bytes(work)
 
@@ -213,7 +220,8 @@ def judge(measured: Measured) -> Verdict:
     exact = max(measured["unequal counts, weighed"], measured["unequal counts, Step"])
     return Verdict(
         Ruling.HOLDS_IF,
-        f"every micro-batch has as many items as the others ({equal:.0e} apart in float64). It fails when counts differ "
+        f"every micro-batch has as many items as the others ({equal:.0e} apart in float64). It fails when counts "
+        f"differ "
         f"(characters per micro-batch: the gradient is {told(unequal, '.0%')} off), where weighing by count "
         f"{'is exact' if exact <= EXACT else 'is not exact either'} ({exact:.0e}); and for {', '.join(breaks)}, where "
         "the parts are not the whole.",
@@ -224,7 +232,8 @@ def shown(measured: Measured) -> str:
     peaks = measured["peak bytes by number of parts"]
     hidden = measured["Adam: forgotten division, share of the movement that differs"]
     return (
-        f"gradient off by {measured['equal counts']:.0e} with equal counts, by {told(measured['unequal counts'], '.0%')} "
+        f"gradient off by {measured['equal counts']:.0e} with equal counts, by "
+        f"{told(measured['unequal counts'], '.0%')} "
         f"with unequal ones; {N} parts need {peaks['4'] / peaks['1']:.0%} of the memory; a forgotten division is rate "
         f"x {N} under SGD and changes {hidden:.1%} of Adam's movement"
     )
@@ -242,8 +251,8 @@ def draw(figure: Figure, measured: Measured) -> None:
         "dropout": measured["equal counts, dropout"],
         "contrastive loss": measured["equal counts, contrastive loss"],
     }
-    bars(top, errors, colours=[BAD if value > EXACT else GOOD for value in errors.values()], form="{:.0e}")
-    top.set(xscale="log", xlim=(1e-17, 1e3), xlabel="distance from the large batch's gradient (share)")
+    bars(top, errors, colours=[BAD if value > EXACT else GOOD for value in errors.values()], form="{:.0e}", floor=1e-18)
+    top.set(xlabel="distance from the large batch's gradient (share)")
     peaks = {f"{parts} part{'s' * (parts != '1')}": size / 1e6 for parts, size in
              measured["peak bytes by number of parts"].items()}  # fmt: skip
     bars(bottom, peaks, form="{:.1f} MB")
@@ -255,13 +264,23 @@ CLAIM = Claim(
     statement="Accumulating over N micro-batches with the loss divided by N equals one large batch",
     bugs=(
         Bug(
-            DIVIDED._replace(name="unequal counts, divided by N"), "ZG104", partial(language_scene, batches=24, double=True),
-            right=WEIGHED, step=STEP_WEIGHED, tolerance=EXACT,
+            DIVIDED._replace(name="unequal counts, divided by N"),
+            "ZG104",
+            partial(language_scene, batches=24, double=True),
+            right=WEIGHED,
+            step=STEP_WEIGHED,
+            tolerance=EXACT,
             because="A micro-batch weighs what it holds, and the sum is divided once, by what was counted.",
         ),
         Bug(
-            UNDIVIDED, "ZG101", partial(language_scene, batches=24, double=True, even=True), right=DIVIDED, step=STEP_PLAIN,
-            tolerance=EXACT, attempt=STEP_LOOPED, because="micro_batches averages; there is no division to forget.",
+            UNDIVIDED,
+            "ZG101",
+            partial(language_scene, batches=24, double=True, even=True),
+            right=DIVIDED,
+            step=STEP_PLAIN,
+            tolerance=EXACT,
+            attempt=STEP_LOOPED,
+            because="micro_batches averages; there is no division to forget.",
         ),
     ),
     measure=measure,
@@ -273,4 +292,4 @@ CLAIM = Claim(
     advice="Weigh each micro-batch by the items its loss is a mean over, and divide by the group's total: "
     "`step.micro_batches(group, weight=...)` does. With BatchNorm, dropout or a loss over pairs, parts are another "
     "training than the whole; choose the size of a part as you would choose a batch size.",
-)  # fmt: skip
+)

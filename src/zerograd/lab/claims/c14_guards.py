@@ -121,7 +121,8 @@ def judge(measured: Measured) -> Verdict:
     if len(wrong) < len(LOOPS) - 2:
         return Verdict(Ruling.DOES_NOT_HOLD, "another placement is as good")
     told = "; ".join(
-        f"{loop.name}: {_once(measured, loop)} of {MICRO}, training {measured[f'{loop.name}: movement that differs']:.0%} off"
+        f"{loop.name}: {_once(measured, loop)} of {MICRO}, training "
+        f"{measured[f'{loop.name}: movement that differs']:.0%} off"
         for loop in wrong
     )
     return Verdict(Ruling.HOLDS, f"micro-batches that count exactly once: {MICRO} of {MICRO} with both idioms; {told}.")
@@ -129,7 +130,8 @@ def judge(measured: Measured) -> Verdict:
 
 def shown(measured: Measured) -> str:
     apart = measured[f"{GUARDED.name}: movement that differs"]
-    return f"both idioms count {MICRO} of {MICRO} micro-batches once and train the same ({apart:.0e} apart); every other does not"
+    both = f"both idioms count {MICRO} of {MICRO} micro-batches once and train the same ({apart:.0e} apart)"
+    return f"{both}; every other does not"
 
 
 def draw(figure: Figure, measured: Measured) -> None:
@@ -162,19 +164,40 @@ CLAIM = Claim(
     statement="When accumulating, clear only after the accumulated step, or at the top under a guard (step % N == 0)",
     bugs=(
         Bug(
-            EARLY, "ZG103", _scene, right=AFTER, step=STEP, tolerance=1e-12,
+            EARLY,
+            "ZG103",
+            _scene,
+            right=AFTER,
+            step=STEP,
+            tolerance=1e-12,
             because="groups() makes the groups, and the block is the step: there is no counter to be off by one.",
         ),
         Bug(
-            EVERY, "ZG002", _scene, right=AFTER, step=STEP, tolerance=1e-12, attempt=STEP_CLEARING,
+            EVERY,
+            "ZG002",
+            _scene,
+            right=AFTER,
+            step=STEP,
+            tolerance=1e-12,
+            attempt=STEP_CLEARING,
             because="The block clears when it is entered, not for every micro-batch.",
         ),
         Bug(
-            LATE, "ZG001 ZG002", _scene, right=AFTER, step=STEP, tolerance=1e-12,
+            LATE,
+            "ZG001 ZG002",
+            _scene,
+            right=AFTER,
+            step=STEP,
+            tolerance=1e-12,
             because="The block clears when it is entered; there is no guard to place.",
         ),
         Bug(
-            DROPPED, "ZG102", _scene, right=AFTER, step=STEP, tolerance=1e-12,
+            DROPPED,
+            "ZG102",
+            _scene,
+            right=AFTER,
+            step=STEP,
+            tolerance=1e-12,
             because="The last group may be smaller; it is a block like any other.",
         ),
     ),
@@ -182,8 +205,10 @@ CLAIM = Claim(
     judge=judge,
     shown=shown,
     draw=draw,
-    see="Each row is a step, each blue cell a micro-batch that it consumes; red is consumed again, x is never consumed. "
+    see="Each row is a step, each blue cell a micro-batch that it consumes; red is consumed again, x is never "
+    "consumed. "
     "Only the first two loops count everything once.",
-    advice="Write `if (i + 1) % N == 0 or i + 1 == len(loader):` and put step and clear behind it, in this order; or let "
+    advice="Write `if (i + 1) % N == 0 or i + 1 == len(loader):` and put step and clear behind it, in this "
+    "order; or let "
     "`groups()` and Step count.",
-)  # fmt: skip
+)

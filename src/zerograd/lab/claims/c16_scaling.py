@@ -1,4 +1,4 @@
-"""C16: with mixed precision gradients live scaled; zero, forward, backward, unscale, clip, step, update, in that order."""
+"""C16: with mixed precision gradients live scaled, and the order of unscale, clip, step and update matters."""
 
 from functools import partial
 from typing import Any
@@ -180,8 +180,10 @@ def judge(measured: Measured) -> Verdict:
     return Verdict(
         Ruling.HOLDS,
         f"clipped before unscaling, the update is {clipped:.2g} of the right one; with the scaler bypassed it is "
-        f"{bypassed:,.0f} times as long; unscaled at every micro-batch an accumulated gradient is {inside:.0%} off (an update "
-        f"without it ends with {measured['updated without unscaling: ends with']}). In order an overflow moves nothing and takes the scale to {measured['overflow: scale, over the one before']:g} of "
+        f"{bypassed:,.0f} times as long; unscaled at every micro-batch an accumulated gradient is {inside:.0%} "
+        f"off (an update "
+        f"without it ends with {measured['updated without unscaling: ends with']}). In order an overflow moves "
+        f"nothing and takes the scale to {measured['overflow: scale, over the one before']:g} of "
         "what it was.",
     )
 
@@ -199,32 +201,55 @@ def draw(figure: Figure, measured: Measured) -> None:
     curves(top, lines, colours=(GOOD, BAD, COLOURS[3]))
     top.set(xlabel="step", ylabel="loss (nats)", yscale="log")
     errors = {
-        "per step": max(measured["accumulated, updated per step: gradient off by"], 1e-18),
+        "per step": measured["accumulated, updated per step: gradient off by"],
         "per micro-batch": measured["updated at every micro-batch: gradient off by"],
     }
-    bars(bottom, errors, form="{:.0e}", colours=(GOOD, BAD))
-    bottom.set(xscale="log", xlim=(1e-18, 1e3), xlabel="error of an accumulated gradient (share)")
+    bars(bottom, errors, form="{:.0e}", colours=(GOOD, BAD), floor=1e-18)
+    bottom.set(xlabel="error of an accumulated gradient (share)")
 
 
 CLAIM = Claim(
     id="C16",
-    statement="Mixed precision: gradients live scaled; keep zero, forward, backward, unscale, clip, step, update in order",
+    statement="Mixed precision: gradients live scaled; keep zero, forward, backward, unscale, clip, step, update "
+    "in order",
     bugs=(
         Bug(
-            CLIPPED_FIRST, "ZG201", _scene, right=RIGHT, step=STEP, attempt=STEP_CLIPPING, tolerance=1e-5,
+            CLIPPED_FIRST,
+            "ZG201",
+            _scene,
+            right=RIGHT,
+            step=STEP,
+            attempt=STEP_CLIPPING,
+            tolerance=1e-5,
             because="clip= comes after the division by the scale, in the only order there is.",
         ),
         Bug(
-            BYPASSED, "ZG202", _scene, right=RIGHT, step=STEP, tolerance=1e-5,
+            BYPASSED,
+            "ZG202",
+            _scene,
+            right=RIGHT,
+            step=STEP,
+            tolerance=1e-5,
             because="A Step that has the scaler does all there is to do with it.",
         ),
         Bug(
-            NEVER_UPDATED, "ZG203", _scene, right=RIGHT, step=STEP, tolerance=1e-5,
+            NEVER_UPDATED,
+            "ZG203",
+            _scene,
+            right=RIGHT,
+            step=STEP,
+            tolerance=1e-5,
             because="Every commit updates the scale.",
         ),
         Bug(
-            UPDATED_INSIDE, "ZG203 ZG204 ZG107", partial(_scene, steps=16, double=True), right=GROUPED, step=STEP_GROUPED,
-            attempt=STEP_UNSCALING, tolerance=1e-12, because="The sum is unscaled once, at commit, and the scale updated there.",
+            UPDATED_INSIDE,
+            "ZG203 ZG204 ZG107",
+            partial(_scene, steps=16, double=True),
+            right=GROUPED,
+            step=STEP_GROUPED,
+            attempt=STEP_UNSCALING,
+            tolerance=1e-12,
+            because="The sum is unscaled once, at commit, and the scale updated there.",
         ),
     ),
     measure=measure,
@@ -233,6 +258,7 @@ CLAIM = Claim(
     draw=draw,
     see="Above, the loss in order (blue) against clipping scaled gradients and stepping on them; below, how wrong an "
     "accumulated gradient gets when the scale changes inside it.",
-    advice="Keep the order: backward of the scaled loss, unscale_, clip, step, update; once per step, not per micro-batch. "
+    advice="Keep the order: backward of the scaled loss, unscale_, clip, step, update; once per step, not per "
+    "micro-batch. "
     "`Step(optimizer, scaler=scaler, clip=1.0)` has no other order.",
-)  # fmt: skip
+)

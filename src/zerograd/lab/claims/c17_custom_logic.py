@@ -15,7 +15,10 @@ from zerograd.lab.shapes import shapes_scene
 STEPS = 30
 LIMIT = 0.05
 _ACTS = {
-    "noise": "for p in model.parameters():\n        if p.grad is not None:\n            p.grad.add_(torch.randn_like(p.grad), alpha=0.003)",
+    "noise": """\
+for p in model.parameters():
+        if p.grad is not None:
+            p.grad.add_(torch.randn_like(p.grad), alpha=0.003)""",
     "logging": "norms.append(sum(float(p.grad.norm() ** 2) for p in model.parameters() if p.grad is not None) ** 0.5)",
     "clipping": f"for p in model.parameters():\n        torch.nn.utils.clip_grad_norm_([p], {LIMIT})",
     "clipping all": f"torch.nn.utils.clip_grad_norm_(model.parameters(), {LIMIT})",
@@ -167,7 +170,8 @@ def judge(measured: Measured) -> Verdict:
 
 def shown(measured: Measured) -> str:
     return (
-        f"before the backward / before the step: noise {measured['noise before the backward: reaches the step (share)']:.0%} / "
+        f"before the backward / before the step: noise "
+        f"{measured['noise before the backward: reaches the step (share)']:.0%} / "
         f"{measured['noise before the step: reaches the step (share)']:.0%} of the gradient, true norms logged "
         f"{measured['logging before the backward: true norms (share)']:.0%} / "
         f"{measured['logging before the step: true norms (share)']:.0%}, largest norm / limit "
@@ -199,11 +203,21 @@ CLAIM = Claim(
     statement="Custom logic that reads or edits .grad between forward and step must know when it was last cleared",
     bugs=(
         Bug(
-            EARLY["clipping all"], "ZG302", _scene, right=LATE["clipping all"], step=STEP_CLIP, tolerance=1e-6,
+            EARLY["clipping all"],
+            "ZG302",
+            _scene,
+            right=LATE["clipping all"],
+            step=STEP_CLIP,
+            tolerance=1e-6,
             because="clip= is applied between the division and the step.",
         ),
         Bug(
-            EARLY["noise"], "ZG302", _scene, right=LATE["noise"], step=STEP_NOISE, attempt=STEP_EDITING,
+            EARLY["noise"],
+            "ZG302",
+            _scene,
+            right=LATE["noise"],
+            step=STEP_NOISE,
+            attempt=STEP_EDITING,
             because="inspect= is called with the true gradients, right before the clip.",
         ),
     ),
@@ -211,8 +225,9 @@ CLAIM = Claim(
     judge=judge,
     shown=shown,
     draw=draw,
-    see="Each pair is the same act in two places: before the backward (red) it edits, logs or clips a gradient that the "
+    see="Each pair is the same act in two places: before the backward (red) it edits, logs or clips a gradient "
+    "that the "
     "clear then throws away.",
     advice="Edit and read gradients between backward and step, nowhere else; or hand the function to "
     "`Step(..., inspect=fn, clip=...)`.",
-)  # fmt: skip
+)

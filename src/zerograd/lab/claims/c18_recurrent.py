@@ -9,10 +9,10 @@ from zerograd.lab.claim import Claim, Measured, Ruling, Verdict
 from zerograd.lab.figure import BAD, GOOD, bars, curves
 from zerograd.lab.loop import Loop, distance, gradients
 from zerograd.lab.meeting import Bug
-from zerograd.lab.memory import Bytes
+from zerograd.lab.memory import peak_bytes
 from zerograd.lab.signals import remembered, signal_scene
 
-STEPS = 30
+STEPS = 40
 CHUNKS = Loop(
     "a backward for every chunk, one step",
     """\
@@ -87,9 +87,7 @@ def _consumed(loop: Loop) -> Tensor:
 
 
 def _peak(loop: Loop) -> int:
-    with Bytes() as meter:
-        loop.run(signal_scene(steps=2))
-    return meter.peak
+    return peak_bytes(lambda: loop.run(signal_scene(steps=2)))
 
 
 def measure() -> Measured:
@@ -115,7 +113,8 @@ def judge(measured: Measured) -> Verdict:
         return Verdict(Ruling.DOES_NOT_HOLD, "" if same else "backwards do not add up to the unrolled sum")
     return Verdict(
         Ruling.HOLDS,
-        f"one step with a backward for every chunk is the unrolled sum; a clear inside it puts the gradient {lost:.0%} off. "
+        f"one step with a backward for every chunk is the unrolled sum; a clear inside it puts the gradient "
+        f"{lost:.0%} off. "
         f"Without detach() the second backward ends with {measured['the state never detached: ends with']}.",
     )
 
@@ -123,7 +122,8 @@ def judge(measured: Measured) -> Verdict:
 def shown(measured: Measured) -> str:
     share = measured["peak bytes, chunks"] / measured["peak bytes, unrolled"]
     return (
-        f"6 backwards are {measured['a backward for every chunk: gradient off the unrolled sum by']:.0e} off the unrolled "
+        f"6 backwards are {measured['a backward for every chunk: gradient off the unrolled sum by']:.0e} off the "
+        f"unrolled "
         f"sum (float64) at {share:.0%} of its memory; last mark known at {measured['last mark known, chunks']:.0%} of "
         f"places, {measured['last mark known, cleared for every chunk']:.0%} when every chunk clears"
     )
@@ -152,11 +152,20 @@ CLAIM = Claim(
     statement="Recurrent networks and sums over several mini-batches rely on accumulation",
     bugs=(
         Bug(
-            CLEARED, "ZG002", partial(signal_scene, steps=6), right=CHUNKS, step=STEP, attempt=STEP_CLEARING,
+            CLEARED,
+            "ZG002",
+            partial(signal_scene, steps=6),
+            right=CHUNKS,
+            step=STEP,
+            attempt=STEP_CLEARING,
             because="The block clears when it is entered, not for every chunk.",
         ),
         Bug(
-            ATTACHED, "ZG402", partial(signal_scene, steps=3), right=CHUNKS, step=STEP,
+            ATTACHED,
+            "ZG402",
+            partial(signal_scene, steps=3),
+            right=CHUNKS,
+            step=STEP,
             because="step.carry() hands the state on without its graph.",
         ),
     ),
@@ -164,8 +173,9 @@ CLAIM = Claim(
     judge=judge,
     shown=shown,
     draw=draw,
-    see="Summed over its chunks an LSTM learns to remember (blue); with a clear for every chunk it learns from the last "
+    see="Summed over its chunks an LSTM learns to remember (blue); with a clear for every chunk it learns from "
+    "the last "
     "chunk alone (red). Below, what a backward for every chunk saves in memory.",
     advice="Clear once per step, not once per chunk, and detach the state between chunks: "
-    "`step.micro_batches(chunks, reduce=\"sum\")` with `step.carry(state)` does both.",
-)  # fmt: skip
+    '`step.micro_batches(chunks, reduce="sum")` with `step.carry(state)` does both.',
+)

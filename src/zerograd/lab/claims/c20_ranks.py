@@ -134,7 +134,8 @@ def judge(measured: Measured) -> Verdict:
     return Verdict(
         Ruling.HOLDS,
         f"clearing once per step is needed to be right (cleared at every micro-batch the weights are {lost:.0%} off); "
-        f"synchronising once is needed to be cheap: every micro-batch {'is right too' if wasteful < EXACT else 'is wrong'}, "
+        f"synchronising once is needed to be cheap: every micro-batch "
+        f"{'is right too' if wasteful < EXACT else 'is wrong'}, "
         f"at {saved:.0f} times the bytes. Never is wrong: the ranks end {torn:.1%} apart.",
     )
 
@@ -151,9 +152,9 @@ def draw(figure: Figure, measured: Measured) -> None:
     figure.set_size_inches(4.8, 4.2)
     top, bottom = figure.subplots(2)
     loops = {"once per step": DEFERRED, "every micro-batch": EACH, "never": NEVER, "cleared every time": CLEARED}
-    errors = {name: max(measured[f"{loop.name}: off one process by"], 1e-18) for name, loop in loops.items()}
-    bars(top, errors, form="{:.0e}", colours=[BAD if error > EXACT else GOOD for error in errors.values()])
-    top.set(xscale="log", xlim=(1e-18, 1e3), xlabel="distance from one process (share of the weights)")
+    errors = {name: measured[f"{loop.name}: off one process by"] for name, loop in loops.items()}
+    bars(top, errors, form="{:.0e}", colours=[BAD if error > EXACT else GOOD for error in errors.values()], floor=1e-18)
+    top.set(xlabel="distance from one process (share of the weights)")
     sent = {name: measured[f"{loop.name}: bytes exchanged"] / 1e3 for name, loop in loops.items()}
     bars(bottom, sent, form="{:.0f} kB", colours=(GOOD, BAD, BAD, BAD))
     bottom.set(xlabel=f"exchanged in {measured['steps']} steps (kB per rank)")
@@ -161,18 +162,37 @@ def draw(figure: Figure, measured: Measured) -> None:
 
 CLAIM = Claim(
     id="C20",
-    statement="Distributed training and accumulation must clear and synchronise once per step, not once per micro-batch",
+    statement="Distributed training and accumulation must clear and synchronise once per step, not once per "
+    "micro-batch",
     bugs=(
         Bug(
-            EACH, "ZG501", half, right=DEFERRED, step=STEP, player=_thrifty, tolerance=EXACT,
+            EACH,
+            "ZG501",
+            half,
+            right=DEFERRED,
+            step=STEP,
+            player=_thrifty,
+            tolerance=EXACT,
             because="The block knows which micro-batch is the last, and synchronises there.",
         ),
         Bug(
-            NEVER, "ZG502", half, right=DEFERRED, step=STEP, player=on_two_ranks, tolerance=EXACT,
+            NEVER,
+            "ZG502",
+            half,
+            right=DEFERRED,
+            step=STEP,
+            player=on_two_ranks,
+            tolerance=EXACT,
             because="There is no no_sync() to place.",
         ),
         Bug(
-            CLEARED, "ZG002", half, right=DEFERRED, step=STEP, player=on_two_ranks, tolerance=EXACT,
+            CLEARED,
+            "ZG002",
+            half,
+            right=DEFERRED,
+            step=STEP,
+            player=on_two_ranks,
+            tolerance=EXACT,
             because="The block clears when it is entered, not for every micro-batch.",
         ),
     ),
@@ -180,7 +200,9 @@ CLAIM = Claim(
     judge=judge,
     shown=shown,
     draw=draw,
-    see="Above, how far two ranks end from one process with the same rows: blue is rounding; below, what each way sends.",
-    advice="Run all micro-batches but the last of a group under `ddp.no_sync()`, forward included, and clear once, behind "
+    see="Above, how far two ranks end from one process with the same rows: blue is rounding; below, what each "
+    "way sends.",
+    advice="Run all micro-batches but the last of a group under `ddp.no_sync()`, forward included, and clear "
+    "once, behind "
     "the step.",
-)  # fmt: skip
+)

@@ -110,8 +110,10 @@ def judge(measured: Measured) -> Verdict:
         )
         return Verdict(
             Ruling.DOES_NOT_HOLD,
-            f"it is the other way round. With create_graph=True the graph behind .grad grows by {per:.0f} operations every "
-            "iteration under .grad.zero_(), and not under zero_grad(), which drops or detaches it. Without create_graph "
+            f"it is the other way round. With create_graph=True the graph behind .grad grows by {per:.0f} "
+            f"operations every "
+            "iteration under .grad.zero_(), and not under zero_grad(), which drops or detaches it. Without "
+            "create_graph "
             f".grad has {'no history' if same else 'a history'} and both clears train "
             f"{'the same, bit for bit' if same else 'differently'}: there .grad.zero_() may be used, and never must.",
         )
@@ -129,7 +131,8 @@ def _slope(measured: Measured, name: str) -> float:
 
 def shown(measured: Measured) -> str:
     return "operations behind .grad, first and last iteration: " + ", ".join(
-        f"{measured[f'{name}: operations behind .grad'][0]} and {measured[f'{name}: operations behind .grad'][-1]} ({name})"
+        f"{measured[f'{name}: operations behind .grad'][0]} and "
+        f"{measured[f'{name}: operations behind .grad'][-1]} ({name})"
         for name in TRACKED
     )
 
@@ -151,7 +154,11 @@ CLAIM = Claim(
     statement="When gradients are tracked, .grad.zero_() must be used to clear them",
     bugs=(
         Bug(
-            TRACKED[".grad.zero_()"], "ZG402", _scene, right=PLAIN["optimizer.zero_grad()"], step=STEP,
+            TRACKED[".grad.zero_()"],
+            "ZG402",
+            _scene,
+            right=PLAIN["optimizer.zero_grad()"],
+            step=STEP,
             because="A Step clears by None, and what it consumes has no history.",
         ),
     ),
@@ -163,4 +170,4 @@ CLAIM = Claim(
     "lets go of it (blue and violet).",
     advice="Clear with `optimizer.zero_grad()`. If a penalty needs the gradient of a gradient, take it with "
     "`torch.autograd.grad(..., create_graph=True)`: that leaves `.grad` out of it.",
-)  # fmt: skip
+)
