@@ -49,8 +49,9 @@ frameworks: $(GATE)
 failures: $(GATE)
 	ZEROGRAD_FAILURES=1000 HYPOTHESIS_PROFILE=campaign $(BIN)/pytest tests/laws/test_failures.py
 
+# Every published claim, run and measured; docs/lab is written from it.
 lab: $(READY)
-	$(BIN)/zerograd lab
+	$(BIN)/zerograd lab --folder build/lab --docs docs/lab
 
 bench: $(READY)
 	$(BIN)/python benchmarks/startup.py

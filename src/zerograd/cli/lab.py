@@ -92,8 +92,9 @@ def _publish(results: "list[Result]", found: str, folder: Path, *, docs: str | N
     from zerograd.lab.table import tables_of
 
     Console().print(tables_of(results))
-    write_page(results, folder)
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "lab.json").write_text(found, encoding="utf-8")
+    write_page(results, folder)
     if docs:
         write_docs(results, Path(docs))
     seconds = sum(result.seconds for result in results)

@@ -104,7 +104,7 @@ def _counted() -> Any:
     sizes: list[int] = []
     begin = DistributedDataParallel.__init__
 
-    def hook(state: object, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+    def hook(state: object, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:  # type: ignore[name-defined]
         sizes.append(bucket.buffer().nbytes)
         return allreduce_hook(None, bucket)  # type: ignore[arg-type]
 
