@@ -32,6 +32,13 @@ class Verdict(NamedTuple):
     ruling: Ruling
     condition: str = ""  # when it holds and when it fails, with the numbers of this run
 
+    @property
+    def told(self) -> str:
+        """Behind the ruling's words, so that both read as one sentence."""
+        if not self.condition:
+            return ""
+        return f"{'' if self.ruling is Ruling.HOLDS_IF else ':'} {self.condition}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:

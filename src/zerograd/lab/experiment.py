@@ -34,7 +34,7 @@ class Result(NamedTuple):
             "see": self.claim.see,
             "advice": self.claim.advice,
             "tools": [meeting._asdict() for meeting in self.meetings],
-            "cpu_seconds": round(self.seconds, 1),
+            "cpu_seconds": self.seconds,
         }
 
 
@@ -43,7 +43,7 @@ def settle(claim: Claim) -> Result:
     measured = claim.measure()
     verdict = claim.judge(measured)
     meetings = tuple(meet(bug) for bug in claim.bugs)
-    return Result(claim, measured, verdict, meetings, _spent() - begin)
+    return Result(claim, measured, verdict, meetings, round(_spent() - begin, 1))
 
 
 def _spent() -> float:

@@ -63,9 +63,10 @@ def claim_page(result: Result) -> str:
     lines = [
         f"# {claim.id}: {claim.statement}",
         "",
-        f"**{verdict.ruling.words}**: {claim.shown(result.measured)}",
+        f"**{verdict.ruling.words}**{verdict.told}",
         "",
-        *([verdict.condition, ""] if verdict.condition else []),
+        f"Measured: {claim.shown(result.measured)}",
+        "",
         f"![{claim.see}](figures/{claim.id}.svg)",
         "",
         claim.see,

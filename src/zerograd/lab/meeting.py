@@ -71,9 +71,10 @@ def _through_step(bug: Bug) -> tuple[bool, str]:
     if bug.attempt is None:
         return True, bug.because
     refused = bug.player(bug.attempt, bug.scene, False).error
-    if not isinstance(refused, StepError):
+    if refused is None:
         return False, "the fault can be written into the block"
-    return True, f"{bug.because} Written into the block it is refused ({refused.slug})."
+    by = refused.slug if isinstance(refused, StepError) else type(refused).__name__
+    return True, f"{bug.because} Written into the block it is refused ({by})."
 
 
 def codes(findings: Iterable[Finding], wanted: str = "") -> tuple[str, ...]:

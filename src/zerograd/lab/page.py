@@ -5,7 +5,7 @@ from pathlib import Path
 from zerograd.lab.experiment import Result, document
 from zerograd.lab.figure import as_svg, new_figure, save, styled
 from zerograd.lab.meeting import Meeting
-from zerograd.lab.shell import TURN, safe, whole_page
+from zerograd.lab.shell import TURN, prose, safe, whole_page
 
 
 def write_page(results: list[Result], folder: Path) -> None:
@@ -32,7 +32,7 @@ def write_page(results: list[Result], folder: Path) -> None:
 
 def _contents(results: list[Result]) -> str:
     rows = "".join(
-        f"<tr><td><a href=#{result.claim.id}>{result.claim.id}</a></td><td>{safe(result.claim.statement)}</td>"
+        f"<tr><td><a href=#{result.claim.id}>{result.claim.id}</a></td><td>{prose(result.claim.statement)}</td>"
         f"<td>{_verdict(result)}</td></tr>"
         for result in results
     )
@@ -46,12 +46,11 @@ def _verdict(result: Result) -> str:
 
 def _section(result: Result, svg: str) -> str:
     claim, verdict = result.claim, result.verdict
-    condition = f"<p class=condition>{safe(verdict.condition)}</p>" if verdict.condition else ""
     return (
-        f"<section id={claim.id}><div><h2>{claim.id} {safe(claim.statement)}</h2>"
-        f"<p>{_verdict(result)}</p><p>{safe(claim.shown(result.measured))}</p>{condition}"
-        f"<p><b>What to do.</b> {safe(claim.advice)}</p></div>"
-        f"<figure>{svg}<figcaption>{safe(claim.see)}</figcaption></figure>"
+        f"<section id={claim.id}><div><h2>{claim.id} {prose(claim.statement)}</h2>"
+        f"<p>{_verdict(result)}{prose(verdict.told)}</p><p class=measured>{prose(claim.shown(result.measured))}</p>"
+        f"<p><b>What to do.</b> {prose(claim.advice)}</p></div>"
+        f"<figure>{svg}<figcaption>{prose(claim.see)}</figcaption></figure>"
         f"<div class=wide>{_tools(result.meetings)}"
         f"<details><summary>all that was measured</summary>{_numbers(result.measured)}</details></div></section>"
     )

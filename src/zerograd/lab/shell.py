@@ -1,6 +1,7 @@
 """The look of a page: one file that needs nothing else, in light and in dark, also on a telephone."""
 
 import html
+import re
 from pathlib import Path
 
 from zerograd.lab.figure import DARK_CSS, LIGHT_CSS
@@ -34,3 +35,8 @@ def whole_page(title: str, body: str) -> str:
 
 def safe(text: object) -> str:
     return html.escape(str(text))
+
+
+def prose(text: str) -> str:
+    """Words with code between backquotes."""
+    return re.sub("`(.+?)`", r"<code>\1</code>", safe(text))

@@ -26,6 +26,11 @@ def told(value: Interval, form: str = ".2f") -> str:
     return f"{value['mean']:{form}} ({value['low']:{form}} to {value['high']:{form}})"
 
 
+def off(share: float) -> str:
+    """A distance that may be nothing but rounding: 2e-16, or 0 where two things are the same bit for bit."""
+    return f"{share:.0e}" if share else "0"
+
+
 def apart(one: Interval, other: Interval) -> bool:
     """Whether the intervals do not even touch."""
     return one["high"] < other["low"] or other["high"] < one["low"]

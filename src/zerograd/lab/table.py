@@ -20,18 +20,14 @@ def tables_of(results: list[Result]) -> Group:
 
 def _verdicts(results: list[Result]) -> Table:
     table = Table(show_lines=True, title="What holds", title_justify="left")
-    table.add_column("claim", ratio=4)
-    table.add_column("verdict", ratio=1, min_width=8)
-    table.add_column("measured here", ratio=5)
+    for name, ratio in (("claim", 3), ("verdict", 5), ("measured here", 4)):
+        table.add_column(name, ratio=ratio)
     for result in results:
         ruling = result.verdict.ruling
-        lines = [escape(result.claim.shown(result.measured))]
-        if result.verdict.condition:
-            lines.append(f"[dim]{escape(result.verdict.condition)}[/]")
         table.add_row(
             f"[bold]{result.claim.id}[/] {escape(result.claim.statement)}",
-            f"[{_COLOURS[ruling.value]}]{ruling.words}[/]",
-            "\n".join(lines),
+            f"[bold {_COLOURS[ruling.value]}]{ruling.words}[/]{escape(result.verdict.told)}",
+            escape(result.claim.shown(result.measured)),
         )
     return table
 

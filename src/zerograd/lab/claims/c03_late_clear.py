@@ -163,7 +163,7 @@ CLAIM = Claim(
     shown=shown,
     draw=draw,
     see="With the clear at the top the first head learns the size of a shape (blue); with the clear between the two "
-    "backwards its loss stays where it was (red).",
+    "backwards it does not (red).",
     advice="Clear at the top of the step, before the first backward of any loss. If the clear must stand late, add the "
     "losses and call backward once.",
 )

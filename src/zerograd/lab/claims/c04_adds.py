@@ -7,6 +7,7 @@ from zerograd.lab.claim import Claim, Measured, Ruling, Verdict
 from zerograd.lab.figure import BAD, GOOD, THIRD
 from zerograd.lab.language import spelling, text_batches, writer
 from zerograd.lab.loop import distance, gradients
+from zerograd.lab.statistics import off
 
 FIRST = (-0.1, 0.2, -0.05)
 SECOND = (0.05, -0.1, 0.1)
@@ -54,7 +55,7 @@ def shown(measured: Measured) -> str:
     worked = ", ".join(f"{value:.2f}" for value in measured["worked example"])
     return (
         f"({worked}) after two backwards; on a transformer 6 backwards leave the sum of 6 "
-        f"({measured['transformer: 6 backwards against the sum of 6, apart']:.0e} apart in float64)"
+        f"({off(measured['transformer: 6 backwards against the sum of 6, apart'])} apart in float64)"
     )
 
 

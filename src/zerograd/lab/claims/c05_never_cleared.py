@@ -15,9 +15,9 @@ from zerograd.lab.loop import Loop, distance, weights
 from zerograd.lab.meeting import Bug
 from zerograd.lab.plain import CLEAR_AT_TOP, NEVER_CLEARED, THROUGH_STEP
 from zerograd.lab.shapes import GUESS, Make, shapes_scene
-from zerograd.lab.statistics import Interval, interval
+from zerograd.lab.statistics import Interval, interval, off
 
-STEPS = 100
+STEPS = 200
 SEEDS = (0, 1, 2)
 DIVERGED = 1e3  # a loss that is larger, or no number, counts as this
 RATES = {"SGD": (0.002, 0.006, 0.02, 0.06, 0.2), "Adam": (0.0003, 0.001, 0.003, 0.01)}
@@ -116,7 +116,7 @@ def judge(measured: Measured) -> Verdict:
         f"the learning rate is large enough. Worse than a guess with {', '.join(lost) or 'none'}; worse than cleared "
         f"with {', '.join(worse) or 'none'}; hidden, or even ahead, with {', '.join(hidden)}: there the sum of all "
         "gradients does what momentum does. It is momentum, of 1.0, which never forgets "
-        f"(weights {measured['never cleared against momentum 1.0, weights apart']:.0e} apart).",
+        f"(weights {off(measured['never cleared against momentum 1.0, weights apart'])} apart).",
     )
 
 

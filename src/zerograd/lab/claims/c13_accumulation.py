@@ -24,7 +24,7 @@ from zerograd.lab.loop import Loop, distance, gradients, weights
 from zerograd.lab.meeting import Bug
 from zerograd.lab.memory import peak_bytes
 from zerograd.lab.shapes import shape_batches, shape_net
-from zerograd.lab.statistics import interval, told
+from zerograd.lab.statistics import Interval, interval, told
 
 N = 4
 EXACT = 1e-12  # float64 rounding, and nothing else, stays below this
@@ -177,6 +177,12 @@ def _forgotten() -> Measured:
     }
 
 
+def _spelled(loop: Loop) -> Interval:
+    """Nats per character after 40 steps, over seeds."""
+    make = partial(SGD, lr=0.3, momentum=0.9)
+    return interval([nats(_trained(loop, make, batches=160, seed=seed)) for seed in range(3)])
+
+
 def _peak(parts: int) -> int:
     """Bytes that one large batch of 32 sentences, or its parts, hold at once."""
     model = writer()
@@ -202,6 +208,8 @@ def measure() -> Measured:
         "equal counts, dropout": _error(DIVIDED, seed=0, even=True, dropout=0.1),
         "equal counts, contrastive loss": _parts_of_shapes(contrast=True),
         "equal counts, plain convnet": _parts_of_shapes(),
+        "nats per character, unequal counts, divided by N": _spelled(DIVIDED),
+        "nats per character, unequal counts, weighed": _spelled(WEIGHED),
         **_forgotten(),
         "peak bytes by number of parts": {str(parts): _peak(parts) for parts in (1, 2, 4, 8)},
     }

@@ -11,6 +11,7 @@ from zerograd.lab.figure import BAD, GOOD, INK, SOFT_GOOD
 from zerograd.lab.loop import Loop, distance, weights
 from zerograd.lab.meeting import Bug
 from zerograd.lab.shapes import shapes_scene
+from zerograd.lab.statistics import off
 
 MICRO, N = 10, 4  # ten micro-batches in groups of four: the last group has two
 _TEXT = """\
@@ -130,7 +131,7 @@ def judge(measured: Measured) -> Verdict:
 
 def shown(measured: Measured) -> str:
     apart = measured[f"{GUARDED.name}: movement that differs"]
-    both = f"both idioms count {MICRO} of {MICRO} micro-batches once and train the same ({apart:.0e} apart)"
+    both = f"both idioms count {MICRO} of {MICRO} micro-batches once and train the same ({off(apart)} apart)"
     return f"{both}; every other does not"
 
 
