@@ -108,7 +108,8 @@ def judge(measured: Measured) -> Verdict:
 
 def shown(measured: Measured) -> str:
     found = ", ".join(measured["check on the first"]) or "nothing"
-    return f"{measured[f'{READER.name}: ends with']} with None, nothing with zeros; check predicts it with {found}"
+    with_none, with_zeros = (measured[f"{loop.name}: ends with"] for loop in (READER, ZEROS))
+    return f"{with_none} with None, {with_zeros} with zeros; check predicts it with {found}"
 
 
 def draw(figure: Figure, measured: Measured) -> None:

@@ -216,9 +216,13 @@ def judge(measured: Measured) -> Verdict:
 
 
 def shown(measured: Measured) -> str:
+    whole = sum(value for name, value in measured.items() if name.startswith("whole model"))
+    clean, leaky = (measured[f"GAN, {name}: share of points in a mode"] for name in ("clean", "leaky"))
     return (
-        f"whole model: 0 weights differ; GAN: {told(measured[LEAKED], '.0%')} "
-        f"of D's update leaked; head on a backbone: {_shrunk(measured):.0%} of the clipped update left"
+        f"whole model: {whole} weights differ; GAN: {told(measured[LEAKED], '.0%')} of the norm of D's update "
+        f"leaked, points "
+        f"in a mode {told(clean, '.0%')} without the leak and {told(leaky, '.0%')} with it; head on a backbone: "
+        f"{_shrunk(measured):.0%} of the clipped update left"
     )
 
 

@@ -25,7 +25,7 @@ from zerograd.lab.loop import Loop, distance, gradients, weights
 from zerograd.lab.meeting import Bug
 from zerograd.lab.memory import peak_bytes
 from zerograd.lab.shapes import shape_batches, shape_net
-from zerograd.lab.statistics import Interval, interval, told
+from zerograd.lab.statistics import Interval, interval, off, told
 
 N = 4
 EXACT = 1e-12  # float64 rounding, and nothing else, stays below this
@@ -163,11 +163,16 @@ def judge(measured: Measured) -> Verdict:
 def shown(measured: Measured) -> str:
     peaks = measured["peak bytes by number of parts"]
     hidden = measured["Adam: forgotten division, share of the movement that differs"]
+    faster = measured["SGD: forgotten division against rate x 4, weights apart"]
+    spelled = [measured[f"nats per character, unequal counts, {how}"] for how in ("weighed", "divided by N")]
     return (
-        f"gradient off by {measured['equal counts']:.0e} with equal counts, by "
+        f"gradient off by {off(measured['equal counts'])} with equal counts, by "
         f"{told(measured['unequal counts'], '.0%')} "
-        f"with unequal ones; {N} parts need {peaks['4'] / peaks['1']:.0%} of the memory; a forgotten division is rate "
-        f"x {N} under SGD and changes {hidden:.1%} of Adam's movement"
+        f"with unequal ones ({told(spelled[0])} nats per character weighed, {told(spelled[1])} divided by N); "
+        f"{N} parts need "
+        f"{peaks['4'] / peaks['1']:.0%} of the memory; a forgotten division ends {off(faster)} from rate x {N} "
+        f"under SGD and "
+        f"changes {hidden:.1%} of Adam's movement"
     )
 
 

@@ -131,8 +131,10 @@ def judge(measured: Measured) -> Verdict:
 
 def shown(measured: Measured) -> str:
     apart = measured[f"{GUARDED.name}: movement that differs"]
-    both = f"both idioms count {MICRO} of {MICRO} micro-batches once and train the same ({off(apart)} apart)"
-    return f"{both}; every other does not"
+    counts = [_once(measured, loop) for loop in (AFTER, GUARDED)]
+    return (
+        f"the two idioms count {counts[0]} and {counts[1]} of {MICRO} micro-batches once and train {off(apart)} apart"
+    )
 
 
 def draw(figure: Figure, measured: Measured) -> None:

@@ -53,6 +53,7 @@ def shown(measured: Measured) -> str:
     live = "; ".join(
         f"{where}: {counts[Place.TOP.value]} of {sum(counts.values())} at the top"
         for where, counts in measured["counted here, just now"].items()
+        if any(counts.values())
     )
     return (
         f"{shares} of {measured['functions with backward()']} functions in {measured['repositories']} repositories "
