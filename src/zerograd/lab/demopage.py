@@ -37,8 +37,7 @@ def _body(story: "Story", svg: str) -> str:
     )
     told = "".join(f"<h2>{safe(name)}</h2><pre>{safe(text)}</pre>" for name, text in acts)
     return (
-        "<h1>Two bugs in a training loop: found, proved and gone</h1>"
-        f"<p>{TURN}</p>"
-        f"<section><div><p>{safe(_SEE)}</p><table>{ends}</table></div><figure>{svg}</figure>"
-        f"<div class=wide>{told}</div></section>"
+        "<h1>Two bugs in a training loop: found, proved and "
+        f"gone</h1><p>{TURN}</p><section><div><p>{safe(_SEE)}</p><table>{ends}</table></div><figure>{svg}</figure><div "
+        f"class=wide>{told}</div></section>"
     )

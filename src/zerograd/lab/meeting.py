@@ -26,6 +26,7 @@ class Bug(NamedTuple):
     attempt: Loop | None = None  # the fault, written into a Step's block: it must be refused
     tolerance: float = 0.0  # how far Step may end from `right`, as a share; 0: bit for bit
     player: Player = alone
+    demand: Callable[[Played], str] = lambda played: ""  # what else is wrong with the run through Step, if anything
 
 
 class Meeting(NamedTuple):
@@ -68,6 +69,8 @@ def _through_step(bug: Bug) -> tuple[bool, str]:
     apart = distance(done.weights, reference.weights)
     if not apart <= bug.tolerance:
         return False, f"the weights are {apart:.1e} away from the right ones"
+    if wrong := bug.demand(done):
+        return False, wrong
     if bug.attempt is None:
         return True, bug.because
     refused = bug.player(bug.attempt, bug.scene, False).error

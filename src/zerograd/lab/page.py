@@ -21,10 +21,9 @@ def write_page(results: list[Result], folder: Path) -> None:
             parts.append(_section(result, as_svg(figure, alone=False)))
     about = document(results)
     head = (
-        f"<h1>What is true about clearing gradients</h1><p>{len(results)} published claims, run and measured. "
-        "Every verdict is computed from the numbers of this run.</p>"
-        f"<p class=faint>{safe(about['date'])}, {safe(about['machine'])}, zerograd {safe(about['zerograd'])} "
-        f"{TURN}</p>"
+        f"<h1>What is true about clearing gradients</h1><p>{len(results)} published claims, run and measured. Every "
+        f"verdict is computed from the numbers of this run.</p><p class=faint>{safe(about['date'])}, "
+        f"{safe(about['machine'])}, zerograd {safe(about['zerograd'])} {TURN}</p>"
     )
     page = whole_page("zerograd lab", head + _contents(results) + "".join(parts))
     (folder / "lab.html").write_text(page, encoding="utf-8")
@@ -47,12 +46,12 @@ def _verdict(result: Result) -> str:
 def _section(result: Result, svg: str) -> str:
     claim, verdict = result.claim, result.verdict
     return (
-        f"<section id={claim.id}><div><h2>{claim.id} {prose(claim.statement)}</h2>"
-        f"<p>{_verdict(result)}{prose(verdict.told)}</p><p class=measured>{prose(claim.shown(result.measured))}</p>"
-        f"<p><b>What to do.</b> {prose(claim.advice)}</p></div>"
-        f"<figure>{svg}<figcaption>{prose(claim.see)}</figcaption></figure>"
-        f"<div class=wide>{_tools(result.meetings)}"
-        f"<details><summary>all that was measured</summary>{_numbers(result.measured)}</details></div></section>"
+        f"<section id={claim.id}><div><h2>{claim.id} "
+        f"{prose(claim.statement)}</h2><p>{_verdict(result)}{prose(verdict.told)}</p><p "
+        f"class=measured>{prose(claim.shown(result.measured))}</p><p><b>What to do.</b> "
+        f"{prose(claim.advice)}</p></div><figure>{svg}<figcaption>{prose(claim.see)}</figcaption></figure><div "
+        f"class=wide>{_tools(result.meetings)}<details><summary>all that was "
+        f"measured</summary>{_numbers(result.measured)}</details></div></section>"
     )
 
 

@@ -62,9 +62,9 @@ def judge(measured: Measured) -> Verdict:
     more = measured["peak bytes, after the forward pass"] - measured["peak bytes, at the top"]
     return Verdict(
         Ruling.HOLDS,
-        "for the weights, in a plain loop. The memory differs: clearing after the forward pass keeps the old gradients "
-        f"while activations are made, {more / 1e6:+.1f} MB at the peak here; and C03 has the loop in which it loses "
-        "gradients.",
+        "for the weights, in a plain loop. The memory differs: clearing after the forward pass keeps the old "
+        f"gradients while activations are made, {more / 1e6:+.1f} MB at the peak here; and C03 has the loop in "
+        "which it loses gradients.",
     )
 
 
@@ -90,8 +90,8 @@ def draw(figure: Figure, measured: Measured) -> None:
 
 CLAIM = Claim(
     id="C01",
-    statement="Clearing at the top of the iteration and clearing after the forward pass give the same training in a "
-    "plain loop",
+    statement="Clearing at the top of the iteration and clearing after the forward pass give the same training in "
+    "a plain loop",
     measure=measure,
     judge=judge,
     shown=shown,

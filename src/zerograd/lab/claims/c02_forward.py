@@ -91,8 +91,8 @@ def judge(measured: Measured) -> Verdict:
 
 def shown(measured: Measured) -> str:
     return (
-        f"{measured['slots written by forward']} of {measured['slots']} slots written by {measured['passes']} forward "
-        f"passes, {measured['slots written by backward']} times one by as many backwards, "
+        f"{measured['slots written by forward']} of {measured['slots']} slots written by {measured['passes']} "
+        f"forward passes, {measured['slots written by backward']} times one by as many backwards, "
         f"{measured['slots written by autograd.grad']} by autograd.grad"
     )
 
@@ -134,6 +134,6 @@ CLAIM = Claim(
     shown=shown,
     draw=draw,
     see="Every forward pass (solid) leaves the gradients as they are; every backward (dashed) changes them.",
-    advice="Between a step and the next backward() the gradients lie still: that is the whole room in which a clear "
-    "has to happen, and in a plain loop it does not matter where in it.",
+    advice="Between a step and the next backward() the gradients lie still: that is the whole room in which a "
+    "clear has to happen, and in a plain loop it does not matter where in it.",
 )

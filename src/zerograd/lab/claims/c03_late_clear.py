@@ -145,8 +145,8 @@ def draw(figure: Figure, measured: Measured) -> None:
 
 CLAIM = Claim(
     id="C03",
-    statement="Clearing right before backward() can erase gradients that were gathered on purpose earlier in the same "
-    "step",
+    statement="Clearing right before backward() can erase gradients that were gathered on purpose earlier in the "
+    "same step",
     bugs=(
         Bug(
             LATE,
@@ -162,8 +162,8 @@ CLAIM = Claim(
     judge=judge,
     shown=shown,
     draw=draw,
-    see="With the clear at the top the first head learns the size of a shape (blue); with the clear between the two "
-    "backwards it does not (red).",
-    advice="Clear at the top of the step, before the first backward of any loss. If the clear must stand late, add the "
-    "losses and call backward once.",
+    see="With the clear at the top the first head learns the size of a shape (blue); with the clear between the "
+    "two backwards it does not (red).",
+    advice="Clear at the top of the step, before the first backward of any loss. If the clear must stand late, add "
+    "the losses and call backward once.",
 )

@@ -113,10 +113,10 @@ def judge(measured: Measured) -> Verdict:
         return Verdict(Ruling.HOLDS)
     return Verdict(
         Ruling.HOLDS_IF,
-        f"the learning rate is large enough. Worse than a guess with {', '.join(lost) or 'none'}; worse than cleared "
-        f"with {', '.join(worse) or 'none'}; hidden, or even ahead, with {', '.join(hidden)}: there the sum of all "
-        "gradients does what momentum does. It is momentum, of 1.0, which never forgets "
-        f"(weights {off(measured['never cleared against momentum 1.0, weights apart'])} apart).",
+        f"the learning rate is large enough. Worse than a guess with {', '.join(lost) or 'none'}; worse than "
+        f"cleared with {', '.join(worse) or 'none'}; hidden, or even ahead, with {', '.join(hidden)}: there the sum "
+        "of all gradients does what momentum does. It is momentum, of 1.0, which never forgets (weights "
+        f"{off(measured['never cleared against momentum 1.0, weights apart'])} apart).",
     )
 
 
@@ -124,8 +124,8 @@ def shown(measured: Measured) -> str:
     cleared, never = _pairs(measured, "SGD")[0.06]
     ahead_cleared, ahead = _pairs(measured, "SGD")[0.002]
     return (
-        f"SGD 0.06: final loss {cleared['mean']:.2f} cleared, {never['mean']:.2f} not; "
-        f"SGD 0.002: {ahead_cleared['mean']:.2f} cleared, {ahead['mean']:.2f} not"
+        f"SGD 0.06: final loss {cleared['mean']:.2f} cleared, {never['mean']:.2f} not; SGD 0.002: "
+        f"{ahead_cleared['mean']:.2f} cleared, {ahead['mean']:.2f} not"
     )
 
 
@@ -170,8 +170,8 @@ def draw(figure: Figure, measured: Measured) -> None:
 
 CLAIM = Claim(
     id="C05",
-    statement="Without clearing, each update is built from the sum of all past gradients: unstable, slower, sometimes "
-    "divergent",
+    statement="Without clearing, each update is built from the sum of all past gradients: unstable, slower, "
+    "sometimes divergent",
     bugs=(
         Bug(
             NEVER_CLEARED,
@@ -194,9 +194,9 @@ CLAIM = Claim(
     judge=judge,
     shown=shown,
     draw=draw,
-    see="Above, the loss of one run with and without clearing; below, where it ends: at small learning rates the fault "
-    "hides (red at or below blue), at large ones it ends above the dotted line, which is a guess.",
-    advice="A falling loss proves nothing here: with a small learning rate the fault hides and may even look faster, "
-    "until the rate, the optimizer or the length of training changes. Let a tool look: `zerograd check`, or "
-    "`zerograd run`.",
+    see="Above, the loss of one run with and without clearing; below, where it ends: at small learning rates the "
+    "fault hides (red at or below blue), at large ones it ends above the dotted line, which is a guess.",
+    advice="A falling loss proves nothing here: with a small learning rate the fault hides and may even look "
+    "faster, until the rate, the optimizer or the length of training changes. Let a tool look: `zerograd check`, "
+    "or `zerograd run`.",
 )

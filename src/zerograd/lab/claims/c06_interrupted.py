@@ -172,6 +172,5 @@ CLAIM = Claim(
     draw=draw,
     see="Only the clear behind the step lets the broken iteration into the next update: the other bars are zero.",
     advice="Clear before the backward, not behind the step; an exception or a `continue` jumps over what stands "
-    "behind. "
-    "Or let Step roll the iteration back.",
+    "behind. Or let Step roll the iteration back.",
 )

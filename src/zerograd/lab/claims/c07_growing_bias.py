@@ -56,10 +56,9 @@ def judge(measured: Measured) -> Verdict:
     turns = ", ".join(f"after {count} at rate {rate:g}" for rate, count in zip(RATES[1:], moving, strict=True))
     return Verdict(
         Ruling.HOLDS_IF,
-        f"the weights do not move: then iteration n holds n times the gradient "
-        f"(x{measured['lr 0: last over first']:.0f} "
-        f"at the last of {ITERATIONS}). Once they move it fails: the gradient turns round when the output bias has "
-        f"overshot its minimum ({turns}), and swings from then on.",
+        "the weights do not move: then iteration n holds n times the gradient "
+        f"(x{measured['lr 0: last over first']:.0f} at the last of {ITERATIONS}). Once they move it fails: the "
+        f"gradient turns round when the output bias has overshot its minimum ({turns}), and swings from then on.",
     )
 
 
@@ -96,8 +95,8 @@ CLAIM = Claim(
     judge=judge,
     shown=shown,
     draw=draw,
-    see="With the weights held the gradient grows along a straight line; as soon as they move it bends, turns "
-    "and swings.",
+    see="With the weights held the gradient grows along a straight line; as soon as they move it bends, turns and "
+    "swings.",
     advice="Do not look for a growing gradient to diagnose a missing clear: in real training it swings instead of "
     "growing. Ask whether a step consumed what an earlier step had consumed; that is what `zerograd run` records.",
 )

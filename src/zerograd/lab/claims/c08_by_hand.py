@@ -91,10 +91,9 @@ def judge(measured: Measured) -> Verdict:
         return Verdict(Ruling.HOLDS)
     return Verdict(
         Ruling.HOLDS_IF,
-        f"every parameter gets a gradient in every step (0 weights differ with {', '.join(filled)}). Where a part gets "
-        f"none for a while, zeros are a gradient and None is not: it fails with {', '.join(moved)}, which move "
-        f"that part "
-        f"on zeros; it still holds with {', '.join(same) or 'none'}.",
+        f"every parameter gets a gradient in every step (0 weights differ with {', '.join(filled)}). Where a part "
+        f"gets none for a while, zeros are a gradient and None is not: it fails with {', '.join(moved)}, which move "
+        f"that part on zeros; it still holds with {', '.join(same) or 'none'}.",
     )
 
 
@@ -103,9 +102,8 @@ def shown(measured: Measured) -> str:
     held = measured[f"{HAND.name}: bytes held behind it"], measured[f"{LIBRARY.name}: bytes held behind it"]
     return (
         f"{sum(filled.values())} weights differ when every slot is filled, {max(gaps.values())} of "
-        f"{measured['weights']:,} "
-        f"when a head gets no gradient for two steps of three; {held[0] / 1e3:.0f} kB held behind the hand's clear, "
-        f"{held[1] / 1e3:.0f} kB behind zero_grad()"
+        f"{measured['weights']:,} when a head gets no gradient for two steps of three; {held[0] / 1e3:.0f} kB held "
+        f"behind the hand's clear, {held[1] / 1e3:.0f} kB behind zero_grad()"
     )
 
 
@@ -132,6 +130,6 @@ CLAIM = Claim(
     draw=draw,
     see="With every slot filled no weight differs under any optimizer; where a head gets no gradient for a while, "
     "every optimizer but plain SGD moves it on zeros.",
-    advice="Use `optimizer.zero_grad()`. Keep zeros only where something needs a tensor to be there (captured graphs), "
-    "and remember that momentum, weight decay and Adam then move parameters that took no part.",
+    advice="Use `optimizer.zero_grad()`. Keep zeros only where something needs a tensor to be there (captured "
+    "graphs), and remember that momentum, weight decay and Adam then move parameters that took no part.",
 )

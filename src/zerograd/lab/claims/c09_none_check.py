@@ -84,9 +84,9 @@ def judge(measured: Measured) -> Verdict:
     if every[f"{BEHIND.name}, every parameter used"]:
         return Verdict(
             Ruling.HOLDS_IF,
-            f"the clear stands before the first backward (the unchecked loop raises after "
-            f"{measured[f'{UNCHECKED.name}, every parameter used']} steps), or a parameter takes no part in the loss. "
-            "Behind the step, with every parameter used, no check is needed.",
+            "the clear stands before the first backward (the unchecked loop raises after "
+            f"{measured[f'{UNCHECKED.name}, every parameter used']} steps), or a parameter takes no part in the "
+            "loss. Behind the step, with every parameter used, no check is needed.",
         )
     return Verdict(Ruling.HOLDS)
 
@@ -96,9 +96,8 @@ def shown(measured: Measured) -> str:
     top, checked = (measured[f"{loop.name}, every parameter used"] for loop in (UNCHECKED, CHECKED))
     behind, spare = (measured[f"{BEHIND.name}, {who}"] for who in ("every parameter used", "one head unused"))
     return (
-        f"of {steps} steps the unchecked loop at the top takes {top}, the checked one {checked}; unchecked "
-        f"behind the step "
-        f"{behind}, with an unused head {spare}"
+        f"of {steps} steps the unchecked loop at the top takes {top}, the checked one {checked}; unchecked behind "
+        f"the step {behind}, with an unused head {spare}"
     )
 
 
@@ -130,8 +129,8 @@ CLAIM = Claim(
     judge=judge,
     shown=shown,
     draw=draw,
-    see="The unchecked loop at the top raises before its first step; behind the step it raises only when a head "
-    "is unused.",
-    advice="Call `optimizer.zero_grad()`. By hand, write `p.grad = None`, which needs no check, or ask "
-    "`if p.grad is not None`.",
+    see="The unchecked loop at the top raises before its first step; behind the step it raises only when a head is "
+    "unused.",
+    advice="Call `optimizer.zero_grad()`. By hand, write `p.grad = None`, which needs no check, or ask `if p.grad "
+    "is not None`.",
 )

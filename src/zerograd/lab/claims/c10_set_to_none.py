@@ -161,10 +161,9 @@ def shown(measured: Measured) -> str:
     drift = measured["momentum: head without gradients moves, zeros"]
     return (
         f"{min(saved.values()):.0%} to {max(saved.values()):.0%} of the gradients' "
-        f"{measured['gradient bytes'] / 1e6:.1f} MB "
-        f"off the peak; zeros take x{told(ratio)} the time with small batches; under momentum zeros move an idle "
-        f"head by "
-        f"{drift:.0%}, None by {measured['momentum: head without gradients moves, None']:.0%}"
+        f"{measured['gradient bytes'] / 1e6:.1f} MB off the peak; zeros take x{told(ratio)} the time with small "
+        f"batches; under momentum zeros move an idle head by {drift:.0%}, None by "
+        f"{measured['momentum: head without gradients moves, None']:.0%}"
     )
 
 
@@ -213,7 +212,7 @@ CLAIM = Claim(
     judge=judge,
     shown=shown,
     draw=draw,
-    see="Above, the peak of memory with None and with zeros: the gap is the gradients, where activations set the peak; "
-    "below, how much longer a step with zeros takes (dots above the line), with 95% intervals.",
+    see="Above, the peak of memory with None and with zeros: the gap is the gradients, where activations set the "
+    "peak; below, how much longer a step with zeros takes (dots above the line), with 95% intervals.",
     advice="Leave the default. Ask for zeros only where gradients must keep their addresses (captured graphs).",
 )

@@ -99,10 +99,9 @@ def judge(measured: Measured) -> Verdict:
     asked = measured[f"{ASKING.name}: norms read that are not 0"]
     return Verdict(
         Ruling.HOLDS,
-        f"for what is read between the clear and the backward. Being ready is not enough to be right: with the "
-        f"check, or "
-        f"over zeros, all is quiet and {asked} of {measured['norms']} norms are more than 0; read after the backward, "
-        f"{measured[f'{AFTER.name}: norms read that are not 0']} are.",
+        "for what is read between the clear and the backward. Being ready is not enough to be right: with the "
+        f"check, or over zeros, all is quiet and {asked} of {measured['norms']} norms are more than 0; read after "
+        f"the backward, {measured[f'{AFTER.name}: norms read that are not 0']} are.",
     )
 
 
@@ -147,6 +146,6 @@ CLAIM = Claim(
     draw=draw,
     see="Only what is read after the backward means something; asking for None first silences the error, not the "
     "fault.",
-    advice="Read gradients between backward and step. A check for None there is for parameters that took no part, not "
-    "for a loop that reads too early.",
+    advice="Read gradients between backward and step. A check for None there is for parameters that took no part, "
+    "not for a loop that reads too early.",
 )

@@ -204,14 +204,11 @@ def judge(measured: Measured) -> Verdict:
         return Verdict(Ruling.DOES_NOT_HOLD, f"{whole} weights differ on a whole model; {leak['mean']:.0%} leaked")
     return Verdict(
         Ruling.HOLDS_IF,
-        f"the groups cover the whole model ({whole} weights differ). They fail differently where they do not: in "
-        f"a GAN, "
-        f"gradients that nobody clears between G's backward and D's own make up {told(leak, '.0%')} of D's "
-        f"update, so each "
-        "optimizer is cleared before its own backward; with one trained head on a backbone that keeps receiving "
-        f"gradients, optimizer.zero_grad() never clears the backbone, and a clip over the model leaves "
-        f"{left:.0%} of the "
-        "head's update: there model.zero_grad() is the safe one.",
+        f"the groups cover the whole model ({whole} weights differ). They fail differently where they do not: in a "
+        f"GAN, gradients that nobody clears between G's backward and D's own make up {told(leak, '.0%')} of D's "
+        "update, so each optimizer is cleared before its own backward; with one trained head on a backbone that "
+        "keeps receiving gradients, optimizer.zero_grad() never clears the backbone, and a clip over the model "
+        f"leaves {left:.0%} of the head's update: there model.zero_grad() is the safe one.",
     )
 
 
@@ -220,9 +217,8 @@ def shown(measured: Measured) -> str:
     clean, leaky = (measured[f"GAN, {name}: share of points in a mode"] for name in ("clean", "leaky"))
     return (
         f"whole model: {whole} weights differ; GAN: {told(measured[LEAKED], '.0%')} of the norm of D's update "
-        f"leaked, points "
-        f"in a mode {told(clean, '.0%')} without the leak and {told(leaky, '.0%')} with it; head on a backbone: "
-        f"{_shrunk(measured):.0%} of the clipped update left"
+        f"leaked, points in a mode {told(clean, '.0%')} without the leak and {told(leaky, '.0%')} with it; head on "
+        f"a backbone: {_shrunk(measured):.0%} of the clipped update left"
     )
 
 
@@ -251,8 +247,7 @@ def draw(figure: Figure, measured: Measured) -> None:
 CLAIM = Claim(
     id="C12",
     statement="model.zero_grad() and optimizer.zero_grad() are the same only when the optimizer covers the whole "
-    "model; "
-    "with several optimizers the optimizer's own is the safe one",
+    "model; with several optimizers the optimizer's own is the safe one",
     bugs=(
         Bug(
             _whole_gan(LEAKY),
@@ -284,8 +279,8 @@ CLAIM = Claim(
     judge=judge,
     shown=shown,
     draw=draw,
-    see="Above, what two GANs draw after the same number of steps (rings: the truth); below, the head's update, which "
-    "shrinks step by step where the clip measures gradients that nobody clears.",
+    see="Above, what two GANs draw after the same number of steps (rings: the truth); below, the head's update, "
+    "which shrinks step by step where the clip measures gradients that nobody clears.",
     advice="Clear each optimizer right before the backward that is meant for it. Freeze what you do not train with "
     "`requires_grad_(False)`: then nothing is left there to clear.",
 )

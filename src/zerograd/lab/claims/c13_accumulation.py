@@ -153,10 +153,9 @@ def judge(measured: Measured) -> Verdict:
     return Verdict(
         Ruling.HOLDS_IF,
         f"every micro-batch has as many items as the others ({equal:.0e} apart in float64). It fails when counts "
-        f"differ "
-        f"(characters per micro-batch: the gradient is {told(unequal, '.0%')} off), where weighing by count "
-        f"{'is exact' if exact <= EXACT else 'is not exact either'} ({exact:.0e}); and for {', '.join(breaks)}, where "
-        "the parts are not the whole.",
+        f"differ (characters per micro-batch: the gradient is {told(unequal, '.0%')} off), where weighing by count "
+        f"{'is exact' if exact <= EXACT else 'is not exact either'} ({exact:.0e}); and for {', '.join(breaks)}, "
+        "where the parts are not the whole.",
     )
 
 
@@ -167,12 +166,10 @@ def shown(measured: Measured) -> str:
     spelled = [measured[f"nats per character, unequal counts, {how}"] for how in ("weighed", "divided by N")]
     return (
         f"gradient off by {off(measured['equal counts'])} with equal counts, by "
-        f"{told(measured['unequal counts'], '.0%')} "
-        f"with unequal ones ({told(spelled[0])} nats per character weighed, {told(spelled[1])} divided by N); "
-        f"{N} parts need "
-        f"{peaks['4'] / peaks['1']:.0%} of the memory; a forgotten division ends {off(faster)} from rate x {N} "
-        f"under SGD and "
-        f"changes {hidden:.1%} of Adam's movement"
+        f"{told(measured['unequal counts'], '.0%')} with unequal ones ({told(spelled[0])} nats per character "
+        f"weighed, {told(spelled[1])} divided by N); {N} parts need {peaks['4'] / peaks['1']:.0%} of the memory; a "
+        f"forgotten division ends {off(faster)} from rate x {N} under SGD and changes {hidden:.1%} of Adam's "
+        "movement"
     )
 
 

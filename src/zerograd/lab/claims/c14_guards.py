@@ -209,9 +209,7 @@ CLAIM = Claim(
     shown=shown,
     draw=draw,
     see="Each row is a step, each blue cell a micro-batch that it consumes; red is consumed again, x is never "
-    "consumed. "
-    "Only the first two loops count everything once.",
-    advice="Write `if (i + 1) % N == 0 or i + 1 == len(loader):` and put step and clear behind it, in this "
-    "order; or let "
-    "`groups()` and Step count.",
+    "consumed. Only the first two loops count everything once.",
+    advice="Write `if (i + 1) % N == 0 or i + 1 == len(loader):` and put step and clear behind it, in this order; "
+    "or let `groups()` and Step count.",
 )

@@ -129,18 +129,15 @@ def judge(measured: Measured) -> Verdict:
     return Verdict(
         Ruling.HOLDS,
         f"a clear between the two changes {lost:.0%} of the training. Adding first gives the same sum within "
-        f"rounding and "
-        f"needs no control at all; a backward each goes through the shared layers twice (x{told(cost)} the time) "
-        f"and ends "
-        f"with {measured['without retain_graph: ends with']} without retain_graph=True.",
+        f"rounding and needs no control at all; a backward each goes through the shared layers twice (x{told(cost)} "
+        f"the time) and ends with {measured['without retain_graph: ends with']} without retain_graph=True.",
     )
 
 
 def shown(measured: Measured) -> str:
     return (
-        f"a backward each equals the sum ({measured['backward each against the sum, float32, apart']:.0e} apart "
-        f"in float32, "
-        f"{measured['backward each against the sum, float64, apart']:.0e} in float64) at "
+        f"a backward each equals the sum ({measured['backward each against the sum, float32, apart']:.0e} apart in "
+        f"float32, {measured['backward each against the sum, float64, apart']:.0e} in float64) at "
         f"x{told(measured['time of a backward each over one'])} the time; cleared in between "
         f"{measured['cleared in between: movement that differs']:.0%} of the training differs"
     )
@@ -187,7 +184,7 @@ CLAIM = Claim(
     judge=judge,
     shown=shown,
     draw=draw,
-    see="Above, two backwards give the sum's weights up to rounding, unless a clear stands between them; below, what "
-    "a retained graph still holds when the step is taken.",
+    see="Above, two backwards give the sum's weights up to rounding, unless a clear stands between them; below, "
+    "what a retained graph still holds when the step is taken.",
     advice="Add the losses and call backward once. Where each needs its own backward, clear once, before the first.",
 )

@@ -180,11 +180,9 @@ def judge(measured: Measured) -> Verdict:
     return Verdict(
         Ruling.HOLDS,
         f"clipped before unscaling, the update is {clipped:.2g} of the right one; with the scaler bypassed it is "
-        f"{bypassed:,.0f} times as long; unscaled at every micro-batch an accumulated gradient is {inside:.0%} "
-        f"off (an update "
-        f"without it ends with {measured['updated without unscaling: ends with']}). In order an overflow moves "
-        f"nothing and takes the scale to {measured['overflow: scale, over the one before']:g} of "
-        "what it was.",
+        f"{bypassed:,.0f} times as long; unscaled at every micro-batch an accumulated gradient is {inside:.0%} off "
+        f"(an update without it ends with {measured['updated without unscaling: ends with']}). In order an overflow "
+        f"moves nothing and takes the scale to {measured['overflow: scale, over the one before']:g} of what it was.",
     )
 
 
@@ -256,9 +254,8 @@ CLAIM = Claim(
     judge=judge,
     shown=shown,
     draw=draw,
-    see="Above, the loss in order (blue) against clipping scaled gradients and stepping on them; below, how wrong an "
-    "accumulated gradient gets when the scale changes inside it.",
+    see="Above, the loss in order (blue) against clipping scaled gradients and stepping on them; below, how wrong "
+    "an accumulated gradient gets when the scale changes inside it.",
     advice="Keep the order: backward of the scaled loss, unscale_, clip, step, update; once per step, not per "
-    "micro-batch. "
-    "`Step(optimizer, scaler=scaler, clip=1.0)` has no other order.",
+    "micro-batch. `Step(optimizer, scaler=scaler, clip=1.0)` has no other order.",
 )

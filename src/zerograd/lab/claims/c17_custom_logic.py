@@ -163,14 +163,14 @@ def judge(measured: Measured) -> Verdict:
     return Verdict(
         Ruling.HOLDS,
         "between backward and step all three do what they say. Before the backward, with the clear behind them, "
-        f"noise does not reach the step, every logged norm is that of the step before, and the clip lets "
+        "noise does not reach the step, every logged norm is that of the step before, and the clip lets "
         f"{measured['clipping before the backward: largest norm over the limit']:.0f} times its limit through.",
     )
 
 
 def shown(measured: Measured) -> str:
     return (
-        f"before the backward / before the step: noise "
+        "before the backward / before the step: noise "
         f"{measured['noise before the backward: reaches the step (share)']:.0%} / "
         f"{measured['noise before the step: reaches the step (share)']:.0%} of the gradient, true norms logged "
         f"{measured['logging before the backward: true norms (share)']:.0%} / "
@@ -226,8 +226,7 @@ CLAIM = Claim(
     shown=shown,
     draw=draw,
     see="Each pair is the same act in two places: before the backward (red) it edits, logs or clips a gradient "
-    "that the "
-    "clear then throws away.",
-    advice="Edit and read gradients between backward and step, nowhere else; or hand the function to "
-    "`Step(..., inspect=fn, clip=...)`.",
+    "that the clear then throws away.",
+    advice="Edit and read gradients between backward and step, nowhere else; or hand the function to `Step(..., "
+    "inspect=fn, clip=...)`.",
 )

@@ -113,9 +113,9 @@ def judge(measured: Measured) -> Verdict:
         return Verdict(Ruling.DOES_NOT_HOLD, "" if same else "backwards do not add up to the unrolled sum")
     return Verdict(
         Ruling.HOLDS,
-        f"one step with a backward for every chunk is the unrolled sum; a clear inside it puts the gradient "
-        f"{lost:.0%} off. "
-        f"Without detach() the second backward ends with {measured['the state never detached: ends with']}.",
+        "one step with a backward for every chunk is the unrolled sum; a clear inside it puts the gradient "
+        f"{lost:.0%} off. Without detach() the second backward ends with "
+        f"{measured['the state never detached: ends with']}.",
     )
 
 
@@ -123,9 +123,9 @@ def shown(measured: Measured) -> str:
     share = measured["peak bytes, chunks"] / measured["peak bytes, unrolled"]
     return (
         f"6 backwards are {measured['a backward for every chunk: gradient off the unrolled sum by']:.0e} off the "
-        f"unrolled "
-        f"sum (float64) at {share:.0%} of its memory; last mark known at {measured['last mark known, chunks']:.0%} of "
-        f"places, {measured['last mark known, cleared for every chunk']:.0%} when every chunk clears"
+        f"unrolled sum (float64) at {share:.0%} of its memory; last mark known at "
+        f"{measured['last mark known, chunks']:.0%} of places, "
+        f"{measured['last mark known, cleared for every chunk']:.0%} when every chunk clears"
     )
 
 
@@ -173,9 +173,8 @@ CLAIM = Claim(
     judge=judge,
     shown=shown,
     draw=draw,
-    see="Summed over its chunks an LSTM learns to remember (blue); with a clear for every chunk it learns from "
-    "the last "
-    "chunk alone (red). Below, what a backward for every chunk saves in memory.",
+    see="Summed over its chunks an LSTM learns to remember (blue); with a clear for every chunk it learns from the "
+    "last chunk alone (red). Below, what a backward for every chunk saves in memory.",
     advice="Clear once per step, not once per chunk, and detach the state between chunks: "
     '`step.micro_batches(chunks, reduce="sum")` with `step.carry(state)` does both.',
 )

@@ -88,12 +88,12 @@ def judge(measured: Measured) -> Verdict:
         return Verdict(Ruling.DOES_NOT_HOLD)
     return Verdict(
         Ruling.HOLDS_IF,
-        "it updates in place under no_grad: bit for bit when written as W.sub_(W.grad, alpha=lr), within rounding as "
-        f"W -= lr * W.grad, which rounds twice ({measured[f'{TWICE.name}: weights that differ']:,} of "
-        f"{measured['weights']:,} "
-        f"weights differ, {measured[f'{TWICE.name}: distance']:.0e} apart). It fails without no_grad ({error}) and, "
-        f"{'in silence' if still else 'with ' + str(measured[f'{REBOUND.name}: ends with'])}, as W = W - lr * W.grad "
-        f"({measured[f'{REBOUND.name}: weights that moved']} weights move).",
+        "it updates in place under no_grad: bit for bit when written as W.sub_(W.grad, alpha=lr), within rounding "
+        f"as W -= lr * W.grad, which rounds twice ({measured[f'{TWICE.name}: weights that differ']:,} of "
+        f"{measured['weights']:,} weights differ, {measured[f'{TWICE.name}: distance']:.0e} apart). It fails "
+        f"without no_grad ({error}) and, "
+        f"{'in silence' if still else 'with ' + str(measured[f'{REBOUND.name}: ends with'])}, as W = W - lr * "
+        f"W.grad ({measured[f'{REBOUND.name}: weights that moved']} weights move).",
     )
 
 
@@ -138,7 +138,6 @@ CLAIM = Claim(
     shown=shown,
     draw=draw,
     see="Written with alpha= the update is SGD's bit for bit, written with a product it is SGD's up to rounding; "
-    "the other "
-    "two train nothing at all.",
+    "the other two train nothing at all.",
     advice="Use an optimizer. By hand: under no_grad, in place, `W.sub_(W.grad, alpha=lr)`.",
 )

@@ -111,10 +111,8 @@ def judge(measured: Measured) -> Verdict:
         return Verdict(
             Ruling.DOES_NOT_HOLD,
             f"it is the other way round. With create_graph=True the graph behind .grad grows by {per:.0f} "
-            f"operations every "
-            "iteration under .grad.zero_(), and not under zero_grad(), which drops or detaches it. Without "
-            "create_graph "
-            f".grad has {'no history' if same else 'a history'} and both clears train "
+            "operations every iteration under .grad.zero_(), and not under zero_grad(), which drops or detaches "
+            f"it. Without create_graph .grad has {'no history' if same else 'a history'} and both clears train "
             f"{'the same, bit for bit' if same else 'differently'}: there .grad.zero_() may be used, and never must.",
         )
     if by_none and not by_hand:
@@ -166,8 +164,8 @@ CLAIM = Claim(
     judge=judge,
     shown=shown,
     draw=draw,
-    see="With create_graph=True, zeroing in place drags the graph of every earlier iteration along (red); zero_grad() "
-    "lets go of it (blue and violet).",
+    see="With create_graph=True, zeroing in place drags the graph of every earlier iteration along (red); "
+    "zero_grad() lets go of it (blue and violet).",
     advice="Clear with `optimizer.zero_grad()`. If a penalty needs the gradient of a gradient, take it with "
     "`torch.autograd.grad(..., create_graph=True)`: that leaves `.grad` out of it.",
 )

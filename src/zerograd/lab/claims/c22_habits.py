@@ -41,9 +41,8 @@ def judge(measured: Measured) -> Verdict:
     if first == Place.TOP.value:
         return Verdict(
             Ruling.HOLDS_IF,
-            f"'most' means 'more than anywhere else': {top}% clear at the top, {shares[Place.BEFORE.value]}% "
-            f"just before "
-            f"backward, {shares[Place.AFTER.value]}% after the step. As 'more than half' it fails.",
+            f"'most' means 'more than anywhere else': {top}% clear at the top, {shares[Place.BEFORE.value]}% just "
+            f"before backward, {shares[Place.AFTER.value]}% after the step. As 'more than half' it fails.",
         )
     return Verdict(Ruling.DOES_NOT_HOLD, f"the commonest place is {first}")
 
@@ -77,6 +76,5 @@ CLAIM = Claim(
     draw=draw,
     see="The top is the commonest place, by a little, and less than half of all.",
     advice="Do what your project does; all three are right in a plain loop. The top protects most (C03, C06). "
-    "Count your "
-    "own: `zerograd lab C22 --count PATH`.",
+    "Count your own: `zerograd lab C22 --count PATH`.",
 )
