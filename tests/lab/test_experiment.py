@@ -26,7 +26,7 @@ SMALL = {
     "C03": {"STEPS": 30, "SEEDS": (0, 1)},
     "C05": {"STEPS": 60, "SEEDS": (0,), "RATES": {"SGD": (0.002, 0.2)}},
     "C08": {"STEPS": 6},
-    "C18": {"STEPS": 2},
+    "C18": {"STEPS": 2, "SEEDS": (0,)},
 }
 
 

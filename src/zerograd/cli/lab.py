@@ -19,7 +19,8 @@ EXAMPLES = """\
   zerograd lab C22 --count ~/project     also count where that project clears
   zerograd lab --list                    what the claims say
   zerograd lab --json -                  the results for programs
-  zerograd lab --from zerograd-lab/lab.json --folder again"""
+  zerograd lab --from zerograd-lab/lab.json        run nothing, draw that run again
+  zerograd lab C05 --from zerograd-lab/lab.json    run one claim again, keep the rest"""
 
 
 def parser() -> Parser:
@@ -30,7 +31,9 @@ def parser() -> Parser:
         "--folder", metavar="DIR", default="zerograd-lab", help="for the page, the figures, the results"
     )
     parser.add_argument("--json", metavar="FILE", help="only write the results there (-: to standard output)")
-    parser.add_argument("--from", metavar="FILE", dest="earlier", help="run nothing: draw an earlier run's lab.json")
+    parser.add_argument(
+        "--from", metavar="FILE", dest="earlier", help="run only what is named: the rest is an earlier run's lab.json"
+    )
     parser.add_argument("--docs", metavar="DIR", help="also write the results there as Markdown")
     parser.add_argument("--count", metavar="PATH", help="for C22: count the loops below here, not only our own")
     return parser
@@ -56,7 +59,9 @@ def main(argv: Sequence[str]) -> int:
         from zerograd.lab import placement
 
         placement.count_below(options.count)
-    results = read_results(Path(options.earlier)) if options.earlier else _settled(claims)
+    earlier = read_results(Path(options.earlier)) if options.earlier else []
+    settled = _settled(claims) if options.claims or not options.earlier else []
+    results = sorted({one.claim.id: one for one in (*earlier, *settled)}.values(), key=lambda one: one.claim.id)
     found = json.dumps(document(results), indent=1) + "\n"
     if options.json:
         _write(options.json, found)

@@ -11,8 +11,10 @@ from zerograd.lab.loop import Loop, distance, gradients
 from zerograd.lab.meeting import Bug
 from zerograd.lab.memory import peak_bytes
 from zerograd.lab.signals import remembered, signal_scene
+from zerograd.lab.statistics import interval, told
 
 STEPS = 40
+SEEDS = (0, 1, 2, 3)
 CHUNKS = Loop(
     "a backward for every chunk, one step",
     """\
@@ -92,17 +94,17 @@ def _peak(loop: Loop) -> int:
 
 def measure() -> Measured:
     unrolled = _consumed(UNROLLED)
-    trained = {loop: loop.run(signal_scene(steps=STEPS)) for loop in (CHUNKS, CLEARED)}
+    trained = {loop: [loop.run(signal_scene(steps=STEPS, seed=seed)) for seed in SEEDS] for loop in (CHUNKS, CLEARED)}
     return {
         "a backward for every chunk: gradient off the unrolled sum by": distance(_consumed(CHUNKS), unrolled),
         "cleared for every chunk: gradient off the unrolled sum by": distance(_consumed(CLEARED), unrolled),
         "the state never detached: ends with": type(ATTACHED.play(signal_scene(steps=1)).error).__name__,
         "peak bytes, chunks": _peak(CHUNKS),
         "peak bytes, unrolled": _peak(UNROLLED),
-        "loss by step, chunks": trained[CHUNKS]["losses"],
-        "loss by step, cleared for every chunk": trained[CLEARED]["losses"],
-        "last mark known, chunks": remembered(trained[CHUNKS]["model"]),
-        "last mark known, cleared for every chunk": remembered(trained[CLEARED]["model"]),
+        "loss by step, chunks": trained[CHUNKS][0]["losses"],
+        "loss by step, cleared for every chunk": trained[CLEARED][0]["losses"],
+        "last mark known, chunks": interval([remembered(run["model"]) for run in trained[CHUNKS]]),
+        "last mark known, cleared for every chunk": interval([remembered(run["model"]) for run in trained[CLEARED]]),
     }
 
 
@@ -124,8 +126,8 @@ def shown(measured: Measured) -> str:
     return (
         f"6 backwards are {measured['a backward for every chunk: gradient off the unrolled sum by']:.0e} off the "
         f"unrolled sum (float64) at {share:.0%} of its memory; last mark known at "
-        f"{measured['last mark known, chunks']:.0%} of places, "
-        f"{measured['last mark known, cleared for every chunk']:.0%} when every chunk clears"
+        f"{told(measured['last mark known, chunks'], '.0%')} of places, "
+        f"{told(measured['last mark known, cleared for every chunk'], '.0%')} when every chunk clears"
     )
 
 
