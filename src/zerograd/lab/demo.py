@@ -23,6 +23,7 @@ class Story(NamedTuple):
     proved: str  # what the audit says
     diff: str
     gone: str  # what the audit says of the same work through Step
+    step: str  # its text
     curves: dict[str, list[float]]  # nats per character by epoch, of the three scripts
 
 
@@ -57,7 +58,11 @@ def play(folder: Path, say: Callable[[str], None]) -> bool:
         "fixed by hand": _curve(fixed.stdout),
         "through Step": _curve(step.stdout),
     }
-    _show(folder, Story(check.stdout.strip(), proved, diff, gone, curves), say)
+    _show(
+        folder,
+        Story(check.stdout.strip(), proved, diff, gone, (folder / STEPPED).read_text(encoding="utf-8"), curves),
+        say,
+    )
     return "ZG001" in check.stdout and "ZG001" in proved and "ZG104" in proved and step.returncode == 0
 
 

@@ -9,8 +9,6 @@ from zerograd.lab.shell import TURN, safe, whole_page
 if TYPE_CHECKING:
     from zerograd.lab.demo import Story
 
-_SEE = "With both bugs the loss on new sentences stays above that of the two right scripts, which lie on each other."
-
 
 def write_demo_page(folder: Path, story: "Story") -> Path:
     """demo.html, and losses.svg and losses.png beside it."""
@@ -27,17 +25,16 @@ def write_demo_page(folder: Path, story: "Story") -> Path:
 
 
 def _body(story: "Story", svg: str) -> str:
-    last = {name: curve[-1] for name, curve in story.curves.items() if curve}
-    ends = "".join(f"<tr><td>{safe(name)}</td><td>{value:.3f}</td></tr>" for name, value in last.items())
+    ends = ", ".join(f"{curve[-1]:.3f} {name}" for name, curve in story.curves.items() if curve)
     acts = (
         ("Found in the source", story.found),
         ("Proved while it trained", story.proved),
         ("Fixed", story.diff),
-        ("Through Step", story.gone),
+        ("Through Step", f"{story.gone}\n\n{story.step}"),
     )
     told = "".join(f"<h2>{safe(name)}</h2><pre>{safe(text)}</pre>" for name, text in acts)
     return (
-        "<h1>Two bugs in a training loop: found, proved and "
-        f"gone</h1><p>{TURN}</p><section><div><p>{safe(_SEE)}</p><table>{ends}</table></div><figure>{svg}</figure><div "
-        f"class=wide>{told}</div></section>"
+        "<h1>Two bugs in a training loop: found, proved and gone</h1>"
+        f"<p>{TURN}</p><section><div><p>The loss on sentences that the model has not seen, epoch by epoch. It ends at "
+        f"{safe(ends)} (nats per character).</p></div><figure>{svg}</figure><div class=wide>{told}</div></section>"
     )

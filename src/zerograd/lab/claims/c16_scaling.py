@@ -57,6 +57,19 @@ for i, (x, y) in enumerate(batches):
         optimizer.zero_grad()
 """,
 )
+UNSCALED = Loop(
+    "accumulated, without a scaler",
+    """\
+import torch
+
+for i, (x, y) in enumerate(batches):
+    loss = loss_fn(model(x), y) / accumulation_steps
+    loss.backward()
+    if (i + 1) % accumulation_steps == 0:
+        optimizer.step()
+        optimizer.zero_grad()
+""",
+)
 UPDATED_INSIDE = Loop(
     "unscaled and updated at every micro-batch",
     """\
@@ -144,16 +157,17 @@ def _skipped() -> dict[str, float]:
     }
 
 
-def _grouped(loop: Loop) -> float:
-    """How wrong one accumulated gradient is."""
-    consumed: list[Tensor] = []
+def _consumed(loop: Loop) -> Tensor:
     scene = _scene(steps=4, double=True)
-    scene["optimizer"].register_step_pre_hook(lambda *_: consumed.append(gradients(scene["model"])))
+    seen: list[Tensor] = []
+    scene["optimizer"].register_step_pre_hook(lambda *_: seen.append(gradients(scene["model"])))
     loop.run(scene)
-    plain = _scene(steps=4, double=True)
-    plain["optimizer"].register_step_pre_hook(lambda *_: consumed.append(gradients(plain["model"])))
-    GROUPED.run(plain)
-    return distance(consumed[0], consumed[1])
+    return seen[0]
+
+
+def _grouped(loop: Loop) -> float:
+    """How far one accumulated gradient is from that of a loop without a scaler."""
+    return distance(_consumed(loop), _consumed(UNSCALED))
 
 
 def measure() -> Measured:
