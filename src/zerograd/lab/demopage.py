@@ -34,7 +34,7 @@ def _body(story: "Story", svg: str) -> str:
     )
     told = "".join(f"<h2>{safe(name)}</h2><pre>{safe(text)}</pre>" for name, text in acts)
     return (
-        "<h1>Two bugs in a training loop: found, proved and gone</h1>"
-        f"<p>{TURN}</p><section><div><p>The loss on sentences that the model has not seen, epoch by epoch. It ends at "
-        f"{safe(ends)} (nats per character).</p></div><figure>{svg}</figure><div class=wide>{told}</div></section>"
+        f"<h1>Two bugs in a training loop: found, proved and gone</h1><p>{TURN}</p><section><div><p>The loss on "
+        f"sentences that the model has not seen, epoch by epoch. It ends at {safe(ends)} (nats per "
+        f"character).</p></div><figure>{svg}</figure><div class=wide>{told}</div></section>"
     )

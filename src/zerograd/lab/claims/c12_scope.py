@@ -19,7 +19,7 @@ from zerograd.lab.shapes import shapes_scene
 from zerograd.lab.statistics import interval, told
 
 STEPS = 60
-GAN_STEPS = 600
+GAN_STEPS = 1200
 LEAKED = "GAN: share of D's update that leaked"
 _PLAIN = """\
 import torch
@@ -205,10 +205,10 @@ def judge(measured: Measured) -> Verdict:
     return Verdict(
         Ruling.HOLDS_IF,
         f"the groups cover the whole model ({whole} weights differ). They fail differently where they do not: in a "
-        f"GAN, gradients that nobody clears between G's backward and D's own make up {told(leak, '.0%')} of D's "
-        "update, so each optimizer is cleared before its own backward; with one trained head on a backbone that "
-        "keeps receiving gradients, optimizer.zero_grad() never clears the backbone, and a clip over the model "
-        f"leaves {left:.0%} of the head's update: there model.zero_grad() is the safe one.",
+        f"GAN, gradients that nobody clears between G's backward and D's own make up {told(leak, '.0%')} of the "
+        "norm of D's update, so each optimizer is cleared before its own backward; with one trained head on a "
+        "backbone that keeps receiving gradients, optimizer.zero_grad() never clears the backbone, and a clip over "
+        f"the model leaves {left:.0%} of the head's update: there model.zero_grad() is the safe one.",
     )
 
 
@@ -231,7 +231,7 @@ def draw(figure: Figure, measured: Measured) -> None:
         axes.scatter(x, y, s=5, color=GOOD if name == "clean" else BAD)
         axes.scatter(centres()[:, 0], centres()[:, 1], s=60, facecolors="none", edgecolors=FAINT)
         axes.set(xlim=(-1.6, 1.6), ylim=(-1.6, 1.6), xlabel="x", aspect="equal")
-        axes.set_title(f"GAN, {name}: {measured[f'GAN, {name}: modes drawn'][0]} of {MODES} modes")
+        axes.set_title(f"{name}: {measured[f'GAN, {name}: modes drawn'][0]} of {MODES} modes")
     bottom = figure.add_subplot(grid[1, :])
     curves(
         bottom,
@@ -279,8 +279,8 @@ CLAIM = Claim(
     judge=judge,
     shown=shown,
     draw=draw,
-    see="Above, what two GANs draw after the same number of steps (rings: the truth); below, the head's update, "
-    "which shrinks step by step where the clip measures gradients that nobody clears.",
+    see="Above, what a GAN without and with the leak draws after the same number of steps (rings: the truth); "
+    "below, the head's update, which shrinks step by step where the clip measures gradients that nobody clears.",
     advice="Clear each optimizer right before the backward that is meant for it. Freeze what you do not train with "
     "`requires_grad_(False)`: then nothing is left there to clear.",
 )
