@@ -52,8 +52,10 @@ STEP = Loop(
 import torch
 from zerograd import Step
 
+
 def log(named):
     norms.extend(gradient.norm().item() for gradient in named.values())
+
 
 step = Step(torch.optim.SGD(model.parameters(), lr=0.05), model=model, inspect=log)
 for x, y in batches:

@@ -46,12 +46,14 @@ for x, y in batches:
 EARLY = {name: Loop(f"{name} before the backward", _EARLY.format(act=act)) for name, act in _ACTS.items()}
 LATE = {name: Loop(f"{name} before the step", _LATE.format(act=act)) for name, act in _ACTS.items()}
 NOISY = """\
-from zerograd import Step
 import torch
+from zerograd import Step
+
 
 def noise(named):
     for gradient in named.values():
         gradient.add_(torch.randn_like(gradient), alpha=0.003)
+
 
 step = Step(optimizer, model=model, inspect=noise)
 for x, y in batches:
