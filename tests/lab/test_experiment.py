@@ -105,6 +105,10 @@ def test_all_22_are_there_and_say_when() -> None:
     assert all(claim.see.endswith(".") and claim.advice for claim in claims)
 
 
+def test_a_claim_is_found_by_what_people_type() -> None:
+    assert [claim.id for claim in load_claims(["5", "c7", "C05", "C13"])] == ["C05", "C07", "C13"]
+
+
 def test_results_are_read_back(tmp_path: Path) -> None:
     results = settle_all(load_claims(["C09"]))
     path = tmp_path / "lab.json"

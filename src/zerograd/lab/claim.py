@@ -56,10 +56,16 @@ class Claim:
 def load_claims(ids: list[str]) -> list[Claim]:
     """The claims named, or all of them, in order."""
     files = {file.stem[:3].upper(): file.stem for file in (Path(__file__).parent / "claims").glob("c[0-9]*.py")}
-    wanted = [given.upper() for given in ids] or list(files)
-    for given in wanted:
-        if given not in files:
+    wanted = [_id(given) for given in ids] or list(files)
+    for given, name in zip(ids, wanted, strict=False):
+        if name not in files:
             raise unknown("claim", given, sorted(files), slug="unknown-claim")
     claims = [import_module(f"zerograd.lab.claims.{files[name]}").CLAIM for name in sorted(set(wanted))]
     assert all(isinstance(claim, Claim) for claim in claims)
     return claims
+
+
+def _id(given: str) -> str:
+    """What people type for C05: c05, C5, 5."""
+    number = given.upper().removeprefix("C")
+    return f"C{number:0>2}" if number.isdecimal() else given

@@ -230,7 +230,7 @@ def draw(figure: Figure, measured: Measured) -> None:
         x, y = zip(*measured[f"GAN, {name}: points"], strict=True)
         axes.scatter(x, y, s=5, color=GOOD if name == "clean" else BAD)
         axes.scatter(centres()[:, 0], centres()[:, 1], s=60, facecolors="none", edgecolors=FAINT)
-        axes.set(xlim=(-1.6, 1.6), ylim=(-1.6, 1.6), xlabel="x", aspect="equal")
+        axes.set(xlim=(-1.6, 1.6), ylim=(-1.6, 1.6), xlabel="x", ylabel="y", aspect="equal")
         axes.set_title(f"{name}: {measured[f'GAN, {name}: modes drawn'][0]} of {MODES} modes")
     bottom = figure.add_subplot(grid[1, :])
     curves(
@@ -279,8 +279,8 @@ CLAIM = Claim(
     judge=judge,
     shown=shown,
     draw=draw,
-    see="Above, what a GAN without and with the leak draws after the same number of steps (rings: the truth); "
-    "below, the head's update, which shrinks step by step where the clip measures gradients that nobody clears.",
+    see="Above, what a GAN without and with the leak draws after the same number of steps (rings: the truth); below, "
+    "the head's update, which is shorter where the clip also measures gradients that nobody clears.",
     advice="Clear each optimizer right before the backward that is meant for it. Freeze what you do not train with "
     "`requires_grad_(False)`: then nothing is left there to clear.",
 )
