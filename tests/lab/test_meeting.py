@@ -36,8 +36,7 @@ def test_a_step_that_the_tools_accuse_is_missing() -> None:
 
 def test_a_fault_that_is_not_refused_is_missing() -> None:
     assert not meet(BUG._replace(attempt=THROUGH_STEP)).step_is_right
-    clearing = THROUGH_STEP.text.replace("        step.b", "        step.b", 1) + ""
-    clearing = clearing.replace("step.backward(loss)", "step.backward(loss)\n        optimizer.zero_grad()")
+    clearing = THROUGH_STEP.text.replace("step.backward(loss)", "step.backward(loss)\n        optimizer.zero_grad()")
     refused = meet(BUG._replace(attempt=Loop("clearing", clearing)))
     assert refused.step == "It clears. Written into the block it is refused (cleared-inside)."
 

@@ -92,14 +92,14 @@ for group in groups(batches, accumulation_steps):
 )
 
 
-def _both() -> dict[str, Any]:
+def both_halves() -> dict[str, Any]:
     """The blanks of one process that has all rows."""
     return shapes_scene(steps=MICRO, batch=16, double=True, spare=False) | {"accumulation_steps": N}
 
 
 def half() -> dict[str, Any]:
     """The blanks of one rank: its half of the rows of every micro-batch."""
-    scene = _both()
+    scene = both_halves()
     rank = dist.get_rank()
     scene["batches"] = [(x.chunk(2)[rank], y.chunk(2)[rank]) for x, y in scene["batches"]]
     return scene
@@ -111,7 +111,7 @@ def _once_per_step(played: Played) -> str:
 
 
 def measure() -> Measured:
-    whole = weights(ALONE.run(_both())["model"])
+    whole = weights(ALONE.run(both_halves())["model"])
     measured: Measured = {"steps": MICRO // N, "micro-batches": MICRO}
     for loop in (DEFERRED, EACH, NEVER, CLEARED):
         played = on_two_ranks(loop, half, False)
