@@ -41,7 +41,7 @@ FLAGS = {
     "--stdin-filename --unsafe-fixes --write-baseline -h -q",
     "run": "--help --mode --notes --possible --sample --strict --trace -h -m",
     "rule": "--all --help --output-format -h",
-    "lab": "--help --json --list -h",
+    "lab": "--count --docs --folder --from --help --json --list -h",
     "demo": "--folder --help -h",
     "completion": "--help -h",
 }
