@@ -19,13 +19,17 @@ Made by `make pages` from the signatures and docstrings; a test holds it to them
 `import zerograd`, and the objects that they give you. Everything else may change at any time. Names are resolved when
 they are first used: `zerograd.check` works without torch, the rest of the functions need it.
 """
-SECTIONS: list[tuple[str, list[tuple[str, object]]]] = [
-    ("The step", [("zerograd.Step", zerograd.Step), ("zerograd.groups", zerograd.groups), ("zerograd.join", zerograd.join)]),
-    ("What a step gives you", [("Outcome", outcome.Outcome), ("Ending", outcome.Ending), ("Captured", capturing.Captured)]),
-    ("The audit", [("zerograd.audit", zerograd.audit), ("Audit", audit.Audit)]),
-    ("Source", [("zerograd.check", zerograd.check)]),
-    ("Findings", [("zerograd.Finding", zerograd.Finding), ("Certainty", findings.Certainty), ("Severity", findings.Severity)]),
-]  # fmt: skip
+SECTIONS: dict[str, dict[str, object]] = {
+    "The step": {name: getattr(zerograd, name) for name in ("Step", "groups", "join")},
+    "What a step gives you": {"Outcome": outcome.Outcome, "Ending": outcome.Ending, "Captured": capturing.Captured},
+    "The audit": {"audit": zerograd.audit, "Audit": audit.Audit},
+    "Source": {"check": zerograd.check},
+    "Findings": {
+        "Finding": findings.Finding,
+        "Certainty": findings.Certainty,
+        "Severity": findings.Severity,
+    },
+}
 ERRORS = [name for name in zerograd.__all__ if name.endswith("Error") or name in ("Diverged", "FaultFound", "TornStep")]
 # What a framework calls, or another part of zerograd: nobody writes it.
 _NOT_FOR_PEOPLE = {"raised", "restart"}
@@ -34,13 +38,15 @@ _NOT_FOR_PEOPLE = {"raised", "restart"}
 def page() -> str:
     """The whole reference as Markdown."""
     parts = [HEAD]
-    for title, names in SECTIONS:
+    for title, named in SECTIONS.items():
         parts.append(f"## {title}\n")
-        parts += [_entry(name, value) for name, value in names]
+        parts += [
+            _entry(f"zerograd.{name}" * (name in zerograd.__all__) or name, value) for name, value in named.items()
+        ]
     parts.append("## Errors\n\nEvery one is a `zerograd.ZerogradError`; [errors.md](errors.md) explains each slug.\n")
     parts.append("| error | means |\n|---|---|")
     parts += [f"| `zerograd.{name}` | {inspect.getdoc(getattr(zerograd, name))} |" for name in ERRORS]
-    return "\n".join(parts) + "\n"
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(parts)) + "\n"
 
 
 def _entry(name: str, value: object) -> str:

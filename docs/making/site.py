@@ -24,7 +24,7 @@ def places() -> dict[Path, Path]:
     for folder, below in (("docs", ""), ("benchmarks/results", "benchmarks"), ("examples", "examples")):
         for file in sorted((ROOT / folder).rglob("*")):
             within = file.relative_to(ROOT / folder)
-            if file.suffix in (".md", ".svg", ".png", ".html") or folder == "examples" and file.suffix == ".py":
+            if file.suffix in (".md", ".svg", ".png", ".html") or (folder == "examples" and file.suffix == ".py"):
                 found[file] = Path(below) / within.with_name(_name(file))
     found[ROOT / "CONTRIBUTING.md"] = Path("contributing.md")
     found[ROOT / "CHANGELOG.md"] = Path("changelog.md")

@@ -18,7 +18,8 @@ PICTURE = Path(__file__).parents[1] / "pictures" / "finding.svg"
 COLUMNS, CELL, LINE = 100, 7.8, 19
 GROUND, INK = "#0d1117", "#e6edf3"
 FONTS = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
-_INKS = {"red": "#ff7b72", "green": "#7ee787", "yellow": "#e3b341", "blue": "#79c0ff", "cyan": "#76e3ea"}
+# By the numbers that terminals give their colours: red, green, yellow, blue, magenta, cyan.
+_INKS = {1: "#ff7b72", 2: "#7ee787", 3: "#e3b341", 4: "#79c0ff", 5: "#d2a8ff", 6: "#76e3ea"}
 
 
 def shown(*command: str) -> str:
@@ -65,8 +66,8 @@ def _row(line: list[Segment], y: int) -> str:
 
 
 def _ink(style: Style) -> str:
-    colour = style.color.name.removeprefix("bright_") if style.color else ""
-    known = f' fill="{_INKS[colour]}"' if colour in _INKS else ' fill="#9198a1"' if style.dim else ""
+    number = style.color.number % 8 if style.color and style.color.number is not None else 0
+    known = f' fill="{_INKS[number]}"' if number in _INKS else ' fill="#9198a1"' if style.dim else ""
     return known + (' font-weight="bold"' if style.bold else "")
 
 
