@@ -32,13 +32,14 @@ class Child:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         # Shared: the script may have an audit of its own, and both see everything.
-        self._trace = Trace(settings.trace)
+        about = {"findings": True, "mode": settings.mode, "folder": settings.folder, "run": settings.run}
+        self._trace = Trace(settings.trace, about)
         self._audit = Audit(
             on_finding=self._tell_at_once,
             shared=True,
             mode="full" if settings.mode == "full" else "lean",
             sample=settings.sample,
-            trace=self._trace,
+            trace=self._trace if settings.trace else None,
         )
         self._pulse = Pulse(settings.desk) if settings.desk else None
         self._told = False

@@ -12,10 +12,12 @@ from torch.optim import Optimizer
 
 from zerograd.run.account import Account
 from zerograd.run.books import Clock
+from zerograd.run.chronicle import Chronicle
 
 
 class Accounts:
-    def __init__(self) -> None:
+    def __init__(self, chronicle: Chronicle) -> None:
+        self._chronicle = chronicle
         self.clock = Clock()
         self._accounts: WeakKeyDictionary[Optimizer, Account] = WeakKeyDictionary()
         self._lock = threading.RLock()
@@ -34,6 +36,7 @@ class Accounts:
                 counted = account.counted if account else 0
                 account = Account(optimizer, clock=self.clock, thread=thread, counted=counted)
                 self._accounts[optimizer] = account
+                account.books.log = self._chronicle.opened(account, optimizer)
         return account
 
     def own(self, optimizer: object) -> Account | None:

@@ -34,6 +34,11 @@ class Deposit:
         except Exception:  # fake, meta, or a graph that is being captured
             return True
 
+    def items(self) -> tuple[tuple[str, float], ...]:
+        """Over how many items its loss is a mean or a sum, where that was read."""
+        known = self.reading is not None and self.reading.items is not None
+        return (("items", float(self.reading.items)),) if known and self.reading and self.reading.items else ()
+
     @property
     def site(self) -> Site:
         return self.event.site or Site("<unknown>", 0)

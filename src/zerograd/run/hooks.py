@@ -131,7 +131,7 @@ def _clips(watcher: Watcher, undo: contextlib.ExitStack) -> None:
                 return clip(parameters, max_norm, *args, **kwargs)
             held = [parameters] if isinstance(parameters, Tensor) else list(parameters)  # a generator is read once
             clip(held, max_norm, *args, **kwargs)
-            return watcher.clipped(held, max_norm)
+            return watcher.clipped(held, max_norm, args[0] if args else kwargs.get("total_norm"))
 
         return noted
 
@@ -151,7 +151,7 @@ def _scaler(watcher: Watcher, undo: contextlib.ExitStack) -> None:
             finally:
                 watcher.scaler_stepped()
             if watcher.steps_here == steps:
-                watcher.skipped_step(optimizer)
+                watcher.skipped_step(self, optimizer)
             return result
 
         return noted

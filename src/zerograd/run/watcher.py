@@ -18,6 +18,7 @@ from zerograd.core.machine import HOLLOW, Content
 from zerograd.rules.rule import Rule
 from zerograd.run.account import Account
 from zerograd.run.accounts import Accounts
+from zerograd.run.chronicle import Chronicle
 from zerograd.run.clipping import limits
 from zerograd.run.deposit import Deposit
 from zerograd.run.detectors import Detectors
@@ -36,18 +37,19 @@ class Watcher:
     ) -> None:  # fmt: skip
         self._rules = tuple(rules)
         self._report = report
-        self._full, self._sample, self._log = full, max(1, sample), log
+        self._full, self._sample = full, max(1, sample)
+        self.chronicle = Chronicle(log, full=full)
         self.backwards = 0
         self.steps = 0
         self.slots = 0  # of the optimizers that stepped; kept here, because accounts die with their optimizers
         self.epoch = 0  # passes over a DataLoader that have begun
-        self.norms = Norms() if full else None
+        self.norms = Norms(self.chronicle) if full else None
         self.unaudited: Counter[str] = Counter()  # steps that nothing is said about, by the reason
         self.open_books()
 
     def open_books(self) -> None:
         """Begin with empty ones: what stood in the old ones may have changed while nobody looked."""
-        self._accounts = Accounts()
+        self._accounts = Accounts(self.chronicle)
         self._mine = Thread()
         self.detectors = Detectors(self._rules, self._report, full=self._full)
         self._judge = Judge(self._rules, self._report, self._accounts)
@@ -57,10 +59,12 @@ class Watcher:
         if self.norms is not None:
             self.norms.finish()
         self.detectors.ended(self._accounts.ours())
+        self.chronicle.finish()
 
     def forked(self) -> None:
         """Count from zero, on the books that were inherited."""
         self._accounts.forked()
+        self.chronicle.forked()
         self.steps = self.backwards = 0
         self.unaudited.clear()
 
@@ -82,6 +86,7 @@ class Watcher:
             if self.asleep:
                 return None
             deposit = self._deposit([root for root in roots if isinstance(root, Tensor)], kept=kept)
+            self.chronicle.begins(Kind.DEPOSIT)
             return Backward(deposit, [(account, account.before_deposit()) for account in self._accounts.ours()])
         except BaseException:
             mine.depth -= 1
@@ -115,7 +120,7 @@ class Watcher:
                 account.window.add(deposit)
                 hit.append(account)
                 numbers = self.norms.take(account, deposit) if self.norms is not None else ()
-                self._write(account, deposit.event._replace(numbers=numbers))
+                self.chronicle.ends(Kind.DEPOSIT, numbers + deposit.items())
             account.habits.deposited(deposit.site, raised=raised)
             account.aliases.backward()
         self._remember(deposit)
@@ -138,8 +143,8 @@ class Watcher:
         They are settled first, so that what changes from here on is its doing. Only the optimizer's own account is
         not: there it clears whatever there is.
         """
-        if self._mine.depth or self.asleep:
-            return []  # a hook inside a backward: what it leaves is seen when the backward is over
+        if self._mine.depth or self.asleep:  # a hook inside a backward: seen when that is over
+            return []
         accounts = self._accounts.ours() if optimizer is None else self._accounts.sharing(optimizer)
         for account in accounts:
             account.settle()
@@ -156,14 +161,13 @@ class Watcher:
         if own is not None:
             self.detectors.clearing(own, clear)
             own.cleared(clear, to_none=to_none)
-            self._write(own, clear)
         for account in accounts:
             account.settle(clear)
             if not account.books.within({Content.FRESH, Content.MIXED}):
                 self.detectors.clearing(account, clear)
                 account.window.erase()
 
-    def clipped(self, parameters: Sequence[Tensor], max_norm: object) -> None:
+    def clipped(self, parameters: Sequence[Tensor], max_norm: Any, total: object) -> None:
         """A clip has returned: what it wrote back is what was there, shorter."""
         if self._mine.depth or self.asleep:
             return
@@ -179,6 +183,7 @@ class Watcher:
         if not limits(max_norm):
             return  # it only measures
         self._judge.clip(reached, event, judged=not self._mine.stepping.optimizers())
+        event = event._replace(numbers=(*self.chronicle.measured("norm", total), ("limit", float(max_norm))))
         for account in reached:
             account.clipped(event)
 
@@ -212,6 +217,8 @@ class Watcher:
         """`scheduler.step()` begins."""
         account = self._accounts.own(getattr(scheduler, "optimizer", None))
         self.detectors.schedules.moved(scheduler, user_site(), account)
+        if account is not None:
+            account.books.tell([Event(Kind.SCHEDULE, site=user_site(), what="scheduler.step()")])
         self.detectors.flush()
 
     def all_reduced(self) -> None:
@@ -242,8 +249,7 @@ class Watcher:
         event = mine.step = Event(Kind.CONSUME, account.name, user_site(), scaled=scaled, what=what)
         if new:
             account.window.deposits = list(mine.early)
-            for deposit in mine.early:
-                self._write(account, deposit.event)
+            account.books.tell([deposit.event for deposit in mine.early])
         account.window.all_reduced = mine.reduced
         if mine.depth:
             self.unaudited["inside a backward"] += 1
@@ -255,6 +261,7 @@ class Watcher:
             else:
                 self._consume(account, event, hooked=hooked)
         mine.steps += 1
+        self.chronicle.begins(Kind.CONSUME)  # not sooner: what judging takes is no part of the step
 
     def after_step(self, optimizer: Optimizer, *, hooked: bool) -> None:
         if self._mine.stepping.end(optimizer) and not self._mine.depth:
@@ -267,15 +274,17 @@ class Watcher:
                 if fed:
                     self.unaudited["fed by a closure"] += 1
                 account.after_step()
+            self.chronicle.ends(Kind.CONSUME)
             if self._sample > 2 and self._mine.steps % self._sample == 0:
                 for other in self._accounts.ours():
                     other.reopen()  # the steps that come are looked at again
 
-    def skipped_step(self, optimizer: Optimizer) -> None:
+    def skipped_step(self, scaler: Any, optimizer: Optimizer) -> None:
         """A GradScaler found infinities and did not step: the gradients have had their chance all the same."""
         account = self._accounts.taken(optimizer)
         account.settle()
-        event = Event(Kind.CONSUME, account.name, user_site(), scaled=True, what="scaler.step()")
+        numbers = (("skipped", 1.0), *self.chronicle.scale_of(scaler))
+        event = Event(Kind.CONSUME, account.name, user_site(), scaled=True, what="scaler.step()", numbers=numbers)
         account.window.settle(account.number, self._accounts.clock.tick())
         account.consumed(event)
         account.after_step()
@@ -287,11 +296,6 @@ class Watcher:
         self.detectors.consuming(account, event, scaler=self._mine.scaler)
         account.habits.stepped(account.window.size())
         account.window.settle(account.number, self._accounts.clock.tick())
-        self._write(account, event)
-        account.consumed(event)
+        account.consumed(event._replace(numbers=self.chronicle.scale_of(self._mine.scaler)))
         self._judge.flush()
         self.detectors.flush()
-
-    def _write(self, account: Account, event: Event) -> None:
-        if self._log is not None:
-            self._log(event._replace(slot=f"{account.name}#{account.number}"))

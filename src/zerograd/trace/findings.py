@@ -1,0 +1,35 @@
+"""A finding as a line of a trace, and back. The live run looked at values: what it proved, a replay cannot."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from zerograd.core.events import Site
+from zerograd.core.findings import Certainty, Finding, Related, Severity
+
+
+def to_line(finding: Finding) -> dict[str, object]:
+    return {
+        "code": finding.code,
+        "name": finding.name,
+        "message": finding.message,
+        "site": list(finding.site),
+        "certainty": finding.certainty.value,
+        "severity": finding.severity.value,
+        "related": [[list(other.site), other.message] for other in finding.related],
+        "cure": finding.cure,
+    }
+
+
+def from_line(line: Mapping[str, Any]) -> Finding:
+    """The finding, seen no time yet: its events are told by other lines."""
+    return Finding(
+        line["code"],
+        line["name"],
+        line["message"],
+        Site(*line["site"]),
+        Certainty(line["certainty"]),
+        Severity(line["severity"]),
+        tuple(Related(Site(*site), message) for site, message in line.get("related", ())),
+        line.get("cure", ""),
+        times=0,
+    )
