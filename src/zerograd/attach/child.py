@@ -8,6 +8,7 @@ tells no summary: what is known of it then stands on the desk.
 import atexit
 import contextlib
 import json
+import math
 import multiprocessing
 import multiprocessing.util as processes
 import os
@@ -39,7 +40,7 @@ class Child:
             shared=True,
             mode="full" if settings.mode == "full" else "lean",
             sample=settings.sample,
-            trace=self._trace if settings.trace else None,
+            trace=self._trace if settings.trace or settings.live else None,
         )
         self._pulse = Pulse(settings.desk) if settings.desk else None
         self._told = False
@@ -71,7 +72,8 @@ class Child:
 
     def _beat(self, *_: object) -> None:
         if self._pulse is not None and not torch.compiler.is_compiling():
-            self._pulse.beat(self._audit.steps, self._audit.backwards)
+            loss, norm = (self._trace.latest.get(name, math.nan) for name in ("loss", "norm"))
+            self._pulse.beat(self._audit.steps, self._audit.backwards, loss=loss, norm=norm)
 
     def _tell_at_once(self, finding: Finding) -> None:
         """One line when it first happens: a run may take days. On a terminal the live line tells it."""

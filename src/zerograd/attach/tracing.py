@@ -15,8 +15,10 @@ class Trace:
         self._folder, self._about = folder, about or {}
         self._writer: TraceWriter | None = None
         self.path = ""
+        self.latest: dict[str, float] = {}  # the last numbers that were told, for whoever watches
 
     def __call__(self, event: Event, hit: int | None = None) -> None:
+        self.latest |= event.numbers
         self._do(lambda writer: writer(event, hit))
 
     def note(self, line: Mapping[str, object]) -> None:

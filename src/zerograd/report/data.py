@@ -16,6 +16,7 @@ from zerograd.report.walk import Process
 from zerograd.rules import REGISTRY
 
 VERSION = 1
+_AS_CONTENT = [*Content, Content.FRESH]  # in the order of CONTENTS: what leaked is fresh
 _NAMED = 40  # parameters of one kind that are named
 
 
@@ -43,7 +44,7 @@ def data(story: Story) -> dict[str, object]:
 def _moves() -> list[list[int]]:
     """Where each kind of event leads from each content: the page follows single parameters with it."""
     return [
-        [CONTENTS.index(advance(State(content), Event(kind)).content.value) for content in Content] for kind in Kind
+        [CONTENTS.index(advance(State(content), Event(kind)).content.value) for content in _AS_CONTENT] for kind in Kind
     ]
 
 
@@ -96,6 +97,7 @@ def _lane(story: Story, number: int) -> dict[str, object]:
         "deposits": lane.deposits,
         "clears": lane.clears,
         "skips": lane.skips,
+        "lost": lane.lost,
         "consumed": [lane.consumed[content] for content in Content],
         "groups": [len(group) for group in lane.groups],
         "parts": [_part(lane, part) for part in sorted(lane.parts, key=lambda part: min(part.members, default=0))],
@@ -140,6 +142,7 @@ def _finding(story: Story, told: Told) -> dict[str, object]:
         "cell": finding.site.cell,
         "times": [told.times.get(number, 0) for number in range(len(story.processes))],
         "rows": [list(row) for row in told.rows],
+        "related": [[printable(one.site.path), one.site.line, printable(one.message)] for one in finding.related],
         "source": _source(story, finding, told),
     }
 

@@ -16,8 +16,8 @@ class Signatures:
     """What happened to one optimizer from step to step, each way of doing it under a number."""
 
     def __init__(self) -> None:
-        self.steps: "array[int]" = array("q")
-        self.events: "array[int]" = array("q")  # the number of the event that was the step
+        self.steps: array[int] = array("q")
+        self.events: array[int] = array("q")  # the number of the event that was the step
         self.ways: dict[tuple[str, ...], int] = {}
         self._now: list[str] = []
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from zerograd.core.events import Kind
-from zerograd.core.machine import HOLLOW, START, Content, State, advance
+from zerograd.core.events import Kind, Site
+from zerograd.core.machine import HOLLOW, START, Content, Mark, State, advance
 from zerograd.trace.reading import Line
 
 # How an optimizer stands is how the worst of its slots that hold something stands; if none does, what became of it.
@@ -55,12 +55,17 @@ class _Window:
 
 
 class Lane:
-    def __init__(self, slot: str, rank: int, groups: Sequence[Sequence[str]], sets: dict[int, frozenset[int]]) -> None:
-        self.slot, self.rank, self.groups, self._sets = slot, rank, groups, sets
+    def __init__(
+        self, slot: str, rank: int, groups: Sequence[Sequence[str]], sets: dict[int, frozenset[int]],
+        *, leaks: frozenset[Site] = frozenset(),
+    ) -> None:  # fmt: skip
+        """`leaks`: the backwards that belong to another objective, as the run has proved."""
+        self.slot, self.rank, self.groups, self._sets, self._leaks = slot, rank, groups, sets, leaks
         self.names = [name for group in groups for name in group]
         self.parts = [Part(frozenset(range(len(self.names))))]
         self.content = Content.NEW
         self.steps = self.deposits = self.clears = self.skips = 0
+        self.lost = 0  # deposits that were cleared before any step used them
         self.consumed = dict.fromkeys(Content, 0)  # how often a step found each content
         self._window = _Window()
         self._ended: int | None = None  # when the last step was over
@@ -68,6 +73,8 @@ class Lane:
 
     def feed(self, line: Line, numbers: dict[str, float]) -> Step | None:
         """Where the optimizer stands after this event is in `content`. Returns a step, if it was one."""
+        if line.event.site in self._leaks and line.event.kind is Kind.DEPOSIT:
+            line = line._replace(event=line.event._replace(kind=Kind.SPILL))
         kind = line.event.kind
         before = self.content
         for part in self._hit(line.hit):
@@ -83,6 +90,11 @@ class Lane:
             return self._step(line, before, numbers)
         self._note(kind, line, numbers)
         return None
+
+    @property
+    def leaked(self) -> bool:
+        """Whether another objective's gradient lies among what no step has used."""
+        return any(Mark.SPILLED in part.state.marks and part.state.content in _UNREAD for part in self.parts)
 
     def _hit(self, hit: int | None) -> list[Part]:
         if hit is None or hit not in self._sets or not self.names:
@@ -120,6 +132,7 @@ class Lane:
         elif kind is Kind.CLEAR:
             self.clears += 1
             if self.content in HOLLOW:
+                self.lost += window.micro_batches if self.content is Content.LOST else 0
                 window.micro_batches = window.stale = 0
                 window.losses.clear()
                 window.items = 0.0

@@ -14,7 +14,8 @@ from zerograd.core.machine import Content
 from zerograd.report.series import rounded
 
 KINDS = [kind.value for kind in Kind]
-CONTENTS = [content.value for content in Content]
+LEAKED = "leaked"  # fresh, with another objective's gradient in it
+CONTENTS = [*(content.value for content in Content), LEAKED]
 _KIND = {kind: KINDS.index(kind.value) for kind in Kind}
 _CONTENT = {content: CONTENTS.index(content.value) for content in Content}
 # Which content a bundle shows, if its events left several: what a reader must not miss.
@@ -111,8 +112,11 @@ class Rows:
         return known
 
 
-def shape_of(lane: int, kind: Kind, content: Content, site: int, what: int, hit: int | None, flags: int) -> Shape:
-    return Shape(lane, _KIND[kind], _CONTENT[content], site, what, -1 if hit is None else hit, flags)
+def shape_of(
+    lane: int, kind: Kind, content: Content, site: int, what: int, hit: int | None, flags: int, *, leaked: bool
+) -> Shape:
+    held = CONTENTS.index(LEAKED) if leaked else _CONTENT[content]
+    return Shape(lane, _KIND[kind], held, site, what, -1 if hit is None else hit, flags)
 
 
 def _steps(rows: list[int]) -> list[int]:

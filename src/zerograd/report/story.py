@@ -75,6 +75,7 @@ class Story:
             self.calls(event.what or None),
             moment.line.hit,
             flags,
+            leaked=moment.lane.leaked,
         )
         rows.add(moment.number, shape, moment.lane.content, moment.line.at, numbers)
         self._signatures[lane].add(moment)

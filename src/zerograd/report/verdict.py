@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from zerograd.core.findings import Certainty
 from zerograd.report.story import Story, Told
 
 _DID = {
@@ -16,7 +17,7 @@ _DID = {
 
 
 class Verdict(NamedTuple):
-    tone: str  # "good", "bad" or "none"
+    tone: str  # "good", "bad", "note" or "none"
     sentence: str
     also: str = ""  # a second, smaller one
 
@@ -25,9 +26,15 @@ def verdict(story: Story) -> Verdict:
     steps = sum(lane.steps for lane in story.lanes)
     faults = [told for told in story.told if told.finding.fails]
     hidden = len(story.told) - len(faults)
-    also = f"{_many(hidden, 'note')} or possible {'fault' if hidden == 1 else 'faults'} below." if hidden else ""
+    also = f"{_many(hidden, 'note or possible fault')} below." if hidden else ""
     if not steps and not faults:
         return Verdict("none", "No optimizer stepped in this trace, so nothing was consumed.", also)
+    noted = next((told.finding for told in story.told if told.finding.certainty is Certainty.CERTAIN), None)
+    if not faults and noted is not None:
+        lost = sum(lane.lost for lane in story.lanes)
+        wasted = f" ({lost:,} of {_many(sum(lane.deposits for lane in story.lanes), 'backward')})" if lost else ""
+        what = "No step used a wrong gradient, but"
+        return Verdict("note", f"{what} {noted.message.partition(';')[0]}{wasted if noted.code == 'ZG102' else ''}.")
     if not faults:
         skips = sum(lane.skips for lane in story.lanes)
         skipped = f" ({_many(skips, 'step')} skipped by the loss scaler)" if skips else ""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from zerograd.core.events import Kind
+from zerograd.core.events import Kind, Site
 from zerograd.core.ledger import Ledger
 from zerograd.core.machine import Content
 from zerograd.errors import UsageError
@@ -44,6 +44,11 @@ class Process:
     def name(self) -> str:
         return f"rank {self.rank}" if self.rank is not None else f"process {self.trace.header.get('pid', self.number)}"
 
+    def _leaks(self, slot: str) -> frozenset[Site]:
+        """The lines that another objective's backward stands in, as far as this optimizer was found to consume it."""
+        mine = [found.finding for found in self.survey.found if found.finding.code == "ZG005" and found.slot == slot]
+        return frozenset(related.site for one in mine for related in one.related if related.message == "left here")
+
     def walk(self) -> Iterator[Moment]:
         self.lanes = {}
         late = self.survey.late
@@ -51,7 +56,13 @@ class Process:
             slot = line.event.slot or _NOBODY
             lane = self.lanes.get(slot)
             if lane is None:
-                lane = self.lanes[slot] = Lane(slot, self.number, self.survey.groups.get(slot, ()), self.survey.sets)
+                lane = self.lanes[slot] = Lane(
+                    slot,
+                    self.number,
+                    self.survey.groups.get(slot, ()),
+                    self.survey.sets,
+                    leaks=self._leaks(slot),
+                )
             numbers = dict(line.event.numbers)
             if number in late:
                 numbers |= late[number]

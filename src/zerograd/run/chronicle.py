@@ -41,6 +41,7 @@ class Chronicle:
         self._untold = list(self._optimizers)
         self._held: tuple[Event, int | None] | None = None
         self._written = 0
+        self._slot: str | None = None  # whose event was told last
         self._sets: dict[frozenset[int], int] = {}
         self._found: dict[tuple[object, ...], int] = {}
         self._waiting: list[tuple[int, str, Tensor]] = []
@@ -100,6 +101,7 @@ class Chronicle:
             return
         (event, hit), self._held = self._held, None
         self._written += 1
+        self._slot = event.slot
         if self._note is None:
             self._log(event)
             return
@@ -155,7 +157,9 @@ class Chronicle:
         key = (finding.code, finding.site, finding.certainty)
         first = key not in self._found
         number = self._found.setdefault(key, len(self._found))
-        self._note({"finding": number, "event": self.ordinal, **(to_line(finding) if first else {})})
+        slot = self._held[0].slot if self._held is not None else self._slot
+        told = {"slot": slot, **to_line(finding)} if first else {}
+        self._note({"finding": number, "event": self.ordinal, **told})
 
     def finish(self) -> None:
         """The audit stops."""

@@ -123,7 +123,7 @@ class Watcher:
                 self.chronicle.ends(Kind.DEPOSIT, numbers + deposit.items())
             account.habits.deposited(deposit.site, raised=raised)
             account.aliases.backward()
-        self._remember(deposit)
+        mine.early = [*mine.early[-_EARLY:], deposit]
         self.detectors.deposited(deposit, hit or self._accounts.ours())
         while mine.unfollowed:
             mine.unfollowed.pop().reopen()
@@ -131,9 +131,6 @@ class Watcher:
             account = self._accounts.taken(optimizer)
             account.consumed(Event(Kind.CONSUME, site=deposit.site))
         self._judge.flush()
-
-    def _remember(self, deposit: Deposit) -> None:
-        self._mine.early = [*self._mine.early[-_EARLY:], deposit]
 
     # Clears and clips
 
@@ -281,8 +278,10 @@ class Watcher:
 
     def skipped_step(self, scaler: Any, optimizer: Optimizer) -> None:
         """A GradScaler found infinities and did not step: the gradients have had their chance all the same."""
+        new = self._accounts.own(optimizer) is None
         account = self._accounts.taken(optimizer)
         account.settle()
+        account.books.tell([deposit.event for deposit in self._mine.early if new])
         numbers = (("skipped", 1.0), *self.chronicle.scale_of(scaler))
         event = Event(Kind.CONSUME, account.name, user_site(), scaled=True, what="scaler.step()", numbers=numbers)
         account.window.settle(account.number, self._accounts.clock.tick())

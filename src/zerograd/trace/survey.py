@@ -20,6 +20,7 @@ class Found(NamedTuple):
 
     finding: Finding
     events: "array[int]"
+    slot: str | None = None  # the optimizer whose event was the first of these
 
 
 class Survey(NamedTuple):
@@ -58,7 +59,7 @@ def _take(known: Survey, line: Mapping[str, Any]) -> None:
             known.sets[line["set"]] = frozenset(line["slots"])
         elif "finding" in line:
             if line["finding"] == len(known.found):
-                known.found.append(Found(from_line(line), array("q")))
+                known.found.append(Found(from_line(line), array("q"), line.get("slot")))
             known.found[line["finding"]].events.append(line["event"])
         elif "of" in line:
             known.late[line["of"]] = known.late.get(line["of"], ()) + tuple(line["numbers"].items())

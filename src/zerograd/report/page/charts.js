@@ -5,7 +5,7 @@ import { element, svg } from "./draw.js";
 
 const WIDTH = 400;
 const HEIGHT = 150;
-const LEFT = 46;
+const LEFT = 54;
 const BOTTOM = 18;
 const TOP = 8;
 
@@ -19,7 +19,7 @@ const CHARTS = [
   { title: "Stale share of each update", of: { stale: "already used" }, told: share, least: 0, most: 1, bad: true },
   { title: "Micro-batches per step", of: { micro: "backwards" }, told: short, least: 0 },
   { title: "Items per step", of: { items: "items" }, told: short, least: 0, full: true },
-  { title: "Time per phase", of: { rest: "forward, data, rest", backward: "backward", step: "step" }, told: seconds, least: 0 },
+  { title: "Time per phase", of: { rest: "forward, data, rest", backward: "backward", step: "step" }, told: seconds, least: 0, times: true },
 ];
 
 export function charts(model, lane) {
@@ -35,9 +35,19 @@ export function missing(lane) {
   );
 }
 
-export function scaleFor(values, { least, most, log }) {
+// Whether a second series only repeats the first: nothing was clipped.
+function same(lane, chart, name) {
+  const first = lane.series[Object.keys(chart.of)[0]];
+  return name === "clipped" && first && lane.series[name].y.every((value, i) => value === first.y[i]);
+}
+
+export function scaleFor(values, { least, most, log, times }) {
   let low = least ?? Math.min(...values);
   let high = most ?? Math.max(...values);
+  if (times) {
+    const sorted = values.filter((value) => value > 0).sort((a, b) => a - b);
+    high = Math.min(high, 4 * (sorted[Math.floor(sorted.length * 0.95)] || high)); // a first step takes a hundred times as long
+  }
   const logarithmic = Boolean(log) && low > 0 && high / low > 50;
   if (low === high) {
     low -= Math.abs(low) * 0.1 || 1;
@@ -45,12 +55,12 @@ export function scaleFor(values, { least, most, log }) {
     if (least !== undefined) low = least;
   }
   const way = logarithmic ? Math.log10 : (value) => value;
-  const place = (value) => TOP + (1 - (way(value) - way(low)) / (way(high) - way(low))) * (HEIGHT - TOP - BOTTOM);
+  const place = (value) => TOP + (1 - (way(Math.min(value, high)) - way(low)) / (way(high) - way(low))) * (HEIGHT - TOP - BOTTOM);
   return { low, high, place, logarithmic };
 }
 
 function drawChart(chart, lane) {
-  const shown = Object.entries(chart.of).filter(([name]) => lane.series[name]?.x.length);
+  const shown = Object.entries(chart.of).filter(([name], i) => lane.series[name]?.x.length && (!i || !same(lane, chart, name)));
   const all = shown.flatMap(([name]) => {
     const { y, low, high } = lane.series[name];
     return low ? [...low, ...high] : y;
@@ -82,6 +92,8 @@ function drawChart(chart, lane) {
   const legend = shown.length > 1 ? shown.map(([, label], i) => `${["\u2014", "- -", "\u00b7\u00b7\u00b7"][i]} ${label}`).join("  ") : "";
   const note = [legend, scale.logarithmic ? "log scale" : "", chart.of.scale && lane.skips ? `\u2022 ${many(lane.skips, "skip")}` : ""];
   const none = shown.map(([name]) => lane.series[name].none || 0).reduce((a, b) => a + b, 0);
+  const above = chart.times ? all.filter((value) => value > scale.high).length : 0;
+  if (above) note.push(`${many(above, "value")} above`);
   if (none) note.push(`${many(none, "value")} not finite`);
   const caption = element("figcaption", {}, chart.title, element("span", {}, note.filter(Boolean).join("; ")));
   return element("figure", {}, caption, picture, tableOf(chart, shown, lane));

@@ -3,10 +3,11 @@
 // Paths in a box of 16 by 16 around (0, 0). A shape is known without its colour.
 export const GLYPHS = {
   backward: { path: "M0 6 L-6 -5 L6 -5 Z", solid: true, says: "backward deposits" },
+  spill: { path: "M0 6 L-6 -5 L6 -5 Z", solid: false, says: "another objective's backward" },
   step: { path: "M-4 -7 H4 V7 H-4 Z", solid: true, says: "step consumes" },
   clear: { path: "M5.5 0 A5.5 5.5 0 1 1 -5.5 0 A5.5 5.5 0 1 1 5.5 0 Z", solid: false, says: "clear" },
   unscale: { path: "M-6 0 H6 M0 -5 V-4.6 M0 5 V4.6", solid: false, says: "unscale" },
-  clip: { path: "M-6 -6 L0 0 L-6 6 M6 -6 L0 0 L6 6", solid: false, says: "clip" },
+  clip: { path: "M-6 -5 H6 M-4 6 V-2 M0 6 V-2 M4 6 V-2", solid: false, says: "clip" },
   skip: { path: "M-5 -6 L5 6 M5 -6 L-5 6", solid: false, says: "skipped step" },
   rollback: { path: "M5 5 A6 6 0 1 0 -5 3 M-6 -2 L-5 3 L0 2", solid: false, says: "rollback" },
   rescale: { path: "M-5 -5 L5 5 M5 -5 L-5 5 M-6 0 H6", solid: false, says: "rescaled by hand" },
@@ -19,12 +20,14 @@ export const CONTENTS = {
   fresh: "fresh: deposited, no step has used it",
   spent: "spent: a step has used it, and it still lies there",
   mixed: "mixed: new on top of what was already used",
-  lost: "lost: cleared before any step used it",
+  leaked: "leaked: another objective's gradient is in it",
+  lost: "lost: no step ever used it",
   empty: "empty",
 };
 
 export function glyphFor(word) {
-  return GLYPHS[word.startsWith("backward") ? "backward" : word] || GLYPHS.events;
+  if (word.startsWith("backward (")) return GLYPHS.spill;
+  return GLYPHS[word] || GLYPHS.events;
 }
 
 const paths = new Map();
@@ -75,7 +78,7 @@ export function element(name, properties = {}, ...children) {
 
 export function colours() {
   const style = getComputedStyle(document.documentElement);
-  const names = ["page", "card", "line", "text", "faint", "accent", "bad", "fresh", "spent", "mixed", "lost", "hollow"];
+  const names = ["page", "card", "line", "text", "faint", "accent", "bad", "warn", "fresh", "spent", "mixed", "lost", "hollow"];
   return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
 }
 
@@ -88,8 +91,13 @@ export function drawBand(context, content, x, y, width, height, tones, hatch) {
   } else if (content === "spent") {
     context.fillStyle = tones.spent;
     context.fillRect(x, y + height * 0.6, width, height * 0.4);
-  } else if (content === "mixed") {
-    context.fillStyle = tones.mixed;
+  } else if (content === "doomed") {
+    context.fillStyle = tones.lost;
+    context.fillRect(x, y, width, height);
+    context.fillStyle = tones.page;
+    for (let at = x + 4; at < x + width - 2; at += 8) context.fillRect(at, y + 3, 2, height - 6);
+  } else if (content === "mixed" || content === "leaked") {
+    context.fillStyle = content === "mixed" ? tones.mixed : tones.warn;
     context.fillRect(x, y, width, height);
     if (hatch) {
       context.fillStyle = hatch;

@@ -1,15 +1,18 @@
 // Findings as cards: what happened, in the user's own lines and in the order of the events that led to it.
 
-import { involved, wordFor, placeOf, many } from "./model.js";
+import { firstFrom, involved, wordFor, placeOf, many } from "./model.js";
 import { element, glyphElement } from "./draw.js";
 
 export function findings(model, show) {
-  const certain = model.findings.map((finding, number) => ({ finding, number })).filter(({ finding }) => finding.fails);
-  const rest = model.findings.map((finding, number) => ({ finding, number })).filter(({ finding }) => !finding.fails);
-  const cards = certain.map(({ finding, number }) => card(model, finding, number, show));
-  if (!certain.length) cards.push(element("p", {}, "No fault was found."));
+  const all = model.findings.map((finding, number) => ({ finding, number }));
+  const faults = all.filter(({ finding }) => finding.fails);
+  // Without a fault, what is certain and only costs something is worth a look.
+  const shown = faults.length ? faults : all.filter(({ finding }) => finding.certainty === "certain");
+  const rest = all.filter((one) => !shown.includes(one));
+  const cards = shown.map(({ finding, number }) => card(model, finding, number, show));
+  if (!shown.length) cards.push(element("p", {}, "No fault was found."));
   if (rest.length) {
-    const more = element("details", { id: "less" }, element("summary", {}, `${many(rest.length, "note")} and possible faults`));
+    const more = element("details", { id: "less" }, element("summary", {}, many(rest.length, "note or possible fault")));
     more.append(...rest.map(({ finding, number }) => card(model, finding, number, show)));
     cards.push(more);
   }
@@ -24,7 +27,7 @@ function card(model, finding, number, show) {
   const title = element("h3", {}, element("span", { className: "code" }, finding.code), element("bdi", {}, finding.message));
   const made = element("article", { className: "finding", id: `finding-${number}`, data: { severity: finding.severity, certainty: finding.certainty } }, title);
   made.append(element("p", { className: "place" }, `${sure}${finding.severity} ${finding.name}, `, element("bdi", {}, place), `, seen ${times === 1 ? "once" : `${times.toLocaleString("en")} times`}${ranks}`));
-  if (finding.rows.length) made.append(chain(model, ...finding.rows[0]));
+  if (finding.rows.length) made.append(chain(model, finding, ...finding.rows[0]));
   made.append(...finding.source.map((source) => excerpt(source, finding)));
   if (finding.cure) made.append(element("p", { className: "cure" }, element("bdi", {}, finding.cure)));
   if (finding.why) made.append(element("p", {}, finding.why));
@@ -33,16 +36,22 @@ function card(model, finding, number, show) {
 }
 
 // The events in order, and between them what lay in the gradients.
-export function chain(model, number, row) {
+export function chain(model, finding, number, row) {
   const process = model.processes[number];
   const list = element("ol", { className: "chain", "aria-label": "The events that led to it" });
   const rows = involved(model, number, row);
   rows.forEach((one, i) => {
-    const content = model.contents[process.content[one]];
+    const lane = model.lanes[process.lane[one]];
+    const lost = lane.doomed[firstFrom(lane.rows, one)];
+    const content = lost ? "lost" : model.contents[process.content[one]];
     const place = placeOf(model, process, one);
     const chip = element("span", { className: "event" }, glyphElement(wordFor(model, process, one)), wordFor(model, process, one), element("small", {}, place.slice(place.lastIndexOf(":"))));
+    const site = model.sites[process.site[one]];
+    const part = site && finding.related.find(([path, line]) => path === site[0] && line === site[1]);
+    if (part && one !== row) chip.append(element("em", {}, part[2]));
     const item = element("li", { className: one === row ? "fault" : "" }, chip);
-    if (i < rows.length - 1) item.append(element("span", { className: "then", data: { content } }, content === "new" ? "empty" : content));
+    const last = i === rows.length - 1;
+    if (!last || lost) item.append(element("span", { className: "then", data: { content } }, content === "new" ? "empty" : content));
     list.append(item);
   });
   return list;

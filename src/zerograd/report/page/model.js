@@ -11,6 +11,7 @@ export function decode(data) {
   const lanes = data.lanes.map((lane, number) => ({ ...lane, number, rows: Uint32Array.from(rows[number]) }));
   const consume = data.kinds.indexOf("consume");
   const model = { ...data, processes, lanes, consume };
+  for (const lane of lanes) doom(model, lane);
   for (const process of processes) process.faults = new Map();
   data.findings.forEach((finding, number) => {
     for (const [process, row] of finding.rows) {
@@ -42,6 +43,21 @@ function unpack(process) {
     known.numbers[name] = values;
   }
   return known;
+}
+
+// What was deposited and then cleared before any step is lost from the moment it was deposited: so it is drawn.
+function doom(model, lane) {
+  const { kind, content } = model.processes[lane.process];
+  const [fresh, lost, leaked] = ["fresh", "lost", "leaked"].map((name) => model.contents.indexOf(name));
+  const clear = model.kinds.indexOf("clear");
+  lane.doomed = new Uint8Array(lane.rows.length);
+  let doomed = true; // what the trace ends with, no step has used either
+  for (let i = lane.rows.length - 1; i >= 0; i--) {
+    const row = lane.rows[i];
+    if (kind[row] === clear) doomed = content[row] === lost;
+    else if (kind[row] === model.consume || kind[row] < 0) doomed = false;
+    else if (doomed && (content[row] === fresh || content[row] === leaked)) lane.doomed[i] = 1;
+  }
 }
 
 // The first place in sorted `values` (from `of`, if given) that is not below `wanted`.
@@ -115,7 +131,7 @@ export function intersect(one, other) {
   return both;
 }
 
-const WORDS = { consume: "step", deposit: "backward", spill: "backward of another objective" };
+export const WORDS = { consume: "step", deposit: "backward", spill: "backward (another's)" };
 
 export function wordFor(model, process, row) {
   const kind = process.kind[row];

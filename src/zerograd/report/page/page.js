@@ -72,11 +72,12 @@ class Page {
   fillLegend() {
     const used = new Set(this.model.processes.flatMap((process) => process.shapes.map((shape) => shape[1])));
     const words = { consume: "step", deposit: "backward" };
+    const held = new Set(this.model.processes.flatMap((process) => process.shapes.map((shape) => this.model.contents[shape[2]])));
     const shown = this.model.kinds.filter((_, kind) => used.has(kind)).map((name) => words[name] || name);
     if (this.model.lanes.some((lane) => lane.skips)) shown.push("skip");
     if (this.model.calls.includes("rollback")) shown.push("rollback");
     byId("legend").replaceChildren(
-      ...Object.entries(CONTENTS).map(([content, says]) => element("li", {}, element("span", { className: "key", data: { content } }), says)),
+      ...Object.entries(CONTENTS).filter(([content]) => held.has(content) || content === "fresh").map(([content, says]) => element("li", {}, element("span", { className: "key", data: { content } }), says)),
       ...shown.filter((word) => GLYPHS[word]).map((word) => element("li", {}, glyphElement(word), GLYPHS[word].says)),
     );
   }
@@ -177,7 +178,7 @@ class Page {
       const rows = involved(this.model, process, row);
       this.timeline.mark(process, rows);
       this.timeline.show(process, rows, 8);
-    } else this.timeline.look(0, 40);
+    } else this.timeline.look(-1, 30);
   }
 
   showFinding(number, time) {

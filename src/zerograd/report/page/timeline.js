@@ -6,7 +6,7 @@ import { colours, drawBand, drawGlyph, hatching } from "./draw.js";
 const LANE = 58;
 const PART = 26;
 const TOP = 24;
-const TELLING = ["new", "empty", "spent", "fresh", "lost", "mixed"]; // what a pixel shows of several contents
+const TELLING = ["new", "empty", "spent", "fresh", "lost", "doomed", "leaked", "mixed"]; // what a pixel shows of several contents
 
 // Which rows the canvas has: each lane, and below an open one its groups and the parameters that fare alike.
 export function layout(model, open) {
@@ -78,7 +78,7 @@ export class Timeline {
       const last = this.positions(process)[process.size - (this.axis === "time" && process.at ? 1 : 0)];
       end = Math.max(end, last || 0);
     }
-    return [0, this.axis === "time" ? end * 1.01 : end];
+    return this.axis === "time" ? [-end * 0.01, end * 1.01] : [-0.7, end + 0.5];
   }
 
   gutter() {
@@ -275,7 +275,12 @@ export class Timeline {
     const first = Math.max(0, this.rowsBefore(lane, process, this.view[0]) - 1);
     const last = Math.min(lane.rows.length, this.rowsBefore(lane, process, this.view[1]) + 1);
     const contents = this.contents(strip);
-    const held = (i) => (contents ? contents[i] : process.content[lane.rows[i]]);
+    const names = this.model.contents;
+    const held = (i) => {
+      if (lane.doomed[i] && !contents) return "doomed";
+      const content = contents ? contents[i] : process.content[lane.rows[i]];
+      return content === GONE ? "new" : names[content];
+    };
     if (last - first > (this.width - this.gutter()) / 2) this.paintDense(context, strip, process, first, last, held, band, tones);
     else this.paintEvents(context, strip, process, first, last, held, band, tones);
     context.restore();
@@ -290,19 +295,12 @@ export class Timeline {
     const { lane, depth } = strip;
     const number = lane.process;
     const mask = this.masks && this.masks[number];
-    const names = this.model.contents;
     for (let i = first; i < last; i++) {
       const x = this.x(this.middle(process, lane.rows[i]));
       const right = i + 1 < lane.rows.length ? this.x(this.middle(process, lane.rows[i + 1])) : this.x(this.range()[1]);
       const content = held(i);
-      drawBand(context, content === GONE ? "new" : names[content], x, band.y, right - x, band.height, tones, this.hatch);
-      if (!depth && right - x > 52 && content !== GONE && !["new", "empty"].includes(names[content])) {
-        context.fillStyle = names[content] === "fresh" || names[content] === "mixed" ? "#fff" : tones.text;
-        context.font = "600 11px system-ui, sans-serif";
-        context.textAlign = "center";
-        context.fillText(names[content], (x + right) / 2, band.y + 15);
-        context.textAlign = "left";
-      }
+      drawBand(context, content, x, band.y, right - x, band.height, tones, this.hatch);
+      if (!depth && right - x > 66 && !["new", "empty"].includes(content)) this.paintContent(context, content, (x + right) / 2, band, tones);
     }
     const space = (this.width - this.gutter()) / Math.max(1, last - first);
     let labelled = -Infinity;
@@ -325,7 +323,7 @@ export class Timeline {
         const label = `${word === "events" ? eventsIn(process, row) + " events" : word} ${place.slice(place.lastIndexOf(":"))}`;
         context.font = `${fault ? "700 " : ""}11px system-ui, sans-serif`;
         const wide = context.measureText(label).width;
-        if (x - wide / 2 > labelled + 6) {
+        if (x - wide / 2 > Math.max(labelled + 6, this.gutter())) {
           context.fillStyle = fault ? tones.bad : tones.faint;
           context.fillText(label, x - wide / 2, band.y + band.height + 14);
           labelled = x + wide / 2;
@@ -333,6 +331,18 @@ export class Timeline {
       }
       context.globalAlpha = 1;
     }
+  }
+
+  paintContent(context, content, x, band, tones) {
+    const label = content === "doomed" ? "lost" : content;
+    context.font = "600 11px system-ui, sans-serif";
+    const wide = context.measureText(label).width + 8;
+    context.fillStyle = tones.page;
+    context.fillRect(x - wide / 2, band.y + 4, wide, band.height - 8);
+    context.fillStyle = tones.text;
+    context.textAlign = "center";
+    context.fillText(label, x, band.y + 15);
+    context.textAlign = "left";
   }
 
   ring(context, x, band, colour) {
@@ -360,13 +370,11 @@ export class Timeline {
     const faults = new Uint8Array(columns);
     const mask = this.masks && this.masks[lane.process];
     const shown = new Uint8Array(columns);
-    const weights = this.model.contents.map((name) => TELLING.indexOf(name));
     for (let i = first; i < last; i++) {
       const row = lane.rows[i];
       const at = Math.floor(this.x(this.middle(process, row)) - left);
       if (at < 0 || at >= columns) continue;
-      const content = held(i);
-      const weight = content === GONE ? 0 : weights[content];
+      const weight = TELLING.indexOf(held(i));
       if (weight > worst[at]) worst[at] = weight;
       if (!mask || mask[row]) shown[at] = 1;
       if (process.faults.has(row)) faults[at] = 1;
@@ -415,7 +423,7 @@ export class Timeline {
     this.model.lanes.forEach((lane, i) => {
       if ((i + 1) * height > 24) return;
       const process = this.model.processes[lane.process];
-      const held = (j) => process.content[lane.rows[j]];
+      const held = (j) => (lane.doomed[j] ? "doomed" : this.model.contents[process.content[lane.rows[j]]]);
       const band = { y: 2 + i * height, height: height - 1 };
       this.paintDense(context, { lane, depth: 1 }, process, 0, lane.rows.length, held, band, tones);
     });
