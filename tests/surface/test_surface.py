@@ -36,7 +36,8 @@ def test_exports() -> None:
 FLAGS = {
     "check": "--color --config --exit-zero --help --ignore --isolated --jobs --no-cache --notes --output-file "
     "--output-format --possible --quiet --select --stdin-filename -h -q",
-    "run": "--help --mode --notes --possible --sample --strict --trace -h -m",
+    "run": "--help --live --mode --notes --possible --report --sample --strict --trace -h -m",
+    "report": "--beside --help --output-file --output-format -h -o",
     "rule": "--all --help --output-format -h",
     "lab": "--help --json --list -h",
     "demo": "--folder --help -h",

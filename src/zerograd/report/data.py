@@ -52,7 +52,7 @@ def _process(story: Story, number: int) -> dict[str, object]:
     process, rows = story.processes[number], story.rows[number]
     header = process.trace.header
     return {
-        "name": process.name,
+        "name": printable(process.name, longest=40),
         "script": printable(header.get("script", "")),
         "mode": printable(header.get("mode", "")),
         "began": _day(header.get("began")),

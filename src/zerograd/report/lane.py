@@ -94,7 +94,9 @@ class Lane:
     @property
     def leaked(self) -> bool:
         """Whether another objective's gradient lies among what no step has used."""
-        return any(Mark.SPILLED in part.state.marks and part.state.content in _UNREAD for part in self.parts)
+        return bool(self._leaks) and any(
+            Mark.SPILLED in part.state.marks and part.state.content in _UNREAD for part in self.parts
+        )
 
     def _hit(self, hit: int | None) -> list[Part]:
         if hit is None or hit not in self._sets or not self.names:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from zerograd.core.events import Kind, Site
+from zerograd.core.events import Site
 from zerograd.core.findings import Finding
 from zerograd.report.differences import Difference, Signatures, differences
 from zerograd.report.lane import Lane
@@ -78,7 +78,8 @@ class Story:
             leaked=moment.lane.leaked,
         )
         rows.add(moment.number, shape, moment.lane.content, moment.line.at, numbers)
-        self._signatures[lane].add(moment)
+        if len(self.processes) > 1:
+            self._signatures[lane].add(moment)
         if moment.step is None:
             return
         series = self.series[lane]
@@ -92,8 +93,7 @@ class Story:
 
     def lane_of(self, process: int, row: int) -> int:
         """The number of the lane that a row of a process belongs to."""
-        rows = self.rows[process]
-        return rows.lane_of(row)
+        return self.rows[process].lane_of(row)
 
     def _tell(self) -> Iterator[Told]:
         merged: dict[tuple[object, ...], Told] = {}
@@ -125,7 +125,3 @@ def _near(process: Process) -> Iterable[int]:
 def places(story: Story) -> list[Site]:
     """The lines that are mentioned, in the order of their numbers."""
     return [site for site in story.sites.known if isinstance(site, Site)]
-
-
-def kinds(story: Story) -> set[Kind]:
-    return {list(Kind)[shape.kind] for rows in story.rows for shape in rows.shapes if shape.kind >= 0}

@@ -242,6 +242,7 @@ export class Timeline {
     this.paintAxis(context, tones);
     for (const strip of this.strips) this.paintStrip(context, strip, tones);
     this.paintOverview(tones);
+    this.canvas.dataset.view = this.view.join(" ");
     performance.mark("timeline-painted");
   }
 
