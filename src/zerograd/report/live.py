@@ -50,17 +50,20 @@ def panel(
 ) -> str:
     """Six rows, each narrower than `width`."""
     grid = Table.grid(padding=(0, 2))
-    for _ in range(3):
-        grid.add_column(no_wrap=True)
-    speed = past.speeds[-1] if past.speeds else 0.0
+    for least in (7, 8, 1):
+        grid.add_column(no_wrap=True, min_width=min(least, max(1, width - 12)))
     counted = f"{steps:,} steps, {backwards:,} backwards" + (f", {processes} processes" if processes > 1 else "")
-    grid.add_row("steps/s", Text(sparkline(past.speeds), "cyan"), f"{speed:,.1f}   {counted}")
-    unread = Text("with --mode full", "dim")
-    grid.add_row("loss", Text(sparkline(past.losses), "magenta"), f"{past.losses[-1]:.5g}" if past.losses else unread)
-    grid.add_row("norm", Text(sparkline(past.norms), "yellow"), f"{past.norms[-1]:.5g}" if past.norms else unread)
+    for name, values, style, form in (
+        ("steps/s", past.speeds, "cyan", ",.1f"),
+        ("loss", past.losses, "magenta", ".5g"),
+        ("norm", past.norms, "yellow", ".5g"),
+    ):
+        latest = Text(format(values[-1], form)) if values else Text("-" if name == "steps/s" else "--mode full", "dim")
+        grid.add_row(name, latest, Text(sparkline(values)[-max(1, width - 25) :], style))
     told = _verdict(findings) if steps or findings else Text("waiting for the first step", "dim")
     told.truncate(max(1, width - 6), overflow="ellipsis")
-    box = Panel(Group(grid, told), title=f"zerograd  {_clock(seconds)}", title_align="left", width=width - 1)
+    title = Text(f"zerograd  {_clock(seconds)}  {counted}"[: max(1, width - 8)])
+    box = Panel(Group(grid, told), title=title, title_align="left", width=width - 1)
     return _rendered(box, width)
 
 
@@ -76,7 +79,7 @@ def _verdict(findings: tuple[str, ...]) -> Text:
     if not findings:
         return Text("every gradient accounted for", "green")
     text = Text(f"{len(findings)} finding{'s' * (len(findings) > 1)}: ", "bold red")
-    return text.append(findings[-1], "not bold red")
+    return text.append(findings[-1].partition("\n")[0], "not bold red")
 
 
 def _rendered(what: RenderableType, width: int) -> str:
