@@ -7,7 +7,7 @@ from zerograd.core.events import Site
 from zerograd.core.findings import Finding
 from zerograd.report.differences import Difference, Signatures, differences
 from zerograd.report.lane import Lane
-from zerograd.report.rows import Rows, shape_of
+from zerograd.report.rows import Rows, Shape, shape_of
 from zerograd.report.series import Series
 from zerograd.report.walk import Moment, Process
 
@@ -45,6 +45,7 @@ class Story:
         self.lanes: list[Lane] = []
         self.series: list[dict[str, Series]] = []  # of each lane
         self.rows: list[Rows] = []
+        self._shapes: dict[tuple[object, ...], Shape] = {}
         self._signatures: list[Signatures] = []
         for process in all_processes:
             self._read(process)
@@ -65,19 +66,16 @@ class Story:
         self.rows.append(rows)
 
     def _take(self, moment: Moment, lane: int, rows: Rows) -> None:
-        event, numbers = moment.line.event, moment.numbers
+        event, numbers, content = moment.line.event, moment.numbers, moment.lane.content
         flags = event.scaled + 2 * ("skipped" in numbers) + 4 * ("again" in numbers)
-        shape = shape_of(
-            lane,
-            event.kind,
-            moment.lane.content,
-            self.sites(event.site),
-            self.calls(event.what or None),
-            moment.line.hit,
-            flags,
-            leaked=moment.lane.leaked,
-        )
-        rows.add(moment.number, shape, moment.lane.content, moment.line.at, numbers)
+        # A loop has few shapes of event: each is worked out once.
+        key = (lane, event.kind, content, event.site, event.what, moment.line.hit, flags, moment.lane.leaked)
+        shape = self._shapes.get(key)
+        if shape is None:
+            sites, calls = self.sites(event.site), self.calls(event.what or None)
+            shape = shape_of(lane, event.kind, content, sites, calls, moment.line.hit, flags, leaked=moment.lane.leaked)
+            self._shapes[key] = shape
+        rows.add(moment.number, shape, content, moment.line.at, numbers)
         if len(self.processes) > 1:
             self._signatures[lane].add(moment)
         if moment.step is None:
