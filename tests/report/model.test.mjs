@@ -4,8 +4,20 @@ import test from "node:test";
 
 import { common } from "../../src/zerograd/report/page/tables.js";
 import { scaleFor } from "../../src/zerograd/report/page/charts.js";
-import { decode, describe, firstFrom, follow, intersect, involved, matching, overlap, seconds, short } from "../../src/zerograd/report/page/model.js";
-import { layout, niceStep } from "../../src/zerograd/report/page/timeline.js";
+import {
+  decode,
+  describe,
+  firstFrom,
+  follow,
+  intersect,
+  involved,
+  matching,
+  overlap,
+  seconds,
+  short,
+} from "../../src/zerograd/report/page/model.js";
+import { niceStep } from "../../src/zerograd/report/page/painting.js";
+import { layout } from "../../src/zerograd/report/page/strips.js";
 
 const KINDS = ["deposit", "spill", "consume", "clear"];
 const CONTENTS = ["new", "empty", "fresh", "spent", "mixed", "lost", "leaked"];
@@ -19,21 +31,52 @@ const MOVES = [
 
 // A lane of [kind, content after, set hit] with one line of code for each kind.
 function data(rows, extra = {}) {
-  const shapes = rows.map(([kind, content, hit = -1]) => [0, KINDS.indexOf(kind), content, KINDS.indexOf(kind), KINDS.indexOf(kind), hit, 0]);
+  const shapes = rows.map(([kind, content, hit = -1]) => [
+    0,
+    KINDS.indexOf(kind),
+    content,
+    KINDS.indexOf(kind),
+    KINDS.indexOf(kind),
+    hit,
+    0,
+  ]);
   return {
     kinds: KINDS,
     contents: CONTENTS,
     moves: MOVES,
     sites: KINDS.map((_, i) => ["train.py", i + 1, 0]),
     calls: ["backward()", "backward()", "step()", "zero_grad()"],
-    processes: [{ name: "rank 0", shapes, sets: [[0, 0]], rows: { shape: rows.map((_, i) => i), at: rows.map(() => 10), numbers: {} } }],
-    lanes: [{ slot: "SGD#0", process: 0, groups: [2], parts: [{ members: [0, 0], names: ["a"], size: 1 }, { members: [1, 1], names: ["b"], size: 1 }], steps: 2 }],
+    processes: [
+      {
+        name: "rank 0",
+        shapes,
+        sets: [[0, 0]],
+        rows: { shape: rows.map((_, i) => i), at: rows.map(() => 10), numbers: {} },
+      },
+    ],
+    lanes: [
+      {
+        slot: "SGD#0",
+        process: 0,
+        groups: [2],
+        parts: [
+          { members: [0, 0], names: ["a"], size: 1 },
+          { members: [1, 1], names: ["b"], size: 1 },
+        ],
+        steps: 2,
+      },
+    ],
     findings: [{ rows: [[0, rows.length - 1]], fails: true }],
     ...extra,
   };
 }
 
-const STALE = [["deposit", FRESH], ["consume", SPENT], ["deposit", MIXED], ["consume", SPENT]];
+const STALE = [
+  ["deposit", FRESH],
+  ["consume", SPENT],
+  ["deposit", MIXED],
+  ["consume", SPENT],
+];
 
 test("rows come back from their shapes, with positions and times", () => {
   const model = decode(data(STALE));
@@ -47,17 +90,40 @@ test("rows come back from their shapes, with positions and times", () => {
 test("the events that led to a step begin with the step before", () => {
   const model = decode(data(STALE));
   assert.deepEqual(involved(model, 0, 3), [1, 2, 3]);
-  const clean = decode(data([["deposit", FRESH], ["consume", SPENT], ["clear", EMPTY], ["deposit", FRESH], ["clear", LOST], ["consume", LOST]]));
+  const clean = decode(
+    data([
+      ["deposit", FRESH],
+      ["consume", SPENT],
+      ["clear", EMPTY],
+      ["deposit", FRESH],
+      ["clear", LOST],
+      ["consume", LOST],
+    ]),
+  );
   assert.deepEqual(involved(clean, 0, 5), [1, 2, 3, 4, 5]);
 });
 
 test("what is cleared before a step is lost from its deposit on", () => {
-  const model = decode(data([["deposit", FRESH], ["clear", LOST], ["deposit", FRESH], ["consume", SPENT]]));
+  const model = decode(
+    data([
+      ["deposit", FRESH],
+      ["clear", LOST],
+      ["deposit", FRESH],
+      ["consume", SPENT],
+    ]),
+  );
   assert.deepEqual([...model.lanes[0].doomed], [1, 0, 0, 0]);
 });
 
 test("single parameters are followed through the sets that were hit", () => {
-  const model = decode(data([["deposit", FRESH, 0], ["consume", SPENT], ["deposit", MIXED, 0], ["consume", SPENT]]));
+  const model = decode(
+    data([
+      ["deposit", FRESH, 0],
+      ["consume", SPENT],
+      ["deposit", MIXED, 0],
+      ["consume", SPENT],
+    ]),
+  );
   assert.deepEqual([...follow(model, model.lanes[0], [0, 0])], [FRESH, SPENT, MIXED, SPENT]);
   assert.deepEqual([...follow(model, model.lanes[0], [1, 1])], [NEW, EMPTY, EMPTY, EMPTY]);
 });
@@ -65,7 +131,10 @@ test("single parameters are followed through the sets that were hit", () => {
 test("an open lane has a strip for every kind of parameter", () => {
   const model = decode(data(STALE));
   assert.equal(layout(model, new Set()).strips.length, 1);
-  assert.deepEqual(layout(model, new Set([0])).strips.map((strip) => strip.name), ["SGD#0", "a", "b"]);
+  assert.deepEqual(
+    layout(model, new Set([0])).strips.map((strip) => strip.name),
+    ["SGD#0", "a", "b"],
+  );
 });
 
 test("filters look at words, places and kinds", () => {

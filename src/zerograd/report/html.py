@@ -7,12 +7,14 @@ The page puts it in place as text and never as markup, and forbids its browser e
 import base64
 import hashlib
 import json
+import re
 from importlib.resources import files
 
 from zerograd.report.data import data
 from zerograd.report.story import Story
 
-_SCRIPTS = ("model.js", "draw.js", "timeline.js", "charts.js", "findings.js", "tables.js", "page.js")
+_DRAWN = ("model.js", "draw.js", "strips.js", "painting.js", "timeline.js", "charts.js")
+_SCRIPTS = (*_DRAWN, "findings.js", "tables.js", "keys.js", "page.js")  # each after what it imports
 _DANGEROUS = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
@@ -35,22 +37,12 @@ def _part(name: str) -> str:
 
 
 def _module(name: str) -> str:
-    """One of the page's modules, in a function of its own: modules cannot be imported from a file on disk."""
-    lines = _part(name).splitlines()
-    exports: list[str] = []
-    body: list[str] = []
-    for line in lines:
-        if line.startswith("import "):
-            names, _, source = line.removeprefix("import ").rstrip(";").partition(" from ")
-            body.append(f"const {names} = modules[{source.strip()}];")
-        elif line.startswith("export "):
-            line = line.removeprefix("export ")
-            exports.append(line.split()[1].partition("(")[0])
-            body.append(line)
-        else:
-            body.append(line)
-    text = "\n".join(body)
-    return f'modules["./{name}"] = (() => {{\n{text}\nreturn {{ {", ".join(exports)} }};\n}})();\n'
+    """One of the page's modules, in a function of its own: a page on disk cannot import."""
+    text = _part(name)
+    exports = re.findall(r"^export (?:function|class|const) (\w+)", text, re.M)
+    text = re.sub(r'^import (\{[^}]*\}) from ("[^"]*");$', r"const \1 = modules[\2];", text, flags=re.M)
+    text = re.sub(r"^export ", "", text, flags=re.M)
+    return f'modules["./{name}"] = (() => {{\n{text}return {{ {", ".join(exports)} }};\n}})();\n'
 
 
 def _hash(text: str) -> str:

@@ -79,13 +79,13 @@ class Chronicle:
         if self._log is not None:
             self._begun[get_ident(), kind] = time.perf_counter()
 
-    def ends(self, kind: Kind, numbers: Numbers = ()) -> None:
-        """It is over. These are the numbers of what it did last."""
+    def ends(self, kind: Kind, numbers: Callable[[], Numbers] = tuple) -> None:
+        """It is over. `numbers`: of what it did last, asked for only where they are written."""
         if self._held is not None and self._held[0].kind is kind:
             event, hit = self._held
             begun = self._begun.get((get_ident(), kind))
             took = () if begun is None else (("took", round(time.perf_counter() - begun, 6)),)
-            self._held = event._replace(numbers=event.numbers + numbers + took), hit
+            self._held = event._replace(numbers=event.numbers + numbers() + took), hit
         self._release()
         if kind is Kind.CONSUME:
             self._read_ripe()
@@ -139,6 +139,12 @@ class Chronicle:
         if self._full and self._note is not None and not torch.cuda.is_current_stream_capturing():
             self._waiting.append((self._written, name, value.detach().clone()))
         return ()
+
+    def clipped(self, clip: Event, norm: object, limit: float) -> Event:
+        """The clip with its numbers."""
+        if self._log is None:
+            return clip
+        return clip._replace(numbers=(*self.measured("norm", norm), ("limit", float(limit))))
 
     def scale_of(self, scaler: Any) -> Numbers:
         return () if scaler is None else self.measured("scale", getattr(scaler, "_scale", None))

@@ -120,7 +120,7 @@ class Watcher:
                 account.window.add(deposit)
                 hit.append(account)
                 numbers = self.norms.take(account, deposit) if self.norms is not None else ()
-                self.chronicle.ends(Kind.DEPOSIT, numbers + deposit.items())
+                self.chronicle.ends(Kind.DEPOSIT, lambda: numbers + deposit.items())  # noqa: B023
             account.habits.deposited(deposit.site, raised=raised)
             account.aliases.backward()
         mine.early = [*mine.early[-_EARLY:], deposit]
@@ -180,7 +180,7 @@ class Watcher:
         if not limits(max_norm):
             return  # it only measures
         self._judge.clip(reached, event, judged=not self._mine.stepping.optimizers())
-        event = event._replace(numbers=(*self.chronicle.measured("norm", total), ("limit", float(max_norm))))
+        event = self.chronicle.clipped(event, total, max_norm)
         for account in reached:
             account.clipped(event)
 
@@ -295,6 +295,7 @@ class Watcher:
         self.detectors.consuming(account, event, scaler=self._mine.scaler)
         account.habits.stepped(account.window.size())
         account.window.settle(account.number, self._accounts.clock.tick())
-        account.consumed(event._replace(numbers=self.chronicle.scale_of(self._mine.scaler)))
+        scale = self.chronicle.scale_of(self._mine.scaler)
+        account.consumed(event._replace(numbers=scale) if scale else event)
         self._judge.flush()
         self.detectors.flush()

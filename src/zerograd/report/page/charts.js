@@ -13,13 +13,25 @@ const share = (value) => `${Math.round(value * 100)} %`;
 
 // Each chart: its title, the series it shows, how a value is told, and what to say when there is nothing.
 const CHARTS = [
-  { title: "Gradient norm", of: { norm: "before clipping", clipped: "after clipping" }, told: short, log: true, full: true },
+  {
+    title: "Gradient norm",
+    of: { norm: "before clipping", clipped: "after clipping" },
+    told: short,
+    log: true,
+    full: true,
+  },
   { title: "Loss", of: { loss: "loss" }, told: short, full: true },
   { title: "Loss scale", of: { scale: "loss scale" }, told: short, log: true },
   { title: "Stale share of each update", of: { stale: "already used" }, told: share, least: 0, most: 1, bad: true },
   { title: "Micro-batches per step", of: { micro: "backwards" }, told: short, least: 0 },
   { title: "Items per step", of: { items: "items" }, told: short, least: 0, full: true },
-  { title: "Time per phase", of: { rest: "forward, data, rest", backward: "backward", step: "step" }, told: seconds, least: 0, times: true },
+  {
+    title: "Time per phase",
+    of: { rest: "forward, data, rest", backward: "backward", step: "step" },
+    told: seconds,
+    least: 0,
+    times: true,
+  },
 ];
 
 export function charts(model, lane) {
@@ -55,12 +67,15 @@ export function scaleFor(values, { least, most, log, times }) {
     if (least !== undefined) low = least;
   }
   const way = logarithmic ? Math.log10 : (value) => value;
-  const place = (value) => TOP + (1 - (way(Math.min(value, high)) - way(low)) / (way(high) - way(low))) * (HEIGHT - TOP - BOTTOM);
+  const place = (value) =>
+    TOP + (1 - (way(Math.min(value, high)) - way(low)) / (way(high) - way(low))) * (HEIGHT - TOP - BOTTOM);
   return { low, high, place, logarithmic };
 }
 
 function drawChart(chart, lane) {
-  const shown = Object.entries(chart.of).filter(([name], i) => lane.series[name]?.x.length && (!i || !same(lane, chart, name)));
+  const shown = Object.entries(chart.of).filter(
+    ([name], i) => lane.series[name]?.x.length && (!i || !same(lane, chart, name)),
+  );
   const all = shown.flatMap(([name]) => {
     const { y, low, high } = lane.series[name];
     return low ? [...low, ...high] : y;
@@ -69,7 +84,11 @@ function drawChart(chart, lane) {
   const last = Math.max(...shown.map(([name]) => lane.series[name].x.at(-1)));
   const x = (step) => LEFT + ((step - 1) / Math.max(1, last - 1)) * (WIDTH - LEFT - 8);
   const words = shown.map(([name, label]) => `${label}: ${span(lane.series[name], chart.told)}`).join("; ");
-  const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${chart.title}. ${words}` });
+  const picture = svg("svg", {
+    viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+    role: "img",
+    "aria-label": `${chart.title}. ${words}`,
+  });
   for (const value of [scale.low, scale.high]) {
     const y = scale.place(value);
     picture.append(svg("line", { class: "grid", x1: LEFT, x2: WIDTH - 8, y1: y, y2: y }));
@@ -77,7 +96,10 @@ function drawChart(chart, lane) {
     label.textContent = chart.told(value);
     picture.append(label);
   }
-  for (const [step, anchor] of [[1, "start"], [last, "end"]]) {
+  for (const [step, anchor] of [
+    [1, "start"],
+    [last, "end"],
+  ]) {
     const label = svg("text", { class: "axis", x: x(step), y: HEIGHT - 4, "text-anchor": anchor });
     label.textContent = step === 1 ? "step 1" : step.toLocaleString("en");
     picture.append(label);
@@ -89,8 +111,15 @@ function drawChart(chart, lane) {
       if (skips.y[i]) picture.append(svg("circle", { class: "dot", cx: x(step), cy: TOP, r: 2.5 }));
     });
   }
-  const legend = shown.length > 1 ? shown.map(([, label], i) => `${["\u2014", "- -", "\u00b7\u00b7\u00b7"][i]} ${label}`).join("  ") : "";
-  const note = [legend, scale.logarithmic ? "log scale" : "", chart.of.scale && lane.skips ? `\u2022 ${many(lane.skips, "skip")}` : ""];
+  const legend =
+    shown.length > 1
+      ? shown.map(([, label], i) => `${["\u2014", "- -", "\u00b7\u00b7\u00b7"][i]} ${label}`).join("  ")
+      : "";
+  const note = [
+    legend,
+    scale.logarithmic ? "log scale" : "",
+    chart.of.scale && lane.skips ? `\u2022 ${many(lane.skips, "skip")}` : "",
+  ];
   const none = shown.map(([name]) => lane.series[name].none || 0).reduce((a, b) => a + b, 0);
   const above = chart.times ? all.filter((value) => value > scale.high).length : 0;
   if (above) note.push(`${many(above, "value")} above`);
@@ -118,11 +147,24 @@ function tableOf(chart, shown, lane) {
   const details = element("details", {}, element("summary", {}, "as a table"));
   details.addEventListener("toggle", () => {
     if (!details.open || details.children.length > 1) return;
-    const head = element("tr", {}, ...["step", ...shown.map(([, label]) => label)].map((word) => element("th", { scope: "col" }, word)));
+    const head = element(
+      "tr",
+      {},
+      ...["step", ...shown.map(([, label]) => label)].map((word) => element("th", { scope: "col" }, word)),
+    );
     const { x } = lane.series[shown[0][0]];
     const every = Math.ceil(x.length / 50);
     const rows = x.flatMap((step, i) =>
-      i % every ? [] : [element("tr", {}, element("td", {}, String(step)), ...shown.map(([name]) => cell(lane.series[name].y[i], chart)))],
+      i % every
+        ? []
+        : [
+            element(
+              "tr",
+              {},
+              element("td", {}, String(step)),
+              ...shown.map(([name]) => cell(lane.series[name].y[i], chart)),
+            ),
+          ],
     );
     details.append(element("div", { className: "scroll" }, element("table", {}, head, ...rows)));
   });

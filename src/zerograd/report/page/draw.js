@@ -78,7 +78,22 @@ export function element(name, properties = {}, ...children) {
 
 export function colours() {
   const style = getComputedStyle(document.documentElement);
-  const names = ["page", "card", "line", "text", "faint", "accent", "bad", "warn", "fresh", "spent", "mixed", "lost", "hollow"];
+  const names = [
+    "page",
+    "card",
+    "line",
+    "text",
+    "faint",
+    "accent",
+    "good",
+    "bad",
+    "warn",
+    "fresh",
+    "spent",
+    "mixed",
+    "lost",
+    "hollow",
+  ];
   return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
 }
 

@@ -12,7 +12,11 @@ export function findings(model, show) {
   const cards = shown.map(({ finding, number }) => card(model, finding, number, show));
   if (!shown.length) cards.push(element("p", {}, "No fault was found."));
   if (rest.length) {
-    const more = element("details", { id: "less" }, element("summary", {}, many(rest.length, "note or possible fault")));
+    const more = element(
+      "details",
+      { id: "less" },
+      element("summary", {}, many(rest.length, "note or possible fault")),
+    );
     more.append(...rest.map(({ finding, number }) => card(model, finding, number, show)));
     cards.push(more);
   }
@@ -23,10 +27,37 @@ function card(model, finding, number, show) {
   const times = finding.times.reduce((a, b) => a + b, 0);
   const sure = finding.certainty === "possible" ? "possible " : "";
   const place = finding.cell ? `cell ${finding.cell}, line ${finding.line}` : `${finding.path}:${finding.line}`;
-  const ranks = model.processes.length > 1 ? ` (${model.processes.filter((_, i) => finding.times[i]).map((one) => one.name).join(", ")})` : "";
-  const title = element("h3", {}, element("span", { className: "code" }, finding.code), element("bdi", {}, finding.message));
-  const made = element("article", { className: "finding", id: `finding-${number}`, data: { severity: finding.severity, certainty: finding.certainty } }, title);
-  made.append(element("p", { className: "place" }, `${sure}${finding.severity} ${finding.name}, `, element("bdi", {}, place), `, seen ${times === 1 ? "once" : `${times.toLocaleString("en")} times`}${ranks}`));
+  const ranks =
+    model.processes.length > 1
+      ? ` (${model.processes
+          .filter((_, i) => finding.times[i])
+          .map((one) => one.name)
+          .join(", ")})`
+      : "";
+  const title = element(
+    "h3",
+    {},
+    element("span", { className: "code" }, finding.code),
+    element("bdi", {}, finding.message),
+  );
+  const made = element(
+    "article",
+    {
+      className: "finding",
+      id: `finding-${number}`,
+      data: { severity: finding.severity, certainty: finding.certainty },
+    },
+    title,
+  );
+  made.append(
+    element(
+      "p",
+      { className: "place" },
+      `${sure}${finding.severity} ${finding.name}, `,
+      element("bdi", {}, place),
+      `, seen ${times === 1 ? "once" : `${times.toLocaleString("en")} times`}${ranks}`,
+    ),
+  );
   if (finding.rows.length) made.append(chain(model, finding, ...finding.rows[0]));
   made.append(...finding.source.map((source) => excerpt(source, finding)));
   if (finding.cure) made.append(element("p", { className: "cure" }, element("bdi", {}, finding.cure)));
@@ -45,13 +76,20 @@ export function chain(model, finding, number, row) {
     const lost = lane.doomed[firstFrom(lane.rows, one)];
     const content = lost ? "lost" : model.contents[process.content[one]];
     const place = placeOf(model, process, one);
-    const chip = element("span", { className: "event" }, glyphElement(wordFor(model, process, one)), wordFor(model, process, one), element("small", {}, place.slice(place.lastIndexOf(":"))));
+    const chip = element(
+      "span",
+      { className: "event" },
+      glyphElement(wordFor(model, process, one)),
+      wordFor(model, process, one),
+      element("small", {}, place.slice(place.lastIndexOf(":"))),
+    );
     const site = model.sites[process.site[one]];
     const part = site && finding.related.find(([path, line]) => path === site[0] && line === site[1]);
     if (part && one !== row) chip.append(element("em", {}, part[2]));
     const item = element("li", { className: one === row ? "fault" : "" }, chip);
     const last = i === rows.length - 1;
-    if (!last || lost) item.append(element("span", { className: "then", data: { content } }, content === "new" ? "empty" : content));
+    if (!last || lost)
+      item.append(element("span", { className: "then", data: { content } }, content === "new" ? "empty" : content));
     list.append(item);
   });
   return list;
@@ -70,7 +108,10 @@ function occurrences(finding, number, show) {
   open.addEventListener("click", () => go(0));
   const tools = element("p", { className: "tools" }, open);
   if (finding.rows.length > 1) {
-    for (const [label, by] of [["Previous time", -1], ["Next time", 1]]) {
+    for (const [label, by] of [
+      ["Previous time", -1],
+      ["Next time", 1],
+    ]) {
       const button = element("button", { type: "button" }, label);
       button.addEventListener("click", () => go(by));
       tools.append(button);
@@ -86,9 +127,21 @@ function excerpt(source, finding) {
     const here = number === finding.line && source.path === finding.path;
     const words = !role ? "" : here ? "\u2190 the finding is here" : `\u2190 ${role}`;
     const line = element("div", { className: `${role ? "told" : ""} ${here ? "here" : ""}` });
-    line.append(element("span", { className: "number" }, number ? String(number) : "\u22ee"), element("bdi", {}, text), element("span", { className: "role" }, words));
+    line.append(
+      element("span", { className: "number" }, number ? String(number) : "\u22ee"),
+      element("bdi", {}, text),
+      element("span", { className: "role" }, words),
+    );
     made.append(line);
   }
-  if (source.changed) made.append(element("div", {}, element("span", { className: "number" }, "!"), `${source.path} was changed after this run began: lines may have moved`));
+  if (source.changed)
+    made.append(
+      element(
+        "div",
+        {},
+        element("span", { className: "number" }, "!"),
+        `${source.path} was changed after this run began: lines may have moved`,
+      ),
+    );
   return made;
 }

@@ -171,7 +171,8 @@ export function describe(model, number, row) {
   if (place) parts.push(`at ${place}`);
   parts.push(`${lane.slot} is ${content} after it`);
   for (const [name, values] of Object.entries(process.numbers)) {
-    if (!Number.isNaN(values[row])) parts.push(`${name} ${name === "took" ? seconds(values[row]) : short(values[row])}`);
+    if (!Number.isNaN(values[row]))
+      parts.push(`${name} ${name === "took" ? seconds(values[row]) : short(values[row])}`);
   }
   if (model.processes.length > 1) parts.unshift(process.name);
   return parts.join(", ");

@@ -2,26 +2,11 @@
 
 import { decode, involved, matching, many } from "./model.js";
 import { CONTENTS, GLYPHS, element, glyphElement } from "./draw.js";
+import { KEYS, press } from "./keys.js";
 import { Timeline } from "./timeline.js";
 import { charts, missing } from "./charts.js";
 import { findings } from "./findings.js";
 import { PAGE, eventTable, laneName, parameterTable, rankDifferences, rankTable } from "./tables.js";
-
-const KEYS = [
-  ["?", "this help"],
-  ["j / k", "next / previous finding"],
-  ["t", "the timeline"],
-  ["\u2190 \u2192", "on the timeline: previous / next event of the optimizer"],
-  ["\u2191 \u2193", "the optimizer above / below"],
-  ["+ / -", "zoom in / out"],
-  ["[ / ]", "move left / right"],
-  ["0", "the whole run"],
-  ["n / p", "next / previous event at a finding"],
-  ["o", "open the optimizer: groups and parameters"],
-  ["/", "filter"],
-  ["e", "the events as a table"],
-  ["Escape", "forget the selection"],
-];
 
 const byId = (id) => document.getElementById(id);
 
@@ -45,7 +30,9 @@ class Page {
     this.fillHead();
     this.fillLegend();
     byId("finding-list").replaceChildren(...findings(this.model, (number, time) => this.showFinding(number, time)));
-    this.timeline = new Timeline(this.model, byId("lanes"), byId("overview"), (told, process, row) => this.selected(told, process, row));
+    this.timeline = new Timeline(this.model, byId("lanes"), byId("overview"), (told, process, row) =>
+      this.selected(told, process, row),
+    );
     this.fillTools();
     this.fillFilters();
     this.fillCharts();
@@ -61,23 +48,34 @@ class Page {
     byId("verdict").dataset.tone = verdict.tone;
     byId("also").textContent = verdict.also;
     const [first] = processes;
-    const about = [first.script, first.began, processes.length > 1 ? many(processes.length, "process").replace("processs", "processes") : "", many(events, "event")];
+    const about = [
+      first.script,
+      first.began,
+      processes.length > 1 ? many(processes.length, "process").replace("processs", "processes") : "",
+      many(events, "event"),
+    ];
     byId("about").textContent = about.filter(Boolean).join(" \u00b7 ");
     document.title = `${verdict.tone === "bad" ? "\u2717" : "\u2713"} ${first.script || "zerograd"}: zerograd report`;
     byId("bundled").hidden = bundle === 1;
-    byId("bundled").textContent = `This run has ${many(events, "event")}, more than a page can hold one by one. The timeline shows them in bundles of ${bundle}, each with the worst content in it; single events are kept at both ends and around the first times of every finding. Counts, charts and findings are of all of them.`;
-    byId("foot").textContent = "Made by zerograd from a trace of the run. This file needs no network and sends nothing anywhere. Press ? for keys.";
+    byId("bundled").textContent =
+      `This run has ${many(events, "event")}, more than a page can hold one by one. The timeline shows them in bundles of ${bundle}, each with the worst content in it; single events are kept at both ends and around the first times of every finding. Counts, charts and findings are of all of them.`;
+    byId("foot").textContent =
+      "Made by zerograd from a trace of the run. This file needs no network and sends nothing anywhere. Press ? for keys.";
   }
 
   fillLegend() {
     const used = new Set(this.model.processes.flatMap((process) => process.shapes.map((shape) => shape[1])));
     const words = { consume: "step", deposit: "backward" };
-    const held = new Set(this.model.processes.flatMap((process) => process.shapes.map((shape) => this.model.contents[shape[2]])));
+    const held = new Set(
+      this.model.processes.flatMap((process) => process.shapes.map((shape) => this.model.contents[shape[2]])),
+    );
     const shown = this.model.kinds.filter((_, kind) => used.has(kind)).map((name) => words[name] || name);
     if (this.model.lanes.some((lane) => lane.skips)) shown.push("skip");
     if (this.model.calls.includes("rollback")) shown.push("rollback");
     byId("legend").replaceChildren(
-      ...Object.entries(CONTENTS).filter(([content]) => held.has(content) || content === "fresh").map(([content, says]) => element("li", {}, element("span", { className: "key", data: { content } }), says)),
+      ...Object.entries(CONTENTS)
+        .filter(([content]) => held.has(content) || content === "fresh")
+        .map(([content, says]) => element("li", {}, element("span", { className: "key", data: { content } }), says)),
       ...shown.filter((word) => GLYPHS[word]).map((word) => element("li", {}, glyphElement(word), GLYPHS[word].says)),
     );
   }
@@ -90,13 +88,18 @@ class Page {
     byId("axis").disabled = !this.model.processes.some((process) => process.at);
     byId("axis").addEventListener("change", (event) => timeline.setAxis(event.target.value));
     byId("help-open").addEventListener("click", () => byId("help").showModal());
-    byId("help-keys").replaceChildren(...KEYS.flatMap(([keys, says]) => [element("dt", {}, element("kbd", {}, keys)), element("dd", {}, says)]));
+    byId("help-keys").replaceChildren(
+      ...KEYS.flatMap(([keys, says]) => [element("dt", {}, element("kbd", {}, keys)), element("dd", {}, says)]),
+    );
   }
 
   fillFilters() {
     const { model } = this;
     const everyone = element("option", { value: "-1" }, "all");
-    byId("filter-lane").replaceChildren(everyone, ...model.lanes.map((lane) => element("option", { value: String(lane.number) }, laneName(model, lane))));
+    byId("filter-lane").replaceChildren(
+      everyone,
+      ...model.lanes.map((lane) => element("option", { value: String(lane.number) }, laneName(model, lane))),
+    );
     const used = new Set(model.processes.flatMap((process) => process.shapes.map((shape) => shape[1])));
     const words = { consume: "step", deposit: "backward" };
     model.kinds.forEach((name, kind) => {
@@ -115,7 +118,12 @@ class Page {
   refilter() {
     const boxes = [...byId("filter-kinds").querySelectorAll("input")];
     const without = new Set(boxes.filter((box) => !box.checked).map((box) => Number(box.value)));
-    this.filter = { text: byId("filter-text").value.trim(), lane: Number(byId("filter-lane").value), without, faults: byId("filter-faults").checked };
+    this.filter = {
+      text: byId("filter-text").value.trim(),
+      lane: Number(byId("filter-lane").value),
+      without,
+      faults: byId("filter-faults").checked,
+    };
     const none = !this.filter.text && this.filter.lane < 0 && !without.size && !this.filter.faults;
     this.masks = none ? null : this.model.processes.map((_, number) => matching(this.model, number, this.filter));
     this.timeline.masks = this.masks;
@@ -128,8 +136,17 @@ class Page {
 
   fillEvents() {
     if (!byId("events").open) return;
-    const total = eventTable(this.model, byId("event-table"), this.masks, this.first, this.timeline.selected, (process, row) => this.timeline.select(process, row));
-    byId("events-range").textContent = total ? `${(this.first + 1).toLocaleString("en")} to ${Math.min(total, this.first + PAGE).toLocaleString("en")} of ${total.toLocaleString("en")}` : "none";
+    const total = eventTable(
+      this.model,
+      byId("event-table"),
+      this.masks,
+      this.first,
+      this.timeline.selected,
+      (process, row) => this.timeline.select(process, row),
+    );
+    byId("events-range").textContent = total
+      ? `${(this.first + 1).toLocaleString("en")} to ${Math.min(total, this.first + PAGE).toLocaleString("en")} of ${total.toLocaleString("en")}`
+      : "none";
     byId("events-before").disabled = this.first === 0;
     byId("events-after").disabled = this.first + PAGE >= total;
   }
@@ -141,7 +158,9 @@ class Page {
 
   fillCharts() {
     const { model } = this;
-    byId("chart-lane").replaceChildren(...model.lanes.map((lane) => element("option", { value: String(lane.number) }, laneName(model, lane))));
+    byId("chart-lane").replaceChildren(
+      ...model.lanes.map((lane) => element("option", { value: String(lane.number) }, laneName(model, lane))),
+    );
     const worst = model.findings.find((finding) => finding.fails && finding.rows.length);
     const lane = worst ? model.processes[worst.rows[0][0]].lane[worst.rows[0][1]] : 0;
     byId("chart-lane").value = String(lane);
@@ -153,7 +172,15 @@ class Page {
     const lane = this.model.lanes[Number(byId("chart-lane").value)];
     if (!lane) return;
     const lacking = missing(lane);
-    const note = lacking.length ? [element("p", { className: "brand" }, `No numbers for ${lacking.join(", ")}: record them with zerograd run --mode full.`)] : [];
+    const note = lacking.length
+      ? [
+          element(
+            "p",
+            { className: "brand" },
+            `No numbers for ${lacking.join(", ")}: record them with zerograd run --mode full.`,
+          ),
+        ]
+      : [];
     byId("chart-list").replaceChildren(...charts(this.model, lane), ...note);
   }
 
@@ -210,56 +237,15 @@ class Page {
       if (event.ctrlKey || event.metaKey || event.altKey || byId("help").open) return;
       const typing = ["INPUT", "SELECT", "TEXTAREA"].includes(event.target.tagName) && event.target.type !== "checkbox";
       if (typing && event.key !== "Escape") return;
-      const done = this.press(event.key, event.target === byId("lanes"));
+      const done = press(this, event.key, event.target === byId("lanes"));
       if (done) event.preventDefault();
     });
   }
 
-  press(key, onTimeline) {
-    const { timeline } = this;
-    const everywhere = {
-      "?": () => byId("help").showModal(),
-      "/": () => byId("filter-text").focus(),
-      t: () => byId("lanes").focus(),
-      e: () => {
-        byId("events").open = true;
-        byId("events").querySelector("summary").focus();
-      },
-      j: () => this.nextFinding(1),
-      k: () => this.nextFinding(-1),
-      n: () => this.nextFault(1),
-      p: () => this.nextFault(-1),
-      "+": () => timeline.zoom(0.5),
-      "=": () => timeline.zoom(0.5),
-      "-": () => timeline.zoom(2),
-      "0": () => timeline.all(),
-      "[": () => timeline.pan(-0.4),
-      "]": () => timeline.pan(0.4),
-      Escape: () => {
-        timeline.selected = null;
-        timeline.marked = new Map();
-        timeline.draw();
-        document.activeElement.blur();
-      },
-    };
-    const there = {
-      ArrowLeft: () => timeline.move(-1),
-      ArrowRight: () => timeline.move(1),
-      ArrowUp: () => timeline.change(-1),
-      ArrowDown: () => timeline.change(1),
-      Home: () => timeline.look(0, timeline.view[1] - timeline.view[0]),
-      End: () => timeline.look(...timeline.range().map((end, i) => (i ? end : end - (timeline.view[1] - timeline.view[0])))),
-      o: () => timeline.toggle(timeline.selected ? this.model.processes[timeline.selected.process].lane[timeline.selected.row] : 0),
-      Enter: () => timeline.toggle(timeline.selected ? this.model.processes[timeline.selected.process].lane[timeline.selected.row] : 0),
-    };
-    const action = everywhere[key] || (onTimeline && there[key]);
-    if (!action) return false;
-    action();
-    return true;
-  }
-
   nextFinding(by) {
-    const known = this.model.findings.map((finding, number) => (finding.rows.length ? number : -1)).filter((number) => number >= 0);
+    const known = this.model.findings
+      .map((finding, number) => (finding.rows.length ? number : -1))
+      .filter((number) => number >= 0);
     if (!known.length) return;
     const now = known.indexOf(this.finding);
     this.showFinding(known[(now + by + known.length + (now < 0 && by < 0 ? 1 : 0)) % known.length], 0);
@@ -267,9 +253,15 @@ class Page {
 
   nextFault(by) {
     const { selected } = this.timeline;
-    const all = this.model.processes.flatMap((process, number) => [...process.faults.keys()].sort((a, b) => a - b).map((row) => [number, row]));
+    const all = this.model.processes.flatMap((process, number) =>
+      [...process.faults.keys()].sort((a, b) => a - b).map((row) => [number, row]),
+    );
     if (!all.length) return;
-    const after = selected ? all.findIndex(([process, row]) => process > selected.process || (process === selected.process && row >= selected.row)) : -1;
+    const after = selected
+      ? all.findIndex(
+          ([process, row]) => process > selected.process || (process === selected.process && row >= selected.row),
+        )
+      : -1;
     const here = after >= 0 && selected && all[after][0] === selected.process && all[after][1] === selected.row;
     const next = by > 0 ? after + (here ? 1 : 0) : (after < 0 ? all.length : after) - 1;
     const [process, row] = all[(next + all.length) % all.length];

@@ -22,14 +22,21 @@ export function eventTable(model, table, masks, first, selected, select) {
       seen += 1;
     }
   });
-  table.replaceChildren(head("event", ...(several ? ["rank"] : []), "optimizer", "what", "call", "place", "content after", "numbers"), body);
+  table.replaceChildren(
+    head("event", ...(several ? ["rank"] : []), "optimizer", "what", "call", "place", "content after", "numbers"),
+    body,
+  );
   return seen;
 }
 
 function eventRow(model, number, row, several, selected, select) {
   const process = model.processes[number];
   const chosen = selected && selected.process === number && selected.row === row;
-  const button = element("button", { type: "button", title: "Show in the timeline" }, (process.start[row] + 1).toLocaleString("en"));
+  const button = element(
+    "button",
+    { type: "button", title: "Show in the timeline" },
+    (process.start[row] + 1).toLocaleString("en"),
+  );
   button.addEventListener("click", () => select(number, row));
   const numbers = Object.entries(process.numbers)
     .filter(([, values]) => !Number.isNaN(values[row]))
@@ -45,7 +52,12 @@ function eventRow(model, number, row, several, selected, select) {
     model.contents[process.content[row]],
     numbers.join(", "),
   ].map((text) => element("td", {}, text));
-  const made = element("tr", { className: fault === undefined ? "" : "bad", "aria-selected": String(Boolean(chosen)) }, element("td", {}, button), ...cells);
+  const made = element(
+    "tr",
+    { className: fault === undefined ? "" : "bad", "aria-selected": String(Boolean(chosen)) },
+    element("td", {}, button),
+    ...cells,
+  );
   return made;
 }
 
@@ -70,7 +82,10 @@ export function parameterTable(model, table, told) {
   told.textContent = !rows.length
     ? "This trace does not say which parameters there are."
     : bad.length
-      ? bad.map((row) => `${row.name} ${row.fate}`).slice(0, 4).join("; ") + (bad.length > 4 ? "; ..." : "")
+      ? bad
+          .map((row) => `${row.name} ${row.fate}`)
+          .slice(0, 4)
+          .join("; ") + (bad.length > 4 ? "; ..." : "")
       : "All of them get gradients, and a step uses them.";
   table.hidden = !rows.length;
   let order = 2;
@@ -91,7 +106,17 @@ export function parameterTable(model, table, told) {
       return title_;
     });
     const lines = rows.map((row) =>
-      element("tr", { className: row.fate ? "bad" : "" }, ...COLUMNS.map(([, get], i) => element("td", { className: i > 2 ? "number" : "" }, typeof get(row) === "number" ? get(row).toLocaleString("en") : get(row)))),
+      element(
+        "tr",
+        { className: row.fate ? "bad" : "" },
+        ...COLUMNS.map(([, get], i) =>
+          element(
+            "td",
+            { className: i > 2 ? "number" : "" },
+            typeof get(row) === "number" ? get(row).toLocaleString("en") : get(row),
+          ),
+        ),
+      ),
     );
     table.replaceChildren(element("thead", {}, element("tr", {}, ...titles)), element("tbody", {}, ...lines));
   };
@@ -112,18 +137,40 @@ export function rankTable(model, table) {
   const rows = model.processes.map((process, number) => {
     const lanes = model.lanes.filter((lane) => lane.process === number);
     const sum = (name) => lanes.reduce((total, lane) => total + lane[name], 0);
-    const faults = model.findings.filter((finding) => finding.fails).reduce((total, finding) => total + finding.times[number], 0);
-    return [process.name, process.events, lanes.length, sum("deposits"), sum("steps"), sum("clears"), sum("skips"), faults];
+    const faults = model.findings
+      .filter((finding) => finding.fails)
+      .reduce((total, finding) => total + finding.times[number], 0);
+    return [
+      process.name,
+      process.events,
+      lanes.length,
+      sum("deposits"),
+      sum("steps"),
+      sum("clears"),
+      sum("skips"),
+      faults,
+    ];
   });
   const usual = rows[0].map((_, column) => common(rows.map((row) => row[column])));
   const lines = rows.map((row) =>
-    element("tr", {}, ...row.map((value, i) => {
-      const differs = i > 0 && (usual[i] === undefined || value !== usual[i]);
-      const text = typeof value === "number" ? value.toLocaleString("en") : value;
-      return element(i ? "td" : "th", { className: i ? `number${differs ? " differs" : ""}` : "", ...(i ? {} : { scope: "row" }) }, differs ? `${text} \u2260` : text);
-    })),
+    element(
+      "tr",
+      {},
+      ...row.map((value, i) => {
+        const differs = i > 0 && (usual[i] === undefined || value !== usual[i]);
+        const text = typeof value === "number" ? value.toLocaleString("en") : value;
+        return element(
+          i ? "td" : "th",
+          { className: i ? `number${differs ? " differs" : ""}` : "", ...(i ? {} : { scope: "row" }) },
+          differs ? `${text} \u2260` : text,
+        );
+      }),
+    ),
   );
-  table.replaceChildren(head("", "events", "optimizers", "backwards", "steps", "clears", "skips", "faults"), element("tbody", {}, ...lines));
+  table.replaceChildren(
+    head("", "events", "optimizers", "backwards", "steps", "clears", "skips", "faults"),
+    element("tbody", {}, ...lines),
+  );
 }
 
 // What most of these are; undefined if there is no such thing.
@@ -139,7 +186,13 @@ export function rankDifferences(model, show) {
   return model.differences.map((one) => {
     const first = model.lanes[one.lanes[0]];
     const said = `${one.slot}: ranks differ in ${one.steps.toLocaleString("en")} of ${many(first.steps, "step")}, first in step ${one.first.toLocaleString("en")}:`;
-    const list = element("ul", {}, ...one.did.map((did, i) => element("li", {}, element("strong", {}, model.processes[model.lanes[one.lanes[i]].process].name), `: ${did}`)));
+    const list = element(
+      "ul",
+      {},
+      ...one.did.map((did, i) =>
+        element("li", {}, element("strong", {}, model.processes[model.lanes[one.lanes[i]].process].name), `: ${did}`),
+      ),
+    );
     const button = element("button", { type: "button" }, "Show in the timeline");
     button.addEventListener("click", () => show(one));
     return element("div", { className: "notice" }, said, list, button);
