@@ -101,7 +101,8 @@ class Story:
                 key = (finding.code, finding.site, finding.certainty)
                 told = merged.setdefault(key, Told(finding, {}, []))
                 told.times[number] = told.times.get(number, 0) + len(found.events)
-                told.rows.extend((number, self.rows[number].row_at(event)) for event in found.events[:_SHOWN])
+                shown = found.events[:_SHOWN] if self.rows[number].row else ()
+                told.rows.extend((number, self.rows[number].row_at(event)) for event in shown)
         severity = {"error": 0, "warning": 1, "note": 2}
         yield from sorted(
             merged.values(),

@@ -146,8 +146,11 @@ class Chronicle:
             return clip
         return clip._replace(numbers=(*self.measured("norm", norm), ("limit", float(limit))))
 
-    def scale_of(self, scaler: Any) -> Numbers:
-        return () if scaler is None else self.measured("scale", getattr(scaler, "_scale", None))
+    def with_scale(self, step: Event, scaler: Any) -> Event:
+        """The step with the loss scale of the scaler that it goes through."""
+        if self._log is None or scaler is None:
+            return step
+        return step._replace(numbers=step.numbers + self.measured("scale", getattr(scaler, "_scale", None)))
 
     def _read_ripe(self) -> None:
         """A step is over: what was measured before the last one has been computed by now."""

@@ -282,10 +282,10 @@ class Watcher:
         account = self._accounts.taken(optimizer)
         account.settle()
         account.books.tell([deposit.event for deposit in self._mine.early if new])
-        numbers = (("skipped", 1.0), *self.chronicle.scale_of(scaler))
+        numbers = (("skipped", 1.0),)
         event = Event(Kind.CONSUME, account.name, user_site(), scaled=True, what="scaler.step()", numbers=numbers)
         account.window.settle(account.number, self._accounts.clock.tick())
-        account.consumed(event)
+        account.consumed(self.chronicle.with_scale(event, scaler))
         account.after_step()
 
     def _consume(self, account: Account, event: Event, *, hooked: bool) -> None:
@@ -295,7 +295,6 @@ class Watcher:
         self.detectors.consuming(account, event, scaler=self._mine.scaler)
         account.habits.stepped(account.window.size())
         account.window.settle(account.number, self._accounts.clock.tick())
-        scale = self.chronicle.scale_of(self._mine.scaler)
-        account.consumed(event._replace(numbers=scale) if scale else event)
+        account.consumed(self.chronicle.with_scale(event, self._mine.scaler))
         self._judge.flush()
         self.detectors.flush()

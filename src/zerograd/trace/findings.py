@@ -1,6 +1,6 @@
 """A finding as a line of a trace, and back. The live run looked at values: what it proved, a replay cannot."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from zerograd.core.events import Site
@@ -23,13 +23,21 @@ def to_line(finding: Finding) -> dict[str, object]:
 def from_line(line: Mapping[str, Any]) -> Finding:
     """The finding, seen no time yet: its events are told by other lines."""
     return Finding(
-        line["code"],
-        line["name"],
-        line["message"],
-        Site(*line["site"]),
+        str(line["code"]),
+        str(line["name"]),
+        str(line["message"]),
+        place(line["site"]),
         Certainty(line["certainty"]),
         Severity(line["severity"]),
-        tuple(Related(Site(*site), message) for site, message in line.get("related", ())),
-        line.get("cure", ""),
+        tuple(Related(place(site), str(message)) for site, message in line.get("related", ())),
+        str(line.get("cure", "")),
         times=0,
     )
+
+
+def place(parts: Sequence[Any]) -> Site:
+    """A site as it was written. TypeError: it is none."""
+    site = Site(*parts)
+    if not isinstance(site.path, str) or not all(isinstance(number, int) for number in site[1:]):
+        raise TypeError(f"{parts} is no place")
+    return site

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 
 from zerograd.core.events import Event, Kind, Site
 from zerograd.errors import UsageError, missing
+from zerograd.trace.findings import place as as_site
 
 SCHEMA = 1
 _decode = json.JSONDecoder().raw_decode
+_TEXT, _WHOLE, _NUMERIC = (str, type(None)), (int, type(None)), {int, float}
 _KINDS = {kind.value: kind for kind in Kind}
 
 
@@ -77,17 +79,19 @@ def _line(kind: Kind, fields: dict[str, Any], sites: dict[tuple[object, ...], Si
     site = None
     if place is not None:
         key = tuple(place)
-        site = sites.get(key) or sites.setdefault(key, Site(*place))
+        site = sites.get(key) or sites.setdefault(key, as_site(place))
+    slot, what, at, hit = fields.get("slot"), fields.get("what", ""), fields.get("at"), fields.get("hit")
+    if not (type(slot) in _TEXT and type(what) is str and type(at) in _WHOLE and type(hit) in _WHOLE):
+        raise TypeError
     numbers = fields.get("numbers")
-    event = Event(
-        kind,
-        fields.get("slot"),
-        site,
-        fields.get("scaled", False),
-        fields.get("what", ""),
-        tuple(numbers.items()) if numbers else (),
-    )
-    return Line(event, fields.get("at"), fields.get("hit"))
+    event = Event(kind, slot, site, fields.get("scaled") is True, what, numbers_of(numbers) if numbers else ())
+    return Line(event, at, hit)
+
+
+def numbers_of(fields: dict[str, Any]) -> tuple[tuple[str, float], ...]:
+    if not _NUMERIC.issuperset(map(type, fields.values())):
+        raise TypeError
+    return tuple(fields.items())
 
 
 def _loads(line: str) -> dict[str, Any] | None:

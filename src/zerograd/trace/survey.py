@@ -6,11 +6,12 @@ Findings, names and late numbers may stand anywhere in the file; whoever walks t
 import json
 from array import array
 from collections.abc import Mapping
+from operator import index
 from typing import Any, NamedTuple
 
 from zerograd.core.findings import Finding
 from zerograd.trace.findings import from_line
-from zerograd.trace.reading import Opened
+from zerograd.trace.reading import Opened, numbers_of
 
 _EVENT = '{"kind"'  # how the lines of events begin, as TraceWriter writes them
 
@@ -38,7 +39,7 @@ def survey(trace: Opened) -> Survey:
         next(file)
         for text in file:
             if text.startswith(_EVENT):
-                events += 1
+                events += text.endswith("}\n")  # else it is torn
                 continue
             try:
                 line = json.loads(text)
@@ -56,12 +57,12 @@ def _take(known: Survey, line: Mapping[str, Any]) -> None:
         if "optimizer" in line:
             known.groups[line["optimizer"]] = [[str(name) for name in group] for group in line["groups"]]
         elif "set" in line:
-            known.sets[line["set"]] = frozenset(line["slots"])
+            known.sets[line["set"]] = frozenset(map(index, line["slots"]))
         elif "finding" in line:
             if line["finding"] == len(known.found):
                 known.found.append(Found(from_line(line), array("q"), line.get("slot")))
-            known.found[line["finding"]].events.append(line["event"])
+            known.found[line["finding"]].events.append(max(0, line["event"]))
         elif "of" in line:
-            known.late[line["of"]] = known.late.get(line["of"], ()) + tuple(line["numbers"].items())
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError):
+            known.late[line["of"]] = known.late.get(line["of"], ()) + numbers_of(line["numbers"])
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError):
         return  # a line of a later zerograd, which says more than we know
