@@ -186,8 +186,7 @@ def test_clean_runs_skips_and_what_is_lost(browser: Browser, tmp_path: Path) -> 
     trace(tmp_path / "run.jsonl", [*GOOD * 5, CLEAR, BACKWARD, SKIP, CLEAR, BACKWARD, CLEAR, *GOOD])
     opened = Opened(browser, report(tmp_path), scheme="dark")
     assert opened.text("h1") == (
-        "Every gradient accounted for: 7 steps (1 step skipped by the loss scaler), "
-        "each with what was deposited for it."
+        "Every gradient accounted for: 7 steps (1 skipped: not finite), each with what was deposited for it."
     )
     legend = opened.text("#legend")
     assert "lost: no step ever used it" in legend

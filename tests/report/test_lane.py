@@ -38,10 +38,11 @@ def test_numbers_of_a_step(tmp_path: Path) -> None:
     }
 
 
-def test_a_scaled_norm_is_told_without_the_scale(tmp_path: Path) -> None:
-    scaled = BACKWARD._replace(scaled=True, numbers=(("norm", 2048.0),))
+def test_scaled_numbers_are_told_without_the_scale(tmp_path: Path) -> None:
+    scaled = BACKWARD._replace(scaled=True, numbers=(("norm", 2048.0), ("loss", 512.0)))
     process, steps = walked(tmp_path / "t.jsonl", [scaled, SKIP])
     assert steps[0].numbers["norm"] == 2.0
+    assert steps[0].numbers["loss"] == 0.5
     assert steps[0].skipped
     assert process.lanes["SGD#0"].skips == 1
 

@@ -48,7 +48,7 @@ class _Window:
 
     micro_batches: int = 0
     stale: int = 0
-    losses: list[float] = field(default_factory=list)
+    losses: list[tuple[float, bool]] = field(default_factory=list)  # and whether a loss scale is multiplied into it
     items: float = 0.0
     backward: float = 0.0
     numbers: dict[str, float] = field(default_factory=dict)
@@ -124,7 +124,7 @@ class Lane:
             window.backward += numbers.get("took", 0.0)
             window.items += numbers.get("items", 0.0)
             if "loss" in numbers:
-                window.losses.append(numbers["loss"])
+                window.losses.append((numbers["loss"], line.event.scaled))
             if "norm" in numbers:
                 window.numbers["norm"] = numbers["norm"]
                 window.numbers.pop("limit", None)
@@ -133,6 +133,7 @@ class Lane:
             window.numbers |= {"norm": numbers["norm"], "limit": numbers.get("limit", float("inf")), "scaled": 0.0}
         elif kind is Kind.CLEAR:
             self.clears += 1
+            self.skips += line.event.what == "skip"  # so a Step gives one up
             if self.content in HOLLOW:
                 self.lost += window.micro_batches if self.content is Content.LOST else 0
                 window.micro_batches = window.stale = 0
@@ -146,7 +147,9 @@ class Lane:
         self.consumed[found] += 1
         known: dict[str, float] = {"scale": numbers["scale"]} if "scale" in numbers else {}
         if window.losses:
-            known["loss"] = sum(window.losses) / len(window.losses)
+            divisor = known.get("scale") or 1.0
+            losses = [loss / divisor if scaled else loss for loss, scaled in window.losses]
+            known["loss"] = sum(losses) / len(losses)
         if "norm" in window.numbers:
             norm = window.numbers["norm"]
             if window.numbers.get("scaled") and known.get("scale"):

@@ -37,7 +37,7 @@ def verdict(story: Story) -> Verdict:
         return Verdict("note", f"{what} {noted.message.partition(';')[0]}{wasted if noted.code == 'ZG102' else ''}.")
     if not faults:
         skips = sum(lane.skips for lane in story.lanes)
-        skipped = f" ({_many(skips, 'step')} skipped by the loss scaler)" if skips else ""
+        skipped = f" ({skips:,} skipped: not finite)" if skips else ""
         sentence = (
             f"Every gradient accounted for: {_many(steps, 'step')}{skipped}, each with what was deposited for it."
         )
