@@ -3,11 +3,16 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 import torch
 
 import zerograd
-from zerograd.core.events import Kind
+from zerograd.core.events import Event, Kind
 from zerograd.report.walk import Process, processes
+from zerograd.run.account import Account
+from zerograd.run.books import Clock
+from zerograd.run.chronicle import Chronicle
+from zerograd.trace.lines import TraceWriter
 from zerograd.trace.reading import Line
 
 
@@ -103,3 +108,24 @@ def test_a_function_hears_of_events_alone(tmp_path: Path) -> None:
             model(torch.ones(1, 2)).sum().backward()
             optimizer.step()
     assert heard == [Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR, Kind.DEPOSIT, Kind.CONSUME]
+
+
+def test_numbers_on_a_device_are_read_a_step_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = TraceWriter(tmp_path / "t.jsonl", about={"findings": True})
+    chronicle = Chronicle(writer, full=True)
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))])
+    account = Account(optimizer, clock=Clock(), thread=0)
+    tell = chronicle.opened(account, optimizer)
+    assert tell is not None
+    read: list[int] = []
+    monkeypatch.setattr(torch.Tensor, "__float__", lambda tensor: float(read.append(len(read)) or len(read)))
+    for _ in range(3):
+        numbers = chronicle.measured("norm", torch.ones((), device="meta"))
+        assert numbers == ()
+        tell(None, Event(Kind.CONSUME, numbers=numbers))
+        chronicle.ends(Kind.CONSUME)
+    assert len(read) == 2  # of the last step nobody knows yet
+    chronicle.finish()
+    writer.close()
+    (process,) = processes([tmp_path / "t.jsonl"])
+    assert process.survey.late == {0: (("norm", 1.0),), 1: (("norm", 2.0),), 2: (("norm", 3.0),)}

@@ -4,6 +4,7 @@ A backward and a step are held back until they are over, because only then it is
 lies on a device is read a step later, so that nobody waits for it, and written as a line of its own.
 """
 
+import contextlib
 import time
 from collections.abc import Callable, Mapping
 from threading import get_ident
@@ -136,7 +137,7 @@ class Chronicle:
             return ()
         if value.device.type == "cpu":
             return ((name, float(value)),)
-        if self._full and self._note is not None and not torch.cuda.is_current_stream_capturing():
+        if self._full and self._note is not None and not _captured(value):
             self._waiting.append((self._written, name, value.detach().clone()))
         return ()
 
@@ -155,7 +156,8 @@ class Chronicle:
     def _read_ripe(self) -> None:
         """A step is over: what was measured before the last one has been computed by now."""
         for ordinal, name, value in self._ripe:
-            self.later(ordinal, ((name, float(value)),))
+            with contextlib.suppress(RuntimeError):  # what is wrong with a device, the program will hear from it
+                self.later(ordinal, ((name, float(value)),))
         self._ripe, self._waiting = self._waiting, []
 
     # Findings
@@ -175,3 +177,8 @@ class Chronicle:
         self._release()
         self._read_ripe()
         self._read_ripe()
+
+
+def _captured(value: Tensor) -> bool:
+    """Whether a graph is being captured: a copy of ours would be replayed with it."""
+    return value.device.type == "cuda" and torch.cuda.is_current_stream_capturing()
