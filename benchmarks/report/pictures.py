@@ -36,6 +36,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("folder", type=Path)
     options.add_argument("--all", action="store_true", help="dark and narrow ones as well, and a run that is right")
+    options.add_argument("--only", metavar="RUN", help="one of runs/")
     chosen = options.parse_args()
     chosen.folder.mkdir(parents=True, exist_ok=True)
     looks = [("light", 1400, "")]
@@ -43,7 +44,7 @@ def main() -> None:
         looks += [("dark", 1400, "-dark"), ("light", 400, "-narrow"), ("dark", 400, "-narrow-dark")]
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        for name in [*HEIGHTS, *(["correct"] if chosen.all else [])]:
+        for name in [chosen.only] if chosen.only else [*HEIGHTS, *(["correct"] if chosen.all else [])]:
             page = report(name, Path(folder))
             for scheme, width, suffix in looks:
                 picture = chosen.folder / f"{name}{suffix}.png"

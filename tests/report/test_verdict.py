@@ -52,4 +52,4 @@ def test_the_sentence(
 def test_of_one_rank_of_two(tmp_path: Path) -> None:
     good = trace(tmp_path / "a.jsonl", GOOD * 3, rank=0)
     told = verdict(Story(processes([good, stale(tmp_path / "b.jsonl", 3, rank=1)])))
-    assert told.sentence.startswith("2 of 3 steps of SGD")
+    assert told.sentence.startswith("2 of 3 steps of SGD on rank 1 used gradients")

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from zerograd.core.findings import Certainty
+from zerograd.report.printable import printable
 from zerograd.report.story import Story, Told
 
 _DID = {
@@ -34,7 +35,8 @@ def verdict(story: Story) -> Verdict:
         lost = sum(lane.lost for lane in story.lanes)
         wasted = f" ({lost:,} of {_many(sum(lane.deposits for lane in story.lanes), 'backward')})" if lost else ""
         what = "No step used a wrong gradient, but"
-        return Verdict("note", f"{what} {noted.message.partition(';')[0]}{wasted if noted.code == 'ZG102' else ''}.")
+        said = printable(noted.message.partition(";")[0])
+        return Verdict("note", f"{what} {said}{wasted if noted.code == 'ZG102' else ''}.")
     if not faults:
         skips = sum(lane.skips for lane in story.lanes)
         skipped = f" ({skips:,} skipped: not finite)" if skips else ""
@@ -48,17 +50,20 @@ def verdict(story: Story) -> Verdict:
 def _sentence(story: Story, told: Told) -> str:
     finding = told.finding
     if finding.code not in _DID:
-        return f"{finding.message[:1].upper()}{finding.message[1:].partition(';')[0]}."
+        return printable(f"{finding.message[:1].upper()}{finding.message[1:].partition(';')[0]}.")
     lanes = {story.lane_of(process, row) for process, row in told.rows}
     concerned = [lane for number, lane in enumerate(story.lanes) if number in lanes]
-    names = ", ".join(dict.fromkeys(lane.slot.partition("#")[0] for lane in concerned))
+    names = printable(", ".join(dict.fromkeys(lane.slot.partition("#")[0] for lane in concerned)), longest=80)
     times, steps = sum(told.times.values()), sum(lane.steps for lane in concerned)
-    return f"{times:,} of {_many(max(steps, times), 'step')}{f' of {names}' if names else ''} {_DID[finding.code]}."
+    several = len(story.processes) > 1
+    ranks = f" on {', '.join(printable(story.processes[number].name, longest=40) for number in told.times)}"
+    whose = f"{f' of {names}' if names else ''}{ranks if several else ''}"
+    return f"{times:,} of {_many(max(steps, times), 'step')}{whose} {_DID[finding.code]}."
 
 
 def _others(faults: list[Told]) -> str:
     names = dict.fromkeys(f"{told.finding.code} {told.finding.name}" for told in faults)
-    return f"Also: {', '.join(names)}." if names else ""
+    return printable(f"Also: {', '.join(names)}.") if names else ""
 
 
 def _many(count: int, what: str) -> str:
