@@ -36,8 +36,8 @@ class Deposit:
 
     def items(self) -> tuple[tuple[str, float], ...]:
         """Over how many items its loss is a mean or a sum, where that was read."""
-        known = self.reading is not None and self.reading.items is not None
-        return (("items", float(self.reading.items)),) if known and self.reading and self.reading.items else ()
+        items = None if self.reading is None else self.reading.items
+        return (("items", items),) if items else ()
 
     @property
     def site(self) -> Site:
