@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # The environment form reaches pip's isolated build environments too, so hatchling is pinned as well.
 export PIP_CONSTRAINT = $(CURDIR)/constraints.txt
 
-.PHONY: demo test lint types layers unit campaign fuzz failures frameworks pages lab bench bench-check clean
+.PHONY: demo test lint types layers unit campaign fuzz failures frameworks pages pictures lab bench bench-check clean
 
 demo: $(READY)
 	$(BIN)/zerograd demo
@@ -29,7 +29,7 @@ layers: $(GATE)
 	$(BIN)/lint-imports
 
 unit: $(GATE)
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist loadgroup -rs
 
 # The laws on new random examples every time: a counterexample found here becomes a case, then a mend.
 campaign: $(GATE)
@@ -48,6 +48,10 @@ frameworks: $(GATE)
 # A Step that fails at 1,000 random points of random blocks.
 failures: $(GATE)
 	ZEROGRAD_FAILURES=1000 HYPOTHESIS_PROFILE=campaign $(BIN)/pytest tests/laws/test_failures.py
+
+# The pictures of docs/report.md, from real runs in a real browser.
+pictures: $(GATE)
+	$(BIN)/python benchmarks/report/pictures.py docs/pictures
 
 # docs/rules, from the rule objects.
 pages: $(READY)

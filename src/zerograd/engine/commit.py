@@ -190,7 +190,7 @@ def skip(blocks: Sequence[Block]) -> None:
         block.end(Ending.SKIPPED, block.cause or f"another step of the join was skipped: {cause}")
         _undo(block)
     for block in blocks:
-        block.emit(Kind.CLEAR, "clear")
+        block.emit(Kind.CLEAR, "skip")
     for block in blocks:
         if block.ready is not None and block.cause:
             say_skipped(block.record, block.terms, block.cause)
@@ -203,7 +203,7 @@ def _tear(blocks: Sequence[Block], error: BaseException) -> None:
     for block in blocks:
         block.end(Ending.TORN, repr(error))
         _undo(block)
-        block.emit(Kind.CLEAR, "clear")
+        block.emit(Kind.CLEAR, "torn")
     if isinstance(error, Exception):
         raise refusals.torn_step(error) from error
     raise error  # Ctrl-C is no StepError: `except StepError: continue` must not swallow it
@@ -217,7 +217,7 @@ def roll_back(blocks: Sequence[Block], error: BaseException) -> None:
         block.end(*((Ending.ABORTED,) if aborted else (Ending.ROLLED_BACK, repr(error))))
         _undo(block)
     for block in open_blocks:
-        block.emit(Kind.CLEAR, "clear")
+        block.emit(Kind.CLEAR, "abort" if aborted else "rollback")
 
 
 def _undo(block: Block) -> None:

@@ -20,7 +20,7 @@ from zerograd.engine.clipping import ByFunction, ByGroupNorm, ByNorm, ByValue, C
 from zerograd.engine.ready import Inspect
 from zerograd.engine.restoring import WORDS
 from zerograd.engine.scaling import Scaling
-from zerograd.trace.lines import TraceWriter
+from zerograd.trace.lines import TraceWriter, origin
 
 NONFINITE = ("skip", "raise", "ignore")
 REDUCE = ("mean", "sum")
@@ -138,7 +138,7 @@ def checked_inspect(inspect: object) -> tuple[Inspect, ...]:
 def checked_trace(trace: Trace | str | os.PathLike[str] | None, owner: object) -> Trace | None:
     if not isinstance(trace, str | os.PathLike):
         return trace
-    writer = TraceWriter(os.fspath(trace))
+    writer = TraceWriter(os.fspath(trace), about=origin())
     weakref.finalize(owner, writer.close)  # the file is the Step's, and goes with it
     return writer
 

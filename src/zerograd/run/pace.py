@@ -48,11 +48,7 @@ class Pace:
 
     def passes(self, kind: Kind) -> bool:
         """Whether this is what the routine expects next."""
-        watcher, routine = self._watcher, self._watcher.mine.routine
-        event = routine.passes(kind, user_site())
-        if event is not None and watcher.log is not None and (account := routine.account()) is not None:
-            watcher.write(account, event)
-        return event is not None
+        return self._watcher.mine.routine.passes(kind, user_site()) is not None
 
     def deposited(self, *, raised: bool) -> None:
         """A backward of the routine is over."""
