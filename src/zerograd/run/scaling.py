@@ -79,9 +79,8 @@ class Scaling(Detector):
         rule = self.rules.get("ZG202")
         if rule is not None and self._plain >= _HABIT and scaler.get_scale() != 1.0:
             why = f"{step.what} divides by the loss scale what was never multiplied by it"
-            told = note(
-                rule, step.site, certain=True, related=(Related(plain[-1].site, "deposited here"),), step=step.what
-            )
+            related = (Related(plain[-1].site, "deposited here"),)
+            told = note(rule, step.site, certain=True, related=related, step=step.what, scaled="")
             self._report(told._replace(message=why, cure="call scaler.scale(loss).backward()"))
 
 
