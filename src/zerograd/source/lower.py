@@ -12,11 +12,13 @@ from zerograd.source.nodes import LEAVES, READ, Nodes
 from zerograd.source.questions import Questions, asks_for_nan, chooses
 from zerograd.source.reach import Reach
 from zerograd.source.roles import role_of
+from zerograd.source.scales import deposits_scaled
 from zerograd.source.scopes import FunctionNode, Role, Scope, path_of
 from zerograd.source.skeleton import (
     Act,
     Attempt,
     Block,
+    Blur,
     Call,
     Choice,
     Create,
@@ -32,6 +34,7 @@ from zerograd.source.tests import Atom, changed_by, keys_of, learned_from
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _ENDINGS = ("sys.exit", "os._exit", "exit", "quit")
 _GATE = "last@{}%accumulate"
+_SCALE = frozenset({Kind.UNSCALE})
 _GATED = (Kind.CONSUME, Kind.CLEAR, Kind.SCHEDULE)
 _BRANCHING = frozenset(
     {ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp}
@@ -148,6 +151,9 @@ class FunctionLowering:
         if body or orelse:
             decides = any(isinstance(node, (Act, Call)) for node in walk((*body, *orelse)))
             question, guard = self._questions.read(test, self._gate, decides=decides)
+            if question is None and deposits_scaled(body) | deposits_scaled(orelse) == {True, False}:
+                # Scaled or not, by a test whose answer cannot be kept: the next time it is the same all the same.
+                body, orelse = (Blur(_SCALE), *body), (Blur(_SCALE), *orelse)
             yield Choice(body, orelse, question, guard, site_of(test, self._path))
 
     def _loop(self, node: ast.For | ast.AsyncFor | ast.While) -> Iterator[Node]:
