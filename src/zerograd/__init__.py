@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from zerograd.engine.step import Step as Step
     from zerograd.errors import Diverged as Diverged
     from zerograd.errors import FaultFound as FaultFound
+    from zerograd.errors import PeerFailed as PeerFailed
     from zerograd.errors import StepError as StepError
     from zerograd.errors import TornStep as TornStep
     from zerograd.errors import ZerogradError as ZerogradError
@@ -29,6 +30,7 @@ _HOMES = {
     "Diverged": "zerograd.errors",
     "FaultFound": "zerograd.errors",
     "Finding": "zerograd.core.findings",
+    "PeerFailed": "zerograd.errors",
     "Step": "zerograd.engine.step",
     "StepError": "zerograd.errors",
     "TornStep": "zerograd.errors",

@@ -8,6 +8,7 @@ ZerogradError
 |   `-- FaultFound      on_finding="raise": the run did what a rule forbids
 `-- StepError           the transaction is misused; nothing was committed
     |-- Diverged        too many steps in a row had non-finite gradients
+    |-- PeerFailed      another rank failed, and all of them rolled back
     `-- TornStep        optimizer.step() itself raised: the weights may be half updated
 """
 
@@ -58,6 +59,10 @@ class StepError(ZerogradError):
 
 class Diverged(StepError):
     """Too many steps in a row had non-finite gradients."""
+
+
+class PeerFailed(StepError):
+    """Another rank failed, or is gone; this one has rolled back with it."""
 
 
 class TornStep(StepError):

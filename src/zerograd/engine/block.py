@@ -15,6 +15,9 @@ from zerograd.engine.extra import Extra
 from zerograd.engine.guarding import Guard
 from zerograd.engine.isolation import isolated_backward
 from zerograd.engine.outcome import Ending, Outcome
+from zerograd.engine.ranks.exchange import Exchange
+from zerograd.engine.ranks.pacing import paced
+from zerograd.engine.ranks.party import Party
 from zerograd.engine.ready import Ready
 from zerograd.engine.record import Record
 from zerograd.engine.restoring import Undo, snapshot
@@ -49,8 +52,13 @@ class Block:
     loss: Tensor | None = None  # the sum of the deposited losses, where an optimizer wants to know it
     micro: MicroBatch | None = None  # the one that micro_batches() is at
     iterating = False
+    last = True  # no deposit is known to follow that of the micro-batch it is at
+    dirty = False  # it holds deposits that other ranks have no part in yet
 
-    def __init__(self, name: str, terms: Terms, slots: Slots, guard: Guard, record: Record) -> None:
+    def __init__(
+        self, name: str, terms: Terms, slots: Slots, guard: Guard, record: Record, party: Party | None = None
+    ) -> None:
+        self.exchange = None if party is None else Exchange(party, self)
         self.name, self.terms, self.slots, self.guard, self.record = name, terms, slots, guard, record
         self.tally = record.tally
         self._thread = threading.get_ident()
@@ -67,6 +75,8 @@ class Block:
             self.scale = terms.scaling.read(self.slots.device)
         if terms.autocast is not None:
             self.enter_autocast()
+        if self.exchange is not None:
+            self.exchange.open()
         if terms.trace is not None:
             self.emit(Kind.CLEAR, "clear")
 
@@ -81,6 +91,8 @@ class Block:
         self.over = True
         if self.casting is not None:
             self.leave_autocast()
+        if self.exchange is not None:
+            self.exchange.close()
         self.guard.close()
 
     def enter_autocast(self) -> None:
@@ -112,7 +124,9 @@ class Block:
         if not (isinstance(loss, Tensor) and loss.requires_grad):
             raise refusals.detached_loss(loss)
         if micro.weight == 0:
-            self.tally.empty += 1
+            self.tally.empty += not micro.filler
+            if micro.filler:
+                self.run(loss, 0.0, also)
             return
         self.run(loss, coefficient, also)
         self.tally.count(micro)
@@ -132,6 +146,8 @@ class Block:
         weighed = loss if coefficient == 1.0 else loss * coefficient
         if self.scale is not None:
             weighed = weighed * self.scale
+        if self.exchange is not None:
+            self.exchange.arm(self, weighed)
         if self.casting is None:
             self._backward(weighed, also)
         else:
@@ -139,6 +155,8 @@ class Block:
                 self._backward(weighed, also)
         if also and self.extra is not None:
             self.extra.take(also, coefficient if self.scale is None else coefficient * self.scale)
+        if self.exchange is not None:
+            self.exchange.disarm(self)
         self.broken = False
         self.guard.mark()
         if self.loss is not None:
@@ -146,7 +164,9 @@ class Block:
 
     def _backward(self, weighed: Tensor, also: Sequence[Tensor]) -> None:
         slots = self.slots
-        if self.terms.isolate:
+        # What fully_shard gathered are the leaves of its graphs: asked for the shards alone, it yields nothing.
+        gathers = self.exchange is not None and self.exchange.party.gathers
+        if self.terms.isolate and not gathers:
             isolated_backward(weighed, [*slots.parameters, *also] if also else slots.parameters, plain=slots.plain)
         else:
             backward(weighed, None, plain=slots.plain)
@@ -200,14 +220,26 @@ def iterate(
             raise refusals.second_iteration()
     for block in blocks:
         block.iterating = True
-    for item in items:
-        amount = 1.0 if weight is None else checked(weight(item))
+    exchange = blocks[0].exchange
+    weighed = _weighed(blocks, items, weight, weighing)
+    for item, micro in weighed if exchange is None else paced(exchange, weighed, weighing):
         for block in blocks:
-            block.tally.empty += amount == 0
-            block.micro = MicroBatch(weighing, amount)
-        if amount:
-            yield item
+            block.micro = MicroBatch(weighing, micro.weight, filler=micro.filler)
+        yield item
         for block in blocks:
             block.refuse_if_over()
     for block in blocks:
         block.micro, block.iterating = None, False
+
+
+def _weighed(
+    blocks: Sequence[Block], items: Iterable[T], weight: Callable[[T], float] | None, weighing: Weighing
+) -> Iterator[tuple[T, MicroBatch]]:
+    """The items that weigh something; the others are only counted."""
+    for item in items:
+        amount = 1.0 if weight is None else checked(weight(item))
+        if amount:
+            yield item, MicroBatch(weighing, amount)
+        else:
+            for block in blocks:
+                block.tally.empty += 1

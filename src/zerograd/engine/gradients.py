@@ -22,7 +22,8 @@ def total_norm(gradients: list[Tensor], order: float = 2.0, *, precise: bool = F
     for bit that of torch.nn.utils.get_total_norm. `precise`: the parameters are of one kind, and precise enough.
     """
     total: Tensor = torch.linalg.vector_norm(torch.stack(_norms(gradients, order, precise)), order)
-    return total
+    # Sharded gradients have a sharded norm. By manners: to import the class takes longer than to import torch.
+    return total.full_tensor() if hasattr(total, "full_tensor") else total
 
 
 def _norms(gradients: list[Tensor], order: float, precise: bool) -> tuple[Tensor, ...]:

@@ -22,6 +22,7 @@ from zerograd.engine import commit, minimizing, refusals, resuming, splitting, t
 from zerograd.engine.block import Block, iterate
 from zerograd.engine.guarding import Guard
 from zerograd.engine.outcome import Outcome
+from zerograd.engine.ranks import party
 from zerograd.engine.ready import Inspect
 from zerograd.engine.record import Record
 from zerograd.engine.slots import Slots
@@ -46,6 +47,8 @@ class Step:
     max_skips   so many skips in a row, with no loss scale left to lower, raise Diverged
     inspect     functions that see the named gradients, true and before the clip, and may change them in place
     isolate     leave gradients in these optimizers' parameters only
+    sync        how ranks exchange gradients: "overlap" with the last backward, at "commit", or in "each" backward;
+                None: the first that the model's wrapper can do
     restore     what else a block that does not commit brings back: "rng", "buffers", "weights"
     trace       a path, or a function that is called with every event, as the auditor would write it
     """
@@ -63,10 +66,11 @@ class Step:
         max_skips: float = 20,
         inspect: Inspect | Sequence[Inspect] | None = None,
         isolate: bool = True,
+        sync: Literal["overlap", "commit", "each"] | None = None,
         restore: str | Iterable[str] = (),
         trace: Callable[[Event], None] | str | os.PathLike[str] | None = None,
     ) -> None:
-        terms.check_rest(nonfinite=nonfinite, max_skips=max_skips, autocast=autocast)
+        terms.check_rest(nonfinite=nonfinite, max_skips=max_skips, autocast=autocast, sync=sync)
         self.optimizers = terms.checked_optimizers(optimizers)
         self._terms = terms.Terms(
             optimizers=self.optimizers,
@@ -86,6 +90,9 @@ class Step:
         self._slots = Slots(self.optimizers, model)
         self._guard = Guard(self.optimizers)
         self._record = Record()
+        self._sync = sync
+        self._party: party.Party | None = None
+        self._alone: bool | None = None  # not known before the first block
         self._resumed: resuming.InFlight | None = None
         self._block: Block | None = None
 
@@ -126,7 +133,10 @@ class Step:
             shared = slots.ids & other.slots.ids
             if shared:
                 raise refusals.shared_parameters(len(shared))
-        self._block = block = Block(self._name, self._terms, slots, self._guard, self._record)
+        if self._alone is None:  # now, and not sooner: models are wrapped when Steps are made already
+            self._party = party.find(slots, self._sync)
+            self._alone = self._party is None
+        self._block = block = Block(self._name, self._terms, slots, self._guard, self._record, self._party)
         _open_blocks.append(block)
         try:
             block.open()

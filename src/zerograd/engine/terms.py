@@ -24,6 +24,7 @@ from zerograd.trace.lines import TraceWriter
 
 NONFINITE = ("skip", "raise", "ignore")
 REDUCE = ("mean", "sum")
+SYNC = ("overlap", "commit", "each")
 Trace = Callable[[Event], None]
 
 
@@ -141,7 +142,9 @@ def checked_trace(trace: Trace | str | os.PathLike[str] | None, owner: object) -
     return writer
 
 
-def check_rest(*, nonfinite: object, max_skips: object, autocast: object) -> None:
+def check_rest(*, nonfinite: object, max_skips: object, autocast: object, sync: object) -> None:
+    if sync not in (None, *SYNC):
+        raise refusals.option("sync", sync, f"{either(SYNC)}, or None")
     if nonfinite not in NONFINITE:
         raise refusals.option("nonfinite", nonfinite, either(NONFINITE))
     if not (_is_number(max_skips) and max_skips >= 1):  # type: ignore[operator]
