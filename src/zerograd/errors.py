@@ -6,6 +6,7 @@ ZerogradError
 |-- MissingExtra        a part of zerograd that needs a package which is not installed
 |-- AuditError          the audit itself is misused (started twice, ...)
 |   `-- FaultFound      on_finding="raise": the run did what a rule forbids
+|-- CheckpointError     a checkpoint that cannot be saved, or shall not be loaded
 `-- StepError           the transaction is misused; nothing was committed
     |-- Diverged        too many steps in a row had non-finite gradients
     |-- PeerFailed      another rank failed, and all of them rolled back
@@ -51,6 +52,10 @@ class AuditError(ZerogradError):
 
 class FaultFound(AuditError):
     """A finding of an audit that was asked to raise."""
+
+
+class CheckpointError(ZerogradError):
+    """A checkpoint is damaged or of something else, or something cannot be kept in one; nothing was loaded."""
 
 
 class StepError(ZerogradError):

@@ -53,6 +53,9 @@ class Block:
     micro: MicroBatch | None = None  # the one that micro_batches() is at
     iterating = False
     last = True  # no deposit is known to follow that of the micro-batch it is at
+    fetched = 0  # items of the group that was given to micro_batches(),
+    planned: int | None = None  # of so many, if it is a list;
+    ahead = False  # one of them before its turn
     dirty = False  # it holds deposits that other ranks have no part in yet
 
     def __init__(
@@ -196,6 +199,13 @@ class Block:
         if self.over:
             raise refusals.other_block()
 
+    @property
+    def pending(self) -> int:
+        """Items that were taken from the data and have not deposited yet."""
+        rest = 0 if self.planned is None else self.planned - self.fetched
+        waits = self.micro is not None and not self.micro.deposited and not self.micro.filler
+        return rest + self.ahead + waits
+
     # Ending
 
     def end(self, ending: Ending, cause: str = "") -> None:
@@ -219,7 +229,8 @@ def iterate(
         if block.iterating:
             raise refusals.second_iteration()
     for block in blocks:
-        block.iterating = True
+        block.iterating, block.fetched = True, 0
+        block.planned = len(items) if isinstance(items, list | tuple) else None
     exchange = blocks[0].exchange
     weighed = _weighed(blocks, items, weight, weighing)
     for item, micro in weighed if exchange is None else paced(exchange, weighed, weighing):
@@ -229,7 +240,7 @@ def iterate(
         for block in blocks:
             block.refuse_if_over()
     for block in blocks:
-        block.micro, block.iterating = None, False
+        block.micro, block.iterating, block.planned = None, False, None
 
 
 def _weighed(
@@ -237,6 +248,8 @@ def _weighed(
 ) -> Iterator[tuple[T, MicroBatch]]:
     """The items that weigh something; the others are only counted."""
     for item in items:
+        for block in blocks:
+            block.fetched += 1
         amount = 1.0 if weight is None else checked(weight(item))
         if amount:
             yield item, MicroBatch(weighing, amount)

@@ -133,10 +133,7 @@ class Step:
             shared = slots.ids & other.slots.ids
             if shared:
                 raise refusals.shared_parameters(len(shared))
-        if self._alone is None:  # now, and not sooner: models are wrapped when Steps are made already
-            self._party = party.find(slots, self._sync)
-            self._alone = self._party is None
-        self._block = block = Block(self._name, self._terms, slots, self._guard, self._record, self._party)
+        self._block = block = Block(self._name, self._terms, slots, self._guard, self._record, self._find_party())
         _open_blocks.append(block)
         try:
             block.open()
@@ -148,6 +145,13 @@ class Step:
             self._forget(block)
             raise
         return block
+
+    def _find_party(self) -> party.Party | None:
+        """Not before the first block: a model may be wrapped when its Step is made already."""
+        if self._alone is None:
+            self._party = party.find(self._slots, self._sync)
+            self._alone = self._party is None
+        return self._party
 
     def _forget(self, block: Block) -> None:
         self._block = None

@@ -52,6 +52,10 @@ class Wrapped:
             if parameter.requires_grad
         )
 
+    def must_reduce(self) -> bool:
+        """A static graph is learnt in the first backward, which reduces whatever anybody says."""
+        return any(ddp.static_graph and not ddp._static_graph_delay_allreduce_enqueued for ddp in self._ours)
+
     def meet(self) -> None:
         """What DDP does at the beginning of a forward and with all ranks, now, while all of them are here.
 
@@ -73,7 +77,3 @@ class Wrapped:
 def reduced_by(ddp: DDP) -> set[int]:
     """The parameters that it reduces."""
     return {id(parameter) for parameter in ddp._module_parameters if parameter.requires_grad}
-
-
-def is_ddp(thing: object) -> bool:
-    return issubclass(type(thing), DDP)  # not isinstance(): it would ask properties of whatever lies around

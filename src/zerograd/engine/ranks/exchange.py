@@ -27,6 +27,8 @@ _ERROR, _SEVERED, _ABORT = range(3)  # whose cause is told: an error, a lost con
 class Exchange:
     def __init__(self, party: Party, block: "Block") -> None:
         self.party = party
+        wrapper = party.wrapper
+        self.mode = "each" if wrapper is not None and wrapper.must_reduce() else party.mode
         self.blocks = [block]  # several in a join
         self.agreed = False  # every rank will commit
         self.over = False  # there is nothing left to vote on
@@ -37,7 +39,7 @@ class Exchange:
         for block in self.blocks:
             block.tally.unit = block.tally.unit or 1.0  # the same on all ranks, from the first step on
         if self.party.wrapper is not None:
-            self.party.wrapper.hold(each=self.party.mode == "each")
+            self.party.wrapper.hold(each=self.mode == "each")
 
     def close(self) -> None:
         if self.party.wrapper is not None:
@@ -59,14 +61,14 @@ class Exchange:
     def arm(self, block: "Block", loss: Tensor) -> None:
         """The backward of `loss` is next."""
         party, wrapper = self.party, self.party.wrapper
-        if party.mode == "each":
+        if self.mode == "each":
             return
         if party.gathers:  # the ranks have agreed already that this is the last micro-batch
             self._armed = block.last
         else:
             block.dirty = True
             self._runs[block.micro] = self._runs.get(block.micro, 0) + 1
-            foreseen = party.mode == "overlap" and block.last and party.foreseen and len(self.blocks) == 1
+            foreseen = self.mode == "overlap" and block.last and party.foreseen and len(self.blocks) == 1
             self._armed = foreseen and self._all_ready()
         if self._armed and wrapper is not None:
             wrapper.arm(loss)

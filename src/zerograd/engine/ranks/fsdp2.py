@@ -26,6 +26,9 @@ class Sharded:
     def covers(self) -> bool:
         return True
 
+    def must_reduce(self) -> bool:
+        return False
+
     def meet(self) -> None:
         """fully_shard leaves buffers to their owner."""
 
@@ -38,7 +41,3 @@ class Sharded:
     @property
     def hooked(self) -> bool:
         return False
-
-
-def is_sharded(thing: object) -> bool:
-    return issubclass(type(thing), FSDPModule)

@@ -17,15 +17,14 @@ Weighed = tuple[Any, MicroBatch]
 
 def paced(exchange: Exchange, items: Iterator[Weighed], weighing: Weighing) -> Iterator[Weighed]:
     """The items, and fillers after them; the blocks know when one is the last."""
-    party = exchange.party
-    if party.mode != "each" and not party.gathers:
+    if exchange.mode != "each" and not exchange.party.gathers:
         yield from _own(exchange, items)
         return
     current = _next_of(exchange, items, weighing)
     while current is not None:
         following = _next_of(exchange, items, weighing)
         for block in exchange.blocks:
-            block.last = following is None
+            block.last, block.ahead = following is None, following is not None and not following[1].filler
         yield current
         current = following
 
@@ -35,7 +34,7 @@ def _own(exchange: Exchange, items: Iterator[Weighed]) -> Iterator[Weighed]:
     while current is not None:
         following = next(items, None)
         for block in exchange.blocks:
-            block.last = following is None
+            block.last, block.ahead = following is None, following is not None and not following[1].filler
         yield current
         current = following
 

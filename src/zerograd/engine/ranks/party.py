@@ -8,9 +8,8 @@ import gc
 import weakref
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-import torch
 import torch.distributed as dist
 from torch import Tensor
 
@@ -18,6 +17,7 @@ from zerograd.engine.ranks import refusals
 from zerograd.engine.ranks.voting import Voters
 from zerograd.engine.slots import Slots
 
+T = TypeVar("T")
 _voters: "weakref.WeakKeyDictionary[dist.ProcessGroup, Voters]" = weakref.WeakKeyDictionary()
 
 
@@ -29,6 +29,7 @@ class Wrapper(Protocol):
     def arm(self, loss: Tensor) -> None: ...
     def disarm(self) -> None: ...
     def covers(self) -> bool: ...
+    def must_reduce(self) -> bool: ...
     def meet(self) -> None: ...
     def forget(self) -> None: ...
     @property
@@ -55,19 +56,14 @@ def find(slots: Slots, sync: str | None) -> Party | None:
     """The ranks of these slots; None if this process steps alone."""
     if not (dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1):
         return None
-    # Here, because a process that trains alone has no use for these modules, which take a while to import.
-    from zerograd.engine.ranks.ddp import Wrapped, is_ddp, reduced_by
-    from zerograd.engine.ranks.fsdp2 import Sharded, is_sharded
+    if any(hasattr(slot, "device_mesh") for slot in slots.parameters):
+        return _sharded(slots, sync)
+    from torch.nn.parallel import DistributedDataParallel
 
-    around = gc.get_objects()
-    sharded = [thing for thing in around if is_sharded(thing) and _holds(thing, slots)]
-    if sharded:
-        if sync == "commit":
-            raise refusals.sync_commit("fully_shard scatters gradients in backward")
-        return Party(_group_of(slots), Sharded(sharded), sync or "each", gathers=True)
-    wrapped = [thing for thing in around if is_ddp(thing)]
+    from zerograd.engine.ranks.ddp import Wrapped, reduced_by  # a process that trains alone has no use for it
+
+    wrapped = _living(DistributedDataParallel)
     ours = [ddp for ddp in wrapped if reduced_by(ddp) & slots.ids]
-    del around
     if not ours:
         return None if sync is None else Party(_everybody(), None, "commit", gathers=False)
     if len({id(ddp.process_group) for ddp in ours}) > 1:
@@ -80,8 +76,28 @@ def find(slots: Slots, sync: str | None) -> Party | None:
     return Party(ours[0].process_group, wrapper, (sync or "overlap") if whole else "commit", gathers=False)
 
 
-def _holds(module: torch.nn.Module, slots: Slots) -> bool:
-    return any(id(parameter) in slots.ids for parameter in module.parameters())
+def _sharded(slots: Slots, sync: str | None) -> Party:
+    from torch.distributed.fsdp import FSDPModule  # it takes as long to import as torch
+
+    from zerograd.engine.ranks.fsdp2 import Sharded
+
+    if sync == "commit":
+        raise refusals.sync_commit("fully_shard scatters gradients in backward")
+    ours = [module for module in _living(FSDPModule) if _holds(module, slots)]
+    return Party(_group_of(slots), Sharded(ours), sync or "each", gathers=True)
+
+
+def _living(kind: type[T]) -> list[T]:
+    """Every object of that kind. By its exact class: isinstance() would ask properties of whatever lies around."""
+    kinds, fresh = {kind}, [kind]
+    while fresh:
+        fresh = [below for one in fresh for below in one.__subclasses__() if below not in kinds]
+        kinds.update(fresh)
+    return [thing for thing in gc.get_objects() if type(thing) in kinds]
+
+
+def _holds(module: object, slots: Slots) -> bool:
+    return any(id(parameter) in slots.ids for parameter in module.parameters())  # type: ignore[attr-defined]
 
 
 def _group_of(slots: Slots) -> dist.ProcessGroup:

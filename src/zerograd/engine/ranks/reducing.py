@@ -61,5 +61,5 @@ def _spread(slots: list[Tensor], flat: Tensor) -> None:
 def _rooms(slots: list[Tensor], flat: Tensor) -> list[Tensor]:
     """The place of each slot in the flat tensor, in the slot's own shape."""
     sizes = [slot.numel() for slot in slots]
-    parts = torch.split(flat[: sum(sizes)], sizes)  # type: ignore[no-untyped-call]
+    parts: tuple[Tensor, ...] = torch.split(flat[: sum(sizes)], sizes)  # type: ignore[no-untyped-call, unused-ignore]
     return [room.view(slot.shape) for room, slot in zip(parts, slots, strict=True)]
