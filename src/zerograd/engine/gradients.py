@@ -49,6 +49,8 @@ def is_finite(gradients: list[Tensor], norm: Tensor | None, *, uniform: bool = F
     """
     if norm is not None and math.isfinite(norm.item()):
         return True
+    if hasattr(gradients[0], "device_mesh"):
+        return _shards_are_finite(gradients)
     if norm is None and uniform:
         device = gradients[0].device
         found, one = torch.zeros((), device=device), torch.ones((), device=device)
@@ -58,6 +60,15 @@ def is_finite(gradients: list[Tensor], norm: Tensor | None, *, uniform: bool = F
         except (RuntimeError, NotImplementedError):  # some are sparse, or on a device that has no such check
             pass
     return math.isfinite(total_norm(gradients, math.inf).item())
+
+
+def _shards_are_finite(gradients: list[Tensor]) -> bool:
+    """On all ranks. By counting: some shards are empty and have no largest element, and not every maximum knows NaN."""
+    from torch.distributed.tensor import DTensor, Partial  # who has sharded gradients has it imported already
+
+    mesh = gradients[0].device_mesh  # type: ignore[attr-defined]
+    counts = [(~gradient.to_local().isfinite()).sum() for gradient in gradients]  # type: ignore[attr-defined]
+    return not DTensor.from_local(torch.stack(counts).sum(), mesh, [Partial()] * mesh.ndim).full_tensor().item()
 
 
 def clip_coefficient(norm: Tensor, max_norm: float) -> Tensor:

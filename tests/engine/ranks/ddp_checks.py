@@ -139,7 +139,10 @@ def check_slots_that_not_every_rank_fills(rank: int, ranks: int) -> None:
 def check_bare_deposits_are_averaged(rank: int, ranks: int) -> None:
     plain = net()
     one = torch.optim.SGD(plain.parameters(), lr=0.1)
-    data = [[torch.randn(3, 4, generator=torch.Generator().manual_seed(9 * s + r)).double() for r in range(ranks)] for s in range(4)]
+    data = [
+        [torch.randn(3, 4, generator=torch.Generator().manual_seed(9 * s + r)).double() for r in range(ranks)]
+        for s in range(4)
+    ]
     for step in data:
         one.zero_grad()
         sum(loss_of(plain, batch) for batch in step).div(ranks).backward()
@@ -233,6 +236,7 @@ def check_part_of_a_model(rank: int, ranks: int) -> None:
 
 def check_gan(rank: int, ranks: int) -> None:
     """Two DDPs: the generator's backward runs through the discriminator, which must not wait for it."""
+
     def make():
         return net(0), net(1)
 

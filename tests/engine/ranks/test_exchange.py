@@ -1,6 +1,7 @@
 """Two and four ranks that step together. The checks themselves are in ddp_checks.py."""
 
 import pytest
+
 from engine.ranks.company import names_of, told_by
 
 CHECKS = "engine.ranks.ddp_checks"

@@ -156,6 +156,7 @@ class Checkpoints:
         tensors.read(path, rooms, group)
         common, own = decode(common, rooms), decode(own, rooms)
         contents.load(common)
+        contents.load_buffers(own["buffers"])
         contents.load_steps(common, reshaping.inflight(common, own, rank, size))
         if contents.loader is not None:
             reshaping.load_position(contents.loader, own, size)

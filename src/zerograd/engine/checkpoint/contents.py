@@ -45,9 +45,19 @@ class Contents:
         """Of this rank."""
         return {
             "chance": chance.read(self.device),
+            "buffers": self._buffers(),
             "position": self._position(),
             "inflight": [_inflight(step) for step in self.steps],
         }
+
+    def _buffers(self) -> dict[str, Tensor]:
+        """Each rank may have its own: DDP shares the first one's with every commit, others nobody does."""
+        return dict(self.model.named_buffers())
+
+    def load_buffers(self, saved: dict[str, Tensor]) -> None:
+        for name, buffer in self.model.named_buffers():
+            if name in saved and saved[name].shape == buffer.shape:
+                buffer.copy_(saved[name])
 
     def _optimizers(self) -> list[dict[str, Any]]:
         names = parameter_names(self.model, self.optimizers)
@@ -63,9 +73,10 @@ class Contents:
         ]
 
     def _position(self) -> dict[str, Any] | None:
-        pending = max(step._block.pending if step._block is not None else 0 for step in self.steps)
+        blocks = [step._block for step in self.steps if step._block is not None]
+        pending = max((block.pending for block in blocks), default=0)
         if isinstance(self.loader, Cursor):
-            return self.loader.state_dict(pending=pending)
+            return self.loader.state_dict(pending=pending, inside=bool(blocks))
         if self.loader is not None and pending:
             raise refusals.past_the_group()
         return None if self.loader is None else self.loader.state_dict()
@@ -133,7 +144,7 @@ def _inflight(step: Step) -> dict[str, Any] | None:
 
 def _sharded_gradients(step: Step) -> list[Tensor | None] | None:
     state = step.state_dict(inflight="include")["inflight"] if _is_sharded(step) else None
-    return None if state is None else state["gradients"]  # type: ignore[no-any-return]
+    return None if state is None else state["gradients"]
 
 
 def _is_sharded(step: Step) -> bool:

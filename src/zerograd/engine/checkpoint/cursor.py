@@ -41,6 +41,7 @@ class Cursor:
         self.epoch = 0
         self._batches = 0  # handed out in this epoch
         self._begun: dict[str, Any] | None = None  # the random state at its beginning
+        self._ended: dict[str, Any] | None = None  # the epoch before, until this one begins
         self._skip: int | None = None  # batches, or samples if they can be counted, that were handed out before
 
     def __len__(self) -> int:
@@ -53,10 +54,11 @@ class Cursor:
         for batch in batches:
             self._batches += 1
             yield batch
+        self._ended = self._state(0)
         self.epoch, self._batches, self._begun = self.epoch + 1, 0, None
 
     def _beginning(self) -> Iterator[Any]:
-        self._batches = 0
+        self._batches, self._ended = 0, None
         self._begun = self._chance()
         return self._from(0)
 
@@ -113,14 +115,22 @@ class Cursor:
     def _is_stream(self) -> bool:
         return isinstance(self._loader.dataset, IterableDataset)
 
-    def state_dict(self, *, pending: int = 0) -> dict[str, Any]:
-        """`pending`: batches that were handed out last and are not used yet: they will be handed out again."""
+    def state_dict(self, *, pending: int = 0, inside: bool = False) -> dict[str, Any]:
+        """`pending`: batches that were handed out last and are not used yet: they will be handed out again.
+
+        `inside`: a group is under way. If it is the last of its epoch, that epoch is not over.
+        """
+        if inside and self._ended is not None:
+            return {**self._ended, "taken": self._ended["taken"] - pending * self._size()}
+        return self._state(pending)
+
+    def _state(self, pending: int) -> dict[str, Any]:
         taken = (self._batches - pending) * self._size()
         return {"epoch": self.epoch, "taken": taken, "begun": self._begun if self._batches else None}
 
     def load_state_dict(self, state: dict[str, Any], *, taken: int | None = None) -> None:
         """`taken`: what this rank shall leave out, where there are more or fewer ranks than there were."""
-        self.epoch, self._begun = state["epoch"], state["begun"]
+        self.epoch, self._begun, self._ended = state["epoch"], state["begun"], None
         taken = state["taken"] if taken is None else taken
         self._skip = None if self._begun is None else taken
         self._batches = -(-taken // self._size())

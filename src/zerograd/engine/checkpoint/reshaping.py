@@ -23,6 +23,7 @@ def chosen(saved: Sequence[dict[str, Any]], rank: int, size: int) -> dict[str, A
         return {**saved[rank], "all_inflight": None, "positions": None}
     return {
         "chance": saved[rank]["chance"] if rank < len(saved) else None,
+        "buffers": {},
         "position": saved[0]["position"],
         "inflight": [None for _ in saved[0]["inflight"]],
         "all_inflight": [one["inflight"] for one in saved],

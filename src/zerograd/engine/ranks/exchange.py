@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _ERROR, _SEVERED, _ABORT = range(3)  # whose cause is told: an error, a lost connection (which some error led to), abort
 
+_SEVERANCE = ("gloo", "pair closure", "Connection closed", "Connection reset", "NCCL")
+
 
 class Exchange:
     def __init__(self, party: Party, block: "Block") -> None:
@@ -86,13 +88,20 @@ class Exchange:
             self._give_up(None)
         return not said.ended
 
-    def goes_on(self, *, more: bool) -> bool:
-        """Whether any rank has another micro-batch: where every forward gathers, all ranks have equally many."""
-        said = self._count(Vote(more=int(more), shares=self._shares()))
+    def goes_on(self, *, more: bool, stuck: bool) -> bool:
+        """Whether any rank has another micro-batch: where every forward gathers, all ranks have equally many.
+
+        `stuck`: this one has none, and nothing to put in its place. Where all deposits are reduced, none is dirty, and
+        that is what the word is lent for.
+        """
+        shares = tuple(share._replace(dirty=int(stuck)) for share in self._shares())
+        said = self._count(Vote(more=int(more), shares=shares))
         if said.failed:
             self._give_up(None)
         if said.more and said.ended:
             raise refusals.left_gathering(said.ended)
+        if said.more and said.shares[0].dirty:
+            raise refusals.nothing_to_gather_with(said.shares[0].dirty)
         return bool(said.more)
 
     # The end
@@ -221,4 +230,5 @@ def _take(block: "Block", share: Share, size: int) -> None:
 
 def _is_severed(error: BaseException) -> bool:
     """Whether it only says that some other rank is gone, or late. gloo's own errors are plain RuntimeErrors."""
-    return isinstance(error, dist.DistError) or (isinstance(error, RuntimeError) and "gloo" in str(error))
+    said = isinstance(error, RuntimeError) and any(word in str(error) for word in _SEVERANCE)
+    return said or isinstance(error, dist.DistError)

@@ -33,9 +33,18 @@ class Sharded:
         """fully_shard leaves buffers to their owner."""
 
     def forget(self) -> None:
-        """Drop what was not scattered yet, which zero_grad() does not reach, and what a forward left open."""
+        """Drop what was not scattered yet, which zero_grad() does not reach, and what a forward left open.
+
+        torch 2.13: reset_iter_state() does the latter alone, and for the former there is no public way.
+        """
         for module in self._modules:
-            if module._get_fsdp_state()._is_root:  # None before the first forward: then there is nothing to drop
+            state = module._get_fsdp_state()
+            for group in state._fsdp_param_groups:
+                for parameter in group.fsdp_params:
+                    parameter.unsharded_accumulated_grad = None
+                    if hasattr(parameter, "_unsharded_param"):
+                        parameter._unsharded_param.grad = None
+            if state._is_root and hasattr(module, "reset_iter_state"):  # not in 2.11
                 module.reset_iter_state()
 
     @property

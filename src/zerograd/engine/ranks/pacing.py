@@ -8,7 +8,6 @@ weight. It costs time and changes nothing.
 from collections.abc import Iterator
 from typing import Any
 
-from zerograd.engine.ranks import refusals
 from zerograd.engine.ranks.exchange import Exchange
 from zerograd.engine.weighing import MicroBatch, Weighing
 
@@ -42,9 +41,7 @@ def _own(exchange: Exchange, items: Iterator[Weighed]) -> Iterator[Weighed]:
 def _next_of(exchange: Exchange, items: Iterator[Weighed], weighing: Weighing) -> Weighed | None:
     """This rank's next, or a filler as long as any other has one; None when no rank has."""
     party, current = exchange.party, next(items, None)
-    if current is None and party.kept is None:
-        raise refusals.nothing_to_gather_with()
-    if not exchange.goes_on(more=current is not None):
+    if not exchange.goes_on(more=current is not None, stuck=current is None and party.kept is None):
         return None
     if current is None:
         return party.kept, MicroBatch(weighing, 0.0, filler=True)

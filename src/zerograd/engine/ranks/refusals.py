@@ -87,9 +87,9 @@ def left_gathering(ended: int) -> StepError:
     )
 
 
-def nothing_to_gather_with() -> StepError:
+def nothing_to_gather_with(ranks: int) -> StepError:
     return StepError(
-        "this rank has no micro-batch, and has never had one",
+        f"{ranks} rank{'s have' if ranks > 1 else ' has'} no micro-batch, and never had one",
         cure="Every forward gathers parameters from all ranks, so it runs one of its own again, without weight. "
         "Give every rank at least one in the first step.",
         slug="sync",
