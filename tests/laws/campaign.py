@@ -37,7 +37,7 @@ DATA = TensorDataset(torch.randn(64, 8, generator=torch.Generator().manual_seed(
 
 
 class Fault:
-    """What shall happen to one rank, once: by a signal from outside after so many seconds, or inside at a micro-batch."""
+    """What shall happen to one rank, once: a signal from outside after so many seconds, or a fault at a micro-batch."""
 
     def __init__(self, chance: random.Random, seconds: float) -> None:
         self.kind = chance.choice(KINDS)
@@ -167,8 +167,7 @@ def attend(processes: list[int], fault: Fault | None) -> list[int | None]:
                 if process not in ended:
                     os.kill(process, signal.SIGTERM)
         if len(ended) < len(processes):
-            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            time.sleep(0.005)
+            signal.sigtimedwait({signal.SIGCHLD}, 0.02)  # until one ends, or it is time for the fault
     for process in processes:
         if process not in ended:
             os.kill(process, signal.SIGKILL)
@@ -197,6 +196,7 @@ def disturbed_run(folder: Path, chance: random.Random, seconds: float, events: i
 
 
 def main(folder: Path, events: int, seed: int) -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     chance = random.Random(seed)
     found: dict = {
         "events": {}, "stopped": 0, "runs": 0, "equal": 0, "hung": [], "unreadable": [], "unfinished": [], "seed": seed,

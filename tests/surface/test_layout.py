@@ -31,6 +31,6 @@ def test_tests_mirror_the_source() -> None:
     """A file tests/x/test_y.py belongs to src/zerograd/x/y.py, or to a folder of laws, surface or cases."""
     own = {"laws", "surface", "rules", "docs", "cli", "frameworks", "examples"}
     for test in (ROOT / "tests").rglob("test_*.py"):
-        folder = test.parent.name
-        if folder not in own:
+        folder = test.parent.relative_to(ROOT / "tests")
+        if folder.name not in own:
             assert (SOURCE / folder / f"{test.stem.removeprefix('test_')}.py").exists(), test

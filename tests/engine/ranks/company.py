@@ -11,13 +11,14 @@ import os
 import subprocess
 import sys
 import traceback
+from contextlib import ExitStack
 from pathlib import Path
 
-LIMIT = 240  # seconds for all checks of a file: a hang is a failure, not a wait
+LIMIT = 400  # seconds for all checks of a file: a hang is a failure, not a wait
 
 
-def told_by(checks: str, folder: Path, *, ranks: int, limit: float = LIMIT) -> dict[str, list[str]]:
-    """What each rank says about each check: "ok", or how it failed."""
+def told_by(checks: str, folder: Path, *, ranks: int, only: tuple[str, ...] = ()) -> dict[str, list[str]]:
+    """What each rank says about each check, or about these: "ok", or how it failed."""
     tests = Path(__file__).parents[2]
     environment = {
         **os.environ,
@@ -25,26 +26,29 @@ def told_by(checks: str, folder: Path, *, ranks: int, limit: float = LIMIT) -> d
         "OMP_NUM_THREADS": "1",
         "WORLD_SIZE": str(ranks),
     }
-    started = [
-        subprocess.Popen(
-            [sys.executable, __file__, checks, str(folder), str(rank), str(ranks)],
-            env={**environment, "RANK": str(rank)},
-            cwd=folder,
-            stderr=(folder / f"stderr{rank}").open("w"),
-        )
-        for rank in range(ranks)
-    ]
-    try:
-        for process in started:
-            process.wait(timeout=limit)
-    finally:
-        for process in started:
-            process.kill()
+    with ExitStack() as open_files:
+        said = [open_files.enter_context((folder / f"stderr{rank}").open("w")) for rank in range(ranks)]
+        started = [
+            subprocess.Popen(
+                [sys.executable, __file__, checks, str(folder), str(rank), str(ranks), *only],
+                env={**environment, "RANK": str(rank)},
+                cwd=folder,
+                stderr=said[rank],
+            )
+            for rank in range(ranks)
+        ]
+        try:
+            for process in started:
+                process.wait(timeout=LIMIT)
+        finally:
+            for process in started:
+                process.kill()
+                process.wait()
     told: dict[str, list[str]] = {}
     for rank in range(ranks):
         path = folder / f"rank{rank}.json"
-        said = json.loads(path.read_text()) if path.exists() else {"start": (folder / f"stderr{rank}").read_text()}
-        for name, how in said.items():
+        heard = json.loads(path.read_text()) if path.exists() else {"start": (folder / f"stderr{rank}").read_text()}
+        for name, how in heard.items():
             told.setdefault(name, []).append(how)
     return told
 
@@ -54,7 +58,7 @@ def names_of(checks: str) -> list[str]:
     return [line.split("(")[0].removeprefix("def ") for line in text.splitlines() if line.startswith("def check_")]
 
 
-def _main(checks: str, folder: str, rank: int, ranks: int) -> None:
+def _main(checks: str, folder: str, rank: int, ranks: int, only: list[str]) -> None:
     import torch
     import torch.distributed as dist
 
@@ -68,7 +72,7 @@ def _main(checks: str, folder: str, rank: int, ranks: int) -> None:
     )
     module = importlib.import_module(checks)
     said = {}
-    for name in names_of(checks):
+    for name in only or names_of(checks):
         try:
             getattr(module, name)(rank, ranks)
             said[name] = "ok"
@@ -79,4 +83,4 @@ def _main(checks: str, folder: str, rank: int, ranks: int) -> None:
 
 
 if __name__ == "__main__":
-    _main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+    _main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5:])
