@@ -141,7 +141,7 @@ def _child(rank: int, folder: Path, fault: Fault | None) -> None:
 
 
 def attend(processes: list[int], fault: Fault | None) -> list[int | None]:
-    """How each has ended: its status, minus the signal, or None if it had to be ended. As torchrun: one failure ends all."""
+    """How each has ended: its status, minus the signal, or None if it had to be ended. One failure ends all."""
     ended: dict[int, int] = {}
     begun, told, failed_at, paused = time.monotonic(), False, 0.0, 0.0
     while len(ended) < len(processes) and time.monotonic() - begun < LIMIT:

@@ -20,7 +20,7 @@ from zerograd.engine.checkpoint.stopping import STOPPED
 
 RANKS = "engine.checkpoint.rank_checks"
 DAMAGES = int(os.environ.get("ZEROGRAD_DAMAGES", "40"))
-DATA = TensorDataset(torch.randn(37, 4, generator=torch.Generator().manual_seed(3)))
+DATA = TensorDataset(torch.randn(38, 4, generator=torch.Generator().manual_seed(3)))
 
 
 class Stop(Exception):

@@ -12,7 +12,8 @@ from zerograd import CheckpointError
 from zerograd.engine.checkpoint.values import decode, encode, paths
 
 VALUES = [
-    None, True, 3, 0.1, math.inf, "text", b"\0\xff", (1, (2, "x")), [1, [2]], {1, 2}, {"a": {"b": 1}}, {1: "a", (2,): "b"},
+    None, True, 3, 0.1, math.inf, "text", b"\0\xff", (1, (2, "x")), [1, [2]], {1, 2}, {"a": {"b": 1}},
+    {1: "a", (2,): "b"},
     Counter({3: 2}), OrderedDict(a=1), {"$": "tensor"}, torch.float16, 2**70,
 ]  # fmt: skip
 
