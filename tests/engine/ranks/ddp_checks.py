@@ -435,3 +435,17 @@ def check_wrappers_are_left_as_they_were(rank: int, ranks: int) -> None:
     assert model.require_backward_grad_sync
     loss_of(model, torch.ones(2, 4).double() * rank).backward()  # plain DDP again
     same_everywhere(model.module[0].weight.grad)
+
+
+def check_rows_of_voters(rank: int, ranks: int) -> None:
+    """As many ranks do it: in rows, the last of which is shorter."""
+    from datetime import timedelta
+
+    from zerograd.engine.ranks.voting import Share, Vote, Voters
+
+    voters = Voters(range(ranks), timedelta(seconds=20), flat=1)
+    assert voters._rows == 2
+    heard = voters.count(Vote(1, 0, rank % 2, (Share(mean=1, weight=0.1 * rank),)))
+    assert (heard.ended, heard.more) == (ranks, ranks // 2)
+    same_everywhere(torch.tensor([heard.shares[0].weight]))
+    assert voters.hear(1 if rank == ranks - 1 else None, "because") == (ranks - 1, 1, "because")

@@ -168,7 +168,7 @@ class Checkpoints:
         """Those who save together, and which of them we are."""
         parties = [party for step in self._steps if (party := step._find_party()) is not None]
         if parties:
-            return parties[0].voters.group, parties[0].rank, parties[0].size
+            return parties[0].voters.group or parties[0].group, parties[0].rank, parties[0].size
         if dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1:
             return dist.group.WORLD, dist.get_rank(), dist.get_world_size()
         return None, 0, 1
