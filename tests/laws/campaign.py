@@ -215,6 +215,7 @@ def main(folder: Path, events: int, seed: int) -> None:
         found["runs"] += 1
         got = [path.read_text() for rank in range(RANKS) if (path := run / f"weights{rank}").exists()]
         found["equal"] += got == want
+        print(json.dumps(found), file=sys.stderr, flush=True)  # so far
     found["seconds of an undisturbed run"] = round(seconds, 1)
     print(json.dumps(found, indent=1))
 

@@ -171,6 +171,30 @@ def test_what_cannot_be_kept_is_refused_and_leaves_nothing(tmp_path: Path) -> No
         Checkpoints(tmp_path, Step(torch.optim.SGD(net.parameters())), model=net, loader=[1])
 
 
+@pytest.mark.filterwarnings("ignore:'set_vital' is deprecated")  # torchdata asks torch for it
+def test_torchdatas_loader_knows_where_it_is(tmp_path: Path) -> None:
+    stateful = pytest.importorskip("torchdata.stateful_dataloader").StatefulDataLoader
+    net = nn.Linear(4, 1)
+
+    def run(count: int) -> list[float]:
+        loader = stateful(DATA, batch_size=4)
+        step = Step(torch.optim.SGD(net.parameters(), lr=0.01))
+        saved = Checkpoints(tmp_path, step, model=net, loader=loader, every=1)
+        saved.resume()
+        seen = []
+        for (batch,) in loader:
+            with step:
+                step.backward(net(batch).mean())
+            seen += batch.sum(1).tolist()
+            saved.keep_up()
+            if len(seen) >= count * 4:
+                break
+        saved.close()
+        return seen
+
+    assert [*run(2), *run(3), *run(99)] == DATA.tensors[0].sum(1).tolist()
+
+
 PROGRAM = """
 import os, signal, sys, torch
 from torch import nn

@@ -17,7 +17,9 @@ from pathlib import Path
 LIMIT = 400  # seconds for all checks of a file: a hang is a failure, not a wait
 
 
-def told_by(checks: str, folder: Path, *, ranks: int, only: tuple[str, ...] = ()) -> dict[str, list[str]]:
+def told_by(
+    checks: str, folder: Path, *, ranks: int, only: tuple[str, ...] = (), timeout: int = 20
+) -> dict[str, list[str]]:
     """What each rank says about each check, or about these: "ok", or how it failed."""
     tests = Path(__file__).parents[2]
     environment = {
@@ -25,6 +27,7 @@ def told_by(checks: str, folder: Path, *, ranks: int, only: tuple[str, ...] = ()
         "PYTHONPATH": os.pathsep.join([str(tests.parent / "src"), str(tests)]),
         "OMP_NUM_THREADS": "1",
         "WORLD_SIZE": str(ranks),
+        "TIMEOUT": str(timeout),  # seconds that ranks wait for each other
     }
     with ExitStack() as open_files:
         said = [open_files.enter_context((folder / f"stderr{rank}").open("w")) for rank in range(ranks)]
@@ -68,7 +71,7 @@ def _main(checks: str, folder: str, rank: int, ranks: int, only: list[str]) -> N
         init_method=f"file://{folder}/meeting",
         rank=rank,
         world_size=ranks,
-        timeout=datetime.timedelta(seconds=20),
+        timeout=datetime.timedelta(seconds=int(os.environ["TIMEOUT"])),
     )
     module = importlib.import_module(checks)
     said = {}
