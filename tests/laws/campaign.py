@@ -33,17 +33,18 @@ RANKS = 2
 STEPS = 8
 LIMIT = 90.0  # seconds for one start of a run: who is still there then, hangs
 KINDS = ("kill", "term", "pause", "exception", "memory", "nan", "kill while saving")
+SIGNALS = {"kill": signal.SIGKILL, "term": signal.SIGTERM, "pause": signal.SIGSTOP}
 DATA = TensorDataset(torch.randn(64, 8, generator=torch.Generator().manual_seed(3)))
 
 
 class Fault:
-    """What shall happen to one rank, once: a signal from outside after so many seconds, or a fault at a micro-batch."""
+    """What shall happen to one rank, once: inside at a micro-batch, or by a signal from outside soon after one."""
 
-    def __init__(self, chance: random.Random, seconds: float) -> None:
+    def __init__(self, chance: random.Random) -> None:
         self.kind = chance.choice(KINDS)
         self.rank = chance.randrange(RANKS)
-        self.after = chance.uniform(0.0, seconds)
-        self.micro = chance.randrange(STEPS * 3)
+        self.micro = chance.randrange(STEPS * 2)
+        self.delay = chance.uniform(0.0, 0.2)
         self.sync = chance.randrange(1, 40)
 
 
@@ -70,6 +71,7 @@ def train(rank: int, folder: Path, fault: Fault | None) -> None:
     if fault is not None and fault.kind == "kill while saving":
         _kill_at_sync(fault.sync)
     count = 0
+    beat = os.open(folder / f"beat{rank}", os.O_CREAT | os.O_WRONLY)
     while step.committed < STEPS:
         for group in groups(cursor, 3, begun=step.in_flight):
             with step:
@@ -78,6 +80,7 @@ def train(rank: int, folder: Path, fault: Fault | None) -> None:
                     if fault is not None and count == fault.micro:
                         loss = _disturbed(fault.kind, loss)
                     count += 1
+                    os.pwrite(beat, b"%4d" % count, 0)
                     step.backward(loss)
             saved.keep_up()
             if step.committed == STEPS:
@@ -114,7 +117,8 @@ def _kill_at_sync(number: int) -> None:
 
 def start(folder: Path, fault: Fault | None) -> list[int]:
     """One rank each; their processes."""
-    (folder / "meeting").unlink(missing_ok=True)
+    for name in ("meeting", *(f"beat{rank}" for rank in range(RANKS))):
+        (folder / name).unlink(missing_ok=True)
     started = []
     for rank in range(RANKS):
         child = os.fork()
@@ -140,10 +144,19 @@ def _child(rank: int, folder: Path, fault: Fault | None) -> None:
         os._exit(status)
 
 
-def attend(processes: list[int], fault: Fault | None) -> list[int | None]:
-    """How each has ended: its status, minus the signal, or None if it had to be ended. One failure ends all."""
+def _micro_batches(folder: Path, rank: int) -> int:
+    """How many the rank has begun in this life."""
+    beat = folder / f"beat{rank}"
+    return int(beat.read_bytes() or 0) if beat.exists() else 0
+
+
+def attend(folder: Path, processes: list[int], fault: Fault | None) -> tuple[list[int | None], bool]:
+    """How each has ended: its status, minus the signal, or None if it had to be ended. One failure ends all.
+
+    And whether the fault has struck: a run may be over before its time.
+    """
     ended: dict[int, int] = {}
-    begun, told, failed_at, paused = time.monotonic(), False, 0.0, 0.0
+    begun, reached, told, failed_at, paused = time.monotonic(), 0.0, False, 0.0, 0.0
     while len(ended) < len(processes) and time.monotonic() - begun < LIMIT:
         for process in processes:
             if process not in ended:
@@ -151,12 +164,13 @@ def attend(processes: list[int], fault: Fault | None) -> list[int | None]:
                 if done:
                     ended[process] = os.waitstatus_to_exitcode(status)
         now = time.monotonic()
-        if fault is not None and not told and now - begun > fault.after:
-            told = True
-            victim = processes[fault.rank]
-            number = {"kill": signal.SIGKILL, "term": signal.SIGTERM, "pause": signal.SIGSTOP}.get(fault.kind)
-            if number is not None and victim not in ended:
-                os.kill(victim, number)
+        number = SIGNALS.get(fault.kind) if fault is not None else None
+        if fault is not None and number is not None and not told and processes[fault.rank] not in ended:
+            if not reached and _micro_batches(folder, fault.rank) > fault.micro:
+                reached = now
+            if reached and now - reached >= fault.delay:
+                told = True
+                os.kill(processes[fault.rank], number)
                 paused = now if number == signal.SIGSTOP else 0.0
         if paused and now - paused > 0.5:
             os.kill(processes[fault.rank], signal.SIGCONT)
@@ -172,16 +186,16 @@ def attend(processes: list[int], fault: Fault | None) -> list[int | None]:
         if process not in ended:
             os.kill(process, signal.SIGKILL)
             os.waitpid(process, 0)
-    return [ended.get(process) for process in processes]
+    return [ended.get(process) for process in processes], told or any(ended.values())
 
 
-def disturbed_run(folder: Path, chance: random.Random, seconds: float, events: int, found: dict) -> None:
+def disturbed_run(folder: Path, chance: random.Random, events: int, found: dict) -> None:
     """A run that meets so many faults, one in each of its lives, and is started until it is through."""
-    faults: list[Fault | None] = [Fault(chance, seconds) for _ in range(events)]
+    faults: list[Fault | None] = [Fault(chance) for _ in range(events)]
     for life in range(events + 6):
         fault = faults[life] if life < events else None
-        ended = attend(start(folder, fault), fault)
-        if fault is not None:
+        ended, struck = attend(folder, start(folder, fault), fault)
+        if fault is not None and struck:
             found["events"][fault.kind] = found["events"].get(fault.kind, 0) + 1
             found["stopped"] += STOPPED in ended
         if None in ended:
@@ -204,14 +218,14 @@ def main(folder: Path, events: int, seed: int) -> None:
     quiet = folder / "undisturbed"
     quiet.mkdir(parents=True)
     begun = time.monotonic()
-    assert attend(start(quiet, None), None) == [0] * RANKS, (quiet / "said0").read_text()
+    assert attend(quiet, start(quiet, None), None)[0] == [0] * RANKS, (quiet / "said0").read_text()
     seconds = time.monotonic() - begun
     want = [(quiet / f"weights{rank}").read_text() for rank in range(RANKS)]
     while sum(found["events"].values()) < events:
         run = folder / "disturbed"
         shutil.rmtree(run, ignore_errors=True)
         run.mkdir()
-        disturbed_run(run, chance, seconds, min(chance.randint(1, 4), events - sum(found["events"].values())), found)
+        disturbed_run(run, chance, min(chance.randint(1, 4), events - sum(found["events"].values())), found)
         found["runs"] += 1
         got = [path.read_text() for rank in range(RANKS) if (path := run / f"weights{rank}").exists()]
         found["equal"] += got == want
