@@ -45,11 +45,26 @@ def train(trace, syncs):
 
 train("good.jsonl", True)
 train("bad.jsonl", False)
+
+
+def by_step(sync):
+    model = DDP(nn.Linear(4, 1))
+    step = zerograd.Step(torch.optim.SGD(model.parameters(), lr=0.1), sync=sync, clip=1.0)
+    with zerograd.audit(on_finding="collect", mode="full") as watch:
+        for i in range(4):
+            with step:
+                for batch in step.micro_batches([torch.randn(8, 4)] * 2, weight=len):
+                    step.backward(model(batch).square().mean())
+    return [finding.code for finding in watch.findings]
+
+
+print(by_step("overlap"), by_step("commit"), by_step("each"))
 """
 
 
 def test_ranks_that_consumed_different_things(tmp_path: Path) -> None:
-    on_two_ranks(DRIFTING, tmp_path)
+    """And a Step that averages when it commits is not one of them."""
+    assert on_two_ranks(DRIFTING, tmp_path) == ["[] [] ['ZG501']\n"] * 2
     good, bad = (disagreements(read_ranks(tmp_path.glob(f"{name}.rank*.jsonl"))) for name in ("good", "bad"))
     assert good == []
     (finding,) = bad
