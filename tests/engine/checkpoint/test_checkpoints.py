@@ -219,11 +219,5 @@ def test_sigterm_finishes_the_step_saves_and_leaves(tmp_path: Path) -> None:
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
-@pytest.fixture(scope="module")
-def of_two(tmp_path_factory):
-    return told_by(RANKS, tmp_path_factory.mktemp("ranks"), ranks=2)
-
-
-@pytest.mark.parametrize("name", names_of(RANKS))
-def test_two_ranks(of_two: dict[str, list[str]], name: str) -> None:
-    assert of_two.get(name) == ["ok"] * 2, of_two
+def test_two_ranks(tmp_path: Path) -> None:
+    assert told_by(RANKS, tmp_path, ranks=2) == {name: ["ok"] * 2 for name in names_of(RANKS)}

@@ -268,6 +268,30 @@ def check_gan(rank: int, ranks: int) -> None:
     close(weights(d_ddp), weights(dp))
 
 
+def check_a_failure_in_a_join_is_everybodys(rank: int, ranks: int) -> None:
+    models = [DDP(net(seed)) for seed in range(2)]
+    steps = [Step(torch.optim.SGD(model.parameters(), lr=0.1)) for model in models]
+    for step, model in zip(steps, models, strict=True):
+        _fails(step, model, rank, None, "")  # from now on each of them foresees its last deposit
+    before = [weights(model) for model in models]
+    try:
+        with join(*steps) as both:
+            for batch in both.micro_batches([torch.ones(2, 4).double()] * 2):
+                steps[0].backward(loss_of(models[0], batch))
+                if rank == 1:
+                    raise ValueError("between the two")
+                steps[1].backward(loss_of(models[1], batch))
+    except ValueError:
+        assert rank == 1
+    except PeerFailed as error:
+        assert "between the two" in str(error)
+    assert all(torch.equal(old, weights(model)) for old, model in zip(before, models, strict=True))
+    with join(*steps):
+        for step, model in zip(steps, models, strict=True):
+            step.backward(loss_of(model, torch.ones(2, 4).double()))
+    assert [step.committed for step in steps] == [2, 2]
+
+
 def check_without_a_wrapper(rank: int, ranks: int) -> None:
     model = net()
     step = Step(torch.optim.AdamW(model.parameters(), lr=0.05), sync="commit", clip=0.1)

@@ -1,30 +1,19 @@
-"""Two and four ranks that step together under DDP. The checks themselves are in ddp_checks.py."""
+"""Two and four ranks that step together under DDP. The checks themselves are in ddp_checks.py.
 
-import pytest
+One test for all of them: they share the processes, which take longer to start than to check anything.
+"""
+
+from pathlib import Path
 
 from engine.ranks.company import names_of, told_by
 
 CHECKS = "engine.ranks.ddp_checks"
-OF_FOUR = (
-    "check_overlap", "check_commit", "check_each", "check_failures_are_everybodys", "check_rows_of_voters",
-)  # fmt: skip
+OF_FOUR = ("check_overlap", "check_commit", "check_each", "check_failures_are_everybodys", "check_rows_of_voters")
 
 
-@pytest.fixture(scope="module")
-def of_two(tmp_path_factory):
-    return told_by(CHECKS, tmp_path_factory.mktemp("ranks"), ranks=2)
+def test_two_ranks(tmp_path: Path) -> None:
+    assert told_by(CHECKS, tmp_path, ranks=2) == {name: ["ok"] * 2 for name in names_of(CHECKS)}
 
 
-@pytest.fixture(scope="module")
-def of_four(tmp_path_factory):
-    return told_by(CHECKS, tmp_path_factory.mktemp("ranks"), ranks=4, only=OF_FOUR)
-
-
-@pytest.mark.parametrize("name", names_of(CHECKS))
-def test_two_ranks(of_two: dict[str, list[str]], name: str) -> None:
-    assert of_two.get(name) == ["ok"] * 2, of_two
-
-
-@pytest.mark.parametrize("name", OF_FOUR)
-def test_four_ranks(of_four: dict[str, list[str]], name: str) -> None:
-    assert of_four.get(name) == ["ok"] * 4, of_four
+def test_four_ranks(tmp_path: Path) -> None:
+    assert told_by(CHECKS, tmp_path, ranks=4, only=OF_FOUR) == {name: ["ok"] * 4 for name in OF_FOUR}

@@ -61,6 +61,8 @@ class Checkpoints:
 
     def keep_up(self) -> None:
         """Save if it is time. After SIGTERM on any rank: save, and leave with status 75."""
+        if self._request.made:  # it may have been before there were ranks to tell
+            self._ask()
         due = self._every is not None and self._committed - self._saved_at >= self._every
         if due or self.stopping:
             self.save()

@@ -31,7 +31,8 @@ class Exchange:
         self.party = party
         wrapper = party.wrapper
         self.mode = "each" if wrapper is not None and wrapper.must_reduce() else party.mode
-        self.blocks = [block]  # several in a join
+        self.blocks = [block]  # several in a join, of which the first one's exchange speaks for all
+        self.joined = False
         self.agreed = False  # every rank will commit
         self.over = False  # there is nothing left to vote on
         self._armed = False
@@ -57,6 +58,7 @@ class Exchange:
         if other is None or other.party.voters is not self.party.voters:
             raise refusals.joined_parties()
         self.blocks += other.blocks
+        self.joined = other.joined = True
 
     # Around each deposit
 
@@ -70,7 +72,7 @@ class Exchange:
         else:
             block.dirty = True
             self._runs[block.micro] = self._runs.get(block.micro, 0) + 1
-            foreseen = self.mode == "overlap" and block.last and party.foreseen and len(self.blocks) == 1
+            foreseen = self.mode == "overlap" and block.last and party.foreseen and not self.joined
             self._armed = foreseen and self._all_ready()
         if self._armed and wrapper is not None:
             wrapper.arm(loss)
@@ -117,9 +119,9 @@ class Exchange:
             if share.dirty:
                 (flat or Flat(block.slots.parameters)).average(self.party.group)
                 block.guard.mark()
-        self.party.stopping |= any(share.stopping for share in said.shares)
-        if self.party.wrapper is not None:
-            self.party.wrapper.meet()
+        for party in self._parties():
+            party.stopping |= any(share.stopping for share in said.shares)
+        self._meet()
 
     def reopen(self) -> None:
         """A user's own function is to see the gradients, and may raise on one rank alone: they vote once more."""
@@ -175,13 +177,22 @@ class Exchange:
         else:
             priority = _SEVERED if _is_severed(error) else _ERROR
         speaker, heard, cause = self.party.voters.hear(priority, "" if error is None else repr(error))
-        if self.party.wrapper is not None and heard != _SEVERED:
-            self.party.wrapper.meet()
+        if heard != _SEVERED:
+            self._meet()
         if priority is not None and (speaker == self.party.rank or heard == priority):
             return
         if heard == _ABORT:
             raise Abort(self.blocks[0])
         raise refusals.peer_failed(self.party.group, speaker, cause) from error
+
+    def _parties(self) -> list[Party]:
+        return [block.exchange.party for block in self.blocks if block.exchange is not None]
+
+    def _meet(self) -> None:
+        """All ranks are here, and none of them waits elsewhere."""
+        for party in self._parties():
+            if party.wrapper is not None:
+                party.wrapper.meet()
 
     # What there is to say
 
@@ -190,7 +201,7 @@ class Exchange:
 
     def _learn(self) -> None:
         party = self.party
-        single = len(self.blocks) == 1 and set(self._runs.values()) == {1}
+        single = not self.joined and set(self._runs.values()) == {1}
         party.foreseen = single and (party.wrapper is None or party.wrapper.covers())
 
 
