@@ -25,6 +25,7 @@ from zerograd.trace.lines import TraceWriter, origin
 NONFINITE = ("skip", "raise", "ignore")
 REDUCE = ("mean", "sum")
 GRADS = ("none", "flat")
+SYNC = ("overlap", "commit", "each")
 Trace = Callable[[Event], None]
 
 
@@ -143,9 +144,11 @@ def checked_trace(trace: Trace | str | os.PathLike[str] | None, owner: object) -
     return writer
 
 
-def check_rest(*, nonfinite: object, max_skips: object, autocast: object, grads: object) -> None:
+def check_rest(*, nonfinite: object, max_skips: object, autocast: object, grads: object, sync: object) -> None:
     if grads not in GRADS:
         raise refusals.option("grads", grads, either(GRADS))
+    if sync not in (None, *SYNC):
+        raise refusals.option("sync", sync, f"{either(SYNC)}, or None")
     if nonfinite not in NONFINITE:
         raise refusals.option("nonfinite", nonfinite, either(NONFINITE))
     if not (_is_number(max_skips) and max_skips >= 1):  # type: ignore[operator]

@@ -7,6 +7,7 @@ what is theirs. A step is judged before it runs, because a later torch may clear
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from torch import Tensor
@@ -161,8 +162,8 @@ class Watcher:
         They are settled first, so that what changes from here on is its doing. Only the optimizer's own account is
         not: there it clears whatever there is.
         """
-        if self.mine.depth or self.asleep:
-            return []  # a hook inside a backward: what it leaves is seen when the backward is over
+        if self.mine.depth or self.asleep:  # a hook inside a backward: seen when that is over
+            return []
         if self.mine.routine.going:
             if optimizer is not None and self.accounts.own(optimizer) is self.mine.routine.account():
                 return []
@@ -287,14 +288,13 @@ class Watcher:
 
     def _consume(self, account: Account, event: Event, *, hooked: bool) -> None:
         plain = not hooked and self.lean and self.pace.is_plain(account)
-        self.judge.consume(
-            account, event, hooked=hooked, patience=lambda: self.detectors.patience(account, self.accounts)
-        )
+        patience = partial(self.detectors.patience, account, self.accounts)
+        self.judge.consume(account, event, hooked=hooked, patience=patience)
         self.detectors.consuming(account, event, scaler=self.mine.scaler)
         account.habits.stepped(account.window.size())
         account.window.settle(account.number, self.accounts.clock.tick())
-        account.consumed(self.chronicle.with_scale(event, self.mine.scaler))
+        told = event if self.norms is None else event._replace(numbers=self.detectors.syncing.consumed(account))
+        account.consumed(self.chronicle.with_scale(told, self.mine.scaler))
         self.judge.flush()
         self.detectors.flush()
-        self.mine.routine.note(event)
-        self.pace.round_ended(account, plain=plain)
+        self.pace.round_ended(account, event, plain=plain)
