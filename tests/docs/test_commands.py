@@ -18,6 +18,7 @@ NOT_RUN = {
     r"make test": "it is the gate that runs this test",
     r"make demo": "tests/lab runs the demo; make would set up another environment",
     r"pip install .*": "it would change the environment that runs this test, which make has installed in this way",
+    r"cd path/to/your/code": "stands for your folder",
     r"torchrun .*": "tests/attach starts torchrun, with two ranks",
     r"accelerate launch .*": "tests/frameworks starts accelerate, with two ranks",
     r"make bench-check .*": "needs facts and mirrors that are not part of the repository",

@@ -38,7 +38,7 @@ def asked_for() -> tuple[str, ...]:
 def count_files(path: str) -> Counter[Place]:
     """The places of every loop in the Python files at or below a path; files that cannot be read count nothing."""
     counts: Counter[Place] = Counter()
-    for file in python_files([path], exclude=()):
+    for file in python_files([path]):
         try:
             counts.update(places(read_text(file), file))
         except (SourceError, UsageError):
