@@ -22,6 +22,7 @@ they are first used: `zerograd.check` works without torch, the rest of the funct
 SECTIONS: dict[str, dict[str, object]] = {
     "The step": {name: getattr(zerograd, name) for name in ("Step", "groups", "join")},
     "What a step gives you": {"Outcome": outcome.Outcome, "Ending": outcome.Ending, "Captured": capturing.Captured},
+    "Runs that go on": {name: getattr(zerograd, name) for name in ("Checkpoints", "Cursor")},
     "The audit": {"audit": zerograd.audit, "Audit": audit.Audit},
     "Source": {"check": zerograd.check},
     "Findings": {
@@ -30,7 +31,11 @@ SECTIONS: dict[str, dict[str, object]] = {
         "Severity": findings.Severity,
     },
 }
-ERRORS = [name for name in zerograd.__all__ if name.endswith("Error") or name in ("Diverged", "FaultFound", "TornStep")]
+ERRORS = [
+    name
+    for name in zerograd.__all__
+    if inspect.isclass(getattr(zerograd, name)) and issubclass(getattr(zerograd, name), zerograd.ZerogradError)
+]
 # What a framework calls, or another part of zerograd: nobody writes it.
 _NOT_FOR_PEOPLE = {"raised", "restart"}
 

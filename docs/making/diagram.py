@@ -76,7 +76,7 @@ def _arrow(x: int, y: int, x2: int, y2: int, says: str) -> str:
 
 def picture() -> str:
     """The whole diagram as SVG."""
-    outputs = "terminal, JSON, SARIF, GitHub, GitLab, JUnit, rule pages"
+    outputs = "terminal, HTML timeline, JSON, SARIF, GitHub, GitLab, JUnit, Perfetto, TensorBoard, rule pages"
     drawn = [box.draw() for box in BOXES] + [_arrow(*arrow) for arrow in ARROWS]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" role="img" '

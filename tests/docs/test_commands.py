@@ -1,6 +1,6 @@
 """Every command of README and docs is run, in the order of its page, or stands below with the reason why not.
 
-A page's file is the block that follows a sentence which names it: "... one file, `train.py`". What a page shows under a
+A page's file is the text block that follows the words "one file, `train.py`". What a page shows under a
 command is what the command prints; a line of three dots stands for any lines.
 """
 
@@ -61,11 +61,12 @@ WITH_COMMANDS = [page for page in PAGES if any(not reason(command) for command, 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_commands_of_a_page(page: Path, tmp_path: Path) -> None:
-    own = re.search(r"`(\w+\.py)`[^\n]*\n(?:[^\n`]*\n)?\n```(?:text|python)\n(.*?)^```", page.read_text(), re.M | re.S)
+    own = re.search(r"one file, `(\w+\.py)`.*?^```text\n(.*?)^```", page.read_text(), re.M | re.S)
     (tmp_path / "package").mkdir()
     for name in ("train.py", "package/train.py"):
         (tmp_path / name).write_text(SMALL)
     (tmp_path / "test_train.py").write_text("def test_it(): ...\n")
+    (tmp_path / "profiler.json").write_text('{"traceEvents": []}')  # as torch.profiler writes it
     if own:
         for extra in ("package/train.py", "test_train.py"):
             (tmp_path / extra).unlink()
@@ -83,6 +84,14 @@ def test_the_commands_of_a_page(page: Path, tmp_path: Path) -> None:
             assert as_shown(expected).fullmatch(done.stdout), f"{command}\n{done.stdout}"
         else:
             assert done.returncode in (0, 1), f"{command}\n{done.stdout}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_command_stands_in_a_console_block(page: Path) -> None:
+    """Where it is run. Elsewhere nobody would notice that it is gone."""
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(), re.M | re.S)
+    others = [block for language, block in blocks if language != "console" and page.parent.name != "results"]
+    assert [block for block in others if re.search(r"^(\$ |zerograd (check|run|rule|lab|report) )", block, re.M)] == []
 
 
 def test_every_reason_is_needed() -> None:
