@@ -61,7 +61,7 @@ WITH_COMMANDS = [page for page in PAGES if any(not reason(command) for command, 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_commands_of_a_page(page: Path, tmp_path: Path) -> None:
-    own = re.search(r"one file, `(\w+\.py)`.*?^```text\n(.*?)^```", page.read_text(), re.M | re.S)
+    own = re.search(r"one\s+file, `(\w+\.py)`.*?^```text\n(.*?)^```", page.read_text(), re.M | re.S)
     (tmp_path / "package").mkdir()
     for name in ("train.py", "package/train.py"):
         (tmp_path / name).write_text(SMALL)
