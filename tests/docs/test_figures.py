@@ -1,0 +1,52 @@
+"""A figure that is told twice is the same figure: README and docs/benchmarks.md repeat what the results say."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "benchmarks" / "results"
+BOTH = ("README.md", "docs/benchmarks.md")
+# What a page says, and what the result says for it.
+TOLD = [
+    (BOTH, " | 52 | 7 | no rule about gradients |", "check.md", "| 52 / 62 (84%) | 54 / 62 (87%) | 7 / 62 (11%) |"),
+    (BOTH, " | 1,042 |", "check.md", "**1042 / 1049 (99.3%)**"),
+    (BOTH, "221", "check.md", "220.8 s"),
+    (BOTH, "92 of the last 108", "first-contact.md", "92 of 108 certain findings true"),
+    (BOTH, "42 of 58", "first-contact.md", "42 of 58 without the 50 copies"),
+    (BOTH, "31 of 57", "first-contact.md", "31 of 57 faults certain"),
+    (BOTH, "1.3 to 1.4%", "audit.md", "| 148 | lean | 84.8 | 1137 | 1.34 |"),
+    (BOTH, "2.1 to 4.1%", "audit.md", "| 4.1; 2.1 |"),
+]
+
+
+@pytest.mark.parametrize(("pages", "told", "result", "measured"), TOLD, ids=[each[1].strip(" |") for each in TOLD])
+def test_a_figure_is_the_measured_one(pages: tuple[str, ...], told: str, result: str, measured: str) -> None:
+    assert measured in (RESULTS / result).read_text()
+    for page in pages:
+        assert told in re.sub(r"\s+", " ", (ROOT / page).read_text()), page
+
+
+def rows(text: str, first: str) -> list[list[str]]:
+    """The cells of the table whose first row begins so."""
+    lines = text.partition(f"\n{first}")[2].partition("\n\n")[0].splitlines()
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def test_the_six_questions_have_the_probes_answers() -> None:
+    told = rows((ROOT / "README.md").read_text(), "| | PyTorch |")
+    measured = rows((RESULTS / "step.md").read_text(), "| | plain PyTorch |")
+    assert len(told) == 6
+    short = [[re.sub(r"\*\*wrong\*\*.*", "wrong", cell) for cell in row[1:]] for row in measured]
+    assert [row[1:] for row in told] == short
+
+
+def test_the_milliseconds_are_those_of_the_engine() -> None:
+    measured = {row[0]: row[1:] for row in rows((RESULTS / "engine.md").read_text(), "| ms |")}
+    ways = ["raw loop", "Accelerate", "Fabric", "Step", "Step, captured", "Step, captured + compile"]
+    told = rows((ROOT / "README.md").read_text(), "| | plain loop |")
+    for row, task in zip(told, (0, 1, 2, 5), strict=True):
+        for cell, way in zip(row[1:], ways, strict=True):
+            expected = measured[way][task]
+            assert (float(cell) if cell else None) == (float(expected) if expected else None), (task, way)
