@@ -20,8 +20,10 @@ WAYS = ["raw loop", "Accelerate", "Fabric", "raw loop + compile", "graph by hand
 
 def bars(told: dict[str, dict[str, dict[str, float]]]) -> None:
     tasks = [task for task in told if "compiled" not in task]
-    figure, places = plt.subplots(1, len(tasks), figsize=(3.0 * len(tasks), 4.2), layout="constrained")
-    for axes, task in zip(places, tasks, strict=True):
+    # Two abreast: read in a column of text, six in a row would be too small.
+    rows = -(-len(tasks) // 2)
+    figure, places = plt.subplots(rows, 2, figsize=(8.4, 2.6 * rows), layout="constrained")
+    for axes, task in zip(places.flat, tasks, strict=True):
         known = [way for way in WAYS if way in told[task]]
         times = [told[task][way]["ms"] for way in known]
         axes.barh(
@@ -29,27 +31,25 @@ def bars(told: dict[str, dict[str, dict[str, float]]]) -> None:
         )
         for place, value in enumerate(times[::-1]):
             axes.annotate(f" {value:.3g}", (value, place), va="center", fontsize=8)
-        axes.set_title(task.replace(", ", "\n", 1), fontsize=9)
-        axes.set_xlabel("ms per optimizer step")
-        axes.margins(x=0.25)
-        if axes is not places[0] and known == WAYS:
-            axes.set_yticklabels([])
+        axes.set_title(task, fontsize=9, loc="right")
+        axes.set_xlabel("ms per optimizer step", fontsize=8)
+        axes.margins(x=0.15)
         _quiet(axes)
     figure.savefig(RESULTS / "engine-gpu.svg")
 
 
 def curves(told: dict[str, dict[str, dict[str, float]]]) -> None:
-    figure, places = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
+    figure, places = plt.subplots(1, 3, figsize=(8.4, 3.2), layout="constrained")
     for axes, (name, points) in zip(places, told.items(), strict=True):
         for way, colour in COLOURS.items():
             found = [(int(point), times[way]) for point, times in points.items() if way in times]
             if found:
                 axes.loglog(*zip(*found, strict=True), marker="o", markersize=3, color=colour, label=way)
-        axes.set_xlabel(name)
-        axes.set_ylabel("ms per optimizer step")
+        axes.set_xlabel(name, fontsize=9)
         axes.grid(which="major", alpha=0.3)
         _quiet(axes)
-    places[0].legend(fontsize=8, frameon=False)
+    places[0].set_ylabel("ms per optimizer step", fontsize=9)
+    places[0].legend(fontsize=8, frameon=False, loc="upper left")
     figure.savefig(RESULTS / "engine-curves.svg")
 
 
