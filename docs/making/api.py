@@ -10,6 +10,7 @@ import zerograd
 from zerograd.core import findings
 from zerograd.engine import capturing, outcome
 from zerograd.run import audit
+from zerograd.source.check import check_text
 
 PAGE = Path(__file__).parents[1] / "api.md"
 HEAD = """\
@@ -24,7 +25,7 @@ SECTIONS: dict[str, dict[str, object]] = {
     "What a step gives you": {"Outcome": outcome.Outcome, "Ending": outcome.Ending, "Captured": capturing.Captured},
     "Runs that go on": {name: getattr(zerograd, name) for name in ("Checkpoints", "Cursor")},
     "The audit": {"audit": zerograd.audit, "Audit": audit.Audit},
-    "Source": {"check": zerograd.check},
+    "Source": {"check": check_text},
     "Findings": {
         "Finding": findings.Finding,
         "Certainty": findings.Certainty,
