@@ -90,9 +90,10 @@ def main() -> int:
     shutil.copy(CONFIG, PAGES.parent)
     command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean", "-f", str(PAGES.parent / CONFIG.name)]
     status = subprocess.run(command, check=False).returncode
+    own = f"<script>{CONFIG.with_name('worker.js').read_text(encoding='utf-8')}</script>"
     for page in PAGES.with_name("site").rglob("*.html"):
-        # For the search in old browsers that open files from a disk. It would be the only thing that is fetched.
-        page.write_text(_SHIM.sub("", page.read_text(encoding="utf-8")), encoding="utf-8")
+        # For the search in pages that are opened from a disk. Theirs would be the only thing that is fetched.
+        page.write_text(_SHIM.sub(lambda _: own, page.read_text(encoding="utf-8")), encoding="utf-8")
     return status
 
 

@@ -1,6 +1,8 @@
 """`make docs` builds the site: every link leads somewhere, and a reader fetches nothing from elsewhere."""
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -8,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("browser")  # one site, built once
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "build" / "site"
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +34,26 @@ def test_nothing_is_fetched_from_elsewhere(built: Path) -> None:
         text = page.read_text()
         assert re.findall(r'<(?:script|img|iframe)[^>]*\ssrc="https?:', text) == []
         assert re.findall(r'<link[^>]*rel="(?:stylesheet|preconnect)"[^>]*href="https?:', text) == []
+
+
+def test_the_search_works_from_a_disk(built: Path) -> None:
+    """Where a browser starts no Worker: docs/making/worker.js stands in for it."""
+    if CHROMIUM is None:
+        pytest.skip("no chromium here: apt-get install chromium, or name one in CHROMIUM")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        quiet = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=quiet)
+        page = browser.new_page()
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto((built / "index.html").as_uri())
+        page.get_by_role("button", name="Search").first.click()
+        page.get_by_placeholder("Search").last.fill("clipping")
+        page.get_by_text("seems to do nothing").first.wait_for()
+        browser.close()
+    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
 
 
 def test_every_page_of_docs_is_in_the_navigation() -> None:
