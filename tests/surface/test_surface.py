@@ -43,6 +43,7 @@ FLAGS = {
     "rule": "--all --help --output-format -h",
     "lab": "--help --json --list -h",
     "demo": "--folder --help -h",
+    "server": "--help --stdio -h",
     "completion": "--help -h",
 }
 
