@@ -50,6 +50,10 @@ class Client:
                 pipe.close()
         assert error[0] is not None or status == 0
 
+    @property
+    def process(self) -> int:
+        return self._server.pid
+
     def uri(self, name: str) -> str:
         return (self.folder / name).as_uri()
 

@@ -4,6 +4,7 @@ Findings come at once, for they are wanted with every change. Fixes have to be t
 check, and are looked for when someone asks.
 """
 
+import gc
 import os
 from functools import cached_property
 from typing import NamedTuple
@@ -20,6 +21,8 @@ from zerograd.source.notebooks.layout import read_cells
 from zerograd.source.sweep import Reader, Settings
 from zerograd.source.triggers import may_allow, may_train
 
+_COLLECT = 40  # texts: the syntax trees of a long one are 2 MB
+
 
 class _Place(NamedTuple):
     """What counts in a folder."""
@@ -34,10 +37,21 @@ class Judge:
     def __init__(self) -> None:
         self._places: dict[str, _Place] = {}
         self._readers: dict[frozenset[str] | None, Reader] = {}
+        self._read = 0
 
     def forget(self) -> None:
         self._places.clear()
         self._readers.clear()
+
+    def tidy(self) -> None:
+        """Clears away what texts leave behind, now that no one waits.
+
+        A reader keeps every text it has read, since others may import it; and it has turned the collector off.
+        """
+        if self._read >= _COLLECT:
+            self._read = 0
+            self._readers.clear()
+            gc.collect()
 
     def judge(self, document: Document) -> "Judged":
         """Raises SourceError while the text cannot be read, and UsageError if its config is broken."""
@@ -50,6 +64,7 @@ class Judge:
     def find(self, text: str, path: str, config: Config, *, fixes: bool) -> list[Finding]:
         """The findings of a text that are shown."""
         codes = config.codes()
+        self._read += 1
         if codes not in self._readers:
             self._readers[codes] = Reader(Settings(codes))
         found, _ = self._readers[codes].judge(text, path, fixes=fixes)

@@ -106,6 +106,7 @@ class Service:
             self.server.text_document_publish_diagnostics(
                 lsp.PublishDiagnosticsParams(page.uri, diagnostics, page.version)
             )
+        self._judge.tidy()
 
     def _current(self, uri: str) -> Judged | None:
         """What is found in the text as it is now. None: it is not ours, or cannot be read.
