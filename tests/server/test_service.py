@@ -99,9 +99,12 @@ def test_the_page_of_a_rule_is_a_hover_away(editor: Client) -> None:
 
 
 def test_a_hover_explains_a_code_in_a_comment(editor: Client) -> None:
-    text = BAD.replace("# error: [ZG001]", "# zerograd: ignore[ZG001]")
+    text = BAD.replace(
+        "    optimizer.step()  # error: [ZG001]", "    '\U0001f40d'; optimizer.step()  # zerograd: ignore[ZG001]"
+    )
     assert editor.open("allowed.py", text) == []
-    at = {"line": STEP, "character": text.splitlines()[STEP].index("ZG001") + 2}
+    before = text.splitlines()[STEP].partition("ZG001")[0]
+    at = {"line": STEP, "character": len(before.encode("utf-16-le")) // 2 + 5}  # its very end
     told = editor.ask("textDocument/hover", {"textDocument": {"uri": editor.uri("allowed.py")}, "position": at})
     assert told["contents"]["value"].startswith("# ZG001")
 
@@ -167,6 +170,45 @@ def test_a_config_that_changes_is_read_again(editor: Client) -> None:
     editor.tell("textDocument/didSave", {"textDocument": {"uri": editor.uri("late/here.py")}})
     assert editor.diagnostics(editor.uri("late/here.py")) == []
     (editor.folder / "late" / "zerograd.toml").unlink()
+
+
+def test_a_baseline_is_respected(editor: Client) -> None:
+    folder = editor.folder / "adopted"
+    folder.mkdir()
+    (folder / "known.py").write_text(BAD)
+    (folder / "zerograd.toml").write_text('baseline = "known.json"\n')
+    write = ["check", "adopted/known.py", "--baseline", "adopted/known.json", "--write-baseline"]
+    subprocess.run([sys.executable, "-m", "zerograd", *write], cwd=editor.folder, check=True, capture_output=True)
+    assert editor.open("adopted/known.py", BAD) == []
+    again = BAD.replace("for x, y", "for y, x")
+    assert codes(editor.change("adopted/known.py", f"{BAD}\n{again}    optimizer.step()\n", version=2))
+
+
+def test_a_file_that_was_never_saved(editor: Client) -> None:
+    uri = "untitled:Untitled-1"
+    item = {"uri": uri, "languageId": "python", "version": 1, "text": BAD}
+    editor.tell("textDocument/didOpen", {"textDocument": item})
+    assert codes(editor.diagnostics(uri)) == ["ZG001"]
+
+
+def test_an_imported_file_counts_as_it_was_saved(editor: Client) -> None:
+    helper = editor.folder / "clearing.py"
+    helper.write_text("def reset(optimizer):\n    optimizer.zero_grad()\n")
+    editor.tell("workspace/didChangeWatchedFiles", {"changes": []})
+    text = "from clearing import reset\n" + BAD.replace("    loss.b", "    reset(optimizer)\n    loss.b")
+    assert editor.open("split.py", text) == []
+    helper.write_text("def reset(optimizer):\n    pass\n\ndef other(loss):\n    loss.backward()\n")
+    editor.tell("textDocument/didSave", {"textDocument": {"uri": editor.uri("clearing.py")}})
+    assert codes(editor.diagnostics(editor.uri("split.py"))) == ["ZG001"]
+
+
+def test_windows_line_ends_stay(editor: Client) -> None:
+    text = BAD.replace("\n", "\r\n")
+    editor.open("windows.py", text)
+    action = titled(editor.actions(editor.uri("windows.py"), STEP), "clear at the top")
+    fixed = applied(text, edits(action, editor.uri("windows.py")))
+    assert fixed.count("\r\n") == fixed.count("\n") == text.count("\n") + 1
+    assert editor.change("windows.py", fixed, version=2) == []
 
 
 def test_a_notebook_is_one_program(editor: Client) -> None:

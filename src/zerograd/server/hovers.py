@@ -5,11 +5,13 @@ from functools import cache
 
 from lsprotocol.types import Hover, MarkupContent, MarkupKind, Position, Range
 
+from zerograd.core.events import Site
 from zerograd.report.rules import as_page
 from zerograd.rules import REGISTRY
 from zerograd.server.diagnostics import range_of
 from zerograd.server.judging import Judged
 from zerograd.server.positions import Encoding, touches
+from zerograd.source.lines import to_column
 
 _COMMENT = re.compile(r"#.*(?:zerograd:\s*ignore|noqa)")
 _WORD = re.compile(r"[\w-]+")
@@ -27,18 +29,20 @@ def hover(judged: Judged, number: int, at: Position, encoding: Encoding) -> Hove
     if found:
         told = "\n---\n\n".join(_page(code) for code in dict.fromkeys(code for code, _ in found))
         return Hover(MarkupContent(MarkupKind.Markdown, told), found[0][1])
-    code = _named(judged.document.pages[number].lines, at)
+    code = _named(judged.document.pages[number].lines, here, encoding)
     return Hover(MarkupContent(MarkupKind.Markdown, _page(code))) if code else None
 
 
-def _named(lines: list[str], at: Position) -> str | None:
-    """The rule that a word of a comment names. Comments that allow are ASCII up to there, or nearly always."""
-    line = lines[at.line] if at.line < len(lines) else ""
+def _named(lines: list[str], here: Range, encoding: Encoding) -> str | None:
+    """The rule that a word of a comment names."""
+    number = here.start.line + 1
+    line = lines[number - 1] if number <= len(lines) else ""
     comment = _COMMENT.search(line)
-    if comment is None:
-        return None
-    words = (word for word in _WORD.finditer(line, comment.end()) if word.start() <= at.character <= word.end())
-    return next((code for word in words if (code := _NAMES.get(word[0]))), None)
+    for word in _WORD.finditer(line, comment.end()) if comment else ():
+        place = Site("", number, to_column(line, word.start()), number, to_column(line, word.end()))
+        if word[0] in _NAMES and touches(encoding.range(lines, place), here):
+            return _NAMES[word[0]]
+    return None
 
 
 @cache
