@@ -10,7 +10,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # The environment form reaches pip's isolated build environments too, so hatchling is pinned as well.
 export PIP_CONSTRAINT = $(CURDIR)/constraints.txt
 
-.PHONY: demo test lint types layers unit campaign fuzz failures frameworks pages lab bench bench-check dist first-finding clean
+.PHONY: demo test lint types layers unit campaign fuzz failures faults frameworks pages pictures lab bench bench-check dist \
+	first-finding clean
 
 demo: $(READY)
 	$(BIN)/zerograd demo
@@ -29,7 +30,7 @@ layers: $(GATE)
 	$(BIN)/lint-imports
 
 unit: $(GATE)
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist loadgroup -rs
 
 # The laws on new random examples every time: a counterexample found here becomes a case, then a mend.
 campaign: $(GATE)
@@ -49,12 +50,22 @@ frameworks: $(GATE)
 failures: $(GATE)
 	ZEROGRAD_FAILURES=1000 HYPOTHESIS_PROFILE=campaign $(BIN)/pytest tests/laws/test_failures.py
 
+# Runs of two ranks that are killed, stopped, slowed and poisoned at 200 random points; 500 damaged checkpoints.
+faults: $(GATE)
+	ZEROGRAD_FAULTS=200 $(BIN)/pytest tests/laws/test_faults.py
+	ZEROGRAD_DAMAGES=500 $(BIN)/pytest tests/engine/checkpoint/test_checkpoints.py -k damage
+
+# The pictures of docs/report.md, from real runs in a real browser.
+pictures: $(GATE)
+	$(BIN)/python benchmarks/report/pictures.py docs/pictures
+
 # docs/rules, from the rule objects.
 pages: $(READY)
 	$(BIN)/python docs/rules
 
+# Every published claim, run and measured; docs/lab is written from it.
 lab: $(READY)
-	$(BIN)/zerograd lab
+	$(BIN)/zerograd lab --folder build/lab --docs docs/lab
 
 bench: $(READY)
 	$(BIN)/python benchmarks/startup.py

@@ -4,6 +4,7 @@ import os
 
 from hypothesis import settings
 
-settings.register_profile("gate", derandomize=True, database=None)
-settings.register_profile("campaign", print_blob=True)
+# No deadlines: how long an example takes says how busy the machine is.
+settings.register_profile("gate", derandomize=True, database=None, deadline=None)
+settings.register_profile("campaign", print_blob=True, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))

@@ -13,12 +13,16 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from zerograd.core.findings import Finding as Finding
+    from zerograd.engine.checkpoint.checkpoints import Checkpoints as Checkpoints
+    from zerograd.engine.checkpoint.cursor import Cursor as Cursor
     from zerograd.engine.grouping import groups as groups
     from zerograd.engine.joining import join as join
     from zerograd.engine.step import Step as Step
     from zerograd.errors import CaptureError as CaptureError
+    from zerograd.errors import CheckpointError as CheckpointError
     from zerograd.errors import Diverged as Diverged
     from zerograd.errors import FaultFound as FaultFound
+    from zerograd.errors import PeerFailed as PeerFailed
     from zerograd.errors import StepError as StepError
     from zerograd.errors import TornStep as TornStep
     from zerograd.errors import ZerogradError as ZerogradError
@@ -28,9 +32,13 @@ if TYPE_CHECKING:
 # Names are resolved when they are first used: `zerograd check` must not pay for torch.
 _HOMES = {
     "CaptureError": "zerograd.errors",
+    "CheckpointError": "zerograd.errors",
+    "Checkpoints": "zerograd.engine.checkpoint.checkpoints",
+    "Cursor": "zerograd.engine.checkpoint.cursor",
     "Diverged": "zerograd.errors",
     "FaultFound": "zerograd.errors",
     "Finding": "zerograd.core.findings",
+    "PeerFailed": "zerograd.errors",
     "Step": "zerograd.engine.step",
     "StepError": "zerograd.errors",
     "TornStep": "zerograd.errors",

@@ -6,9 +6,11 @@ ZerogradError
 |-- MissingExtra        a part of zerograd that needs a package which is not installed
 |-- AuditError          the audit itself is misused (started twice, ...)
 |   `-- FaultFound      on_finding="raise": the run did what a rule forbids
+|-- CheckpointError     a checkpoint that cannot be saved, or shall not be loaded
 `-- StepError           the transaction is misused; nothing was committed
     |-- CaptureError    the step cannot be recorded as one CUDA graph; nothing was touched
     |-- Diverged        too many steps in a row had non-finite gradients
+    |-- PeerFailed      another rank failed, and all of them rolled back
     `-- TornStep        optimizer.step() itself raised: the weights may be half updated
 """
 
@@ -53,6 +55,10 @@ class FaultFound(AuditError):
     """A finding of an audit that was asked to raise."""
 
 
+class CheckpointError(ZerogradError):
+    """A checkpoint is damaged or of something else, or something cannot be kept in one; nothing was loaded."""
+
+
 class StepError(ZerogradError):
     """The transaction is misused; nothing was committed."""
 
@@ -63,6 +69,10 @@ class CaptureError(StepError):
 
 class Diverged(StepError):
     """Too many steps in a row had non-finite gradients."""
+
+
+class PeerFailed(StepError):
+    """Another rank failed, or is gone; this one has rolled back with it."""
 
 
 class TornStep(StepError):

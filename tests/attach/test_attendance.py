@@ -92,6 +92,21 @@ def test_the_live_line_garbles_nothing(tmp_path: Path) -> None:
     assert watched.screen.margins in (None, (0, ROWS - 1))
 
 
+def test_the_live_panel_garbles_nothing(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(SCRIPT)
+    alone, watched = Terminal(ROWS, COLUMNS), Terminal(ROWS, COLUMNS)
+    alone.feed(on_terminal(tmp_path, "train.py", until=b"not finished: ", then=enter)[0])
+    words = ("-m", "zerograd", "run", "--live", "--mode", "full", "train.py")
+    written, status = on_terminal(tmp_path, *words, until=b"5 steps, 5 backwards", then=enter)
+    watched.feed(written)
+    assert status == 0
+    assert b"steps/s" in written
+    assert b"1 finding: " in written
+    lines = alone.transcript()
+    assert watched.transcript()[: len(lines)] == lines
+    assert watched.screen.margins in (None, (0, ROWS - 1))
+
+
 def test_a_script_that_is_killed_leaves_the_terminal_whole(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT.replace("input()", f"input()\nos.kill(os.getpid(), {signal.SIGKILL})"))
     written, status = on_terminal(tmp_path, "-m", "zerograd", "run", "train.py", until=b"5 steps", then=enter)

@@ -26,9 +26,11 @@ PRINTS = st.one_of(
 PROGRAMS = st.tuples(*[st.lists(PRINTS, max_size=10) for _ in range(3)])
 
 
-@given(PROGRAMS, st.sampled_from([0, 1, 2]))
-def test_the_program_prints_as_if_alone(program: tuple[list[str], ...], shift: int) -> None:
+@given(PROGRAMS, st.sampled_from([0, 1, 2]), st.sampled_from([1, 3]))
+def test_the_program_prints_as_if_alone(program: tuple[list[str], ...], shift: int, ours: int) -> None:
     before, during, after = program
+    if ours > 1:  # several rows are taken before the program begins
+        before, during = [], [*before, *during]
     alone, watched = Terminal(ROWS, COLUMNS), Terminal(ROWS, COLUMNS)
     for terminal in (alone, watched):
         terminal.feed("$ zerograd run it\r\n")
@@ -36,13 +38,13 @@ def test_the_program_prints_as_if_alone(program: tuple[list[str], ...], shift: i
         alone.feed(chunk)
     for chunk in before:
         watched.feed(chunk)
-    watched.interrupt(taken(ROWS))
+    watched.interrupt(taken(ROWS, ours))
     for number, chunk in enumerate(during):
         if (number + shift) % 3:
-            watched.interrupt(drawn(ROWS, f"zerograd: {number}"))
+            watched.interrupt(drawn(ROWS, f"zerograd: {number}", ours))
         watched.feed(chunk)
-    assert watched.screen.display[-1].strip() in ("", *(f"zerograd: {number}" for number in range(len(during))))
-    watched.interrupt(given_back(ROWS))
+    assert watched.screen.display[-ours].strip() in ("", *(f"zerograd: {number}" for number in range(len(during))))
+    watched.interrupt(given_back(ROWS, ours))
     for chunk in after:
         watched.feed(chunk)
     assert watched.transcript() == alone.transcript()

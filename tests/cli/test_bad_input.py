@@ -17,7 +17,7 @@ CASES = {
     "script": (["run", "trian.py"], "no script 'trian.py'", "Did you mean 'train.py'?"),
     "no script": (["run"], "no script to run", "zerograd run train.py"),
     "module": (["run", "-m", "no.such.module"], "no module 'no.such.module'", ""),
-    "claim": (["lab", "C5"], "unknown claim 'C5'", "Did you mean 'C05'?"),
+    "claim": (["lab", "D05"], "unknown claim 'D05'", "Did you mean 'C05'?"),
     "shell": (["completion", "bsh"], "unknown shell 'bsh'", "Did you mean 'bash'?"),
     "config file": (["check", "--config", "none.toml"], "no config file 'none.toml'", ""),
     "config key": (["check", "--config", "key.toml"], "unknown key in key.toml 'slect'", "Did you mean 'select'?"),

@@ -42,7 +42,7 @@ def test_the_readmes_finding_is_the_demos() -> None:
     from zerograd.source.check import check_text
 
     text = (SCRIPTS / "train.py").read_text()
-    (finding,) = check_text(text, "train.py")
+    (finding,) = (finding for finding in check_text(text, "train.py") if finding.fails)
     assert full(finding, lambda path: text.splitlines(), Paint(on=False)) in (ROOT / "README.md").read_text()
 
 

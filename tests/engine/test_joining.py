@@ -82,7 +82,7 @@ def test_both_or_neither(act, raised, kinds) -> None:
         with join(pair.g, pair.d):
             act(pair)
     except (ZeroDivisionError, StepError) as error:
-        assert isinstance(error, raised)  # noqa: PT017
+        assert isinstance(error, raised)
     assert torch.equal(before, pair.weights())
     assert (pair.g.outcome.kind, pair.d.outcome.kind) == kinds
     for step, loss in zip((pair.g, pair.d), pair.losses(Z), strict=True):

@@ -1,6 +1,9 @@
 """Every example runs as it is, warns of nothing, is short, and does what it says: each ends with its own assertions."""
 
+import os
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,9 +11,10 @@ import pytest
 FOLDER = Path(__file__).parents[2] / "examples"
 FILES = sorted(FOLDER.glob("*.py"))
 SITUATIONS = (
-    "accumulate_tokens amp_fp16 custom_gradients gan lbfgs multi_loss oom_split plain rnn_tbptt sam simultaneous "
-    "two_optimizers"
+    "accumulate_tokens amp_fp16 custom_gradients ddp fsdp2 gan lbfgs multi_loss oom_split plain resume rnn_tbptt sam "
+    "simultaneous two_optimizers"
 )
+OF_SEVERAL = ("ddp", "fsdp2", "resume")
 
 
 def test_one_file_per_situation() -> None:
@@ -18,7 +22,29 @@ def test_one_file_per_situation() -> None:
     assert {file.stem: len(file.read_text().splitlines()) for file in FILES if file.read_text().count("\n") >= 60} == {}
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("name", OF_SEVERAL)
+def test_it_runs_under_torchrun(name: str, tmp_path: Path) -> None:
+    """Two processes. In resume.py one of them is killed; both go on."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    settings = {"OMP_NUM_THREADS": "1", "CHECKPOINTS": str(tmp_path), "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+    done = subprocess.run(
+        [*command, "--max-restarts", "3", str(FOLDER / f"{name}.py")],
+        env={**os.environ, **settings},
+        capture_output=True,
+        text=True,
+        timeout=400,
+    )
+    assert done.returncode == 0, done.stderr
+    said = sorted(line for line in done.stdout.splitlines() if line.startswith("rank"))
+    if name == "resume":
+        begun = [f"rank {rank}: {how}" for rank in range(2) for how in ("begins", "goes on after step 2")]
+        assert [line for line in said if "steps" not in line] == begun
+        assert len({line.partition(": ")[2] for line in said if "steps" in line}) == 1
+    else:
+        assert said == [f"rank {rank}: 2 steps, the weights of one process" for rank in range(2)]
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if file.stem not in OF_SEVERAL], ids=lambda file: file.stem)
 def test_it_runs(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(file), run_name="__main__")
     assert capsys.readouterr().out

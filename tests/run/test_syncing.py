@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from run.ranks import on_two_ranks
+from zerograd.trace.ranks import disagreements, read_ranks
 
 PROGRAM = """
 def train(syncs, *, reduce=False):
@@ -27,3 +28,46 @@ print(train([False, True]), train([True, True]), train([True, False]), train([Fa
 
 def test_which_micro_batch_averages(tmp_path: Path) -> None:
     assert on_two_ranks(PROGRAM, tmp_path) == ["[] ['ZG501'] ['ZG502'] []\n"] * 2
+
+
+DRIFTING = """
+def train(trace, syncs):
+    torch.manual_seed(0)
+    model = DDP(nn.Linear(4, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    torch.manual_seed(rank)
+    with zerograd.audit(on_finding="collect", mode="full", trace=trace):
+        for i in range(4):
+            with nullcontext() if syncs else model.no_sync():
+                model(torch.randn(8, 4)).square().mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+train("good.jsonl", True)
+train("bad.jsonl", False)
+
+
+def by_step(sync):
+    model = DDP(nn.Linear(4, 1))
+    step = zerograd.Step(torch.optim.SGD(model.parameters(), lr=0.1), sync=sync, clip=1.0)
+    with zerograd.audit(on_finding="collect", mode="full") as watch:
+        for i in range(4):
+            with step:
+                for batch in step.micro_batches([torch.randn(8, 4)] * 2, weight=len):
+                    step.backward(model(batch).square().mean())
+    return [finding.code for finding in watch.findings]
+
+
+print(by_step("overlap"), by_step("commit"), by_step("each"))
+"""
+
+
+def test_ranks_that_consumed_different_things(tmp_path: Path) -> None:
+    """And a Step that averages when it commits is not one of them."""
+    assert on_two_ranks(DRIFTING, tmp_path) == ["[] [] ['ZG501']\n"] * 2
+    good, bad = (disagreements(read_ranks(tmp_path.glob(f"{name}.rank*.jsonl"))) for name in ("good", "bad"))
+    assert good == []
+    (finding,) = bad
+    assert finding.code == "ZG502"
+    assert finding.fails
+    assert finding.message.startswith("step 1 of SGD#0 (norm ")

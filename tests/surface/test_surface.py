@@ -17,9 +17,13 @@ from zerograd.rules import REGISTRY
 def test_exports() -> None:
     assert zerograd.__all__ == [
         "CaptureError",
+        "CheckpointError",
+        "Checkpoints",
+        "Cursor",
         "Diverged",
         "FaultFound",
         "Finding",
+        "PeerFailed",
         "Step",
         "StepError",
         "TornStep",
@@ -39,9 +43,10 @@ FLAGS = {
     "--extend-exclude --extend-select --fix --force-exclude --help --ignore --isolated --jobs --no-cache "
     "--no-respect-gitignore --notes --output-file --output-format --possible --quiet --select --statistics "
     "--stdin-filename --unsafe-fixes --write-baseline -h -q",
-    "run": "--help --mode --notes --possible --sample --strict --trace -h -m",
+    "run": "--help --live --mode --notes --possible --report --sample --strict --trace -h -m",
+    "report": "--beside --help --output-file --output-format -h -o",
     "rule": "--all --help --output-format -h",
-    "lab": "--help --json --list -h",
+    "lab": "--count --docs --folder --from --help --json --list -h",
     "demo": "--folder --help -h",
     "server": "--help --stdio -h",
     "completion": "--help -h",
@@ -56,6 +61,12 @@ def test_commands_and_flags() -> None:
 
 def test_exit_codes() -> None:
     assert (CLEAN, FOUND, USAGE) == (0, 1, 2)
+
+
+def test_the_status_of_a_run_that_was_asked_to_stop() -> None:
+    from zerograd.engine.checkpoint.stopping import STOPPED
+
+    assert STOPPED == 75
 
 
 def test_json_fields() -> None:
@@ -142,13 +153,13 @@ def test_every_command_has_help_with_examples(command: str) -> None:
 def test_the_surface_of_a_step() -> None:
     from inspect import signature
 
-    from zerograd import Step, groups, join
+    from zerograd import Checkpoints, Cursor, Step, groups, join
 
     def names(function: object) -> str:
         return " ".join(name for name in signature(function).parameters if name != "self")
 
     assert names(Step) == (
-        "optimizers model clip scheduler scaler autocast nonfinite max_skips inspect grads isolate restore trace"
+        "optimizers model clip scheduler scaler autocast nonfinite max_skips inspect grads isolate sync restore trace"
     )
     public = {
         name: names(getattr(Step, name)) for name in vars(Step) if name[0] != "_" and callable(getattr(Step, name))
@@ -171,6 +182,9 @@ def test_the_surface_of_a_step() -> None:
         "outcome",
         "skipped",
     ]
+    assert names(Checkpoints) == "path steps model loader also every keep"
+    assert {name for name in vars(Checkpoints) if name[0] != "_"} == {"close", "keep_up", "resume", "save", "stopping"}
+    assert {name for name in vars(Cursor) if name[0] != "_"} == {"load_state_dict", "state_dict"}
     assert names(groups) == "iterable n begun"
     assert {name for name in vars(join) if name[0] != "_"} == {"abort", "micro_batches"}
 

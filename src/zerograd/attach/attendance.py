@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import FrameType
 
 from zerograd.attach.pulse import Reading
@@ -85,22 +86,28 @@ def _live(desk: str, row: LastRow | None) -> Iterator[None]:
     if row is None:
         yield
         return
-    from zerograd.report.live import line  # rich: 50 ms, paid only before a terminal
+    from zerograd.report.live import Past, line, panel  # rich: 50 ms, paid only before a terminal
 
-    over, start = threading.Event(), time.monotonic()
+    over, start, past = threading.Event(), time.monotonic(), Past()
+    if row.ours > 1:  # asked for: taken before the script has written anything
+        with contextlib.suppress(OSError):
+            row.draw(panel(past, steps=0, backwards=0, processes=0, findings=(), seconds=0.0, width=row.width))
 
     def watch() -> None:
         while not over.wait(_EVERY):
             with contextlib.suppress(OSError):  # the terminal is gone; the script goes on
                 seen = Reading.of(desk)
+                seconds = time.monotonic() - start
+                past.add(seconds, steps=seen.steps, loss=seen.loss, norm=seen.norm)
                 if seen.processes:
+                    show = partial(panel, past) if row.ours > 1 else line
                     row.draw(
-                        line(
+                        show(
                             steps=seen.steps,
                             backwards=seen.backwards,
                             processes=seen.processes,
                             findings=seen.findings,
-                            seconds=time.monotonic() - start,
+                            seconds=seconds,
                             width=row.width,
                         )
                     )

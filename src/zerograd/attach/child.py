@@ -8,6 +8,7 @@ tells no summary: what is known of it then stands on the desk.
 import atexit
 import contextlib
 import json
+import math
 import multiprocessing
 import multiprocessing.util as processes
 import os
@@ -32,13 +33,14 @@ class Child:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         # Shared: the script may have an audit of its own, and both see everything.
-        self._trace = Trace(settings.trace)
+        about = {"findings": True, "mode": settings.mode, "folder": settings.folder, "run": settings.run}
+        self._trace = Trace(settings.trace, about)
         self._audit = Audit(
             on_finding=self._tell_at_once,
             shared=True,
             mode="full" if settings.mode == "full" else "lean",
             sample=settings.sample,
-            trace=self._trace,
+            trace=self._trace if settings.trace or settings.live else None,
         )
         self._pulse = Pulse(settings.desk) if settings.desk else None
         self._told = False
@@ -70,7 +72,8 @@ class Child:
 
     def _beat(self, *_: object) -> None:
         if self._pulse is not None and not torch.compiler.is_compiling():
-            self._pulse.beat(self._audit.steps, self._audit.backwards)
+            loss, norm = (self._trace.latest.get(name, math.nan) for name in ("loss", "norm"))
+            self._pulse.beat(self._audit.steps, self._audit.backwards, loss=loss, norm=norm)
 
     def _tell_at_once(self, finding: Finding) -> None:
         """One line when it first happens: a run may take days. On a terminal the live line tells it."""

@@ -15,6 +15,7 @@ from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from pathlib import Path
 
+from zerograd.attach import reporting
 from zerograd.attach.attendance import attend, end_as
 from zerograd.attach.pulse import Reading
 from zerograd.attach.settings import VARIABLE, Settings
@@ -22,24 +23,30 @@ from zerograd.attach.terminal import LastRow, has_rows
 from zerograd.errors import UsageError, missing
 
 BOOT = Path(__file__).parent / "boot"
+ROWS = 6  # of the live panel
 
 
-def launch(script: list[str], *, module: bool, strict: bool, settings: Settings) -> int:
-    """The status to exit with, if we are still there to say it."""
+def launch(script: list[str], *, module: bool, strict: bool, settings: Settings, report: str = "") -> int:
+    """The status to exit with, if we are still there to say it. `report`: a file for a page about the run."""
     _exists(script[0], module=module)
     flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
     command = [sys.executable, *flags, *(["-m"] if module else []), *script]
-    settings = settings._replace(folder=_here(), watched=_is_watched(), trace=_made(settings.trace))
-    if not strict and not settings.watched:
+    folder = settings.trace or (reporting.folder_for(report) if report else "")
+    settings = settings._replace(folder=_here(), watched=_is_watched(), trace=_made(folder), run=reporting.this_run())
+    if settings.live and not settings.watched:
+        print("zerograd: --live needs a terminal; the run goes on without it", file=sys.stderr)
+    if not strict and not settings.watched and not report:
         sys.stdout.flush()
         sys.stderr.flush()
         os.execve(sys.executable, command, _environment(settings))
-    row = LastRow(sys.stderr.fileno()) if settings.watched else None
+    row = LastRow(sys.stderr.fileno(), ours=ROWS if settings.live else 1) if settings.watched else None
     with tempfile.TemporaryDirectory(prefix="zerograd-") as desk:
         status = attend(command, _environment(settings._replace(desk=desk)), desk=desk, row=row)
         reading = Reading.of(desk)
     if reading.untold:
         print(_not_summarised(reading, status), file=sys.stderr)
+    if report:
+        print(reporting.make(report, settings), file=sys.stderr)
     return 1 if strict and status == 0 and reading.findings else end_as(status)
 
 

@@ -5,6 +5,7 @@ a beat is one store, and outlives the process that made it.
 """
 
 import contextlib
+import math
 import mmap
 import os
 import struct
@@ -14,7 +15,8 @@ from typing import NamedTuple
 
 from zerograd.core.findings import Finding
 
-_COUNTS = struct.Struct("=QQQ")  # steps, backwards, whether the process has told its summary itself
+# Steps, backwards, whether the process has told its summary itself, its last loss and gradient norm.
+_COUNTS = struct.Struct("=QQQdd")
 
 
 class Pulse:
@@ -31,9 +33,11 @@ class Pulse:
             finally:
                 os.close(descriptor)
 
-    def beat(self, steps: int, backwards: int, *, told: bool = False) -> None:
+    def beat(
+        self, steps: int, backwards: int, *, told: bool = False, loss: float = math.nan, norm: float = math.nan
+    ) -> None:
         if self._counts is not None:
-            _COUNTS.pack_into(self._counts, 0, steps, backwards, told)
+            _COUNTS.pack_into(self._counts, 0, steps, backwards, told, loss, norm)
 
     def condemn(self, finding: Finding) -> None:
         with contextlib.suppress(OSError):
@@ -51,6 +55,8 @@ class Reading(NamedTuple):
     backwards: int
     findings: tuple[str, ...]  # the first lines of those that fail a strict run
     untold: tuple[int, ...]  # the processes that trained and have not (yet) told a summary
+    loss: float | None = None  # the last, of the first process that reads them
+    norm: float | None = None
 
     @classmethod
     def of(cls, desk: str) -> "Reading":
@@ -62,8 +68,10 @@ class Reading(NamedTuple):
         trained = {process: told for process, told in counts.items() if told[0] or told[1]}
         return cls(
             processes=len(trained),
-            steps=sum(steps for steps, _, _ in trained.values()),
-            backwards=sum(backwards for _, backwards, _ in trained.values()),
+            steps=sum(one[0] for one in trained.values()),
+            backwards=sum(one[1] for one in trained.values()),
             findings=tuple(dict.fromkeys(path.read_text("utf-8") for path in sorted(Path(desk).glob("finding-*")))),
-            untold=tuple(process for process, (_, _, told) in trained.items() if not told),
+            untold=tuple(process for process, one in trained.items() if not one[2]),
+            loss=next((one[3] for one in trained.values() if math.isfinite(one[3])), None),
+            norm=next((one[4] for one in trained.values() if math.isfinite(one[4])), None),
         )

@@ -13,6 +13,7 @@ CLEAN, FOUND, USAGE = 0, 1, 2
 COMMANDS = {
     "check": "find gradient bugs in source, before anything runs",
     "run": "run a script and prove what every optimizer step consumed",
+    "report": "show a traced run: a page, or for the tools you look at already",
     "rule": "explain a rule",
     "lab": "settle published claims about zero_grad by experiment",
     "demo": "see a real bug found, proved and gone",

@@ -1,4 +1,4 @@
-"""zerograd demo: a real bug found, proved and gone."""
+"""zerograd demo: two real bugs found, proved and gone."""
 
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -20,8 +20,11 @@ def parser() -> Parser:
 
 def main(argv: Sequence[str]) -> int:
     options = parser().parse_args(argv)
-    if find_spec("torch") is None:
-        raise MissingExtra("zerograd demo needs torch", cure="pip install 'zerograd[torch]'", slug="missing-extra")
+    for package in ("torch", "matplotlib"):
+        if find_spec(package) is None:
+            raise MissingExtra(
+                f"zerograd demo needs {package}", cure="pip install 'zerograd[lab]'", slug="missing-extra"
+            )
     from zerograd.lab.demo import play
 
     return 0 if play(Path(options.folder), print) else 1

@@ -3,31 +3,49 @@
 import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from zerograd.cli.options import Parser
 from zerograd.errors import MissingExtra
 
+if TYPE_CHECKING:
+    from zerograd.lab.claim import Claim
+    from zerograd.lab.experiment import Result
+
 EXAMPLES = """\
-  zerograd lab                 every claim
-  zerograd lab C05 C07         these two
-  zerograd lab --list          what they say
-  zerograd lab --json out.json"""
+  zerograd lab                           every claim, and the page zerograd-lab/lab.html
+  zerograd lab C05 C13                   these two
+  zerograd lab C22 --count ~/project     also count where that project clears
+  zerograd lab --list                    what the claims say
+  zerograd lab --json -                  the results for programs
+  zerograd lab --from zerograd-lab/lab.json        run nothing, draw that run again
+  zerograd lab C05 --from zerograd-lab/lab.json    run one claim again, keep the rest"""
 
 
 def parser() -> Parser:
     parser = Parser("lab", "Run the experiments behind published claims about zero_grad.", examples=EXAMPLES)
     parser.add_argument("claims", nargs="*", metavar="CLAIM", help="C01, C05, ... (default: all)")
     parser.add_argument("--list", action="store_true", help="say what the claims are and stop")
-    parser.add_argument("--json", metavar="FILE", help="also write the results there (-: to standard output only)")
+    parser.add_argument(
+        "--folder", metavar="DIR", default="zerograd-lab", help="for the page, the figures, the results"
+    )
+    parser.add_argument("--json", metavar="FILE", help="only write the results there (-: to standard output)")
+    parser.add_argument(
+        "--from", metavar="FILE", dest="earlier", help="run only what is named: the rest is an earlier run's lab.json"
+    )
+    parser.add_argument("--docs", metavar="DIR", help="also write the results there as Markdown")
+    parser.add_argument("--count", metavar="PATH", help="for C22: count the loops below here, not only our own")
     return parser
 
 
 def main(argv: Sequence[str]) -> int:
     options = parser().parse_args(argv)
     try:
+        import matplotlib  # noqa: F401
+
         from zerograd.lab.claim import load_claims
-        from zerograd.lab.experiment import settle
-        from zerograd.lab.table import table_of
+        from zerograd.lab.experiment import document, read_results
     except ModuleNotFoundError as error:
         raise MissingExtra(
             f"zerograd lab needs {error.name}", cure="pip install 'zerograd[lab]'", slug="missing-extra"
@@ -37,19 +55,62 @@ def main(argv: Sequence[str]) -> int:
         for claim in claims:
             print(f"{claim.id}  {claim.statement}")
         return 0
-    from rich.console import Console
-    from rich.progress import track
+    if options.count:
+        from zerograd.lab import placement
 
-    console = Console(file=sys.stderr if options.json == "-" else sys.stdout)
-    results = [
-        settle(claim) for claim in track(claims, "settling claims", console=Console(stderr=True), transient=True)
-    ]
-    document = json.dumps({"claims": [result.as_object() for result in results]}, indent=2)
-    if options.json == "-":
-        print(document)
-    else:
-        console.print(table_of(results))
-    if options.json and options.json != "-":
-        with open(options.json, "w", encoding="utf-8") as file:
-            file.write(document + "\n")
+        placement.count_below(options.count)
+    earlier = read_results(Path(options.earlier)) if options.earlier else []
+    settled = _settled(claims) if options.claims or not options.earlier else []
+    results = sorted({one.claim.id: one for one in (*earlier, *settled)}.values(), key=lambda one: one.claim.id)
+    found = json.dumps(document(results), indent=1) + "\n"
+    if options.json:
+        _write(options.json, found)
+        return 0
+    _publish(results, found, Path(options.folder), docs=options.docs)
     return 0
+
+
+def _settled(claims: "list[Claim]") -> "list[Result]":
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from zerograd.lab.experiment import settle_all
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=len(claims))
+        begun = 0
+
+        def told(claim: "Claim") -> None:
+            nonlocal begun
+            progress.update(task, completed=begun, description=f"{claim.id} {claim.statement[:44]}")
+            begun += 1
+
+        return settle_all(claims, begun=told)
+
+
+def _publish(results: "list[Result]", found: str, folder: Path, *, docs: str | None) -> None:
+    from rich.console import Console
+
+    from zerograd.lab.markdown import write_docs
+    from zerograd.lab.page import write_page
+    from zerograd.lab.table import tables_of
+
+    Console().print(tables_of(results))
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "lab.json").write_text(found, encoding="utf-8")
+    write_page(results, folder)
+    if docs:
+        write_docs(results, Path(docs))
+    seconds = sum(result.seconds for result in results)
+    print(
+        f"{len(results)} claim{'s' * (len(results) != 1)} in {seconds:.0f} s of CPU. The page: {folder / 'lab.html'}",
+        file=sys.stderr,
+    )
+
+
+def _write(where: str, text: str) -> None:
+    if where == "-":
+        sys.stdout.write(text)
+    else:
+        Path(where).write_text(text, encoding="utf-8")

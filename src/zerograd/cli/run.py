@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from zerograd.cli.options import Parser
 from zerograd.errors import MissingExtra, UsageError
 
-_VALUED = ("--trace", "--mode", "--sample")
+_VALUED = ("--trace", "--mode", "--sample", "--report")
 EXAMPLES = """\
   zerograd run train.py --lr 0.1           everything behind the script is the script's
   zerograd run -m package.train            a module
   zerograd run --trace traces train.py     keep every event, also of a run that is killed
+  zerograd run --report report.html train.py
   zerograd run --mode full train.py        also losses and norms, and the first number that is none
   zerograd run --strict train.py           exit 1 if a certain error or warning was found
   torchrun --nproc-per-node 2 -m zerograd run train.py
@@ -25,6 +26,8 @@ def parser() -> Parser:
     )
     parser.add_argument("--strict", action="store_true", help="exit 1 if a certain error or warning was found")
     parser.add_argument("--trace", metavar="FOLDER", default="", help="write a trace of every process into FOLDER")
+    parser.add_argument("--report", metavar="FILE", default="", help="write a page about the run: see zerograd report")
+    parser.add_argument("--live", action="store_true", help="a panel below the script's output, while it runs")
     parser.add_argument("--mode", choices=("lean", "full"), default="lean", help="full: read losses and norms as well")
     parser.add_argument("--sample", metavar="N", type=int, default=1, help="look at two steps of every N")
     parser.add_argument("--possible", action="store_true", help="also show what a doubt may excuse")
@@ -51,8 +54,9 @@ def main(argv: Sequence[str]) -> int:
         notes=options.notes,
         mode=options.mode,
         sample=options.sample,
+        live=options.live,
     )
-    return launch(script, module=options.module, strict=options.strict, settings=settings)
+    return launch(script, module=options.module, strict=options.strict, settings=settings, report=options.report)
 
 
 def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -15,6 +15,9 @@ from zerograd.engine.extra import Extra
 from zerograd.engine.guarding import Guard
 from zerograd.engine.isolation import isolated_backward
 from zerograd.engine.outcome import Ending, Outcome
+from zerograd.engine.ranks.exchange import Exchange
+from zerograd.engine.ranks.pacing import paced
+from zerograd.engine.ranks.party import Party
 from zerograd.engine.ready import Ready
 from zerograd.engine.record import Record
 from zerograd.engine.restoring import Undo, snapshot
@@ -52,8 +55,16 @@ class Block:
     loss: Tensor | None = None  # the sum of the deposited losses, where an optimizer wants to know it
     micro: MicroBatch | None = None  # the one that micro_batches() is at
     iterating = False
+    last = True  # no deposit is known to follow that of the micro-batch it is at
+    fetched = 0  # items of the group that was given to micro_batches(),
+    planned: int | None = None  # of so many, if it is a list;
+    ahead = False  # one of them before its turn
+    dirty = False  # it holds deposits that other ranks have no part in yet
 
-    def __init__(self, name: str, terms: Terms, slots: Slots, guard: Guard, record: Record) -> None:
+    def __init__(
+        self, name: str, terms: Terms, slots: Slots, guard: Guard, record: Record, party: Party | None = None
+    ) -> None:
+        self.exchange = None if party is None else Exchange(party, self)
         self.name, self.terms, self.slots, self.guard, self.record = name, terms, slots, guard, record
         self.tally = record.tally
         self._thread = threading.get_ident()
@@ -70,6 +81,8 @@ class Block:
             self.scale = terms.scaling.read(self.slots.device)
         if terms.autocast is not None:
             self.enter_autocast()
+        if self.exchange is not None:
+            self.exchange.open()
         if terms.trace is not None:
             self.emit(Kind.CLEAR, "clear")
 
@@ -87,6 +100,8 @@ class Block:
         self.over = True
         if self.casting is not None:
             self.leave_autocast()
+        if self.exchange is not None:
+            self.exchange.close()
         self.guard.close()
 
     def enter_autocast(self) -> None:
@@ -120,7 +135,9 @@ class Block:
         if not (isinstance(loss, Tensor) and loss.requires_grad):
             raise refusals.detached_loss(loss)
         if is_zero(micro.weight):
-            self.tally.empty += 1
+            self.tally.empty += not micro.filler
+            if micro.filler:
+                self.run(loss, 0.0, also)
             return
         self.run(loss, coefficient, also)
         self.tally.count(micro)
@@ -152,6 +169,8 @@ class Block:
             weighed = loss if coefficient == 1.0 else loss * coefficient
         if self.scale is not None:
             weighed = weighed * self.scale
+        if self.exchange is not None:
+            self.exchange.arm(self, weighed)
         if self.casting is None:
             self._backward(weighed, also)
         else:
@@ -159,6 +178,8 @@ class Block:
                 self._backward(weighed, also)
         if also and self.extra is not None:
             self.extra.take(also, coefficient if self.scale is None else coefficient * self.scale)
+        if self.exchange is not None:
+            self.exchange.disarm(self)
         self.broken = False
         self.guard.mark()
         if self.loss is not None:
@@ -166,7 +187,9 @@ class Block:
 
     def _backward(self, weighed: Tensor, also: Sequence[Tensor]) -> None:
         slots = self.slots
-        if self.terms.isolate:
+        # What fully_shard gathered are the leaves of its graphs: asked for the shards alone, it yields nothing.
+        gathers = self.exchange is not None and self.exchange.party.gathers
+        if self.terms.isolate and not gathers:
             isolated_backward(weighed, [*slots.parameters, *also] if also else slots.parameters, plain=slots.plain)
         else:
             backward(weighed, None, plain=slots.plain)
@@ -196,6 +219,13 @@ class Block:
         if self.over:
             raise refusals.other_block()
 
+    @property
+    def pending(self) -> int:
+        """Items that were taken from the data and have not deposited yet."""
+        rest = 0 if self.planned is None else self.planned - self.fetched
+        waits = self.micro is not None and not self.micro.deposited and not self.micro.filler
+        return rest + self.ahead + waits
+
     # Ending
 
     def end(self, ending: Ending, cause: str = "") -> None:
@@ -219,15 +249,30 @@ def iterate(
         if block.iterating:
             raise refusals.second_iteration()
     for block in blocks:
-        block.iterating = True
-    for item in items:
-        amount = 1.0 if weight is None else blocks[0].weigh(weight(item))
+        block.iterating, block.fetched = True, 0
+        block.planned = len(items) if isinstance(items, list | tuple) else None
+    exchange = blocks[0].exchange
+    weighed = _weighed(blocks, items, weight, weighing)
+    for item, micro in weighed if exchange is None else paced(exchange, weighed, weighing):
         for block in blocks:
-            block.tally.empty += is_zero(amount)
-            block.micro = MicroBatch(weighing, amount)
-        if not is_zero(amount):
-            yield item
+            block.micro = MicroBatch(weighing, micro.weight, filler=micro.filler)
+        yield item
         for block in blocks:
             block.refuse_if_over()
     for block in blocks:
-        block.micro, block.iterating = None, False
+        block.micro, block.iterating, block.planned = None, False, None
+
+
+def _weighed(
+    blocks: Sequence[Block], items: Iterable[T], weight: Callable[[T], float] | None, weighing: Weighing
+) -> Iterator[tuple[T, MicroBatch]]:
+    """The items that weigh something; the others are only counted."""
+    for item in items:
+        for block in blocks:
+            block.fetched += 1
+        amount = 1.0 if weight is None else blocks[0].weigh(weight(item))
+        if not is_zero(amount):
+            yield item, MicroBatch(weighing, amount)
+        else:
+            for block in blocks:
+                block.tally.empty += 1

@@ -13,10 +13,12 @@ from torch import Tensor
 from zerograd.core.events import Kind
 from zerograd.engine import gradients, refusals
 from zerograd.engine.block import Abort, Block
+from zerograd.engine.clipping import ByFunction
 from zerograd.engine.deferring import may_defer, promise
 from zerograd.engine.holding import step_unless
 from zerograd.engine.interrupts import Held
 from zerograd.engine.outcome import Ending
+from zerograd.engine.ranks.exchange import Exchange
 from zerograd.engine.ready import Ready
 from zerograd.engine.scaling import update
 from zerograd.engine.skips import say_skipped
@@ -33,11 +35,20 @@ def end(blocks: Sequence[Block], error: BaseException | None) -> bool:
             if error is None:
                 _commit(blocks)
             else:
-                roll_back(blocks, error)
+                told = _told(blocks, error)
+                roll_back(blocks, told)
+                if told is not error:
+                    raise told from error
         finally:
             for block in blocks:
                 block.close()
     return isinstance(error, Abort) and error.block in blocks
+
+
+def _told(blocks: Sequence[Block], error: BaseException) -> BaseException:
+    """What is to be raised, once the other ranks know of it: the error, or what they have to tell."""
+    exchange = blocks[0].exchange if blocks else None
+    return error if exchange is None else exchange.fail(error)
 
 
 def _commit(blocks: Sequence[Block]) -> None:
@@ -46,18 +57,38 @@ def _commit(blocks: Sequence[Block]) -> None:
         for block in blocks:
             if block.aborted:
                 raise Abort(block)
-        if len(blocks) == 1:
+        exchange = blocks[0].exchange
+        if exchange is not None:
+            _agree(exchange)
+        elif len(blocks) == 1:
             blocks[0].defers = blocks[0].captured or may_defer(blocks[0])
         for block in blocks:
             good &= prepare(block)
+        if exchange is not None:
+            exchange.confirm()
         if good:
             _apply(blocks)
         else:
             skip(blocks)
     except BaseException as failure:
-        roll_back(blocks, failure)
-        if not isinstance(failure, Abort):
+        told = _told(blocks, failure)
+        roll_back(blocks, told)
+        if told is failure and isinstance(failure, Abort):
+            return
+        if told is failure:
             raise
+        if not isinstance(told, Abort):
+            raise told from failure
+
+
+def _agree(exchange: Exchange) -> None:
+    """One reduction, if all ranks have come so far. What may be refused on one of them alone, is refused before."""
+    for block in exchange.blocks:
+        block.require_complete()
+        block.guard.check()
+    exchange.settle()
+    if any(block.terms.inspect or isinstance(block.terms.clip, ByFunction) for block in exchange.blocks):
+        exchange.reopen()
 
 
 def prepare(block: Block) -> bool:
@@ -190,7 +221,7 @@ def skip(blocks: Sequence[Block]) -> None:
         block.end(Ending.SKIPPED, block.cause or f"another step of the join was skipped: {cause}")
         _undo(block)
     for block in blocks:
-        block.emit(Kind.CLEAR, "clear")
+        block.emit(Kind.CLEAR, "skip")
     for block in blocks:
         if block.ready is not None and block.cause:
             say_skipped(block.record, block.terms, block.cause)
@@ -203,7 +234,7 @@ def _tear(blocks: Sequence[Block], error: BaseException) -> None:
     for block in blocks:
         block.end(Ending.TORN, repr(error))
         _undo(block)
-        block.emit(Kind.CLEAR, "clear")
+        block.emit(Kind.CLEAR, "torn")
     if isinstance(error, Exception):
         raise refusals.torn_step(error) from error
     raise error  # Ctrl-C is no StepError: `except StepError: continue` must not swallow it
@@ -217,11 +248,13 @@ def roll_back(blocks: Sequence[Block], error: BaseException) -> None:
         block.end(*((Ending.ABORTED,) if aborted else (Ending.ROLLED_BACK, repr(error))))
         _undo(block)
     for block in open_blocks:
-        block.emit(Kind.CLEAR, "clear")
+        block.emit(Kind.CLEAR, "abort" if aborted else "rollback")
 
 
 def _undo(block: Block) -> None:
     gradients.clear(block.slots.parameters)
+    if block.exchange is not None:
+        block.exchange.forget()
     if block.terms.scaling is not None:
         block.terms.scaling.forget()
     if block.extra is not None:

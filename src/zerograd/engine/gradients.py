@@ -22,7 +22,8 @@ def total_norm(gradients: list[Tensor], order: float = 2.0, *, precise: bool = F
     for bit that of torch.nn.utils.get_total_norm. `precise`: the parameters are of one kind, and precise enough.
     """
     total: Tensor = torch.linalg.vector_norm(torch.stack(_norms(gradients, order, precise)), order)
-    return total
+    # Sharded gradients have a sharded norm. By manners: to import the class takes longer than to import torch.
+    return total.full_tensor() if hasattr(total, "full_tensor") else total
 
 
 def _norms(gradients: list[Tensor], order: float, precise: bool) -> tuple[Tensor, ...]:
@@ -48,6 +49,8 @@ def is_finite(gradients: list[Tensor], norm: Tensor | None, *, uniform: bool = F
     """
     if norm is not None and math.isfinite(norm.item()):
         return True
+    if hasattr(gradients[0], "device_mesh"):
+        return _shards_are_finite(gradients)
     if norm is None and uniform:
         device = gradients[0].device
         found, one = torch.zeros((), device=device), torch.ones((), device=device)
@@ -72,6 +75,15 @@ def not_finite(gradients: list[Tensor], norm: Tensor | None, *, uniform: bool = 
     found = torch.empty_like(norm, dtype=torch.float32)
     torch.logical_not(norm.lt(math.inf), out=found)
     return found
+
+
+def _shards_are_finite(gradients: list[Tensor]) -> bool:
+    """On all ranks. By counting: some shards are empty and have no largest element, and not every maximum knows NaN."""
+    from torch.distributed.tensor import DTensor, Partial  # who has sharded gradients has it imported already
+
+    mesh = gradients[0].device_mesh  # type: ignore[attr-defined]
+    counts = [(~gradient.to_local().isfinite()).sum() for gradient in gradients]  # type: ignore[attr-defined]
+    return not DTensor.from_local(torch.stack(counts).sum(), mesh, [Partial()] * mesh.ndim).full_tensor().item()
 
 
 def clip_coefficient(norm: Tensor, max_norm: float) -> Tensor:

@@ -6,6 +6,7 @@ from typing import Literal, TypeVar
 
 from zerograd.engine import commit, refusals
 from zerograd.engine.block import Block, iterate
+from zerograd.engine.ranks.exchange import gather
 from zerograd.engine.step import Step, weighing_of
 
 T = TypeVar("T")
@@ -29,6 +30,7 @@ class join:
         try:
             for step in self._steps:
                 self._blocks.append(step._open())
+            gather(self._blocks)
         except BaseException as error:
             self._end(error)
             raise

@@ -14,6 +14,7 @@ from zerograd.core.events import Kind
 from zerograd.engine import commit, refusals
 from zerograd.engine.block import Abort, Block
 from zerograd.engine.interrupts import Held
+from zerograd.engine.ranks.refusals import closure_across_ranks
 from zerograd.engine.restoring import snapshot
 from zerograd.engine.terms import Terms
 
@@ -31,6 +32,8 @@ def check(terms: Terms) -> None:
 
 def minimize(block: Block, deposit: Callable[[], object]) -> float:
     terms = block.terms
+    if block.exchange is not None:
+        raise closure_across_ranks()
     block.leave_autocast()  # the optimizer's own arithmetic is none of its business
     block.undo = snapshot(terms.restore | {"weights"}, block.slots, terms)
     losses: list[Tensor] = []

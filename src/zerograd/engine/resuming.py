@@ -33,6 +33,7 @@ class InFlight(NamedTuple):
         tally.weighing, tally.unit, tally.total = Weighing(self.weighing), self.unit, self.total
         tally.counted, tally.empty = self.counted, self.empty
         block.scale = None if self.scale is None else self.scale.to(block.slots.device, copy=True)
+        block.dirty = block.exchange is not None and not block.exchange.party.gathers
         block.guard.mark()
 
 

@@ -24,6 +24,7 @@ from zerograd.engine.capturing import Captured
 from zerograd.engine.compiling import calling
 from zerograd.engine.guarding import Guard
 from zerograd.engine.outcome import Outcome
+from zerograd.engine.ranks import party
 from zerograd.engine.ready import Inspect
 from zerograd.engine.record import Record
 from zerograd.engine.slots import Slots
@@ -49,6 +50,8 @@ class Step:
     inspect     functions that see the named gradients, true and before the clip, and may change them in place
     grads       "flat": one buffer for all of them, which is faster where a step has many deposits
     isolate     leave gradients in these optimizers' parameters only
+    sync        how ranks exchange gradients: "overlap" with the last backward, at "commit", or in "each" backward;
+                None: the first that the model's wrapper can do
     restore     what else a block that does not commit brings back: "rng", "buffers", "weights"
     trace       a path, or a function that is called with every event, as the auditor would write it
     """
@@ -67,10 +70,11 @@ class Step:
         inspect: Inspect | Sequence[Inspect] | None = None,
         grads: Literal["none", "flat"] = "none",
         isolate: bool = True,
+        sync: Literal["overlap", "commit", "each"] | None = None,
         restore: str | Iterable[str] = (),
         trace: Callable[[Event], None] | str | os.PathLike[str] | None = None,
     ) -> None:
-        terms.check_rest(nonfinite=nonfinite, max_skips=max_skips, autocast=autocast, grads=grads)
+        terms.check_rest(nonfinite=nonfinite, max_skips=max_skips, autocast=autocast, grads=grads, sync=sync)
         self.optimizers = terms.checked_optimizers(optimizers)
         self._terms = terms.Terms(
             optimizers=self.optimizers,
@@ -91,6 +95,9 @@ class Step:
         self._slots = Slots(self.optimizers, model)
         self._guard = Guard(self.optimizers)
         self._record = Record()
+        self._sync = sync
+        self._party: party.Party | None = None
+        self._alone: bool | None = None  # not known before the first block
         self._resumed: resuming.InFlight | None = None
         self._block: Block | None = None
 
@@ -133,7 +140,7 @@ class Step:
         if self._block is not None:
             raise refusals.nested_block()
         self._slots = slots = self._slots.current()
-        return self._begin(Block(self._name, self._terms, slots, self._guard, self._record))
+        return self._begin(Block(self._name, self._terms, slots, self._guard, self._record, self._find_party()))
 
     def _begin(self, block: Block) -> Block:
         for other in _open_blocks:
@@ -152,6 +159,13 @@ class Step:
             self._forget(block)
             raise
         return block
+
+    def _find_party(self) -> party.Party | None:
+        """Not before the first block: a model may be wrapped when its Step is made already."""
+        if self._alone is None:
+            self._party = party.find(self._slots, self._sync)
+            self._alone = self._party is None
+        return self._party
 
     def _forget(self, block: Block) -> None:
         self._block = None

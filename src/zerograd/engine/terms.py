@@ -20,11 +20,12 @@ from zerograd.engine.clipping import ByFunction, ByGroupNorm, ByNorm, ByValue, C
 from zerograd.engine.ready import Inspect
 from zerograd.engine.restoring import WORDS
 from zerograd.engine.scaling import Scaling
-from zerograd.trace.lines import TraceWriter
+from zerograd.trace.lines import TraceWriter, origin
 
 NONFINITE = ("skip", "raise", "ignore")
 REDUCE = ("mean", "sum")
 GRADS = ("none", "flat")
+SYNC = ("overlap", "commit", "each")
 Trace = Callable[[Event], None]
 
 
@@ -138,14 +139,16 @@ def checked_inspect(inspect: object) -> tuple[Inspect, ...]:
 def checked_trace(trace: Trace | str | os.PathLike[str] | None, owner: object) -> Trace | None:
     if not isinstance(trace, str | os.PathLike):
         return trace
-    writer = TraceWriter(os.fspath(trace))
+    writer = TraceWriter(os.fspath(trace), about=origin())
     weakref.finalize(owner, writer.close)  # the file is the Step's, and goes with it
     return writer
 
 
-def check_rest(*, nonfinite: object, max_skips: object, autocast: object, grads: object) -> None:
+def check_rest(*, nonfinite: object, max_skips: object, autocast: object, grads: object, sync: object) -> None:
     if grads not in GRADS:
         raise refusals.option("grads", grads, either(GRADS))
+    if sync not in (None, *SYNC):
+        raise refusals.option("sync", sync, f"{either(SYNC)}, or None")
     if nonfinite not in NONFINITE:
         raise refusals.option("nonfinite", nonfinite, either(NONFINITE))
     if not (_is_number(max_skips) and max_skips >= 1):  # type: ignore[operator]

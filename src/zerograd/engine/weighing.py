@@ -25,6 +25,10 @@ class Weighing(Enum):
     MEAN = "mean"  # micro-batches are averaged by weight
     SUM = "sum"  # micro_batches(..., reduce="sum"): micro-batches add
 
+    @property
+    def told(self) -> str:
+        return _TOLD[self]
+
 
 _TOLD = {
     Weighing.BARE: "bare backward(loss) calls",
@@ -36,10 +40,11 @@ _TOLD = {
 class MicroBatch:
     """Items whose losses share a weight. Several deposits of one micro-batch add; it weighs once."""
 
-    __slots__ = ("deposited", "weighing", "weight")
+    __slots__ = ("deposited", "filler", "weighing", "weight")
 
-    def __init__(self, weighing: Weighing, weight: Number) -> None:
+    def __init__(self, weighing: Weighing, weight: Number, *, filler: bool = False) -> None:
         self.weighing, self.weight, self.deposited = weighing, weight, False
+        self.filler = filler  # run because other ranks have a micro-batch and this one has none
 
 
 class Tally:
@@ -53,6 +58,7 @@ class Tally:
         self.unit = self.ref  # what this step's weights are divided by. See [Note: deferred normalisation]
         self.weighing = Weighing.NONE
         self.total: Number = 0.0
+        self.ranks = 1  # the gradient is the mean over so many, and the total is that of all of them
         self.counted = 0  # micro-batches that deposited
         self.empty = 0  # micro-batches that weighed nothing
 
@@ -60,7 +66,7 @@ class Tally:
         """What the loss is multiplied by. Counts nothing: a deposit that fails does not weigh."""
         if self.weighing not in (Weighing.NONE, micro.weighing):
             raise StepError(
-                f"one step mixes {_TOLD[self.weighing]} and {_TOLD[micro.weighing]}: their sum has no denominator",
+                f"one step mixes {self.weighing.told} and {micro.weighing.told}: their sum has no denominator",
                 cure="Give every deposit of the step a weight, or none of them.",
                 slug="two-denominators",
             )
@@ -80,7 +86,7 @@ class Tally:
 
     @property
     def denominator(self) -> Number:
-        return self.total / self.unit if self.weighing is Weighing.MEAN else 1.0
+        return self.total / (self.unit * self.ranks) if self.weighing is Weighing.MEAN else 1.0
 
     def settle(self) -> None:
         """The step is over: scale the next one by what this one weighed.

@@ -1,57 +1,109 @@
-"""`zerograd demo`: one script with a real bug, found in source, proved in a run, and gone with Step."""
+"""`zerograd demo`: a script with two real bugs is checked, audited while it trains, fixed, and gone with Step."""
 
+import difflib
 import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from zerograd.errors import ZerogradError
 
 SCRIPTS = Path(__file__).parent / "scripts"
-_RIGHT = re.compile(r"(\d+%) of the test shapes right")
+BUGGY, FIXED, STEPPED = "train.py", "train_fixed.py", "train_step.py"
+_NATS = re.compile(r"epoch \d+: ([\d.]+|nan) nats")
+
+
+class Story(NamedTuple):
+    """All that the demo has seen, for its page."""
+
+    found: str  # what check says
+    proved: str  # what the audit says
+    diff: str
+    gone: str  # what the audit says of the same work through Step
+    step: str  # its text
+    curves: dict[str, list[float]]  # nats per character by epoch, of the three scripts
 
 
 def play(folder: Path, say: Callable[[str], None]) -> bool:
-    """Show the three tools on the bundled script. True if each of them did its part."""
+    """Tell the story. True if each tool did its part."""
     folder.mkdir(parents=True, exist_ok=True)
-    for script in SCRIPTS.glob("*.py"):
-        shutil.copy(script, folder)
-    say(f"A training script with a real bug: {folder / 'train.py'}")
+    for name in (BUGGY, FIXED, STEPPED):
+        shutil.copy(SCRIPTS / name, folder)
+    say(f"A transformer learns a small language in {folder / BUGGY}. It runs, the loss falls, and it is wrong twice.")
 
-    _heading("1. found: zerograd check train.py", say)
-    found = _run(folder, "check", "train.py")
-    say(found.stdout.strip())
+    _heading(f"1. found in the source: zerograd check {BUGGY}", say)
+    check = _zerograd(folder, "check", "--isolated", "--no-cache", BUGGY)
+    say(check.stdout.strip())
 
-    _heading("2. proved: zerograd run train.py", say)
-    proved = _run(folder, "run", "train.py")
-    say(proved.stdout.strip())
-    say(proved.stderr.strip())
+    _heading(f"2. proved while it trains: zerograd run --mode full {BUGGY}", say)
+    run = _zerograd(folder, "run", "--mode", "full", BUGGY)
+    proved = _told(run.stderr)
+    say(proved)
 
-    _heading("3. gone: zerograd run train_with_step.py", say)
-    gone = _run(folder, "run", "--strict", "train_with_step.py")
-    say(gone.stdout.strip())
-    say(gone.stderr.strip())
+    _heading(f"3. fixed: diff {BUGGY} {FIXED}", say)
+    diff = _diff(folder)
+    say(diff)
 
-    before, after = _result(proved.stdout), _result(gone.stdout)
-    say(f"\nWith the bug {before} of the test shapes are right, without it {after}.")
-    say(f"Everything is in {folder}. Compare: diff {folder / 'train.py'} {folder / 'train_with_step.py'}")
-    return "ZG001" in found.stdout and found.returncode == 1 and "ZG001" in proved.stderr and gone.returncode == 0
+    _heading(f"4. cannot be written: zerograd run --strict --mode full {STEPPED}", say)
+    fixed = _python(folder, FIXED)
+    step = _zerograd(folder, "run", "--strict", "--mode", "full", STEPPED)
+    gone = step.stderr.strip()
+    say(gone)
+
+    curves = {
+        "with both bugs": _curve(run.stdout),
+        "fixed by hand": _curve(fixed.stdout),
+        "through Step": _curve(step.stdout),
+    }
+    _show(
+        folder,
+        Story(check.stdout.strip(), proved, diff, gone, (folder / STEPPED).read_text(encoding="utf-8"), curves),
+        say,
+    )
+    return "ZG001" in check.stdout and "ZG001" in proved and "ZG104" in proved and step.returncode == 0
+
+
+def _show(folder: Path, story: Story, say: Callable[[str], None]) -> None:
+    from zerograd.lab.demopage import write_demo_page  # matplotlib costs half a second: the story has begun by then
+
+    page = write_demo_page(folder, story)
+    say("\nnats per character on new sentences, epoch by epoch:")
+    for name, curve in story.curves.items():
+        say(f"  {name:<16}" + " ".join(f"{value:.2f}" for value in curve[3::4]))
+    say(f"\nThe story with its curves: {page}\nEverything is under {folder}{'/' if folder.name else ''}")
 
 
 def _heading(text: str, say: Callable[[str], None]) -> None:
     say(f"\n--- {text} ---")
 
 
-def _run(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "zerograd", *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+def _diff(folder: Path) -> str:
+    """From the script with the bugs to one without. Both are bundled: no tool rewrites an accumulation for you yet."""
+    before, after = ((folder / name).read_text(encoding="utf-8").splitlines() for name in (BUGGY, FIXED))
+    lines = list(difflib.unified_diff(before, after, BUGGY, FIXED, n=1, lineterm=""))
+    loop = next(number for number, line in enumerate(lines) if number > 2 and line.startswith("@@"))
+    return "\n".join([*lines[:2], *lines[loop:]])  # without the first hunk, which is the docstring
+
+
+def _told(stderr: str) -> str:
+    """Each finding's sentence, its cure and how often it was seen; the excerpts stand in the first act already."""
+    lines = stderr.strip().splitlines()
+    return "\n".join(line for line in lines if re.match(r"train\S*:\d+:|  = |zerograd: \d", line))
+
+
+def _curve(output: str) -> list[float]:
+    return [float(value) for value in _NATS.findall(output)]
+
+
+def _zerograd(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    return _python(folder, "-m", "zerograd", *arguments)
+
+
+def _python(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    done = subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True)
     if done.returncode not in (0, 1):
-        raise ZerogradError(f"zerograd {' '.join(arguments)} failed: {done.stderr.strip()}", slug="demo")
+        raise ZerogradError(f"python {' '.join(arguments)} failed: {done.stderr.strip()}", slug="demo")
     return done
-
-
-def _result(output: str) -> str:
-    found = _RIGHT.findall(output)
-    return str(found[-1]) if found else "?"

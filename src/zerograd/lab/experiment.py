@@ -1,23 +1,19 @@
-"""Running a claim: measure, judge, and see what the three tools say about the loops it warns of."""
+"""Running a claim: measure, judge, and see what the three tools make of the loops it warns of."""
 
-from typing import NamedTuple
+import json
+import platform
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import torch
 
-from zerograd.engine.step import Step
-from zerograd.lab.claim import Claim, Measured, Verdict
-from zerograd.lab.loops import Loop
-from zerograd.lab.tasks import telling_shapes_apart
-from zerograd.run.audit import Audit
-
-
-class Meeting(NamedTuple):
-    """What the tools say about one buggy loop. An empty tuple is a tool that misses it."""
-
-    loop: str
-    check: tuple[str, ...]
-    audit: tuple[str, ...]
-    step_is_clean: bool
+from zerograd import __version__
+from zerograd.errors import UsageError
+from zerograd.lab import ranks
+from zerograd.lab.claim import Claim, Measured, Verdict, load_claims
+from zerograd.lab.meeting import Meeting, meet
 
 
 class Result(NamedTuple):
@@ -25,42 +21,73 @@ class Result(NamedTuple):
     measured: Measured
     verdict: Verdict
     meetings: tuple[Meeting, ...]
+    seconds: float  # of CPU, in this process and its ranks: what it costs, whoever else uses the machine
 
-    def as_object(self) -> dict[str, object]:
+    def as_object(self) -> dict[str, Any]:
         return {
             "id": self.claim.id,
             "statement": self.claim.statement,
             "verdict": self.verdict.ruling.value,
             "condition": self.verdict.condition,
-            "measured": dict(self.measured),
             "shown": self.claim.shown(self.measured),
+            "measured": self.measured,
+            "see": self.claim.see,
             "advice": self.claim.advice,
-            "tools": [
-                {**meeting._asdict(), "check": list(meeting.check), "audit": list(meeting.audit)}
-                for meeting in self.meetings
-            ],
+            "tools": [meeting._asdict() for meeting in self.meetings],
+            "cpu_seconds": self.seconds,
         }
 
 
 def settle(claim: Claim) -> Result:
+    begin = _spent()
     measured = claim.measure()
-    return Result(claim, measured, claim.judge(measured), tuple(_meet(loop) for loop in claim.buggy))
+    verdict = claim.judge(measured)
+    meetings = tuple(meet(bug) for bug in claim.bugs)
+    return Result(claim, measured, verdict, meetings, round(_spent() - begin, 1))
 
 
-def _meet(loop: Loop) -> Meeting:
-    task = telling_shapes_apart(steps=4)
-    optimizer = torch.optim.SGD(task.model.parameters(), lr=0.01)
-    audited = loop.audited(task.model, optimizer, task.batches, task.loss_fn)
-    return Meeting(loop.name, loop.checked(), audited, _step_is_clean())
+def _spent() -> float:
+    return time.process_time() + ranks.spent()
 
 
-def _step_is_clean() -> bool:
-    """The same work through Step, under the audit: it has no place in which to forget a clear."""
-    task = telling_shapes_apart(steps=4)
-    step = Step(torch.optim.SGD(task.model.parameters(), lr=0.01))
-    audit = Audit(on_finding="collect")
-    with audit:
-        for x, y in task.batches:
-            with step:
-                step.backward(task.loss_fn(task.model(x), y))
-    return not audit.findings
+def settle_all(claims: Iterable[Claim], *, begun: Callable[[Claim], None] = lambda claim: None) -> list[Result]:
+    """Every claim, one thread each: small models gain nothing from more, and numbers stay the same everywhere."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    results = []
+    try:
+        for claim in claims:
+            begun(claim)
+            results.append(settle(claim))
+    finally:
+        torch.set_num_threads(threads)
+    return results
+
+
+def document(results: list[Result]) -> dict[str, Any]:
+    """All that a run has found, for programs and for drawing it again."""
+    machine = f"Python {platform.python_version()}, torch {torch.__version__}, {platform.system()} {platform.machine()}"
+    return {
+        "schema": 1,
+        "zerograd": __version__,
+        "date": time.strftime("%Y-%m-%d"),
+        "machine": machine,
+        "claims": [result.as_object() for result in results],
+    }
+
+
+def read_results(path: Path) -> list[Result]:
+    """The results of an earlier run: its measurements, judged again."""
+    try:
+        objects = {found["id"]: found for found in json.loads(path.read_text(encoding="utf-8"))["claims"]}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{path}: not the results of a lab: {error}", slug="not-results") from None
+    results = []
+    for claim in load_claims(list(objects)):
+        found = objects[claim.id]
+        meetings = tuple(
+            Meeting(**{**tool, "check": tuple(tool["check"]), "audit": tuple(tool["audit"])}) for tool in found["tools"]
+        )
+        measured = found["measured"]
+        results.append(Result(claim, measured, claim.judge(measured), meetings, found["cpu_seconds"]))
+    return results

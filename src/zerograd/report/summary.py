@@ -25,7 +25,7 @@ def summary(
     hidden = len(everything) - len(shown)
     lines.append(f"{paint(who, 'bold')}: {counts}{f'; {hidden} hidden (--possible, --notes)' if hidden else ''}")
     if trace:
-        lines.append(f"trace: {trace}")
+        lines.append(f"trace: {trace} (zerograd report shows it)")
     if shown:
         lines.append(f"next: zerograd rule {shown[0].code}")
     return "\n".join(lines)

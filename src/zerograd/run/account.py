@@ -49,7 +49,7 @@ class Account:
         self.closure = Closure(self.slots)
         self.scale = ScaleProof()
         self.fed = Fed(self.slots)
-        self._parameters()
+        self.parameters()
 
     @property
     def plain(self) -> bool:
@@ -58,7 +58,7 @@ class Account:
 
     # Looking
 
-    def _parameters(self) -> list[Tensor]:
+    def parameters(self) -> list[Tensor]:
         """The parameters as the optimizer holds them now. Those that were replaced are forgotten."""
         parameters = self.slots.parameters()
         before = self.slots.renumbered(parameters)
@@ -84,7 +84,7 @@ class Account:
 
     def _look(self) -> Look:
         self._vacant = False
-        return self.slots.look(self._parameters())
+        return self.slots.look(self.parameters())
 
     def settle(self, clear: Event | None = None) -> Look:
         """Bring the books up to date. `clear`: a zero_grad() that has just returned."""
@@ -266,7 +266,7 @@ class Account:
     def ask(self) -> None:
         """The books accuse someone: make sure by the values before it is said."""
         self._proof.wake()
-        parameters = self._parameters()
+        parameters = self.parameters()
         mixed = self.books.within({Content.MIXED})
         if mixed:
             zeros = self.slots.zeros(mixed)  # there is nothing stale in them
@@ -286,7 +286,7 @@ class Account:
 
     def untouched(self) -> bool:
         """Whether a second step would be the first one again."""
-        return self._proof.untouched(self._parameters())
+        return self._proof.untouched(self.parameters())
 
     def newly_stepped(self) -> int:
         """A step begins: how many slots have never been part of one."""

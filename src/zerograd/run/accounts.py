@@ -12,10 +12,12 @@ from torch.optim import Optimizer
 
 from zerograd.run.account import Account
 from zerograd.run.books import Clock
+from zerograd.run.chronicle import Chronicle
 
 
 class Accounts:
-    def __init__(self) -> None:
+    def __init__(self, chronicle: Chronicle) -> None:
+        self._chronicle = chronicle
         self.clock = Clock()
         self._accounts: dict[int, Account] = {}  # by the id of the optimizer, for as long as it lives
         self._optimizers: dict[int, ref[Optimizer]] = {}
@@ -40,6 +42,7 @@ class Accounts:
             self._accounts[number] = account
             self._optimizers[number] = ref(optimizer, lambda _: self._died(number))
             self._changes += 1
+            account.books.log = self._chronicle.opened(account, optimizer)
         return account
 
     def _died(self, number: int) -> None:

@@ -13,8 +13,9 @@ from zerograd.errors import AuditError, FaultFound, unknown
 from zerograd.rules import REGISTRY, select
 from zerograd.rules.rule import Sees
 from zerograd.run.hooks import installed
+from zerograd.run.sites import started_where
 from zerograd.run.watcher import Watcher
-from zerograd.trace.lines import TraceWriter, of_rank
+from zerograd.trace.lines import TraceWriter, of_rank, origin
 
 OnFinding = Literal["print", "raise", "collect"] | Callable[[Finding], None]
 Mode = Literal["lean", "full"]
@@ -36,7 +37,8 @@ class Audit:
         codes = select(select_rules)
         seen = Sees.RUN | Sees.FULL if mode == "full" else Sees.RUN
         rules = [rule.as_run() for rule in REGISTRY.values() if rule.code in codes and rule.sees & seen]
-        self._trace = trace if trace is None or callable(trace) else TraceWriter(of_rank(trace))
+        about = origin(findings=True, mode=mode, folder=started_where())
+        self._trace = trace if trace is None or callable(trace) else TraceWriter(of_rank(trace), about=about)
         self._watcher = Watcher(
             rules=rules, report=self._receive, full=mode == "full", sample=sample, log=self._trace
         )  # fmt: skip
@@ -129,6 +131,7 @@ class Audit:
         return "\n".join([*(f"{finding} (x{finding.times})" for finding in certain), *seen, self.counts()])
 
     def _receive(self, finding: Finding) -> None:
+        self._watcher.chronicle.found(finding)
         key = (finding.code, finding.site)
         known = self._found.get(key)
         if known is not None and known.certainty in (finding.certainty, Certainty.CERTAIN):

@@ -8,7 +8,7 @@ left by someone who clears it, fills it or scales it.
 from collections.abc import Callable, Collection, Iterable
 from itertools import count
 
-from zerograd.core.events import Event
+from zerograd.core.events import Event, Kind
 from zerograd.core.facts import NO_DOUBT, Doubts, Fact, follow
 from zerograd.core.judgement import Trail
 from zerograd.core.machine import Content, State
@@ -66,6 +66,7 @@ class Books:
         self.lost = False  # something unread was cleared since the last step
         self.ever_cleared: set[int] = set()
         self._all_cleared = False  # all of them: nobody needs to ask which
+        self.log: Callable[[Members, Event], None] | None = None  # hears of every move, if somebody writes a trace
         self.tended = False  # something was cleared or deposited, ever: what never was is hardly being trained
 
     def within(self, contents: Collection[Content], *, without: Doubts = NO_DOUBT) -> set[int]:
@@ -121,10 +122,19 @@ class Books:
 
     def move(self, members: Members, event: Event) -> None:
         """Advance these slots."""
+        if self.log is not None:
+            self.log(members, event)
         if members is ALL and len(self._cohorts) == 1:  # as in most loops, most of the time
             self._cohorts[0].advance(event)
         else:
             self._change(members, lambda cohort: cohort.advance(event))
+
+    def tell(self, events: Iterable[Event]) -> None:
+        """Of what moves no slot here: backwards before the first step, whose gradients were taken in; schedules."""
+        if self.log is not None:
+            held = self.within({Content.FRESH})
+            for event in events:
+                self.log(ALL if event.kind is not Kind.DEPOSIT or held == self.everyone() else held, event)
 
     def doubt(self, members: set[int], kinds: Doubts) -> None:
         """Events of these kinds may have happened to these slots unseen."""

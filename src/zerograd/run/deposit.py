@@ -34,6 +34,11 @@ class Deposit:
         except Exception:  # fake, meta, or a graph that is being captured
             return True
 
+    def items(self) -> tuple[tuple[str, float], ...]:
+        """Over how many items its loss is a mean or a sum, where that was read."""
+        items = None if self.reading is None else self.reading.items
+        return (("items", items),) if items else ()
+
     @property
     def site(self) -> Site:
         return self.event.site or Site("<unknown>", 0)

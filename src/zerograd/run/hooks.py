@@ -134,7 +134,7 @@ def _clips(watcher: Watcher, undo: contextlib.ExitStack) -> None:
                 return clip(parameters, max_norm, *args, **kwargs)
             held = [parameters] if isinstance(parameters, Tensor) else list(parameters)  # a generator is read once
             clip(held, max_norm, *args, **kwargs)
-            return watcher.clipped(held, max_norm)
+            return watcher.clipped(held, max_norm, args[0] if args else kwargs.get("total_norm"))
 
         return noted
 
@@ -152,7 +152,7 @@ def _scaler(seen: Surroundings, undo: contextlib.ExitStack) -> None:
                 result = step(self, optimizer, *args, **kwargs)
             finally:
                 seen.scaler_stepped()
-            seen.skipped_step(optimizer, since=before)
+            seen.skipped_step(self, optimizer, since=before)
             return result
 
         return noted

@@ -11,11 +11,12 @@ _FIRST = 3
 def named(parameters: Sequence[Tensor]) -> str:
     """How many, and what the first few are called: "4 parameters (0.weight, 0.bias, 2.weight, ...)"."""
     count = f"{len(parameters)} parameter{'s' * (len(parameters) != 1)}"
-    names = _names(parameters[:_FIRST])
-    return f"{count} ({', '.join(names)}{', ...' * (len(parameters) > _FIRST)})" if names else count
+    known = names(parameters[:_FIRST])
+    return f"{count} ({', '.join(known)}{', ...' * (len(parameters) > _FIRST)})" if known else count
 
 
-def _names(parameters: Sequence[Tensor]) -> list[str]:
+def names(parameters: Sequence[Tensor]) -> list[str]:
+    """Each by the longest name that a living module has for it; one that nobody holds by its shape."""
     try:
         roots = [one for one in gc.get_objects() if issubclass(type(one), nn.Module)]
     except Exception:

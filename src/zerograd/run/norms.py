@@ -12,6 +12,7 @@ from torch import Tensor
 
 from zerograd.core.events import Site
 from zerograd.run.account import Account
+from zerograd.run.chronicle import Chronicle
 from zerograd.run.deposit import Deposit
 from zerograd.run.naming import named
 from zerograd.run.values import dense
@@ -34,6 +35,7 @@ class NonFinite(NamedTuple):
 
 
 class _Taken(NamedTuple):
+    event: int
     deposit: Deposit
     step: int
     parameters: list[Tensor]
@@ -42,7 +44,8 @@ class _Taken(NamedTuple):
 
 
 class Norms:
-    def __init__(self) -> None:
+    def __init__(self, chronicle: Chronicle) -> None:
+        self._chronicle = chronicle
         self.first: NonFinite | None = None
         self._waiting: _Taken | None = None
         self._turn = 0
@@ -60,19 +63,23 @@ class Norms:
                 total = torch.linalg.vector_norm(torch.stack(sizes))
         except Exception:  # sparse, several devices, no gradients: there is no one norm
             return ()
-        taken = _Taken(deposit, account.steps, parameters, sizes, total)
+        taken = _Taken(self._chronicle.ordinal, deposit, account.steps, parameters, sizes, total)
         if total.device.type == "cpu":
             return (("norm", self._read(taken)), *_loss(deposit))
         waiting, self._waiting = self._waiting, taken
         if waiting is not None:
-            self._read(waiting)
+            self._read_late(waiting)
         return ()
 
     def finish(self) -> None:
         """The audit stops."""
         if self._waiting is not None:
-            self._read(self._waiting)
+            self._read_late(self._waiting)
             self._waiting = None
+
+    def _read_late(self, taken: _Taken) -> None:
+        norm = self._read(taken)
+        self._chronicle.later(taken.event, (("norm", norm), *_loss(taken.deposit)))
 
     def _read(self, taken: _Taken) -> float:
         try:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from zerograd.core.events import Kind
+from zerograd.core.events import Event, Kind
 from zerograd.core.findings import Finding
 from zerograd.core.machine import Content
 from zerograd.run.account import Account
@@ -41,18 +41,15 @@ class Pace:
             and all(watcher.detectors.done_with(site) for site in {deposit.site for deposit in deposits})
         )
 
-    def round_ended(self, account: Account, *, plain: bool) -> None:
+    def round_ended(self, account: Account, step: Event, *, plain: bool) -> None:
         """The step has consumed, and everything about it was said."""
+        self._watcher.mine.routine.note(step)
         silent, self._said_before = self._said == self._said_before, self._said
         self._watcher.mine.routine.round_ended(account, plain=plain and silent)
 
     def passes(self, kind: Kind) -> bool:
         """Whether this is what the routine expects next."""
-        watcher, routine = self._watcher, self._watcher.mine.routine
-        event = routine.passes(kind, user_site())
-        if event is not None and watcher.log is not None and (account := routine.account()) is not None:
-            watcher.write(account, event)
-        return event is not None
+        return self._watcher.mine.routine.passes(kind, user_site()) is not None
 
     def deposited(self, *, raised: bool) -> None:
         """A backward of the routine is over."""

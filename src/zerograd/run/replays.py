@@ -64,7 +64,6 @@ class Replays:
                 watcher.slots += account.newly_stepped()
                 watcher.judge.announced(account, event)
             enter(account, event, deposit, clock=clock)
-            watcher.write(account, event)
 
     # Graphs that nobody announces
 

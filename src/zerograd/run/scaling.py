@@ -81,11 +81,10 @@ class Scaling(Detector):
         self._plain += 1
         rule = self.rules.get("ZG202")
         if rule is not None and self._plain >= _HABIT and scaler.get_scale() != 1.0:
-            why = f"{step.what} divides by the loss scale what was never multiplied by it"
-            told = note(
-                rule, step.site, certain=True, related=(Related(plain[-1].site, "deposited here"),), step=step.what
-            )
-            self._report(told._replace(message=why, cure="call scaler.scale(loss).backward()"))
+            why = "that it divides by the loss scale, and that were never multiplied by it"
+            led = (Related(plain[-1].site, "deposited here"),)
+            told = note(rule, step.site, certain=True, related=led, step=step.what, scaled=why)
+            self._report(told._replace(cure="call scaler.scale(loss).backward()"))
 
 
 def _stage(scaler: Any, optimizer: Optimizer) -> str:

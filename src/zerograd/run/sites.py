@@ -110,6 +110,10 @@ def started_in(folder: str) -> None:
     _sites.clear()
 
 
+def started_where() -> str:
+    return _start.folder
+
+
 def shown(filename: str) -> str:
     """As the user would type it: relative to where they began, if it lies below."""
     return filename.removeprefix(_start.folder + os.sep) if _start.folder else filename

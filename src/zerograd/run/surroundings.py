@@ -44,16 +44,19 @@ class Surroundings:
     def scaler_stepped(self) -> None:
         self._watcher.mine.scaler = None
 
-    def skipped_step(self, optimizer: Optimizer, *, since: int) -> None:
+    def skipped_step(self, scaler: Any, optimizer: Optimizer, *, since: int) -> None:
         """`scaler.step()` has returned. Without a step it found infinities: the gradients have had their chance."""
         watcher = self._watcher
         if watcher.mine.aside or watcher.mine.steps != since:
             return
+        new = watcher.accounts.own(optimizer) is None
         account = watcher.accounts.taken(optimizer)
         account.settle()
-        event = Event(Kind.CONSUME, account.name, user_site(), scaled=True, what="scaler.step()")
+        account.books.tell([deposit.event for deposit in watcher.mine.early if new])
+        numbers = (("skipped", 1.0),)
+        event = Event(Kind.CONSUME, account.name, user_site(), scaled=True, what="scaler.step()", numbers=numbers)
         account.window.settle(account.number, watcher.accounts.clock.tick())
-        account.consumed(event)
+        account.consumed(watcher.chronicle.with_scale(event, scaler))
         account.after_step()
 
     def scheduled(self, scheduler: Any) -> None:
@@ -62,6 +65,8 @@ class Surroundings:
         if not watcher.mine.aside:
             account = watcher.accounts.own(getattr(scheduler, "optimizer", None))
             watcher.detectors.schedules.moved(scheduler, user_site(), account)
+            if account is not None:
+                account.books.tell([Event(Kind.SCHEDULE, site=user_site(), what="scheduler.step()")])
             watcher.detectors.flush()
 
     def data_begins(self) -> None:

@@ -6,12 +6,15 @@ The module decides when it runs forward. So each forward is noted, and the backw
 from collections.abc import Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from zerograd.core.events import Event, Site
 from zerograd.run.account import Account
 from zerograd.run.deposit import Deposit
 from zerograd.run.detector import Detector
+from zerograd.run.values import dense
+from zerograd.trace.ranks import CONSUMED
 
 _HABIT = 2
 
@@ -23,6 +26,7 @@ class Syncing(Detector):
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         self._will_sync: bool | None = None
         self._wasteful = 0
+        self._replicated: frozenset[int] = frozenset()  # what every rank has a copy of
 
     def done_with(self, site: Site) -> bool:
         return self._will_sync is None
@@ -31,6 +35,20 @@ class Syncing(Detector):
         """A DistributedDataParallel begins its forward."""
         several = getattr(module, "process_group", None)
         self._will_sync = bool(module.require_backward_grad_sync) if several is None or several.size() > 1 else None
+
+        if self._will_sync is not None and not self._replicated:
+            self._replicated = frozenset(id(one) for one in module.parameters() if one.requires_grad)
+
+    def consumed(self, account: Account) -> tuple[tuple[str, float], ...]:
+        """What every rank must have alike: the norm of what a step over a whole replica consumes (trace/ranks.py)."""
+        if not self._replicated or not self._replicated <= set(account.slots.ids):
+            return ()
+        try:
+            with torch.no_grad():
+                norms = torch._foreach_norm([dense(one.grad) for one in account.parameters() if one.grad is not None])
+                return ((CONSUMED, float(torch.linalg.vector_norm(torch.stack(norms)))),)
+        except Exception:  # sparse, several devices, no gradients: there is no one norm
+            return ()
 
     def begins(self, deposit: Deposit, roots: Sequence[Tensor], accounts: Sequence[Account], *, kept: bool) -> None:
         deposit.synced = self._will_sync

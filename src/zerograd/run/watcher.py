@@ -7,6 +7,8 @@ what is theirs. A step is judged before it runs, because a later torch may clear
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 from torch import Tensor
 from torch.optim import Optimizer
@@ -17,6 +19,7 @@ from zerograd.core.machine import HOLLOW, Content
 from zerograd.rules.rule import Rule
 from zerograd.run.account import Account
 from zerograd.run.accounts import Accounts
+from zerograd.run.chronicle import Chronicle
 from zerograd.run.clipping import limits
 from zerograd.run.deposit import Deposit
 from zerograd.run.detectors import Detectors
@@ -39,19 +42,20 @@ class Watcher:
         self._rules = tuple(rules)
         self.pace = Pace(self)
         self._report = self.pace.counting(report)
-        self._full, self._sample, self.log = full, max(1, sample), log
-        self.lean = not full and sample <= 2
+        self._full, self._sample = full, max(1, sample)
+        self.chronicle = Chronicle(log, full=full)
+        self.lean = not full and sample <= 2 and log is None  # a trace tells of every step
         self.backwards = 0
         self.steps = 0
         self.slots = 0  # of the optimizers that stepped; kept here, because accounts die with their optimizers
         self.epoch = 0  # passes over a DataLoader that have begun
-        self.norms = Norms() if full else None
+        self.norms = Norms(self.chronicle) if full else None
         self.unaudited: Counter[str] = Counter()  # steps that nothing is said about, by the reason
         self.open_books()
 
     def open_books(self) -> None:
         """Begin with empty ones: what stood in the old ones may have changed while nobody looked."""
-        self.accounts = Accounts()
+        self.accounts = Accounts(self.chronicle)
         self.mine = Thread()
         self.detectors = Detectors(self._rules, self._report, full=self._full)
         self.judge = Judge(self._rules, self._report, self.accounts)
@@ -62,10 +66,12 @@ class Watcher:
         if self.norms is not None:
             self.norms.finish()
         self.detectors.ended(self.accounts.ours())
+        self.chronicle.finish()
 
     def forked(self) -> None:
         """Count from zero, on the books that were inherited."""
         self.accounts.forked()
+        self.chronicle.forked()
         self.steps = self.backwards = 0
         self.unaudited.clear()
 
@@ -96,6 +102,7 @@ class Watcher:
             deposit = self._deposit([root for root in roots if isinstance(root, Tensor)], kept=kept)
             if kept:
                 mine.routine.spoil()
+            self.chronicle.begins(Kind.DEPOSIT)
             return Backward(deposit, [(account, account.before_deposit()) for account in self.accounts.ours()])
         except BaseException:
             mine.depth -= 1
@@ -132,7 +139,7 @@ class Watcher:
                 account.window.add(deposit)
                 hit.append(account)
                 numbers = self.norms.take(account, deposit) if self.norms is not None else ()
-                self.write(account, deposit.event._replace(numbers=numbers))
+                self.chronicle.ends(Kind.DEPOSIT, lambda: numbers + deposit.items())  # noqa: B023
             account.habits.deposited(deposit.site, raised=raised)
             account.aliases.backward()
         mine.routine.note(deposit.event)
@@ -155,8 +162,8 @@ class Watcher:
         They are settled first, so that what changes from here on is its doing. Only the optimizer's own account is
         not: there it clears whatever there is.
         """
-        if self.mine.depth or self.asleep:
-            return []  # a hook inside a backward: what it leaves is seen when the backward is over
+        if self.mine.depth or self.asleep:  # a hook inside a backward: seen when that is over
+            return []
         if self.mine.routine.going:
             if optimizer is not None and self.accounts.own(optimizer) is self.mine.routine.account():
                 return []
@@ -182,7 +189,6 @@ class Watcher:
         if own is not None:
             self.detectors.clearing(own, clear)
             own.cleared(clear, to_none=to_none)
-            self.write(own, clear)
             self.mine.routine.note(clear)
         if own is None or accounts or not to_none:
             self.mine.routine.spoil()
@@ -192,7 +198,7 @@ class Watcher:
                 self.detectors.clearing(account, clear)
                 account.window.erase()
 
-    def clipped(self, parameters: Sequence[Tensor], max_norm: object) -> None:
+    def clipped(self, parameters: Sequence[Tensor], max_norm: Any, total: object) -> None:
         """A clip has returned: what it wrote back is what was there, shorter."""
         if self.mine.depth or self.asleep:
             return
@@ -214,6 +220,7 @@ class Watcher:
             return  # it only measures
         self.mine.routine.note(event)
         self.judge.clip(reached, event, judged=not self.mine.stepping.optimizers())
+        event = self.chronicle.clipped(event, total, max_norm)
         for account in reached:
             account.clipped(event)
 
@@ -245,8 +252,7 @@ class Watcher:
         event = mine.step = Event(Kind.CONSUME, account.name, user_site(), scaled=scaled, what=what)
         if new:
             account.window.deposits = list(mine.early)
-            for deposit in mine.early:
-                self.write(account, deposit.event)
+            account.books.tell([deposit.event for deposit in mine.early])
         account.window.all_reduced = mine.reduced
         if mine.depth:
             self.unaudited["inside a backward"] += 1
@@ -258,6 +264,7 @@ class Watcher:
             else:
                 self._consume(account, event, hooked=hooked)
         mine.steps += 1
+        self.chronicle.begins(Kind.CONSUME)  # not sooner: what judging takes is no part of the step
 
     def after_step(self, optimizer: Optimizer, *, hooked: bool) -> None:
         if self.mine.stepping.end(optimizer) and not self.mine.depth and not self.mine.routine.going:
@@ -270,6 +277,7 @@ class Watcher:
                 if fed:
                     self.unaudited["fed by a closure"] += 1
                 account.after_step()
+            self.chronicle.ends(Kind.CONSUME)
             self.turn()
 
     def turn(self) -> None:
@@ -280,19 +288,13 @@ class Watcher:
 
     def _consume(self, account: Account, event: Event, *, hooked: bool) -> None:
         plain = not hooked and self.lean and self.pace.is_plain(account)
-        self.judge.consume(
-            account, event, hooked=hooked, patience=lambda: self.detectors.patience(account, self.accounts)
-        )
+        patience = partial(self.detectors.patience, account, self.accounts)
+        self.judge.consume(account, event, hooked=hooked, patience=patience)
         self.detectors.consuming(account, event, scaler=self.mine.scaler)
         account.habits.stepped(account.window.size())
         account.window.settle(account.number, self.accounts.clock.tick())
-        self.write(account, event)
-        account.consumed(event)
+        told = event if self.norms is None else event._replace(numbers=self.detectors.syncing.consumed(account))
+        account.consumed(self.chronicle.with_scale(told, self.mine.scaler))
         self.judge.flush()
         self.detectors.flush()
-        self.mine.routine.note(event)
-        self.pace.round_ended(account, plain=plain)
-
-    def write(self, account: Account, event: Event) -> None:
-        if self.log is not None:
-            self.log(event._replace(slot=f"{account.name}#{account.number}"))
+        self.pace.round_ended(account, event, plain=plain)

@@ -5,6 +5,7 @@ backwards between two steps. A guard that has the backward inside too is no accu
 """
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from zerograd.source.scopes import Function, Scope, path_of
 from zerograd.source.skeleton import Act, Block, Call, Choice, Loop, leaves, walk
 
 _FOR = (ast.For, ast.AsyncFor)
+_TASKS = re.compile(r"meta|task|episode")
 _MOST = 30  # functions that are looked into
 
 
@@ -149,7 +151,8 @@ def _judge_window(window: Window, losses: Losses) -> Iterator[Finding]:
         yield note(REGISTRY["ZG102"], site, certain=guard.phase is not None, size=guard.size)
     if not window.rescales:
         for act in window.deposits:
-            yield from _unnormalised(act, losses, guard.size, certain=True)
+            # A meta-learner's objective is the sum over its tasks.
+            yield from _unnormalised(act, losses, guard.size, certain=not _TASKS.search(guard.size.lower()))
 
 
 def _unnormalised(act: Act, losses: Losses, size: str, *, certain: bool) -> Iterator[Finding]:

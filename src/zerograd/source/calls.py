@@ -25,13 +25,14 @@ _NAMES = frozenset(
 _BUILTINS = frozenset(dir(builtins))
 _HARMLESS_PACKAGES = frozenset(sys.stdlib_module_names) | {
     *("torch", "numpy", "tqdm", "np", "wandb", "torchvision"),
-    "apex",  # amp.scale_loss(loss, optimizer) divides the scale out again when its block ends
+    "apex",
 }
 # What a LightningModule has from Lightning and a training step calls, and that touches no gradient.
 _LIGHTNING = frozenset({"optimizers", "lr_schedulers", "print", "all_gather", "toggle_optimizer", "untoggle_optimizer"})
 _SCHEDULES = re.compile(r"sched|(^|_)sch(_|\d|$)")
 _FAMILIAR_BASES = frozenset({"object", "torch.nn.Module", "abc.ABC"})
 _DEPOSITS: Doubts = frozenset({Kind.DEPOSIT})
+_APEX = ("scale_loss", "master_params")  # wherever `amp` was imported: they hand out, and divide the scale out again
 _SCALES: Doubts = frozenset({Kind.UNSCALE})
 _SCHEDULES_OWN: Doubts = frozenset({Kind.SCHEDULE})
 _TRAINS = re.compile(r"backward|train|step|update|optimi|closure|learn|fit|run|grad|process_batch|iteration")
@@ -175,6 +176,8 @@ class CallReader:
 
     def _other(self, call: ast.Call, path: str, scope: Scope) -> Iterator[Blur | Call]:
         if self._is_harmless(path, scope) or self.is_scaler(path.rpartition(".")[0], scope):
+            return
+        if path.rpartition(".")[2] in _APEX:
             return
         function, receiver, cls = self._function(path, scope)
         if function is not None:

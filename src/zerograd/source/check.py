@@ -148,7 +148,10 @@ class _Checker:
             except TooMuch:
                 return
             # What this function leaves undone, its caller may do before it calls again.
-            back = doubt(join(flow.normal, flow.returns), CYCLE - interpreter.kinds(block, seen=True))
+            undone = CYCLE - interpreter.kinds(block, seen=True)
+            if Kind.DEPOSIT in undone and self._file.says("unscale_"):  # who deposits may unscale too
+                undone |= {Kind.UNSCALE}
+            back = doubt(join(flow.normal, flow.returns), undone)
             # The settings of one call are those of the next; a place in a window is not.
             grown = join(head, slim(fact._replace(assumed=fact.assumed - places(fact.assumed)) for fact in back))
             head, new = grown, grown - head if again else NOWHERE

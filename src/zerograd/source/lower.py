@@ -9,14 +9,16 @@ from zerograd.source.calls import CallReader, site_of
 from zerograd.source.loops import accumulates, elements, has_gate, inside, picked
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import LEAVES, READ, Nodes
-from zerograd.source.questions import Questions, asks_for_nan, chooses
+from zerograd.source.questions import Questions, asks_for_nan, chooses, takes_all
 from zerograd.source.reach import Reach
 from zerograd.source.roles import role_of
+from zerograd.source.scales import deposits_scaled
 from zerograd.source.scopes import FunctionNode, Role, Scope, path_of
 from zerograd.source.skeleton import (
     Act,
     Attempt,
     Block,
+    Blur,
     Call,
     Choice,
     Create,
@@ -32,7 +34,7 @@ from zerograd.source.tests import Atom, changed_by, keys_of, learned_from
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _ENDINGS = ("sys.exit", "os._exit", "exit", "quit")
 _GATE = "last@{}%accumulate"
-_GATED = (Kind.CONSUME, Kind.CLEAR, Kind.SCHEDULE)
+_SCALE, _GATED = frozenset({Kind.UNSCALE}), (Kind.CONSUME, Kind.CLEAR, Kind.SCHEDULE)
 _BRANCHING = frozenset(
     {ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp}
     | {ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda}  # run when they are called
@@ -148,6 +150,9 @@ class FunctionLowering:
         if body or orelse:
             decides = any(isinstance(node, (Act, Call)) for node in walk((*body, *orelse)))
             question, guard = self._questions.read(test, self._gate, decides=decides)
+            if question is None and deposits_scaled(body) | deposits_scaled(orelse) == {True, False}:
+                # Scaled or not, by a test whose answer cannot be kept: the next time it is the same all the same.
+                body, orelse = (Blur(_SCALE), *body), (Blur(_SCALE), *orelse)
             yield Choice(body, orelse, question, guard, site_of(test, self._path))
 
     def _loop(self, node: ast.For | ast.AsyncFor | ast.While) -> Iterator[Node]:
@@ -186,7 +191,7 @@ class FunctionLowering:
             tuple(self._handler(handler, deposits) for handler in node.handlers),
             self.block(node.orelse),
             self.block(node.finalbody),
-            any(_takes_all(handler.type) for handler in node.handlers),
+            any(takes_all(handler.type) for handler in node.handlers),
         )
         if any((attempt.body, *attempt.handlers, attempt.orelse, attempt.final)):
             yield attempt
@@ -293,8 +298,3 @@ class FunctionLowering:
         if each and any(isinstance(act, Act) and "[*]" in (act.slot or "") for act in walk(body)):
             found |= frozenset(self._scope.told(path) for path in picked(loop, each))
         return found
-
-
-def _takes_all(caught: ast.expr | None) -> bool:
-    names = [caught] if not isinstance(caught, ast.Tuple) else caught.elts
-    return caught is None or any(path_of(name) in ("Exception", "BaseException") for name in names if name)

@@ -77,3 +77,9 @@ def chooses(test: ast.expr) -> bool:
     """Whether a test picks some parameters: anything but asking whether there is a gradient."""
     parts = test.values if isinstance(test, ast.BoolOp) else [test]
     return any(".grad" not in written(part) for part in parts)
+
+
+def takes_all(caught: ast.expr | None) -> bool:
+    """Whether a handler of these takes every exception there is."""
+    names = [caught] if not isinstance(caught, ast.Tuple) else caught.elts
+    return caught is None or any(path_of(name) in ("Exception", "BaseException") for name in names if name)

@@ -2,8 +2,10 @@
 
 import ast
 
+from zerograd.core.events import Kind
 from zerograd.source.roles import role_of
 from zerograd.source.scopes import Role, Scope
+from zerograd.source.skeleton import Act, Block, walk
 
 
 def is_scaled(call: ast.Call, scope: Scope) -> bool:
@@ -23,3 +25,10 @@ def is_plain(loss: ast.expr | None, scope: Scope) -> bool:
         case ast.Call(func=ast.Attribute(value=value)):
             return is_plain(value, scope)
     return False
+
+
+def deposits_scaled(block: Block) -> set[bool]:
+    """Whether losses are deposited scaled or plain in a block, for a step that is taken elsewhere."""
+    acts = [node for node in walk(block) if isinstance(node, Act)]
+    steps = any(act.kind is Kind.CONSUME for act in acts)
+    return set() if steps else {act.scaled for act in acts if act.kind is Kind.DEPOSIT}

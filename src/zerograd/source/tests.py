@@ -29,10 +29,12 @@ class Not(NamedTuple):
 
 class All(NamedTuple):
     tests: tuple["Test | None", ...]
+    key: str = ""  # of a test that is pure as a whole: that it failed is remembered, though not which part did
 
 
 class Some(NamedTuple):
     tests: tuple["Test | None", ...]
+    key: str = ""
 
 
 Test = Atom | Not | All | Some
@@ -48,12 +50,14 @@ def decide(test: Test | None, assumed: Assumptions) -> bool | None:
         case Not(inner):
             answer = decide(inner, assumed)
             return None if answer is None else not answer
-        case All(tests):
+        case All(tests, whole):
             answers = [decide(one, assumed) for one in tests]
-            return False if False in answers else None if None in answers else True
-        case Some(tests):
+            known = False if (whole, False) in assumed else None
+            return False if False in answers else known if None in answers else True
+        case Some(tests, whole):
             answers = [decide(one, assumed) for one in tests]
-            return True if True in answers else None if None in answers else False
+            known = True if (whole, True) in assumed else None
+            return True if True in answers else known if None in answers else False
     return None
 
 
@@ -78,6 +82,8 @@ def assume(test: Test | None, answer: bool, assumed: Assumptions) -> Assumptions
         case Some(tests) if not answer:
             for one in tests:
                 assumed = assume(one, False, assumed)
+        case All(_, whole) | Some(_, whole) if whole:
+            return assumed | {(whole, answer)}
     return assumed
 
 
@@ -93,7 +99,9 @@ def _keys(test: Test | None) -> Iterator[str]:
             yield key
         case Not(inner):
             yield from _keys(inner)
-        case All(tests) | Some(tests):
+        case All(tests, whole) | Some(tests, whole):
+            if whole:
+                yield whole
             for one in tests:
                 yield from _keys(one)
 
@@ -108,7 +116,8 @@ def read_test(node: ast.expr) -> Test | None:
             parts = tuple(read_test(value) for value in values)
             if not any(parts):
                 return None
-            return All(parts) if isinstance(op, ast.And) else Some(parts)
+            whole = written(node) if all(parts) else ""
+            return All(parts, whole) if isinstance(op, ast.And) else Some(parts, whole)
         case ast.Compare(left=left, ops=[ast.NotEq() | ast.IsNot() as op], comparators=[right]):
             positive: ast.cmpop = ast.Eq() if isinstance(op, ast.NotEq) else ast.Is()
             atom = _atom(ast.Compare(left, [positive], [right]))

@@ -2,14 +2,13 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+import sys
+import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from zerograd.core.events import Event, Kind, Site
-from zerograd.errors import UsageError
-
-SCHEMA = 1
+from zerograd.core.events import Event, Kind
+from zerograd.trace.reading import SCHEMA, opened
 
 
 class TraceWriter:
@@ -19,15 +18,27 @@ class TraceWriter:
     be written once more, just forgets its writer.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, about: Mapping[str, object] | None = None) -> None:
+        """`about`: what the header says beside the schema and the clock."""
         self._file = open(path, "wb", buffering=0)  # noqa: SIM115 (open for as long as the run is)
         self._lines: list[str] = []
-        self._add({"schema": SCHEMA, "tool": "zerograd"})
+        # Two clocks: one that profilers and other machines share, read once, and one that nobody sets back.
+        self._began = time.perf_counter_ns()
+        self.note({"schema": SCHEMA, "tool": "zerograd", "began": time.time_ns(), **(about or {})})
 
-    def __call__(self, event: Event) -> None:
-        self._add(to_json(event))
+    def __call__(self, event: Event, hit: int | None = None) -> None:
+        """`hit`: which set of the optimizer's parameters it happened to, by the number it was noted with."""
+        line = to_json(event)
+        if hit is not None:
+            line["hit"] = hit
+        line["at"] = (time.perf_counter_ns() - self._began) // 1000
+        self.note(line)
         if event.kind in (Kind.CONSUME, Kind.CLEAR):
             self._write()
+
+    def note(self, line: Mapping[str, object]) -> None:
+        """A line that is no event: what is known of the optimizers, a finding, a number that came late."""
+        self._lines.append(json.dumps(line, separators=(",", ":")) + "\n")
 
     def close(self) -> None:
         self._write()
@@ -37,12 +48,19 @@ class TraceWriter:
         """Let go of a file that is another process's."""
         self._file.close()
 
-    def _add(self, line: dict[str, object]) -> None:
-        self._lines.append(json.dumps(line, separators=(",", ":")) + "\n")
-
     def _write(self) -> None:
         text, self._lines = "".join(self._lines), []
         self._file.write(text.encode("utf-8"))
+
+
+def origin(**more: object) -> dict[str, object]:
+    """What a header says of the process that writes it."""
+    rank = {name.lower(): int(os.environ[name]) for name in ("RANK", "WORLD_SIZE") if _counts(name)}
+    return {"pid": os.getpid(), "script": sys.argv[0] if sys.argv else "", **rank, **more}
+
+
+def _counts(name: str) -> bool:
+    return os.environ.get(name, "").isdecimal()
 
 
 def of_rank(path: str | Path) -> Path:
@@ -71,35 +89,4 @@ def to_json(event: Event) -> dict[str, object]:
 
 def read_trace(path: str | Path) -> list[Event]:
     """Every whole event of a trace."""
-    lines = Path(path).read_text(encoding="utf-8").splitlines()
-    header = _loads(lines[0]) if lines else None
-    if header is None or header.get("tool") != "zerograd":
-        raise UsageError(f"{path} is not a zerograd trace", slug="not-a-trace")
-    if header.get("schema") != SCHEMA:
-        raise UsageError(
-            f"{path} has trace schema {header.get('schema')}, this zerograd reads {SCHEMA}", slug="not-a-trace"
-        )
-    return list(_events(lines[1:]))
-
-
-def _events(lines: Iterable[str]) -> Iterator[Event]:
-    for line in lines:
-        fields = _loads(line)
-        if fields is None:
-            return  # the run was killed in the middle of this line
-        yield Event(
-            Kind(fields["kind"]),
-            fields.get("slot"),
-            Site(*fields["site"]) if "site" in fields else None,
-            fields.get("scaled", False),
-            fields.get("what", ""),
-            tuple(fields.get("numbers", {}).items()),
-        )
-
-
-def _loads(line: str) -> dict[str, Any] | None:
-    try:
-        fields = json.loads(line)
-    except ValueError:
-        return None
-    return fields if isinstance(fields, dict) else None
+    return [line.event for line in opened(path).events()]

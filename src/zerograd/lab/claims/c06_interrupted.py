@@ -1,92 +1,176 @@
 """C06: clearing at the top keeps a failed iteration from damaging the next one."""
 
+from typing import Any
+
 import torch
-from torch import Tensor, nn
+from matplotlib.figure import Figure
+from torch import Tensor
 
 from zerograd.lab.claim import Claim, Measured, Ruling, Verdict
-from zerograd.lab.loops import Loop
-from zerograd.lab.tasks import Batch, telling_shapes_apart, weights
+from zerograd.lab.figure import BAD, GOOD, bars
+from zerograd.lab.loop import Loop, distance, gradients
+from zerograd.lab.meeting import Bug
+from zerograd.lab.shapes import shapes_scene
 
-BAD = 3  # the batch whose second loss raises
+BAD_BATCH = 3  # its second loss raises, after the first has deposited
 
 
-def _loop(name: str, top: str, middle: str, bottom: str) -> Loop:
-    """Two losses, each with its own backward; the second may fail after the first has deposited."""
-    text = f"""\
+def _loop(name: str, clear: int) -> Loop:
+    """Two losses, each with its own backward; `clear` says before which line the gradients are cleared."""
+    lines = [
+        "loss = loss_fn(model(x), y)",
+        "loss.backward()",
+        "penalty(i, model).backward()",
+        "optimizer.step()",
+    ]
+    lines.insert(clear, "optimizer.zero_grad()")
+    body = "".join(f"        {line}\n" for line in lines)
+    return Loop(
+        name,
+        f"import torch\n\nfor i, (x, y) in enumerate(batches):\n    try:\n{body}    except ValueError:\n        "
+        f"continue\n",
+    )
+
+
+TOP = _loop("clear at the top", 0)
+FORWARD = _loop("clear after the forward pass", 1)
+LAST = _loop("clear after the step, and an exception", 4)
+SKIP = Loop(
+    "clear after the step, and a skip",
+    """\
 import torch
 
-def train(model, optimizer, batches, loss_fn, second_loss):
-    for i, (x, y) in enumerate(batches):
-        try:
-            {top}
-            loss = loss_fn(model(x), y)
-            {middle}
-            loss.backward()
-            second_loss(i, model, x).backward()
-            optimizer.step()
-            {bottom}
-        except ValueError:
-            continue
-"""
-    return Loop(name, "\n".join(line for line in text.splitlines() if line.strip() != "pass") + "\n")
+for i, (x, y) in enumerate(batches):
+    loss = loss_fn(model(x), y) * spoil(i)
+    loss.backward()
+    if torch.isnan(loss):
+        continue
+    optimizer.step()
+    optimizer.zero_grad()
+""",
+)
+SKIP_RIGHT = Loop(
+    "clear at the top, and a skip",
+    """\
+import torch
 
+for i, (x, y) in enumerate(batches):
+    optimizer.zero_grad()
+    loss = loss_fn(model(x), y) * spoil(i)
+    loss.backward()
+    if torch.isnan(loss):
+        continue
+    optimizer.step()
+""",
+)
+STEP = Loop(
+    "through Step, and an exception",
+    """\
+from zerograd import Step
 
-LOOPS = (
-    _loop("clear at the top", "optimizer.zero_grad()", "pass", "pass"),
-    _loop("clear after the forward pass", "pass", "optimizer.zero_grad()", "pass"),
-    _loop("clear after the step", "pass", "pass", "optimizer.zero_grad()"),
+step = Step(optimizer)
+for i, (x, y) in enumerate(batches):
+    try:
+        with step:
+            step.backward(loss_fn(model(x), y))
+            step.backward(penalty(i, model))
+    except ValueError:
+        continue
+""",
+)
+STEP_SKIP = Loop(
+    "through Step, and a loss that is none",
+    """\
+from zerograd import Step
+
+step = Step(optimizer)
+for i, (x, y) in enumerate(batches):
+    with step:
+        step.backward(loss_fn(model(x), y) * spoil(i))
+""",
 )
 
 
-def _second_loss(fail: bool) -> object:
-    def second_loss(i: int, model: nn.Module, x: Tensor) -> Tensor:
-        if fail and i == BAD:
+def _scene(*, steps: int = 8, fail: bool = True) -> dict[str, Any]:
+    def penalty(i: int, model: torch.nn.Module) -> Tensor:
+        if fail and i == BAD_BATCH:
             raise ValueError("a damaged sample")
         return torch.stack([p.square().sum() for p in model.parameters()]).sum() * 1e-3
 
-    return second_loss
+    def spoil(i: int) -> float:
+        return float("nan") if fail and i == BAD_BATCH else 1.0
+
+    return shapes_scene(steps=steps) | {"penalty": penalty, "spoil": spoil}
 
 
-def _trained(loop: Loop, batches: list[Batch], *, fail: bool) -> Tensor:
-    task = telling_shapes_apart(steps=1)
-    optimizer = torch.optim.SGD(task.model.parameters(), lr=0.05)
-    loop.train(task.model, optimizer, batches, task.loss_fn, _second_loss(fail))
-    return weights(task.model)
+def _next_update(loop: Loop, *, fail: bool) -> Tensor:
+    """What the step right behind the bad batch consumes. The weights are held, so that it can be compared."""
+    scene = _scene(fail=fail)
+    scene["optimizer"] = torch.optim.SGD(scene["model"].parameters(), lr=0.0)
+    seen: list[Tensor] = []
+    scene["optimizer"].register_step_pre_hook(lambda *_: seen.append(gradients(scene["model"])))
+    loop.run(scene)
+    return seen[BAD_BATCH if fail else BAD_BATCH + 1]
 
 
 def measure() -> Measured:
-    batches = telling_shapes_apart(steps=BAD + 2).batches
-    undisturbed = batches[:BAD] + batches[BAD + 1 :]
-    start = weights(telling_shapes_apart(steps=1).model)
-    measured: Measured = {}
-    for loop in LOOPS:
-        # Both runs make the same updates but for what the failed iteration left behind.
-        expected = _trained(loop, undisturbed, fail=False)
-        actual = _trained(loop, batches, fail=True)
-        measured[loop.name] = float((actual - expected).norm() / (expected - start).norm())
-    return measured
+    return {
+        loop.name: distance(_next_update(loop, fail=True), _next_update(loop, fail=False))
+        for loop in (TOP, FORWARD, LAST)
+    }
 
 
 def judge(measured: Measured) -> Verdict:
-    clean = [name for name, error in measured.items() if error == 0]
-    if LOOPS[0].name not in clean:
-        return Verdict(Ruling.DOES_NOT_HOLD)
-    if len(clean) == len(LOOPS):
+    clean = [name for name, share in measured.items() if share == 0]
+    if TOP.name not in clean:
+        return Verdict(Ruling.DOES_NOT_HOLD, "the next update inherits with every placement")
+    if LAST.name in clean:
         return Verdict(Ruling.DOES_NOT_HOLD, "no placement inherits anything")
-    spared = [name for name in clean if name != LOOPS[0].name]
-    return Verdict(Ruling.HOLDS, f"also with {', '.join(spared)}" if spared else "")
+    also = " Clearing after the forward pass protects as well." if FORWARD.name in clean else ""
+    return Verdict(
+        Ruling.HOLDS, f"only a clear that the exception jumps over, behind the step, is no protection.{also}"
+    )
 
 
 def shown(measured: Measured) -> str:
-    return "update inherited: " + ", ".join(f"{100 * error:.0f}% {name}" for name, error in measured.items())
+    return "the next update is wrong by: " + ", ".join(f"{share:.0%} ({name})" for name, share in measured.items())
+
+
+def draw(figure: Figure, measured: Measured) -> None:
+    figure.set_size_inches(4.8, 2.1)
+    axes = figure.subplots()
+    shares = {name.removesuffix(", and an exception"): 100 * share for name, share in measured.items()}
+    bars(axes, shares, form="{:.0f}%", colours=[BAD if share else GOOD for share in shares.values()])
+    axes.set(xlabel="error of the next update (% of its length)")
 
 
 CLAIM = Claim(
     id="C06",
-    statement="If an iteration fails, clearing at the top keeps the next one from inheriting damaged gradients",
+    statement="If an iteration is interrupted, clearing at the top stops the next one from inheriting damaged "
+    "gradients",
+    bugs=(
+        Bug(
+            LAST,
+            "ZG007",
+            _scene,
+            right=TOP,
+            step=STEP,
+            because="An exception rolls the block back; nothing of it remains.",
+        ),
+        Bug(
+            SKIP,
+            "ZG007",
+            _scene,
+            right=SKIP_RIGHT,
+            step=STEP_SKIP,
+            because="A block whose gradients are not finite is skipped and cleared.",
+        ),
+    ),
     measure=measure,
     judge=judge,
     shown=shown,
-    advice="Only a clear after the step leaves the door open: an exception jumps over it. Clear before the backward, "
-    "or let Step roll the iteration back.",
+    draw=draw,
+    see="Only the clear behind the step lets the broken iteration into the next update: the other bars are zero.",
+    advice="Clear before the backward, not behind the step; an exception or a `continue` jumps over what stands "
+    "behind. Or let Step roll the iteration back.",
 )

@@ -1,41 +1,42 @@
 """C07: with the same input, the bias gradient grows every iteration when nothing is cleared."""
 
+from functools import partial
 from itertools import pairwise
 
 import torch
-from torch import Tensor, nn
+from matplotlib.figure import Figure
 
 from zerograd.lab.claim import Claim, Measured, Ruling, Verdict
-from zerograd.lab.loops import NEVER_CLEARED
+from zerograd.lab.figure import BAD, GOOD, THIRD, curves
+from zerograd.lab.meeting import Bug
+from zerograd.lab.plain import CLEAR_AT_TOP, NEVER_CLEARED, THROUGH_STEP
+from zerograd.lab.shapes import shapes_scene
 
-ITERATIONS = 40
+ITERATIONS = 60
+RATES = (0.0, 0.002, 0.02)
 
 
-def _sequence(lr: float) -> list[float]:
-    """|bias.grad| after each backward on one and the same batch, never cleared."""
-    torch.manual_seed(0)
-    model = nn.Linear(3, 1)
-    x, y = torch.randn(16, 3), torch.randn(16, 1)
-    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+def _sequence(lr: float) -> tuple[list[float], list[float]]:
+    """The norm of a head's bias gradient at each step on one and the same batch, never cleared; and the loss."""
+    scene = shapes_scene(steps=1, make=partial(torch.optim.SGD, lr=lr))
+    bias = scene["model"].kind.bias
     seen: list[float] = []
-
-    def loss_fn(output: Tensor, target: Tensor) -> Tensor:
-        if model.bias.grad is not None:
-            seen.append(float(model.bias.grad.abs()))
-        return nn.functional.mse_loss(output, target)
-
-    NEVER_CLEARED.train(model, optimizer, [(x, y)] * (ITERATIONS + 1), loss_fn)
-    return seen
+    scene["optimizer"].register_step_pre_hook(lambda *_: seen.append(float(bias.grad.norm())))
+    losses: list[float] = NEVER_CLEARED.run(scene | {"batches": scene["batches"] * ITERATIONS})["losses"]
+    return seen, losses
 
 
 def measure() -> Measured:
-    frozen, moving = _sequence(lr=0.0), _sequence(lr=0.05)
-    return {
-        "weights held, |bias.grad|": frozen,
-        "weights moving, |bias.grad|": moving,
-        "weights held, grows for": _growing(frozen),
-        "weights moving, grows for": _growing(moving),
-    }
+    measured: Measured = {"iterations": ITERATIONS}
+    for rate in RATES:
+        norms, losses = _sequence(rate)
+        grows = _growing(norms)
+        measured[f"lr {rate:g}: bias gradient by iteration"] = norms
+        measured[f"lr {rate:g}: grows for"] = grows
+        measured[f"lr {rate:g}: loss where it turns"] = losses[min(grows, ITERATIONS - 1)]
+    held = measured["lr 0: bias gradient by iteration"]
+    measured["lr 0: last over first"] = held[-1] / held[0]
+    return measured
 
 
 def _growing(sequence: list[float]) -> int:
@@ -47,30 +48,55 @@ def _growing(sequence: list[float]) -> int:
 
 
 def judge(measured: Measured) -> Verdict:
-    held, moving = measured["weights held, grows for"], measured["weights moving, grows for"]
+    held, *moving = (measured[f"lr {rate:g}: grows for"] for rate in RATES)
     if held != ITERATIONS:
-        return Verdict(Ruling.DOES_NOT_HOLD)
-    if moving == ITERATIONS:
+        return Verdict(Ruling.DOES_NOT_HOLD, f"it grows for {held} iterations even when the weights are held")
+    if min(moving) == ITERATIONS:
         return Verdict(Ruling.HOLDS)
+    turns = ", ".join(f"after {count} at rate {rate:g}" for rate, count in zip(RATES[1:], moving, strict=True))
     return Verdict(
         Ruling.HOLDS_IF,
-        f"the weights do not move (lr 0: {held} of {ITERATIONS} iterations); once they do, the gradient turns round "
-        f"when the loss has passed its minimum (lr 0.05: grows for {moving} iterations, then swings)",
+        "the weights do not move: then iteration n holds n times the gradient "
+        f"(x{measured['lr 0: last over first']:.0f} at the last of {ITERATIONS}). Once they move it fails: the "
+        f"gradient turns round when the output bias has overshot its minimum ({turns}), and swings from then on.",
     )
 
 
 def shown(measured: Measured) -> str:
-    held, moving = measured["weights held, grows for"], measured["weights moving, grows for"]
-    return f"grows for {held} of {ITERATIONS} iterations with lr 0, for {moving} with lr 0.05"
+    return "grows for " + ", ".join(
+        f"{measured[f'lr {rate:g}: grows for']} of {ITERATIONS} iterations at rate {rate:g}" for rate in RATES
+    )
+
+
+def draw(figure: Figure, measured: Measured) -> None:
+    axes = figure.subplots()
+    curves(
+        axes,
+        {f"learning rate {rate:g}": measured[f"lr {rate:g}: bias gradient by iteration"] for rate in RATES},
+        colours=(BAD, GOOD, THIRD),
+    )
+    axes.set(xlabel="iteration on the same batch", ylabel="norm of bias.grad")
 
 
 CLAIM = Claim(
     id="C07",
     statement="With the same input, the bias gradient grows every iteration when nothing is cleared",
-    buggy=(NEVER_CLEARED,),
+    bugs=(
+        Bug(
+            NEVER_CLEARED._replace(name="never cleared, one batch"),
+            "ZG001",
+            partial(shapes_scene, steps=6),
+            right=CLEAR_AT_TOP,
+            step=THROUGH_STEP,
+            because="Entering the block clears.",
+        ),
+    ),
     measure=measure,
     judge=judge,
     shown=shown,
+    draw=draw,
+    see="With the weights held the gradient grows along a straight line; as soon as they move it bends, turns and "
+    "swings.",
     advice="Do not look for a growing gradient to diagnose a missing clear: in real training it swings instead of "
     "growing. Ask whether a step consumed what an earlier step had consumed; that is what `zerograd run` records.",
 )

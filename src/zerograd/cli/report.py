@@ -1,0 +1,46 @@
+"""zerograd report: a trace as a page, or for the tools people already look at."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+from zerograd.cli.options import Parser
+from zerograd.errors import UsageError
+
+FORMATS = ("html", "markdown", "json", "csv", "perfetto", "tensorboard")
+_BY_SUFFIX = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json", ".csv": "csv"}
+EXAMPLES = """\
+  zerograd report traces -o report.html                   a page: findings, timeline, charts
+  zerograd report run.rank*.jsonl -o report.html          ranks side by side
+  zerograd report traces --output-format perfetto -o zerograd.json --beside profiler.json
+  zerograd report traces --output-format tensorboard -o runs/zerograd
+  zerograd report traces --output-format markdown         to GitHub's step summary, if there is one"""
+
+
+def parser() -> Parser:
+    parser = Parser("report", "Show what happened to every gradient of a traced run.", examples=EXAMPLES)
+    parser.add_argument("traces", nargs="+", metavar="TRACE", help="trace files, or folders of them")
+    parser.add_argument("-o", "--output-file", metavar="FILE", help="where to (default: report.html)")
+    parser.add_argument(
+        "--output-format", metavar="FORMAT", help=f"{', '.join(FORMATS)} (default: by the name of FILE)"
+    )
+    parser.add_argument(
+        "--beside", metavar="FILE", help="perfetto: a trace of torch.profiler to lie in the same picture"
+    )
+    return parser
+
+
+def main(argv: Sequence[str]) -> int:
+    from zerograd.report.writing import write  # 30 ms: rules and pages
+
+    options = parser().parse_args(argv)
+    form = options.output_format or _BY_SUFFIX.get(os.path.splitext(options.output_file or "")[1].lower(), "html")
+    if form not in FORMATS:
+        from zerograd.errors import unknown
+
+        raise unknown("output format", form, list(FORMATS), slug="unknown-option")
+    if options.beside and form != "perfetto":
+        raise UsageError("--beside goes with --output-format perfetto", slug="unknown-option")
+    written = write(options.traces, form, options.output_file, beside=options.beside)
+    print(f"zerograd: {written}", file=sys.stderr)
+    return 0

@@ -1,0 +1,118 @@
+"""Tensors through torch.distributed.checkpoint: each rank writes what it has, and reads what it needs.
+
+What torch writes beside them is a pickle. It is read here by an unpickler that knows the few classes of which such a
+file is made and refuses every other name, so that no file can make us run code. Tensors themselves are read by torch
+with `weights_only`; anything that is not a tensor is never written, and never read.
+"""
+
+import pickle
+import warnings
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.distributed.checkpoint.default_planner import DefaultLoadPlanner, DefaultSavePlanner
+from torch.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
+from torch.distributed.checkpoint.metadata import Metadata, TensorStorageMetadata
+from torch.distributed.checkpoint.state_dict_loader import load
+from torch.distributed.checkpoint.state_dict_saver import save
+
+from zerograd.engine.checkpoint import refusals
+
+_METADATA = "torch.distributed.checkpoint.metadata"
+_KNOWN = {
+    (_METADATA, "ChunkStorageMetadata"),
+    (_METADATA, "Metadata"),
+    (_METADATA, "MetadataIndex"),
+    (_METADATA, "StorageMeta"),
+    (_METADATA, "TensorProperties"),
+    (_METADATA, "TensorStorageMetadata"),
+    (_METADATA, "_MEM_FORMAT_ENCODING"),
+    ("torch.distributed.checkpoint.filesystem", "_StorageInfo"),
+    ("torch.serialization", "_get_layout"),
+    ("torch", "Size"),
+    ("pathlib", "PosixPath"),
+    ("pathlib", "WindowsPath"),
+    ("pathlib._local", "PosixPath"),
+    ("pathlib._local", "WindowsPath"),
+}
+
+
+class Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        found = (module, name) in _KNOWN
+        if found or (module == "torch" and isinstance(getattr(torch, name, None), torch.dtype)):
+            return super().find_class(module, name)
+        raise pickle.UnpicklingError(f"it names {module}.{name}")
+
+
+def metadata_of(folder: Path) -> Metadata:
+    with (folder / ".metadata").open("rb") as file:
+        return _metadata(folder, file)
+
+
+def _metadata(folder: Path, file: BinaryIO) -> Metadata:
+    try:
+        metadata = Unpickler(file).load()
+    except (pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError, ValueError, TypeError) as error:
+        raise refusals.damaged(folder.name, f".metadata is not what torch writes ({error})") from None
+    if not isinstance(metadata, Metadata):
+        raise refusals.damaged(folder.name, ".metadata is not what torch writes")
+    for name, stored in metadata.state_dict_metadata.items():
+        if not isinstance(stored, TensorStorageMetadata):
+            raise refusals.damaged(folder.name, f"{name} is not a tensor")
+    return metadata
+
+
+class _Reader(FileSystemReader):
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._metadata = metadata_of(folder)
+
+    def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
+        return self._metadata
+
+
+def write(folder: Path, tensors: Mapping[str, Tensor], group: dist.ProcessGroup | None) -> None:
+    """Of all ranks together: what two of them name alike is written once, what is sharded in its parts."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="torch.distributed is disabled")
+        # Not flattened by the planner: the names are paths already, and say what they say.
+        save(
+            dict(tensors),
+            storage_writer=FileSystemWriter(folder),
+            planner=DefaultSavePlanner(flatten_state_dict=False),
+            process_group=group,
+            no_dist=group is None,
+        )
+
+
+def read(folder: Path, into: dict[str, Tensor], group: dist.ProcessGroup | None) -> None:
+    """Fill the tensors of `into`, each under its name, however many ranks wrote them."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="torch.distributed is disabled")
+        load(
+            dict(into),
+            storage_reader=_Reader(folder),
+            planner=DefaultLoadPlanner(flatten_state_dict=False),
+            process_group=group,
+            no_dist=group is None,
+        )
+
+
+def rooms(metadata: Metadata, names: Iterable[str], like: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Empty tensors for what is stored: sharded as `like` says, if it has that shape, else whole and on the CPU."""
+    made: dict[str, Tensor] = {}
+    for name in names:
+        stored = metadata.state_dict_metadata.get(name)
+        if not isinstance(stored, TensorStorageMetadata):
+            raise refusals.other_model(f"it has no {name}")
+        pattern = like.get(name)
+        if pattern is not None and hasattr(pattern, "device_mesh") and pattern.shape == stored.size:
+            made[name] = torch.empty_like(pattern, dtype=stored.properties.dtype)
+        else:
+            made[name] = torch.empty(stored.size, dtype=stored.properties.dtype)
+    return made

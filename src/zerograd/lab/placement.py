@@ -1,0 +1,79 @@
+"""Where loops clear: at the top, right before backward, or after the step; counted as `check` reads them."""
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+
+from zerograd.core.events import Kind
+from zerograd.errors import SourceError, UsageError, missing
+from zerograd.source.discover import python_files, read_text
+from zerograd.source.parsing import parse
+from zerograd.source.program import Program
+from zerograd.source.skeleton import Act, Block, walk
+from zerograd.source.triggers import may_train
+
+_below: list[str] = []  # folders that the user has asked to count
+
+
+class Place(Enum):
+    TOP = "at the top"  # before the backward, with the forward pass between them
+    BEFORE = "just before backward"  # nothing between them
+    AFTER = "after the step"
+    ELSEWHERE = "elsewhere"  # between backward and step, or with no step in sight
+
+
+def count_below(path: str) -> None:
+    """Count these files as well, when C22 is measured."""
+    if not Path(path).exists():
+        raise missing("file or folder", path, slug="unknown-path")
+    _below.append(path)
+
+
+def asked_for() -> tuple[str, ...]:
+    return tuple(_below)
+
+
+def count_files(path: str) -> Counter[Place]:
+    """The places of every loop in the Python files at or below a path; files that cannot be read count nothing."""
+    counts: Counter[Place] = Counter()
+    for file in python_files([path]):
+        try:
+            counts.update(places(read_text(file), file))
+        except (SourceError, UsageError):
+            continue
+    return counts
+
+
+def places(text: str, path: str = "<text>") -> Iterator[Place]:
+    """One place for every function, or module, that both deposits and clears: that of its first clear."""
+    if not may_train(text):
+        return
+    program = Program(parse(text, path), text, path)
+    blocks: list[tuple[ast.AST, Block]] = [(program.tree, program.module)]
+    blocks += [(function.node, program.function(function)) for function in program.roots.functions]
+    for node, block in blocks:
+        place = _place(node, block)
+        if place is not None:
+            yield place
+
+
+def _place(function: ast.AST, block: Block) -> Place | None:
+    lines: dict[Kind, list[int]] = {Kind.CLEAR: [], Kind.DEPOSIT: [], Kind.CONSUME: []}
+    for node in walk(block):
+        if isinstance(node, Act) and node.kind in lines:
+            lines[node.kind].append(node.site.line)
+    clears, deposits, steps = (sorted(found) for found in lines.values())
+    if not clears or not deposits:
+        return None
+    clear = clears[0]
+    if clear < deposits[0]:
+        return Place.BEFORE if _next_to(function, clear, deposits[0]) else Place.TOP
+    return Place.AFTER if steps and clear > steps[0] else Place.ELSEWHERE
+
+
+def _next_to(function: ast.AST, first: int, second: int) -> bool:
+    """Whether no statement stands between the statements of two lines."""
+    starts = [node.lineno for node in ast.walk(function) if isinstance(node, ast.stmt)]
+    return not any(first < line < second for line in starts)

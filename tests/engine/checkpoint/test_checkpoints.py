@@ -1,0 +1,223 @@
+"""A run that is interrupted ends with the weights of one that is not; what is damaged is never loaded."""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from engine.ranks.company import names_of, told_by
+from zerograd import CheckpointError, Checkpoints, Cursor, Step, groups
+from zerograd.engine.checkpoint.stopping import STOPPED
+
+RANKS = "engine.checkpoint.rank_checks"
+DAMAGES = int(os.environ.get("ZEROGRAD_DAMAGES", "40"))
+DATA = TensorDataset(torch.randn(38, 4, generator=torch.Generator().manual_seed(3)))
+
+
+class Stop(Exception):
+    pass
+
+
+def make(path: Path, **options):
+    torch.manual_seed(0)
+    random.seed(0)
+    net = nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6), nn.Dropout(0.3), nn.Linear(6, 1))
+    optimizer = torch.optim.AdamW(net.parameters(), lr=0.01)
+    schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, [3, 5])
+    scaler = torch.amp.GradScaler("cpu", init_scale=16.0)
+    step = Step(optimizer, clip=1.0, scheduler=schedule, scaler=scaler)
+    cursor = Cursor(DataLoader(DATA, batch_size=3, shuffle=True))
+    return net, step, cursor, Checkpoints(path, step, model=net, loader=cursor, **{"every": 2, **options})
+
+
+def train(path: Path, *, stop: int | None = None, inside: tuple[int, int] | None = None):
+    net, step, cursor, saved = make(path)
+    seen: list[float] = []
+    try:
+        saved.resume()
+        while cursor.epoch < 2:
+            for group in groups(cursor, 4, begun=step.in_flight):
+                with step:
+                    for number, (batch,) in enumerate(step.micro_batches(group, weight=lambda item: len(item[0]))):
+                        step.backward(net(batch).square().mean())
+                        seen += batch.sum(1).tolist()
+                        if inside == (step.committed, number):
+                            saved.save()
+                            raise Stop
+                saved.keep_up()
+                if stop == step.committed:
+                    raise Stop
+    except Stop:
+        return seen, None
+    finally:
+        saved.close()
+    return seen, list(net.state_dict().values())
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    return train(tmp_path_factory.mktemp("whole"))
+
+
+@pytest.mark.parametrize("point", [(0, 0), (1, 1), (2, 3), (3, 0), (5, 2)])
+def test_interrupted_anywhere(whole, tmp_path: Path, point: tuple[int, int]) -> None:
+    """In the last group of an epoch too, which is smaller."""
+    seen, weights = whole
+    first, _ = train(tmp_path, inside=point)
+    second, _ = train(tmp_path, stop=point[0] + 2)
+    third, _ = train(tmp_path)
+    resumed = train(tmp_path)  # once more, from the very end
+    assert first == seen[: len(first)]
+    assert [*first, *second, *third] == seen or second + third == seen[len(first) :]
+    assert all(torch.equal(one, other) for one, other in zip(weights, resumed[1], strict=True))
+
+
+def test_only_the_last_are_kept(tmp_path: Path) -> None:
+    train(tmp_path)
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_nothing_to_resume(tmp_path: Path) -> None:
+    *_, saved = make(tmp_path)
+    assert not saved.resume()
+    with pytest.raises(CheckpointError, match="there is no checkpoint 00000007"):
+        saved.resume("00000007")
+    saved.close()
+
+
+def test_damage_is_never_loaded(tmp_path: Path) -> None:
+    """Truncated, bit-flipped, missing: the one before is taken, and if there is none, nothing is."""
+    train(tmp_path / "good", stop=4)
+    chance = random.Random(0)
+    for _ in range(DAMAGES):
+        shutil.rmtree(tmp_path / "bad", ignore_errors=True)
+        shutil.copytree(tmp_path / "good", tmp_path / "bad")
+        names = sorted(path.name for path in (tmp_path / "bad").iterdir())
+        _damage(chance, tmp_path / "bad" / names[-1])
+        both = chance.random() < 0.3
+        if both:
+            _damage(chance, tmp_path / "bad" / names[-2])
+        net, step, _, saved = make(tmp_path / "bad")
+        before = [value.clone() for value in net.state_dict().values()]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if both:
+                with pytest.raises(CheckpointError, match="every checkpoint is damaged"):
+                    saved.resume()
+                assert all(
+                    torch.equal(one, other) for one, other in zip(before, net.state_dict().values(), strict=True)
+                )
+            else:
+                assert saved.resume()
+                assert step.committed == 2
+        with pytest.raises(CheckpointError, match="is damaged"):
+            saved.resume(names[-1])
+        saved.close()
+
+
+def _damage(chance: random.Random, folder: Path) -> None:
+    victim = chance.choice(sorted(folder.iterdir()))
+    data = bytearray(victim.read_bytes())
+    match chance.choice(["truncated", "flipped", "missing", "emptied", "longer"]):
+        case "truncated":
+            data = data[: chance.randrange(len(data))]
+        case "flipped":
+            data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        case "missing":
+            victim.unlink()
+            return
+        case "emptied":
+            data = bytearray()
+        case "longer":
+            data += b"\0"
+    victim.write_bytes(data)
+
+
+def test_another_model_is_refused_before_anything_is_touched(tmp_path: Path) -> None:
+    train(tmp_path, stop=2)
+    net = nn.Sequential(nn.Linear(4, 7), nn.BatchNorm1d(7), nn.Dropout(0.3), nn.Linear(7, 1))
+    before = net[0].weight.clone()
+    step = Step(torch.optim.AdamW(net.parameters()), scaler=torch.amp.GradScaler("cpu"))
+    saved = Checkpoints(tmp_path, step, model=net)
+    with pytest.raises(CheckpointError, match="this run has 0"):
+        saved.resume()
+    saved.close()
+    assert torch.equal(before, net[0].weight)
+
+
+def test_what_cannot_be_kept_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
+    class Odd:
+        def state_dict(self):
+            return {"secret": object()}
+
+        def load_state_dict(self, state): ...
+
+    net = nn.Linear(2, 1)
+    saved = Checkpoints(tmp_path, Step(torch.optim.SGD(net.parameters())), model=net, also={"odd": Odd()})
+    with pytest.raises(CheckpointError, match="also/0/secret is a object"):
+        saved.save()
+    assert not saved.resume()
+    saved.close()
+    with pytest.raises(CheckpointError, match="does not know where it is"):
+        Checkpoints(tmp_path, Step(torch.optim.SGD(net.parameters())), model=net, loader=[1])
+
+
+@pytest.mark.filterwarnings("ignore:'set_vital' is deprecated")  # torchdata asks torch for it
+def test_torchdatas_loader_knows_where_it_is(tmp_path: Path) -> None:
+    stateful = pytest.importorskip("torchdata.stateful_dataloader").StatefulDataLoader
+    net = nn.Linear(4, 1)
+
+    def run(count: int) -> list[float]:
+        loader = stateful(DATA, batch_size=4)
+        step = Step(torch.optim.SGD(net.parameters(), lr=0.01))
+        saved = Checkpoints(tmp_path, step, model=net, loader=loader, every=1)
+        saved.resume()
+        seen = []
+        for (batch,) in loader:
+            with step:
+                step.backward(net(batch).mean())
+            seen += batch.sum(1).tolist()
+            saved.keep_up()
+            if len(seen) >= count * 4:
+                break
+        saved.close()
+        return seen
+
+    assert [*run(2), *run(3), *run(99)] == DATA.tensors[0].sum(1).tolist()
+
+
+PROGRAM = """
+import os, signal, sys, torch
+from torch import nn
+from zerograd import Checkpoints, Step
+net = nn.Linear(2, 1)
+step = Step(torch.optim.SGD(net.parameters(), lr=0.1))
+saved = Checkpoints(sys.argv[1], step, model=net)
+print(saved.resume(), step.committed, flush=True)
+for number in range(5):
+    with step:
+        step.backward(net(torch.ones(1, 2)).sum())
+        if number == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+    saved.keep_up()
+"""
+
+
+def test_sigterm_finishes_the_step_saves_and_leaves(tmp_path: Path) -> None:
+    for want in ("False 0\n", "True 3\n"):
+        done = subprocess.run([sys.executable, "-c", PROGRAM, str(tmp_path)], capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (STOPPED, want), done.stderr
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_two_ranks(tmp_path: Path) -> None:
+    assert told_by(RANKS, tmp_path, ranks=2) == {name: ["ok"] * 2 for name in names_of(RANKS)}

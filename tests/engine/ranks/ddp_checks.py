@@ -1,0 +1,475 @@
+"""DistributedDataParallel under a Step, against one process with the same global batch."""
+
+import gc
+import math
+import warnings
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+from zerograd import PeerFailed, Step, StepError, join
+
+warnings.simplefilter("ignore")
+# Items of each micro-batch of each rank, for three steps: unequal counts, unequal numbers, tails, and a rank with none.
+SHAPES = [
+    [[4, 4], [4, 4], [4, 4], [4, 4]],
+    [[3, 5, 1], [7], [2, 2], [1, 1, 1]],
+    [[6], [], [5, 2], []],
+]
+
+
+def net(seed: int = 0) -> nn.Module:
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 1)).double()
+
+
+def batches(ranks: int) -> list[list[list[torch.Tensor]]]:
+    """By step, rank and micro-batch."""
+    torch.manual_seed(1)
+    return [[[torch.randn(n, 4).double() for n in counts] for counts in step[:ranks]] for step in SHAPES]
+
+
+def loss_of(model: nn.Module, batch: torch.Tensor) -> torch.Tensor:
+    return model(batch).square().mean()
+
+
+def alone(ranks: int, make=lambda net: torch.optim.AdamW(net.parameters(), lr=0.05), clip=0.1) -> torch.Tensor:
+    """The weights of one process that sees the global batch."""
+    model = net()
+    optimizer = make(model)
+    for step in batches(ranks):
+        everything = torch.cat([batch for rank in step for batch in rank])
+        optimizer.zero_grad()
+        loss_of(model, everything).backward()
+        if clip:
+            nn.utils.clip_grad_norm_(model.parameters(), clip)
+        optimizer.step()
+    return weights(model)
+
+
+def weights(model: nn.Module) -> torch.Tensor:
+    return torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
+
+
+def together(rank: int, ranks: int, *, sync=None, clip=0.1, **options) -> torch.Tensor:
+    model = DDP(net(), **options)
+    step = Step(torch.optim.AdamW(model.parameters(), lr=0.05), sync=sync, clip=clip)
+    for mine in batches(ranks):
+        with step:
+            for batch in step.micro_batches(mine[rank], weight=len):
+                step.backward(loss_of(model, batch))
+    assert step.committed == len(SHAPES)
+    return weights(model)
+
+
+def close(one: torch.Tensor, other: torch.Tensor) -> None:
+    assert (one - other).abs().max() < 1e-12, (one - other).abs().max()
+
+
+def same_everywhere(value: torch.Tensor) -> None:
+    """To the last bit."""
+    of_all = [torch.empty_like(value) for _ in range(dist.get_world_size())]
+    dist.all_gather(of_all, value)
+    assert all(torch.equal(of_all[0], other) for other in of_all)
+
+
+def check_overlap(rank: int, ranks: int) -> None:
+    got = together(rank, ranks, sync="overlap")
+    close(got, alone(ranks))
+    same_everywhere(got)
+
+
+def check_commit(rank: int, ranks: int) -> None:
+    close(together(rank, ranks, sync="commit"), alone(ranks))
+
+
+def check_each(rank: int, ranks: int) -> None:
+    close(together(rank, ranks, sync="each"), alone(ranks))
+
+
+def check_without_being_asked(rank: int, ranks: int) -> None:
+    close(together(rank, ranks), alone(ranks))
+
+
+def check_bucket_views(rank: int, ranks: int) -> None:
+    for sync in ("overlap", "commit", "each"):
+        close(together(rank, ranks, sync=sync, gradient_as_bucket_view=True), alone(ranks))
+
+
+def check_static_graph(rank: int, ranks: int) -> None:
+    for sync in ("overlap", "commit", "each"):
+        close(together(rank, ranks, sync=sync, static_graph=True), alone(ranks))
+
+
+def check_find_unused_parameters(rank: int, ranks: int) -> None:
+    for sync in ("overlap", "commit", "each"):
+        close(together(rank, ranks, sync=sync, find_unused_parameters=True), alone(ranks))
+
+
+class Branching(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.arms = nn.ModuleList([nn.Linear(4, 1).double() for _ in range(3)])
+
+    def forward(self, batch: torch.Tensor, arm: int) -> torch.Tensor:
+        return self.arms[arm](batch)
+
+
+def check_slots_that_not_every_rank_fills(rank: int, ranks: int) -> None:
+    """Each rank uses another arm; the third is used by nobody, and stays without a gradient."""
+    for unused in (True, False):
+        torch.manual_seed(0)
+        plain, model = Branching(), None
+        torch.manual_seed(0)
+        model = DDP(Branching(), find_unused_parameters=unused)
+        one = torch.optim.SGD(plain.parameters(), lr=0.1)
+        step = Step(torch.optim.SGD(model.parameters(), lr=0.1, weight_decay=0.1), sync=None)
+        for _ in range(3):
+            x = torch.ones(2, 4).double()
+            one.zero_grad()
+            sum(plain(x * (r + 1), r % 2).mean() for r in range(ranks)).div(ranks).backward()
+            one.step()
+            with step:
+                step.backward(model(x * (rank + 1), rank % 2).mean())
+        assert torch.equal(weights(model.module.arms[2]), weights(plain.arms[2])), "an arm without a gradient has moved"
+
+
+def check_bare_deposits_are_averaged(rank: int, ranks: int) -> None:
+    plain = net()
+    one = torch.optim.SGD(plain.parameters(), lr=0.1)
+    data = [
+        [torch.randn(3, 4, generator=torch.Generator().manual_seed(9 * s + r)).double() for r in range(ranks)]
+        for s in range(4)
+    ]
+    for step in data:
+        one.zero_grad()
+        sum(loss_of(plain, batch) for batch in step).div(ranks).backward()
+        one.step()
+    for sync in (None, "overlap", "commit", "each"):
+        model = DDP(net())
+        step = Step(torch.optim.SGD(model.parameters(), lr=0.1), sync=sync)
+        for batch in data:
+            with step:
+                step.backward(loss_of(model, batch[rank]))
+        close(weights(model), weights(plain))
+
+
+def check_several_losses(rank: int, ranks: int) -> None:
+    """Two deposits per micro-batch, then one, then two: what was foreseen is wrong, and the result is not."""
+    plain = net()
+    one = torch.optim.SGD(plain.parameters(), lr=0.1)
+    model = DDP(net())
+    step = Step(torch.optim.SGD(model.parameters(), lr=0.1), sync="overlap")
+    for number, data in enumerate(batches(ranks) * 2):
+        everything = torch.cat([batch for r in data for batch in r])
+        one.zero_grad()
+        (loss_of(plain, everything) + (plain(everything).mean() if number % 3 == 0 else 0)).backward()
+        one.step()
+        with step:
+            for batch in step.micro_batches(data[rank], weight=len):
+                step.backward(loss_of(model, batch))
+                if number % 3 == 0:
+                    step.backward(model(batch).mean())
+    close(weights(model), weights(plain))
+
+
+def check_sum(rank: int, ranks: int) -> None:
+    plain, model = net(), DDP(net())
+    one = torch.optim.SGD(plain.parameters(), lr=0.1)
+    step = Step(torch.optim.SGD(model.parameters(), lr=0.1))
+    for data in batches(ranks):
+        one.zero_grad()
+        sum(loss_of(plain, batch) for r in data for batch in r).div(ranks).backward()
+        one.step()
+        with step:
+            for batch in step.micro_batches(data[rank], reduce="sum"):
+                step.backward(loss_of(model, batch))
+    close(weights(model), weights(plain))
+
+
+def check_weightless_everywhere_and_somewhere(rank: int, ranks: int) -> None:
+    model = DDP(net())
+    step = Step(torch.optim.SGD(model.parameters(), lr=0.1))
+    before = weights(model)
+    with step:
+        for batch in step.micro_batches([torch.ones(2, 4).double()], weight=lambda _: 0):
+            step.backward(loss_of(model, batch))
+    assert step.outcome.kind.value == "skipped"
+    assert torch.equal(before, weights(model))
+    with step:
+        for batch in step.micro_batches([torch.ones(2, 4).double()], weight=lambda _: rank):
+            step.backward(loss_of(model, batch))
+    assert step.outcome.moved
+    same_everywhere(weights(model))
+
+
+def check_compiled(rank: int, ranks: int) -> None:
+    model = DDP(net())
+    compiled = torch.compile(model, backend="aot_eager")
+    step = Step(torch.optim.AdamW(model.parameters(), lr=0.05), clip=0.1)
+    for mine in batches(ranks):
+        with step:
+            for batch in step.micro_batches(mine[rank], weight=len):
+                step.backward(loss_of(compiled, batch))
+    close(weights(model), alone(ranks))
+    torch._dynamo.reset()
+
+
+def check_part_of_a_model(rank: int, ranks: int) -> None:
+    """Two Steps, each over a part of one DDP."""
+    plain, model = net(), DDP(net())
+    two = [torch.optim.SGD(layer.parameters(), lr=0.1) for layer in (plain[0], plain[2])]
+    steps = [Step(torch.optim.SGD(layer.parameters(), lr=0.1)) for layer in (model.module[0], model.module[2])]
+    for data in batches(ranks):
+        everything = torch.cat([batch for r in data for batch in r])
+        for optimizer, step in zip(two, steps, strict=True):
+            plain.zero_grad()
+            loss_of(plain, everything).backward()
+            optimizer.step()
+            with step:
+                for batch in step.micro_batches(data[rank], weight=len):
+                    step.backward(loss_of(model, batch))
+    close(weights(model), weights(plain))
+
+
+def check_gan(rank: int, ranks: int) -> None:
+    """Two DDPs: the generator's backward runs through the discriminator, which must not wait for it."""
+
+    def make():
+        return net(0), net(1)
+
+    (g, d), (gp, dp) = make(), make()
+    g_ddp, d_ddp = DDP(g), DDP(d)
+    bridge = torch.ones(1, 4).double()
+    step_d, step_g = (Step(torch.optim.SGD(m.parameters(), lr=0.1)) for m in (d_ddp, g_ddp))
+    opt_d, opt_g = (torch.optim.SGD(m.parameters(), lr=0.1) for m in (dp, gp))
+    for data in batches(ranks)[:2]:
+        everything = torch.cat([batch for r in data for batch in r])
+        for optimizer, step in ((opt_d, step_d), (opt_g, step_g)):
+            gp.zero_grad(), dp.zero_grad()
+            dp(gp(everything) * bridge).square().mean().backward()
+            optimizer.step()
+            with step:
+                for batch in step.micro_batches(data[rank], weight=len):
+                    step.backward(d_ddp(g_ddp(batch) * bridge).square().mean())
+    close(weights(g_ddp), weights(gp))
+    close(weights(d_ddp), weights(dp))
+    with join(step_d, step_g) as both:
+        for batch in both.micro_batches(data[rank], weight=len):
+            step_d.backward(loss_of(d_ddp, batch))
+            step_g.backward(loss_of(g_ddp, batch))
+    for model, optimizer in ((dp, opt_d), (gp, opt_g)):
+        model.zero_grad()
+        loss_of(model, everything).backward()
+        optimizer.step()
+    close(weights(g_ddp), weights(gp))
+    close(weights(d_ddp), weights(dp))
+
+
+def check_a_failure_in_a_join_is_everybodys(rank: int, ranks: int) -> None:
+    models = [DDP(net(seed)) for seed in range(2)]
+    steps = [Step(torch.optim.SGD(model.parameters(), lr=0.1)) for model in models]
+    for step, model in zip(steps, models, strict=True):
+        _fails(step, model, rank, None, "")  # from now on each of them foresees its last deposit
+    before = [weights(model) for model in models]
+    try:
+        with join(*steps) as both:
+            for batch in both.micro_batches([torch.ones(2, 4).double()] * 2):
+                steps[0].backward(loss_of(models[0], batch))
+                if rank == 1:
+                    raise ValueError("between the two")
+                steps[1].backward(loss_of(models[1], batch))
+    except ValueError:
+        assert rank == 1
+    except PeerFailed as error:
+        assert "between the two" in str(error)
+    assert all(torch.equal(old, weights(model)) for old, model in zip(before, models, strict=True))
+    with join(*steps):
+        for step, model in zip(steps, models, strict=True):
+            step.backward(loss_of(model, torch.ones(2, 4).double()))
+    assert [step.committed for step in steps] == [2, 2]
+
+
+def check_without_a_wrapper(rank: int, ranks: int) -> None:
+    model = net()
+    step = Step(torch.optim.AdamW(model.parameters(), lr=0.05), sync="commit", clip=0.1)
+    for mine in batches(ranks):
+        with step:
+            for batch in step.micro_batches(mine[rank], weight=len):
+                step.backward(loss_of(model, batch))
+    close(weights(model), alone(ranks))
+
+
+def check_buffers_are_the_first_ranks(rank: int, ranks: int) -> None:
+    model = DDP(nn.Sequential(nn.BatchNorm1d(4), nn.Linear(4, 1)))
+    step = Step(torch.optim.SGD(model.parameters(), lr=0.1))
+    for number in range(3):
+        with step:
+            for batch in step.micro_batches([torch.randn(5, 4)] * (number if rank else 2)):
+                step.backward(loss_of(model, batch))
+        same_everywhere(model.module[0].running_mean)
+    same_everywhere(weights(model))
+
+
+def check_loss_scale(rank: int, ranks: int) -> None:
+    model = DDP(net().float())
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**40, growth_interval=2)
+    step = Step(torch.optim.SGD(model.parameters(), lr=0.1), scaler=scaler, clip=1.0)
+    for mine in batches(ranks) * 2:
+        with step:
+            for batch in step.micro_batches(mine[rank], weight=len):
+                step.backward(loss_of(model, batch.float()) * (1e30 if rank else 1.0))
+    same_everywhere(weights(model))
+    assert step.skipped
+    same_everywhere(torch.tensor([scaler.get_scale()]))
+
+
+def _fails(step: Step, model: nn.Module, rank: int, error: BaseException | None, where: str) -> None:
+    data = [torch.ones(2, 4).double() * (rank + 1)] * 3
+    with step:
+        for number, batch in enumerate(step.micro_batches(data, weight=len)):
+            if error is not None and where == f"forward {number}":
+                raise error
+            step.backward(loss_of(model, batch))
+        if error is not None and where == "after":
+            raise error
+
+
+def check_failures_are_everybodys(rank: int, ranks: int) -> None:
+    for sync in ("overlap", "commit"):
+        model = DDP(net())
+        step = Step(torch.optim.SGD(model.parameters(), lr=0.1), sync=sync)
+        for _ in range(2):
+            _fails(step, model, rank, None, "")
+        for where in ("forward 0", "forward 1", "forward 2", "after"):
+            before = weights(model)
+            mine = torch.OutOfMemoryError("injected") if rank == 1 else None
+            try:
+                _fails(step, model, rank, mine, where)
+            except torch.OutOfMemoryError:
+                assert rank == 1
+            except PeerFailed as error:
+                assert rank != 1
+                assert "rank 1 failed: OutOfMemoryError('injected')" in str(error), error
+            else:
+                raise AssertionError("nobody was told")
+            assert step.outcome.kind.value == "rolled_back"
+            assert torch.equal(before, weights(model))
+            assert all(parameter.grad is None for parameter in model.parameters())
+            _fails(step, model, rank, None, "")  # and all go on
+            assert step.outcome.moved
+        same_everywhere(weights(model))
+
+
+def check_an_abort_is_everybodys(rank: int, ranks: int) -> None:
+    for sync in ("overlap", "commit"):
+        model = DDP(net())
+        step = Step(torch.optim.SGD(model.parameters(), lr=0.1), sync=sync)
+        for number in range(3):
+            with step:
+                for batch in step.micro_batches([torch.ones(2, 4).double()] * 2):
+                    step.backward(loss_of(model, batch))
+                if number == 2 and rank == 0:
+                    step.abort()
+        assert step.outcome.kind.value == "aborted"
+        assert step.committed == 2
+
+
+def check_nan_on_one_rank_skips_all(rank: int, ranks: int) -> None:
+    for sync in ("overlap", "commit", "each"):
+        model = DDP(net())
+        step = Step(torch.optim.SGD(model.parameters(), lr=0.1), sync=sync)
+        for number in range(4):
+            with step:
+                for batch in step.micro_batches([torch.ones(2, 4).double()] * 2):
+                    step.backward(loss_of(model, batch) * (math.nan if rank == 1 and number == 2 else 1.0))
+        assert (step.committed, step.skipped) == (3, 1)
+        same_everywhere(weights(model))
+
+
+def check_an_inspection_that_raises_on_one_rank(rank: int, ranks: int) -> None:
+    model = DDP(net())
+    failing = []
+
+    def inspect(named) -> None:
+        if failing and rank == 1:
+            raise ValueError("looked wrong")
+
+    step = Step(torch.optim.SGD(model.parameters(), lr=0.1), inspect=inspect)
+    _fails(step, model, rank, None, "")
+    failing.append(1)
+    before = weights(model)
+    try:
+        _fails(step, model, rank, None, "")
+    except ValueError:
+        assert rank == 1
+    except PeerFailed as error:
+        assert "looked wrong" in str(error)
+    assert torch.equal(before, weights(model))
+    failing.clear()
+    _fails(step, model, rank, None, "")
+    same_everywhere(weights(model))
+
+
+def check_ranks_that_weigh_and_ranks_that_do_not(rank: int, ranks: int) -> None:
+    model = DDP(net())
+    step = Step(torch.optim.SGD(model.parameters(), lr=0.1))
+    try:
+        with step:
+            step.backward(loss_of(model, torch.ones(2, 4).double()), weight=2 if rank else None)
+    except StepError as error:
+        assert "some ranks deposited" in str(error), error
+    else:
+        raise AssertionError
+
+
+def check_a_hook_is_kept(rank: int, ranks: int) -> None:
+    from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
+
+    called = []
+
+    def hook(state, bucket):
+        called.append(bucket)
+        return allreduce_hook(None, bucket)
+
+    model = DDP(net())
+    model.register_comm_hook(None, hook)
+    step = Step(torch.optim.AdamW(model.parameters(), lr=0.05), clip=0.1)
+    for mine in [*batches(ranks)]:
+        with step:
+            for batch in step.micro_batches(mine[rank], weight=len):
+                step.backward(loss_of(model, batch))
+    close(weights(model), alone(ranks))
+    assert called
+    try:
+        with Step(torch.optim.SGD(model.parameters(), lr=0.1), sync="commit"):
+            pass
+    except StepError as error:
+        assert "communication hook" in str(error)
+
+
+def check_wrappers_are_left_as_they_were(rank: int, ranks: int) -> None:
+    gc.collect()
+    model = DDP(net())
+    step = Step(torch.optim.SGD(model.parameters(), lr=0.1))
+    with step:
+        step.backward(loss_of(model, torch.ones(2, 4).double()))
+    assert model.require_backward_grad_sync
+    loss_of(model, torch.ones(2, 4).double() * rank).backward()  # plain DDP again
+    same_everywhere(model.module[0].weight.grad)
+
+
+def check_rows_of_voters(rank: int, ranks: int) -> None:
+    """As many ranks do it: in rows, the last of which is shorter."""
+    from datetime import timedelta
+
+    from zerograd.engine.ranks.voting import Share, Vote, Voters
+
+    voters = Voters(range(ranks), timedelta(seconds=20), flat=1)
+    assert voters._rows == (2 if ranks > 2 else 1)
+    heard = voters.count(Vote(1, 0, rank % 2, (Share(mean=1, weight=0.1 * rank),)))
+    assert (heard.ended, heard.more) == (ranks, ranks // 2)
+    same_everywhere(torch.tensor([heard.shares[0].weight]))
+    assert voters.hear(1 if rank == ranks - 1 else None, "because") == (ranks - 1, 1, "because")

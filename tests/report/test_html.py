@@ -1,0 +1,309 @@
+"""The page in a real browser: what a person sees, clicks and hears."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from report.traces import BACKWARD, BAD, CLEAR, GOOD, SKIP, STALE, STEP, stale, trace
+from zerograd.core.events import Site
+from zerograd.report.html import html
+from zerograd.report.story import Story
+from zerograd.report.walk import processes
+
+pytestmark = pytest.mark.xdist_group("browser")  # one browser for all of them
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("no chromium here: apt-get install chromium, or name one in CHROMIUM")
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield started
+        started.close()
+
+
+class Opened:
+    """A report in the browser, and everything it complained about or asked the network for."""
+
+    def __init__(self, browser: Browser, path: Path, *, width: int = 1200, scheme: str = "light") -> None:
+        self.page: Page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
+        self.complaints: list[str] = []
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on(
+            "request", lambda request: self.complaints.append(request.url) if path.name not in request.url else None
+        )
+        self.page.on("dialog", lambda dialog: self.complaints.append(dialog.message))
+        self.page.goto(path.as_uri())
+        self.page.wait_for_selector("html[data-ready=yes]")
+        self.page.wait_for_function("document.getElementById('lanes').dataset.view")
+
+    def view(self) -> list[float]:
+        self.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        return [float(end) for end in str(self.page.get_attribute("#lanes", "data-view")).split()]
+
+    def text(self, selector: str) -> str:
+        return self.page.inner_text(selector)
+
+    def close(self) -> None:
+        assert self.complaints == []
+        self.page.close()
+
+
+def report(folder: Path, *traces: Path, rows: int = 120_000) -> Path:
+    page = folder / "report.html"
+    page.write_text(html(Story(processes(traces or [folder / "run.jsonl"]), rows=rows)))
+    return page
+
+
+@pytest.fixture
+def found(browser: Browser, tmp_path: Path) -> Iterator[Opened]:
+    (tmp_path / "train.py").write_text("".join(f"line_{number} = 1\n" for number in range(1, 20)))
+    stale(tmp_path / "run.jsonl")
+    opened = Opened(browser, report(tmp_path))
+    yield opened
+    opened.close()
+
+
+def test_it_says_what_is_wrong(found: Opened) -> None:
+    assert found.text("h1") == "19 of 20 steps of SGD used gradients that an earlier step had already used."
+    assert found.page.title().startswith("\u2717 train.py")
+    card = found.text("#finding-0")
+    assert "ZG001" in card
+    assert "line_7 = 1" in card  # the user's own source
+    assert "was changed after this run began" not in card
+    chain = found.page.locator("#finding-0 .chain li").all_inner_texts()
+    assert [text.split()[0] for text in chain] == ["step", "backward", "clip", "step"]
+    assert "is never cleared" in found.text("#parameter-table")
+    titles = found.page.locator("figcaption").all_inner_texts()
+    assert any("Gradient norm" in title for title in titles)
+    assert any("Stale share" in title for title in titles)
+
+
+def test_zoom_and_pan(found: Opened) -> None:
+    page = found.page
+    first = found.view()
+    page.click("#zoom-out")
+    wider = found.view()
+    assert wider[1] - wider[0] > first[1] - first[0]
+    page.click("#zoom-all")
+    assert found.view() == pytest.approx([-0.7, 60.5])
+    box = page.locator("#lanes").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 40)
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -600)
+    page.keyboard.up("Control")
+    near = found.view()
+    assert near[1] - near[0] < 30
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2 - 200, box["y"] + 40, steps=4)
+    page.mouse.up()
+    assert found.view()[0] > near[0]
+    page.select_option("#axis", "time")
+    assert found.view()[1] != near[1]
+
+
+def test_filters(found: Opened) -> None:
+    page = found.page
+    page.fill("#filter-text", "clip")
+    assert found.text("#filter-count") == "20 events shown"
+    page.click("#events summary")
+    page.wait_for_selector("#event-table tbody tr")
+    assert set(page.locator("#event-table td:nth-child(3)").all_inner_texts()) == {"clip"}
+    page.fill("#filter-text", "train.py:7")
+    assert found.text("#filter-count") == "20 events shown"
+    page.fill("#filter-text", "")
+    page.check("#filter-faults")
+    assert found.text("#filter-count") == "19 events shown"
+    page.uncheck("#filter-faults")
+    page.uncheck("#filter-kinds label:nth-of-type(1) input")
+    assert found.text("#filter-count") == "40 events shown"
+
+
+def test_a_finding_leads_to_its_events(found: Opened) -> None:
+    page = found.page
+    page.click("#finding-0 >> text=Next time")
+    assert "event 9: step, SGD.step(), at train.py:7, SGD#0 is spent after it" in found.text("#selected")
+    assert "ZG001 stale-accumulation" in found.text("#selected")
+    assert found.view()[0] < 8 < found.view()[1]
+    page.keyboard.press("e")
+    page.wait_for_selector("#event-table tr[aria-selected=true]")
+    assert page.locator("#event-table tr[aria-selected=true] td").all_inner_texts()[0] == "9"
+    page.click("#event-table tr:nth-child(2) button")
+    assert "event 2: clip" in found.text("#selected")
+
+
+def test_by_keyboard_alone(found: Opened) -> None:
+    page = found.page
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("?")
+    assert page.locator("dialog[open]").count() == 1
+    page.keyboard.press("Escape")
+    assert page.locator("dialog[open]").count() == 0
+    page.keyboard.press("j")
+    assert page.evaluate("document.activeElement.id") == "lanes"
+    assert "event 6: step" in found.text("#selected")
+    page.keyboard.press("ArrowLeft")
+    assert "event 5: clip" in found.text("#selected")
+    page.keyboard.press("n")
+    assert "event 6: step" in found.text("#selected")
+    before = page.locator("#lanes").bounding_box()
+    page.keyboard.press("o")  # groups and parameters
+    after = page.locator("#lanes").bounding_box()
+    assert before is not None
+    assert after is not None
+    assert after["height"] > before["height"]
+    first = found.view()
+    page.keyboard.press("+")
+    assert found.view()[1] - found.view()[0] < first[1] - first[0]
+    page.keyboard.press("0")
+    assert found.view()[1] == pytest.approx(60.5)
+    page.keyboard.press("e")
+    page.wait_for_selector("#event-table tbody tr")
+    assert page.locator("#event-table tbody tr").count() == 60
+    page.keyboard.press("/")
+    page.keyboard.type("clip")
+    assert found.text("#filter-count") == "20 events shown"
+
+
+def test_clean_runs_skips_and_what_is_lost(browser: Browser, tmp_path: Path) -> None:
+    trace(tmp_path / "run.jsonl", [*GOOD * 5, CLEAR, BACKWARD, SKIP, CLEAR, BACKWARD, CLEAR, *GOOD])
+    opened = Opened(browser, report(tmp_path), scheme="dark")
+    assert opened.text("h1") == (
+        "Every gradient accounted for: 7 steps (1 skipped: not finite), each with what was deposited for it."
+    )
+    legend = opened.text("#legend")
+    assert "lost: no step ever used it" in legend
+    assert "skipped step" in legend
+    assert opened.text("#findings").endswith("No fault was found.")
+    assert opened.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(13, 17, 23)"
+    opened.page.emulate_media(media="print", color_scheme="light")
+    assert not opened.page.locator("#filters").is_visible()
+    assert len(opened.page.pdf()) > 10_000
+    opened.close()
+
+
+def test_ranks_side_by_side(browser: Browser, tmp_path: Path) -> None:
+    one = trace(tmp_path / "run.rank0.jsonl", GOOD * 10, rank=0, world_size=2)
+    two = trace(tmp_path / "run.rank1.jsonl", GOOD * 4 + BAD * 6, found=[(STALE, [18, 21])], rank=1, world_size=2)
+    opened = Opened(browser, report(tmp_path, one, two))
+    told = opened.text("#rank-differences")
+    assert "ranks differ in 6 of 10 steps, first in step 5" in told
+    assert "rank 0: clear, backward, clip, step" in told
+    assert "rank 1: backward, clip, step" in told
+    assert opened.page.locator("#rank-table td.differs").count() == 6  # events, clears and faults of both
+    opened.page.click("#rank-differences button")
+    assert "rank 1" in opened.text("#finding-0")
+    opened.close()
+
+
+def test_parameters_without_gradients(browser: Browser, tmp_path: Path) -> None:
+    some = [(BACKWARD, 0), STEP, (CLEAR, 0)]
+    trace(tmp_path / "run.jsonl", some * 6, sets=[[0, 1, 2]])
+    opened = Opened(browser, report(tmp_path))
+    assert "head.bias never gets a gradient" in opened.text("#parameters-told")
+    first = opened.page.locator("#parameter-table tbody tr").first.inner_text()
+    assert first.startswith("head.bias")
+    opened.page.click("#parameter-table >> text=deposits")
+    assert opened.page.get_attribute("#parameter-table th:nth-child(4)", "aria-sort") == "descending"
+    opened.close()
+
+
+NAMES = [
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "\"'`${alert(1)}--><!--",
+    "a\x00\x1b[31m\x07\u2028\u2029\u202eevil\u2066",
+    "n" * 10_000,
+    "\u05e2\u05d1\u05e8\u05d9\u05ea \U0001f600",
+    "{{script}}{{data}}",
+]
+
+
+@pytest.mark.parametrize("name", NAMES, ids=["script", "img", "quotes", "control", "long", "rtl", "places"])
+def test_hostile_names_are_text(browser: Browser, tmp_path: Path, name: str) -> None:
+    path = name[:200]
+    events = [
+        event._replace(slot=name, what=name, site=Site(path, 5), numbers=((name, 1.0), ("norm", float("nan"))))
+        for event in BAD * 4
+    ]
+    evil = STALE._replace(code=name, name=name, message=name, cure=name, site=Site(path, 5))
+    about = {"script": name, "mode": name, "pid": name, "folder": name}
+    trace(tmp_path / "run.jsonl", events, found=[(evil, [5, 8])], groups=[[name] * 3], slot=name, **about)
+    opened = Opened(browser, report(tmp_path), width=400)
+    page = opened.page
+    assert page.locator("script").count() == 2
+    assert page.locator("img").count() == 0
+    assert page.locator("#finding-0").count() == 1
+    page.click("#finding-0 .show")
+    page.keyboard.press("o")
+    page.keyboard.press("e")
+    page.wait_for_selector("#event-table tbody tr")
+    assert page.locator("#event-table tbody tr").count() == 12
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    opened.close()
+
+
+def test_a_narrow_screen_needs_no_sideways_scrolling(browser: Browser, tmp_path: Path) -> None:
+    stale(tmp_path / "run.jsonl")
+    opened = Opened(browser, report(tmp_path), width=400)
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= 400
+    opened.close()
+
+
+def test_a_hundred_thousand_events_are_painted_within_two_seconds(browser: Browser, tmp_path: Path) -> None:
+    trace(tmp_path / "run.jsonl", (GOOD * 6 + BAD) * 3705, found=[(STALE, [26, 53])])
+    page = report(tmp_path)
+    assert page.stat().st_size < 10_000_000
+    times = []
+    for _ in range(3):  # others may be using this machine: the best of three is the page's own
+        opened = Opened(browser, page)
+        painted = "performance.getEntriesByName('timeline-painted')[0].startTime"
+        times.append(opened.page.evaluate(painted))
+        opened.view()
+        if times[-1] < 2000:
+            break
+        opened.close()
+    assert min(times) < 2000
+    frames = opened.page.evaluate(
+        """async () => {
+          const marks = [];
+          for (let i = 0; i < 10; i++) {
+            document.dispatchEvent(new KeyboardEvent("keydown", { key: i % 2 ? "+" : "]" }));
+            const before = performance.now();
+            await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+            marks.push(performance.now() - before);
+          }
+          return marks.sort((a, b) => a - b)[5];
+        }"""
+    )
+    assert frames < 200
+    opened.close()
+
+
+def test_more_events_than_a_page_holds_are_bundled_and_it_says_so(browser: Browser, tmp_path: Path) -> None:
+    trace(tmp_path / "run.jsonl", (GOOD * 6 + BAD) * 400, found=[(STALE, [5399])])
+    opened = Opened(browser, report(tmp_path, rows=1000))
+    assert "10,800 events, more than a page can hold one by one" in opened.text("#bundled")
+    opened.page.click("#finding-0 .show")
+    assert "event 5,400" in opened.text("#selected").replace("5400", "5,400")
+    opened.page.keyboard.press("0")
+    opened.page.keyboard.press("o")
+    opened.view()
+    opened.close()
