@@ -76,7 +76,7 @@ def test_a_check_finds_a_bug_without_torch(clean: Path, tmp_path: Path) -> None:
     [
         (["run", "train.py"], "torch"),
         (["lab"], "lab"),
-        (["demo"], "torch"),
+        (["demo"], "lab"),
     ],
 )
 def test_what_needs_torch_says_so(command: list[str], extra: str, clean: Path, tmp_path: Path) -> None:
