@@ -1,5 +1,6 @@
 """zerograd server: findings in an editor, as one types, over the Language Server Protocol."""
 
+import sys
 from collections.abc import Sequence
 
 from zerograd.cli.options import Parser
@@ -25,5 +26,7 @@ def main(argv: Sequence[str]) -> int:
         raise MissingExtra(
             "zerograd server needs pygls", cure="pip install 'zerograd[lsp]'", slug="missing-extra"
         ) from None
+    if sys.stdin.isatty():
+        print("zerograd server: waiting for an editor on standard input; see docs/editors.md", file=sys.stderr)
     Service().server.start_io()
     return 0

@@ -64,12 +64,13 @@ class Actions:
     def _of_findings(self, findings: list[Finding]) -> Iterator[CodeAction]:
         for finding in findings:
             if finding.fix is not None:
-                changes = " (changes what is trained)" if finding.fix.safety is Safety.UNSAFE else ""
+                safe = finding.fix.safety is Safety.SAFE  # what an editor prefers, it makes without asking which
+                changes = "" if safe else " (changes what is trained)"
                 edits: Edits = {}
                 for edit in finding.fix.edits:
                     place = self._encoding.range(self._document.pages[edit.cell].lines, edit)
                     edits.setdefault(edit.cell, []).append(TextEdit(place, edit.text))
-                yield self._quick(finding, f"{finding.code}: {finding.fix.message}{changes}", edits, preferred=True)
+                yield self._quick(finding, f"{finding.code}: {finding.fix.message}{changes}", edits, preferred=safe)
         for finding in findings:
             if finding.code != UNUSED and (allowing := self._allowing(finding)):
                 yield self._quick(finding, f"{finding.code}: allow it here, with a comment", allowing)

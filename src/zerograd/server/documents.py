@@ -70,9 +70,9 @@ def _notebook(workspace: Workspace, notebook: NotebookDocument) -> Document:
 
 
 def path_of(uri: str) -> str:
+    """From the working directory, if it is below; from the root, if not."""
     path = os.path.normpath(to_fs_path(uri) or uri.partition(":")[2] or uri)
-    below = os.path.relpath(path) if os.path.isabs(path) else path
-    return path if below.startswith(os.pardir) else below
+    return path.removeprefix(os.path.join(os.getcwd(), ""))
 
 
 def uri_of(path: str) -> str:

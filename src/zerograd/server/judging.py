@@ -22,6 +22,7 @@ from zerograd.source.sweep import Reader, Settings
 from zerograd.source.triggers import may_allow, may_train
 
 _COLLECT = 40  # texts: the syntax trees of a long one are 2 MB
+_TRIED = 10  # texts, or more, that are read to try fixes
 
 
 class _Place(NamedTuple):
@@ -64,7 +65,7 @@ class Judge:
     def find(self, text: str, path: str, config: Config, *, fixes: bool) -> list[Finding]:
         """The findings of a text that are shown."""
         codes = config.codes()
-        self._read += 1
+        self._read += _TRIED if fixes else 1
         if codes not in self._readers:
             self._readers[codes] = Reader(Settings(codes))
         found, _ = self._readers[codes].judge(text, path, fixes=fixes)
