@@ -90,8 +90,8 @@ class Service:
         self._opened.discard(uri)
         self._pace.forget(uri)
         judged = self._judged.pop(uri, None)
-        for page in judged.document.pages.values() if judged else ():
-            self.server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(page.uri, []))
+        for told in [page.uri for page in judged.document.pages.values()] if judged else [uri]:
+            self.server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(told, []))
 
     def _publish(self, uri: str) -> None:
         judged = self._current(uri)
