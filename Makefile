@@ -10,7 +10,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # The environment form reaches pip's isolated build environments too, so hatchling is pinned as well.
 export PIP_CONSTRAINT = $(CURDIR)/constraints.txt
 
-.PHONY: demo test lint types layers unit campaign fuzz failures faults frameworks pages docs pictures lab bench bench-check clean
+.PHONY: demo test lint types layers unit campaign fuzz failures faults frameworks pages docs pictures lab bench \
+	bench-check dist first-finding clean
 
 demo: $(READY)
 	$(BIN)/zerograd demo
@@ -78,6 +79,15 @@ bench: $(READY)
 # PEERS may name other checkers: PEERS='--dslinter path/to/pylint --torchfix path/to/torchfix'.
 bench-check: $(READY)
 	$(BIN)/python benchmarks/check --facts $(FACTS) --mirrors $(MIRRORS) $(PEERS)
+
+# The source archive, and the wheel that is built from it.
+dist: $(GATE)
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+
+# From pip install of that wheel, in an environment of its own, to the first finding.
+first-finding: dist
+	$(BIN)/python benchmarks/first_finding.py dist/*.whl
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

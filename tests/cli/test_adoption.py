@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from zerograd.cli import main
-from zerograd.cli.ignoring import with_ignores
 from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Rule, Sees
 from zerograd.source.check import check_text
+from zerograd.source.ignoring import with_ignores
 from zerograd.source.lines import replaced
 
 BAD = REGISTRY["ZG001"].bad.replace("  # error: [ZG001]", "")

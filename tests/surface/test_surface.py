@@ -48,6 +48,7 @@ FLAGS = {
     "rule": "--all --help --output-format -h",
     "lab": "--count --docs --folder --from --help --json --list -h",
     "demo": "--folder --help -h",
+    "server": "--help --stdio -h",
     "completion": "--help -h",
 }
 

@@ -17,6 +17,7 @@ COMMANDS = {
     "rule": "explain a rule",
     "lab": "settle published claims about zero_grad by experiment",
     "demo": "see a real bug found, proved and gone",
+    "server": "show findings in an editor, as you type",
     "completion": "print a completion script for your shell",
 }
 

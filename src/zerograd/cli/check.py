@@ -7,15 +7,15 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from zerograd import __version__
-from zerograd.cli.config import Config, load_config
 from zerograd.cli.flags import CACHE, parser
-from zerograd.core.findings import Certainty, Finding, Severity, once
+from zerograd.core.findings import Finding, once
 from zerograd.errors import UsageError, unknown
 from zerograd.report.colour import Paint, wants_colour
 from zerograd.report.documents import Documents
 from zerograd.report.footer import Told, count, footer
 from zerograd.report.formats import FORMATS, HUMAN, render
 from zerograd.report.progress import Bar
+from zerograd.source.config import Config, load_config
 from zerograd.source.discover import STDIN, python_files, read_text
 from zerograd.source.exclusion import Exclusion
 from zerograd.source.sweep import Settings, Target, sweep
@@ -36,14 +36,14 @@ def main(argv: Sequence[str]) -> int:
     if fixing is not None and STDIN in options.paths:
         return fixing.standard_input(options)
     checked = _check(options, config, settings)
-    shown = [finding for finding in checked.findings if _is_shown(finding, config)]
+    shown = [finding for finding in checked.findings if config.shows(finding)]
     told = Told(checked.files, hidden=len(checked.findings) - len(shown), unread=len(checked.unread))
     if options.add_ignore:
         return _add_ignores(shown)
     if options.write_baseline:
         return _write_baseline(shown, config, checked)
     if config.baseline:
-        from zerograd.cli.baseline import sort_out  # json and hashes: 5 ms
+        from zerograd.report.baseline import sort_out  # json and hashes: 5 ms
 
         shown, known, gone = sort_out(shown, config.baseline, checked.documents)
         told = told._replace(known=known, gone=gone)
@@ -96,7 +96,7 @@ def _check(options: Namespace, config: Config, settings: Settings) -> Checked:
             unread.append(target.path)
         for remark in outcome.remarks:
             print(f"zerograd: {remark}", file=sys.stderr)
-    findings = _without_ignored(once(finding for outcome in outcomes for finding in outcome.findings), config)
+    findings = config.without_ignored(once(finding for outcome in outcomes for finding in outcome.findings))
     given = {target.shown: target.text for target in targets if target.text is not None}
     return Checked(findings, len(targets) - len(unread), unread, Documents(given))
 
@@ -111,16 +111,6 @@ def _targets(options: Namespace, config: Config) -> Iterable[Target]:
             yield Target(path, options.stdin_filename, read_text(path))
 
 
-def _without_ignored(findings: list[Finding], config: Config) -> list[Finding]:
-    """Without those that per-file-ignores leaves out."""
-    ignored = config.ignores_in_files()
-    return [
-        finding
-        for finding in findings
-        if not any(finding.code in codes and files.match(finding.site.path) for files, codes in ignored)
-    ]
-
-
 def _fixing(options: Namespace, config: Config, settings: Settings) -> "Fixing | None":
     if not (options.fix or options.diff):
         return None
@@ -128,20 +118,14 @@ def _fixing(options: Namespace, config: Config, settings: Settings) -> "Fixing |
 
     def chosen(findings: list[Finding], path: str, text: str) -> list[Finding]:
         """What would be shown of this text: nothing else is fixed."""
-        shown = [finding for finding in _without_ignored(findings, config) if _is_shown(finding, config)]
+        shown = [finding for finding in config.without_ignored(findings) if config.shows(finding)]
         if config.baseline:
-            from zerograd.cli.baseline import sort_out
+            from zerograd.report.baseline import sort_out
 
             shown, _, _ = sort_out(shown, config.baseline, Documents({path: text}))
         return shown
 
     return Fixing(options, settings, chosen)
-
-
-def _is_shown(finding: Finding, config: Config) -> bool:
-    if finding.certainty is Certainty.POSSIBLE and not config.possible:
-        return False
-    return finding.severity is not Severity.NOTE or config.notes
 
 
 def _write(findings: list[Finding], options: Namespace, config: Config, checked: Checked) -> None:
@@ -165,7 +149,7 @@ def _write(findings: list[Finding], options: Namespace, config: Config, checked:
 
 
 def _add_ignores(findings: list[Finding]) -> int:
-    from zerograd.cli.ignoring import add_ignores
+    from zerograd.source.ignoring import add_ignores
 
     added = add_ignores(findings)
     for line in added.refused:
@@ -175,7 +159,7 @@ def _add_ignores(findings: list[Finding]) -> int:
 
 
 def _write_baseline(findings: list[Finding], config: Config, checked: Checked) -> int:
-    from zerograd.cli.baseline import write
+    from zerograd.report.baseline import write
 
     if not config.baseline:
         cure = "Say which: --baseline zerograd-baseline.json --write-baseline"

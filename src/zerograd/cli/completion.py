@@ -6,6 +6,7 @@ from importlib import import_module
 from zerograd.cli import COMMANDS
 from zerograd.cli.options import Parser
 from zerograd.errors import unknown
+from zerograd.rules import REGISTRY
 
 SHELLS = ("bash", "zsh", "fish")
 EXAMPLES = """\
@@ -25,6 +26,8 @@ def main(argv: Sequence[str]) -> int:
     if shell not in SHELLS:
         raise unknown("shell", shell, list(SHELLS), slug="unknown-option")
     options = {name: import_module(f"zerograd.cli.{name}").parser().options() for name in COMMANDS}
+    options["rule"] += REGISTRY
+    options["completion"] += SHELLS
     print(_fish(options) if shell == "fish" else _bash(options, zsh=shell == "zsh"))
     return 0
 
@@ -51,5 +54,11 @@ def _fish(options: dict[str, list[str]]) -> str:
     ]
     for name, words in options.items():
         seen = f"__fish_seen_subcommand_from {name}"
-        lines += [f"complete -c zerograd -n '{seen}' -l {word[2:]}" for word in words if word.startswith("--")]
+        lines += [f"complete -c zerograd -n '{seen}' {_fish_word(word)}" for word in words]
     return "\n".join(lines)
+
+
+def _fish_word(word: str) -> str:
+    """A long option, a short one, or a word that may follow."""
+    bare = word.lstrip("-")
+    return f"{('-a', '-s', '-l')[len(word) - len(bare)]} {bare}"

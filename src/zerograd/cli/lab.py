@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,15 +42,14 @@ def parser() -> Parser:
 
 def main(argv: Sequence[str]) -> int:
     options = parser().parse_args(argv)
-    try:
-        import matplotlib  # noqa: F401
+    for package in ("torch", "matplotlib"):
+        if find_spec(package) is None:
+            raise MissingExtra(
+                f"zerograd lab needs {package}", cure="pip install 'zerograd[lab]'", slug="missing-extra"
+            )
+    from zerograd.lab.claim import load_claims
+    from zerograd.lab.experiment import document, read_results
 
-        from zerograd.lab.claim import load_claims
-        from zerograd.lab.experiment import document, read_results
-    except ModuleNotFoundError as error:
-        raise MissingExtra(
-            f"zerograd lab needs {error.name}", cure="pip install 'zerograd[lab]'", slug="missing-extra"
-        ) from None
     claims = load_claims(options.claims)
     if options.list:
         for claim in claims:

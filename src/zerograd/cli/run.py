@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from zerograd.cli.options import Parser
-from zerograd.errors import UsageError
+from zerograd.errors import MissingExtra, UsageError
 
 _VALUED = ("--trace", "--mode", "--sample", "--report")
 EXAMPLES = """\
@@ -37,6 +37,8 @@ def parser() -> Parser:
 
 
 def main(argv: Sequence[str]) -> int:
+    from importlib.util import find_spec
+
     from zerograd.attach.launch import launch
     from zerograd.attach.settings import Settings
 
@@ -44,6 +46,8 @@ def main(argv: Sequence[str]) -> int:
     options = parser().parse_args(ours)
     if not script:
         raise UsageError("no script to run", cure="zerograd run train.py", slug="no-script")
+    if find_spec("torch") is None:
+        raise MissingExtra("zerograd run needs torch", cure="pip install 'zerograd[torch]'", slug="missing-extra")
     settings = Settings(
         trace=options.trace,
         possible=options.possible,

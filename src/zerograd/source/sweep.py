@@ -75,17 +75,17 @@ class Reader:
             self._cache.put(target.shown, text, findings, self._library.looked_for(target.shown))
         return Outcome(findings, remarks=remarks)
 
-    def judge(self, text: str, path: str) -> tuple[list[Finding], Sequence[str]]:
+    def judge(self, text: str, path: str, *, fixes: bool = True) -> tuple[list[Finding], Sequence[str]]:
         """The findings of a file, with the fixes there are; and a line for each part of it that is left out."""
         if not path.endswith(NOTEBOOK):
-            return self._judge_program(text, path), ()
+            return self._judge_program(text, path, fixes=fixes), ()
         from zerograd.source.notebooks.judging import judge_notebook
 
-        return judge_notebook(text, path, lambda program: self._judge_program(program, path))
+        return judge_notebook(text, path, lambda program: self._judge_program(program, path, fixes=fixes))
 
-    def _judge_program(self, text: str, path: str) -> list[Finding]:
+    def _judge_program(self, text: str, path: str, *, fixes: bool) -> list[Finding]:
         findings = self._check(text, path, rules=self._rules, library=self._library)
-        if not findings:
+        if not findings or not fixes:
             return findings
         from zerograd.source.fixes.offering import offer  # for the few files that have findings
 

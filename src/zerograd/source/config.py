@@ -1,8 +1,10 @@
 """Settings from zerograd.toml or [tool.zerograd] in the nearest pyproject.toml. The command line wins."""
 
 import os
+from collections.abc import Iterable
 from typing import NamedTuple
 
+from zerograd.core.findings import Certainty, Finding, Severity
 from zerograd.errors import UsageError, unknown
 from zerograd.source.exclusion import EXCLUDED, Patterns
 
@@ -39,6 +41,20 @@ class Config(NamedTuple):
         from zerograd.rules import select
 
         return [(Patterns([glob], self.root), select(rules)) for glob, rules in self.per_file_ignores.items()]
+
+    def without_ignored(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Without those that per-file-ignores leaves out."""
+        ignored = self.ignores_in_files()
+        return [
+            finding
+            for finding in findings
+            if not any(finding.code in codes and files.match(finding.site.path) for files, codes in ignored)
+        ]
+
+    def shows(self, finding: Finding) -> bool:
+        if finding.certainty is Certainty.POSSIBLE and not self.possible:
+            return False
+        return finding.severity is not Severity.NOTE or self.notes
 
 
 _KEYS = {field.replace("_", "-"): field for field in Config._fields if field != "root"}

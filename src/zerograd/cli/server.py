@@ -1,0 +1,32 @@
+"""zerograd server: findings in an editor, as one types, over the Language Server Protocol."""
+
+import sys
+from collections.abc import Sequence
+
+from zerograd.cli.options import Parser
+from zerograd.errors import MissingExtra
+
+EXAMPLES = """\
+  zerograd server              what an editor starts; it speaks on standard input and output
+  pip install 'zerograd[lsp]'  what it needs
+  docs/editors.md tells how VS Code, Neovim, PyCharm and Emacs start it"""
+
+
+def parser() -> Parser:
+    parser = Parser("server", "Serve an editor with findings, fixes and rule pages, as you type.", examples=EXAMPLES)
+    parser.add_argument("--stdio", action="store_true", help="accepted, for clients that say so: there is no other way")
+    return parser
+
+
+def main(argv: Sequence[str]) -> int:
+    parser().parse_args(argv)
+    try:
+        from zerograd.server.service import Service
+    except ModuleNotFoundError:  # of pygls, or of what comes with it
+        raise MissingExtra(
+            "zerograd server needs pygls", cure="pip install 'zerograd[lsp]'", slug="missing-extra"
+        ) from None
+    if sys.stdin.isatty():
+        print("zerograd server: waiting for an editor on standard input; see docs/editors.md", file=sys.stderr)
+    Service().server.start_io()
+    return 0
