@@ -83,6 +83,8 @@ def _example(file: Path) -> str:
 
 def main() -> int:
     lost = stage(places())
+    told = re.findall(r'= "([^"]+\.md)" }', CONFIG.read_text(encoding="utf-8"))  # the builder does not look at these
+    lost += [f"{CONFIG.name}: {page}" for page in told if not (PAGES / page).exists()]
     for link in lost:
         print(f"the site does not have {link}", file=sys.stderr)
     if lost:
