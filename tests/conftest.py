@@ -1,8 +1,12 @@
 """The gate is the same every time: laws are tried on the same examples. `make campaign` looks for new ones."""
 
 import os
+import signal
 
 from hypothesis import settings
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, and whatever they start would do so too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No deadlines: how long an example takes says how busy the machine is.
 settings.register_profile("gate", derandomize=True, database=None, deadline=None)
