@@ -5,8 +5,9 @@ import signal
 
 from hypothesis import settings
 
-# A shell that starts the tests in the background has them ignore Ctrl-C, and whatever they start would do so too.
+# A shell that starts the tests in the background has them ignore these, and whatever they start would do so too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # No deadlines: how long an example takes says how busy the machine is.
 settings.register_profile("gate", derandomize=True, database=None, deadline=None)

@@ -23,7 +23,8 @@ dist.init_process_group("gloo", init_method="file://" + os.environ["MEETING"], r
 def weights(model):
     return [p.detach().full_tensor() if hasattr(p, "full_tensor") else p.detach() for p in model.parameters()]
 """
-GOODBYE = "\ndist.destroy_process_group()\n"
+# Not through Python's own end: there gloo's threads now and then abort the process (docs/limits.md).
+GOODBYE = "\ndist.destroy_process_group()\nimport sys\nsys.stdout.flush()\nos._exit(0)\n"
 
 
 def on_two_ranks(program: str, folder: Path) -> list[str]:

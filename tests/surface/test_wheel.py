@@ -54,7 +54,11 @@ def run(clean: Path, folder: Path, *command: str) -> tuple[int, str, str]:
 
 def test_everything_is_in_it(wheel: Path) -> None:
     inside = set(zipfile.ZipFile(wheel).namelist())
-    files = [file for file in SOURCE.rglob("*") if file.is_file() and "__pycache__" not in file.parts]
+    files = [
+        file
+        for file in SOURCE.rglob("*")
+        if file.is_file() and not {"__pycache__", ".zerograd_cache"} & set(file.parts)
+    ]
     assert {f"zerograd/{file.relative_to(SOURCE).as_posix()}" for file in files} <= inside
 
 
