@@ -12,15 +12,18 @@ import pytest
 
 pytestmark = pytest.mark.xdist_group("browser")  # one site, built once
 ROOT = Path(__file__).parents[2]
-SITE = ROOT / "build" / "site"
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 
 
 @pytest.fixture(scope="module")
-def built() -> Path:
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """From a copy: other tests write beside the pages while it is built."""
     pytest.importorskip("zensical")
-    subprocess.run([sys.executable, str(ROOT / "docs" / "making" / "site.py")], check=True, capture_output=True)
-    return SITE
+    root = tmp_path_factory.mktemp("site") / "project"
+    aside = shutil.ignore_patterns(".*", "build", "zerograd-demo", "__pycache__")
+    shutil.copytree(ROOT, root, ignore=aside)
+    subprocess.run([sys.executable, str(root / "docs" / "making" / "site.py")], check=True, capture_output=True)
+    return root / "build" / "site"
 
 
 def test_every_page_is_there(built: Path) -> None:
