@@ -294,6 +294,21 @@ def test_options_that_change_are_noticed(name: str) -> None:
 
 
 @gpu
+def test_a_parameter_that_joins_later_gets_its_state_first() -> None:
+    """Unfrozen, or reached by another shape: the optimizer has no state for it, and a recording must not make one."""
+    pair = Pair(OPTIMIZERS["adamw fused"])
+    for model in pair.nets:
+        model[0].requires_grad_(False)
+    for place, (x, y) in enumerate(batches("cuda")):
+        if place == 5:
+            for model in pair.nets:
+                model[0].requires_grad_(True)
+        pair.both(x, y)
+    pair.assert_same()
+    assert len(pair.steps[0].optimizers[0].state) == 4
+
+
+@gpu
 def test_weights_that_only_the_device_knows() -> None:
     models = [net("cuda"), net("cuda")]
     steps = [Step(torch.optim.AdamW(model.parameters(), lr=1e-2, fused=True), clip=0.5) for model in models]
@@ -322,8 +337,9 @@ def test_weights_that_only_the_device_knows() -> None:
 
 
 @gpu
-def test_many_shapes() -> None:
-    pair = Pair(OPTIMIZERS["adamw fused"])
+@pytest.mark.parametrize("grads", ["none", "flat"])
+def test_many_shapes(grads: str) -> None:
+    pair = Pair(OPTIMIZERS["adamw fused"], grads=grads)
     for rows in [8, *range(1, 12), 8, 3]:
         pair.both(*batches("cuda", 1, rows)[0])
     pair.assert_same()

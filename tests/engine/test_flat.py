@@ -108,3 +108,11 @@ def test_it_goes_on_from_a_checkpoint() -> None:
             step.backward(other(batch).square().mean())
     for a, b in zip(one.parameters(), other.parameters(), strict=True):
         torch.testing.assert_close(a, b)
+
+
+def test_across_ranks_it_is_refused_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("zerograd.engine.ranks.party.find", lambda slots, sync: object())
+    step = Step(torch.optim.SGD(net().parameters(), lr=0.1), grads="flat")
+    for _ in range(2):
+        with pytest.raises(StepError, match="across ranks"), step:
+            pass

@@ -63,6 +63,8 @@ class Captured:
             raise refusals.nested_block()
         leaves, signature = inputs.read(given)
         recording = self._recording(given, signature)
+        if recording is None:
+            return self._uncaptured(given)
         self._rates.refresh()
         with announced(step.optimizers, recording.events):
             out = recording.replay(leaves)
@@ -90,7 +92,8 @@ class Captured:
             undo()
             raise
 
-    def _recording(self, given: tuple[Any, ...], signature: inputs.Signature) -> Recording:
+    def _recording(self, given: tuple[Any, ...], signature: inputs.Signature) -> Recording | None:
+        """What can be replayed; None if the optimizers have yet to make the state that it would write to."""
         recording = self._recordings.get(signature)
         if recording is not None and recording.baked is not None and recording.baked.holds():
             self._recordings.move_to_end(signature)
@@ -114,7 +117,7 @@ class Captured:
                 stacklevel=5,
             )
 
-    def _record(self, example: tuple[Any, ...], signature: inputs.Signature) -> Recording:
+    def _record(self, example: tuple[Any, ...], signature: inputs.Signature) -> Recording | None:
         step = self._step
         step._record.promises.keep(all_of_them=True)
         given = inputs.copied(example, self._device)
@@ -137,12 +140,12 @@ class Captured:
             with capturable.told_why():
                 recording = Recording(given, self._body, self._pool, self._stream)
             recording.events = self._events
-        self._born = self._is_born()
-        if self._born:
-            recording.baked = Baked(step.optimizers, step._slots, self._rates)
-            self._recordings[signature] = recording
-            while len(self._recordings) > _MOST:
-                self._recordings.popitem(last=False)
+        if not self._is_born():  # the state it was recorded with was the rehearsal's, and is gone
+            return None
+        recording.baked = Baked(step.optimizers, step._slots, self._rates)
+        self._recordings[signature] = recording
+        while len(self._recordings) > _MOST:
+            self._recordings.popitem(last=False)
         return recording
 
     def _is_born(self) -> bool:

@@ -25,6 +25,7 @@ from zerograd.engine.compiling import calling
 from zerograd.engine.guarding import Guard
 from zerograd.engine.outcome import Outcome
 from zerograd.engine.ranks import party
+from zerograd.engine.ranks import refusals as ranks_refuse
 from zerograd.engine.ready import Inspect
 from zerograd.engine.record import Record
 from zerograd.engine.slots import Slots
@@ -48,7 +49,7 @@ class Step:
     nonfinite   what to do with NaN and infinity: "skip" the step, "raise", or "ignore" (no check)
     max_skips   so many skips in a row, with no loss scale left to lower, raise Diverged
     inspect     functions that see the named gradients, true and before the clip, and may change them in place
-    grads       "flat": one buffer for all of them, which is faster where a step has many deposits
+    grads       "flat": one buffer for all of them, in one process
     isolate     leave gradients in these optimizers' parameters only
     sync        how ranks exchange gradients: "overlap" with the last backward, at "commit", or in "each" backward;
                 None: the first that the model's wrapper can do
@@ -163,8 +164,10 @@ class Step:
     def _find_party(self) -> party.Party | None:
         """Not before the first block: a model may be wrapped when its Step is made already."""
         if self._alone is None:
-            self._party = party.find(self._slots, self._sync)
-            self._alone = self._party is None
+            found = party.find(self._slots, self._sync)
+            if found is not None and self._terms.flat:
+                raise ranks_refuse.flat()
+            self._party, self._alone = found, found is None
         return self._party
 
     def _forget(self, block: Block) -> None:

@@ -8,6 +8,12 @@ from zerograd.engine.weighing import Weighing
 from zerograd.errors import PeerFailed, StepError, TornStep
 
 
+def flat() -> StepError:
+    return StepError(
+        'grads="flat" across ranks: their wrappers have buffers of their own', cure="Leave out grads=.", slug="options"
+    )
+
+
 def peer_failed(group: dist.ProcessGroup, rank: int, cause: str) -> PeerFailed:
     return PeerFailed(
         f"rank {dist.get_global_rank(group, rank)} failed: {cause}",
