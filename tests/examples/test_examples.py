@@ -24,18 +24,23 @@ def test_one_file_per_situation() -> None:
 
 @pytest.mark.parametrize("name", OF_SEVERAL)
 def test_it_runs_under_torchrun(name: str, tmp_path: Path) -> None:
-    """Two processes. In resume.py one of them is killed; both go on."""
+    """Two processes. In resume.py one of them is killed; both go on.
+
+    Each writes into files of its own: on one stream their lines may be torn.
+    """
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    apart = ["--redirects", "1", "--log-dir", str(tmp_path / "said")]
     settings = {"OMP_NUM_THREADS": "1", "CHECKPOINTS": str(tmp_path), "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
     done = subprocess.run(
-        [*command, "--max-restarts", "3", str(FOLDER / f"{name}.py")],
+        [*command, *apart, "--max-restarts", "3", str(FOLDER / f"{name}.py")],
         env={**os.environ, **settings},
         capture_output=True,
         text=True,
         timeout=400,
     )
     assert done.returncode == 0, done.stderr
-    said = sorted(line for line in done.stdout.splitlines() if line.startswith("rank"))
+    texts = [file.read_text() for file in (tmp_path / "said").rglob("stdout.log")]
+    said = sorted(line for text in texts for line in text.splitlines() if line.startswith("rank"))
     if name == "resume":
         begun = [f"rank {rank}: {how}" for rank in range(2) for how in ("begins", "goes on after step 2")]
         assert [line for line in said if "steps" not in line] == begun
