@@ -21,7 +21,7 @@ from zerograd.run.reductions import in_one_body
 from zerograd.run.sites import user_frame
 
 _WASTED, _USED = 4, 2
-_ROUNDS = 4  # steps in a row before which the same was erased: chance, or a guard, does not do that
+_ROUNDS = 4  # steps, from the first or second on, before each of which the same was erased: a guard does not do that
 _Line = tuple[int, Site]  # what a backward's line does for one account: for another it is by-catch
 
 
@@ -31,10 +31,12 @@ class Waste(Detector):
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         self._wasted: Counter[_Line] = Counter()
-        self._groups: dict[_Line, list[int]] = {}  # how many were erased before each one that was used
+        self._groups: dict[
+            _Line, tuple[int, int]
+        ] = {}  # erased before the last one that was used, and since which step
         self._clears: dict[_Line, Event] = {}
         self._erased: dict[int, Counter[Site]] = {}  # since the last step of each account
-        self._rounds: dict[int, list[Counter[Site]]] = {}  # the same, of its last steps
+        self._rounds: dict[int, tuple[Counter[Site], int]] = {}  # the same of its last step, and since which step
         self._judged: dict[Site, bool] = {}  # lines whose backwards are erased; whether for nothing
 
     def done_with(self, site: Site) -> bool:
@@ -58,10 +60,10 @@ class Waste(Detector):
 
     def _for_nothing(self, account: Account, step: Event) -> None:
         erased = self._erased.pop(account.number, Counter())
-        rounds = self._rounds.setdefault(account.number, [])
-        rounds.append(erased)
-        del rounds[:-_ROUNDS]
-        if not erased or not account.window.deposits or len(rounds) < _ROUNDS or any(one != erased for one in rounds):
+        usual, since = self._rounds.get(account.number, (erased, account.steps))
+        since = since if erased == usual else account.steps
+        self._rounds[account.number] = erased, since
+        if not erased or not account.window.deposits or since > 1 or account.steps - since + 1 < _ROUNDS:
             return
         for site in erased:
             if site not in self._judged:
@@ -76,11 +78,14 @@ class Waste(Detector):
             return
         site = window.deposits[0].site
         line = (account.number, site)
-        groups = self._groups.setdefault(line, [])
-        groups.append(self._wasted.pop(line, 0))
-        # The first window may have begun before anyone looked.
-        whole = groups if groups[0] == groups[-1] else groups[1:]
-        if len(whole) < _USED or sum(whole) < _WASTED or len(set(whole)) != 1:
+        wasted = self._wasted.pop(line, 0)
+        usual, since = self._groups.get(line, (wasted, account.steps))
+        since = since if wasted == usual else account.steps
+        self._groups[line] = wasted, since
+        times = account.steps - since + 1
+        if (
+            since > 1 or times < _USED or times * wasted < _WASTED
+        ):  # the first window may have begun before anyone looked
             return
         if in_one_body(user_frame(), site):
             self._judged[site] = False  # it is said already
