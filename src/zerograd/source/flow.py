@@ -26,8 +26,8 @@ from zerograd.core.facts import (
     slim,
 )
 from zerograd.core.judgement import Code, Trail, Verdict, judge
-from zerograd.core.machine import Content, State
-from zerograd.rules.rule import Rule, idiom
+from zerograd.core.machine import State
+from zerograd.rules.rule import Rule
 from zerograd.source.frames import BodyOf, Frames
 from zerograd.source.objectives import NOT_SHARED, Owned
 from zerograd.source.scopes import Scope
@@ -66,18 +66,16 @@ class Interpreter:
         slot: str,
         *,
         alone: bool,
-        rules: tuple[Rule, ...],
+        laws: Code[Rule],
         report: Report,
         body_of: BodyOf = lambda function: (),
         budget: "Budget | None" = None,
         cls: Scope | None = None,
         owned: Owned = NOT_SHARED,
-        code: Code[Rule] | None = None,
     ) -> None:
         self._slot = slot
         self._alone = alone
-        self._rules = rules
-        self._code = Code(rule for rule in rules if rule.lacks is not idiom) if code is None else code
+        self._code = laws
         self._report = report
         self._frames = Frames(slot, body_of, cls, owned.modules)
         self._owned = owned
@@ -115,16 +113,14 @@ class Interpreter:
 
     def _clear_inside_window(self, facts: Facts, event: Event, act: Act) -> None:
         """A clear that erases the micro-batches before it, in a loop that steps once per window."""
-        rule = next((rule for rule in self._rules if rule.code == "ZG002"), None)
-        for loop in self._windows if rule is not None else ():
+        midway = event._replace(midway=True)
+        at_fault = [fact for fact in facts if self._code.broken(fact.state, midway)] if self._windows else []
+        for loop in self._windows if at_fault else ():
             for size in loop.windows:
-                fresh = (fact for fact in facts if fact.state.content is Content.FRESH)
-                erased = [fact for fact in fresh if is_inside(loop, size, fact, act)]
-                if erased and rule is not None and steps_once_per_window(loop, self._frames.hits, self._frames.kinds):
-                    certain = any(Kind.CONSUME not in fact.doubts for fact in erased) and is_regular(
-                        loop.body, size, act
-                    )
-                    self._report(Verdict(rule, event, erased[0].state, certain))
+                inside = frozenset(fact for fact in at_fault if is_inside(loop, size, fact, act))
+                if inside and steps_once_per_window(loop, self._frames.hits, self._frames.kinds):
+                    for verdict in judge(inside, midway, self._code, weak=not is_regular(loop.body, size, act)):
+                        self._report(verdict)
 
     def block(self, block: Block, facts: Facts) -> Flow:
         flow = Flow(facts)

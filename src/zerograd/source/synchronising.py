@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.accumulation import guarded_windows
 from zerograd.source.counters import Origins, read_guard
+from zerograd.source.guarded import guarded_windows
 from zerograd.source.nodes import holds
 from zerograd.source.reading import Reading
 from zerograd.source.scopes import Role, path_of
