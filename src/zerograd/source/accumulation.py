@@ -78,8 +78,10 @@ def _judge_window(window: Window, losses: Losses) -> Iterator[Finding]:
 def _unnormalised(act: Act, losses: Losses, size: str, *, certain: bool) -> Iterator[Finding]:
     if not isinstance(act.node, ast.Call) or _divides_itself(act.node):
         return
-    if not losses.may_be_normalised(loss_of(act.node)):
-        yield note(REGISTRY["ZG101"], act.site, certain=certain, deposit=act.what, size=size)
+    loss = loss_of(act.node)
+    plain = not losses.may_be_normalised(loss)
+    if plain or not losses.may_be_normalised(loss, handed=False):
+        yield note(REGISTRY["ZG101"], act.site, certain=certain and plain, deposit=act.what, size=size)
 
 
 def _inner_loops(block: Block, losses: Losses, body_of: BodyOf) -> Iterator[Finding]:
@@ -161,30 +163,50 @@ def _named_size(over: ast.expr) -> str | None:
 
 
 def _every_micro_batch(block: Block, losses: Losses, configured: str | None) -> Iterator[Finding]:
-    """Divided as if it were accumulated, and stepped and cleared in the same breath."""
+    """Divided as if it were accumulated, and stepped in the same breath as it is deposited."""
     for loop in (node for node in walk(block) if isinstance(node, Loop) and not node.windows):
-        direct = [node for node in loop.body if isinstance(node, Act)]
-        steps = [act for act in direct if act.kind is Kind.CONSUME]
-        if len({act.slot for act in steps}) != 1 or not any(act.kind is Kind.CLEAR for act in direct):
+        acts = acts_in(loop.body)
+        if not any(act.kind is Kind.CLEAR for act in acts):
             continue
-        if _waits(loop.body, steps[0]):
-            continue
-        for act in (act for act in direct if act.kind is Kind.DEPOSIT and isinstance(act.node, ast.Call)):
+        taken = [(act, step, arm) for arm in _arms(loop.body) for act, step in _taken_at_once(arm)]
+        if len(taken) != sum(act.kind is Kind.DEPOSIT for act in acts) or len({step.slot for _, step, _ in taken}) != 1:
+            continue  # something is deposited that waits for a step
+        for act, step, arm in taken:
             assert isinstance(act.node, ast.Call)
-            by = losses.divided_by(loss_of(act.node), ACCUMULATION)
-            related = (Related(act.site, "the loss is deposited here"),)
-            if by is not None and not _divides_itself(act.node):
+            by, own = losses.divided_by(loss_of(act.node), ACCUMULATION), _divides_itself(act.node)
+            if by is not None and not own and (arm is loop.body or not losses.adds_up(loss_of(act.node))):
                 why = f"the loss is divided by {by}"
-                yield note(REGISTRY["ZG106"], steps[0].site, certain=True, step=steps[0].what, why=why, related=related)
-            elif configured and _divides_itself(act.node):
+            elif configured and own and arm is loop.body:
                 why = f"the Accelerator is told to accumulate over {configured} and divides the loss by it"
-                yield note(REGISTRY["ZG106"], steps[0].site, certain=True, step=steps[0].what, why=why, related=related)
+            else:
+                continue
+            related = (Related(act.site, "the loss is deposited here"),)
+            yield note(REGISTRY["ZG106"], step.site, certain=True, step=step.what, why=why, related=related)
     if configured:
         for act in (node for node in walk(block) if isinstance(node, Act) and node.kind is Kind.DEPOSIT):
             if isinstance(act.node, ast.Call) and _divides_itself(act.node):
                 by = losses.divided_by(loss_of(act.node), ACCUMULATION)
                 if by is not None:
                     yield note(REGISTRY["ZG105"], act.site, certain=True, deposit=act.what, size=by)
+
+
+def _arms(block: Block) -> Iterator[Block]:
+    """A block, and those inside it that one pass of it may take."""
+    yield block
+    for node in block:
+        if not isinstance(node, Loop):
+            for inner in blocks_of(node):
+                yield from _arms(inner)
+
+
+def _taken_at_once(block: Block) -> Iterator[tuple[Act, Act]]:
+    """Each deposit of a block with the step that takes it, in the same block and in any case."""
+    for position, act in enumerate(block):
+        if isinstance(act, Act) and act.kind is Kind.DEPOSIT and isinstance(act.node, ast.Call):
+            behind = block[position + 1 :]
+            step = next((one for one in behind if isinstance(one, Act) and one.kind is Kind.CONSUME), None)
+            if step is not None and not _waits(block, step):
+                yield act, step
 
 
 def _configured(nodes: Nodes) -> str | None:

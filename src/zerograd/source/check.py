@@ -15,7 +15,7 @@ from zerograd.rules.telling import note, tell
 from zerograd.source import accumulation, idioms
 from zerograd.source.flow import CYCLE, Interpreter
 from zerograd.source.library import Library
-from zerograd.source.objectives import NOT_SHARED, Owned, Serves, read_objectives
+from zerograd.source.objectives import NOT_SHARED, Deposits, Owned, read_objectives
 from zerograd.source.parsing import parse
 from zerograd.source.program import Program
 from zerograd.source.reading import File, Reading
@@ -59,7 +59,7 @@ class _Checker:
         self._exactly = {rule.refines: rule for rule in rules if rule.refines}  # by what each tells more exactly
         judged = self._chosen | self._exactly.keys()
         self._laws = Code(rule for code, rule in REGISTRY.items() if code in judged and rule.lacks is not idiom)
-        self._serves: dict[int, Serves] = {}
+        self._deposits: dict[int, Deposits] = {}
         self._names: dict[tuple[object, ...], frozenset[tuple[str, Kind | None]]] = {}
         self._file = File(program, text)
 
@@ -170,14 +170,13 @@ class _Checker:
     def _owned(self, block: Block, slot: str, scope: Scope) -> Owned:
         """What is known of a slot that shares its loop with others: its modules, and whom each deposit serves."""
         binding = scope.lookup(slot)
-        if binding is None or not binding.over:
-            return NOT_SHARED
+        modules = frozenset(binding.over if binding is not None else ())
         if not self._program.traces_losses:
-            return Owned(slot, frozenset(binding.over))
+            return Owned(slot, modules) if modules else NOT_SHARED
         key = id(block)
-        if key not in self._serves:
-            self._serves[key] = read_objectives(block, self._program.body_of)
-        return Owned(slot, frozenset(binding.over), self._serves[key])
+        if key not in self._deposits:
+            self._deposits[key] = read_objectives(block, self._program.body_of)
+        return Owned(slot, modules, self._deposits[key])
 
     def _told_exactly(
         self, finding: Finding, verdict: Verdict[Rule], block: Block, slot: str, kinds: Doubts

@@ -26,7 +26,7 @@ from zerograd.core.facts import (
     slim,
 )
 from zerograd.core.judgement import Code, Trail, Verdict, judge
-from zerograd.core.machine import State
+from zerograd.core.machine import State, advance
 from zerograd.rules.rule import Rule
 from zerograd.source.frames import BodyOf, Frames
 from zerograd.source.objectives import NOT_SHARED, Owned
@@ -109,7 +109,16 @@ class Interpreter:
             if (state, id(act)) not in self._followed:
                 self._followed.add((state, id(act)))
                 self.trail.follow(state, event)
+        if self._owned.may_be_foreign(act):
+            return join(lift(facts, event), self._spilled(facts, event))
         return lift_weak(facts, event) if weak else lift(facts, event)
+
+    def _spilled(self, facts: Facts, event: Event) -> Facts:
+        """What is known if a deposit came from another objective, which nobody can prove: all of it is doubted."""
+        spill = event._replace(kind=Kind.SPILL)
+        for state in {fact.state for fact in facts}:
+            self.trail.follow(state, spill)
+        return slim([Fact(advance(state, spill), ALL_DOUBTS, assumed) for state, _, assumed in facts])
 
     def _clear_inside_window(self, facts: Facts, event: Event, act: Act) -> None:
         """A clear that erases the micro-batches before it, in a loop that steps once per window."""
