@@ -15,12 +15,13 @@ from zerograd.source.opaque import makes_something, unseen
 from zerograd.source.roles import has_own_schedules
 from zerograd.source.scales import is_plain, is_scaled
 from zerograd.source.scopes import Function, Role, Scope, path_of, short
+from zerograd.source.sharpness import HALVES, clears_too
 from zerograd.source.skeleton import Act, Blur, Call
 
 _CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grad_value", "clip_gradients")
 # The names of calls that may be events.
 _NAMES = frozenset(
-    {"backward", "manual_backward", "step", "zero_grad", "unscale_", *_CLIPS}
+    {"backward", "manual_backward", "step", "zero_grad", "unscale_", *_CLIPS, *HALVES}
     | {"zero_", "mul_", "div_", "fill_", "copy_", "set_"}  # of a gradient
 )
 _BUILTINS = frozenset(dir(builtins))
@@ -30,6 +31,7 @@ _HARMLESS_PACKAGES = frozenset(sys.stdlib_module_names) | {
 }
 _SCHEDULES = re.compile(r"sched|(^|_)sch(_|\d|$)")
 _APEX = ("scale_loss", "master_params")  # wherever `amp` was imported: they hand out, and divide the scale out again
+_CLEARED: Doubts = frozenset({Kind.CLEAR})
 _SCALES: Doubts = frozenset({Kind.UNSCALE})
 _SCHEDULES_OWN: Doubts = frozenset({Kind.SCHEDULE})
 _NOT_OPTIMIZERS = re.compile(r"sched|loss|lr_|_lr$|^lr|env|prof|writer|bar|logger|timer|ema|meter|sampler|adapt_loss")
@@ -85,6 +87,13 @@ class CallReader:
                 if scope.lookup(receiver) is None and has_own_schedules(scope.module):
                     yield Blur(_SCHEDULES_OWN)
                 yield act(Kind.SCHEDULE, self.driven_by(receiver, scope))
+            case _ if name in HALVES and receiver and self.is_optimizer(receiver, scope):
+                if self._scales:
+                    yield Blur(_SCALES)  # the way up is of a length of its own, whatever the scale
+                yield act(Kind.CONSUME, receiver)
+                clears = clears_too(call, name, receiver, scope)
+                if clears is not False:
+                    yield act(Kind.CLEAR, receiver) if clears else Blur(_CLEARED, receiver)
             case "zero_grad":
                 yield self._clear(act, receiver, scope)
             case "unscale_" if first:

@@ -20,7 +20,7 @@ from zerograd.source.parsing import parse
 from zerograd.source.program import Program
 from zerograd.source.reading import File, Reading
 from zerograd.source.scopes import Scope
-from zerograd.source.skeleton import Act, Block, Call, Create, walk
+from zerograd.source.skeleton import Act, Block, Call, Create, Loop, walk
 from zerograd.source.suppression import allow
 from zerograd.source.tests import places
 from zerograd.source.triggers import may_train
@@ -127,7 +127,7 @@ class _Checker:
         scope: Scope | None = None,
     ) -> Iterator[Finding]:
         verdicts: list[Verdict[Rule]] = []
-        owned = self._owned(block, slot, scope) if not alone and scope is not None else NOT_SHARED
+        owned = self._owned(block, slot, scope, alone) if scope is not None else NOT_SHARED
         interpreter = Interpreter(
             slot,
             alone=alone,
@@ -148,6 +148,8 @@ class _Checker:
             undone = CYCLE - interpreter.kinds(block, seen=True)
             if Kind.DEPOSIT in undone and self._file.says("unscale_"):  # who deposits may unscale too
                 undone |= {Kind.UNSCALE}
+            if any(isinstance(loop, Loop) and loop.begun for loop in walk(block)):
+                undone |= {Kind.CLEAR}  # with a first iteration of its own it may be meant to be called once
             back = doubt(join(flow.normal, flow.returns), undone)
             # The settings of one call are those of the next; a place in a window is not.
             grown = join(head, slim(fact._replace(assumed=fact.assumed - places(fact.assumed)) for fact in back))
@@ -167,11 +169,11 @@ class _Checker:
         deposits = any(isinstance(act, Act) and act.kind is Kind.DEPOSIT for act in walk(block))
         return deposits or any("loss" in name.id.lower() for name in names)
 
-    def _owned(self, block: Block, slot: str, scope: Scope) -> Owned:
+    def _owned(self, block: Block, slot: str, scope: Scope, alone: bool) -> Owned:
         """What is known of a slot that shares its loop with others: its modules, and whom each deposit serves."""
         binding = scope.lookup(slot)
         modules = frozenset(binding.over if binding is not None else ())
-        if not self._program.traces_losses:
+        if alone or not self._program.traces_losses:
             return Owned(slot, modules) if modules else NOT_SHARED
         key = id(block)
         if key not in self._deposits:

@@ -3,15 +3,9 @@
 The interpreter is run once per slot, so that what it carries is one set of facts. The findings over all branch choices
 of the real program are exactly the findings of this walk: the transfer is the image of `advance`, join is union, and
 loop heads are iterated to the least fixpoint (the lattice is finite).
-
-[Note: unattributed deposits] `loss.backward()` does not say whose gradients it fills. It is read as a deposit into
-every slot. That is safe, because faults are judged when a step consumes: on an empty slot it silences ZG003; on a spent
-one, a step with no clear in between is at fault whether the deposit reached it (stale) or not (repeated).
 """
 
-from collections.abc import Callable
-
-from zerograd.core.events import Event, Kind
+from zerograd.core.events import Kind
 from zerograd.core.facts import (
     ALL_DOUBTS,
     NOWHERE,
@@ -20,14 +14,12 @@ from zerograd.core.facts import (
     Facts,
     doubt,
     join,
-    lift,
-    lift_weak,
     skipping,
     slim,
 )
-from zerograd.core.judgement import Code, Trail, Verdict, judge
-from zerograd.core.machine import State, advance
+from zerograd.core.judgement import Code
 from zerograd.rules.rule import Rule
+from zerograd.source.acting import Actor, Report
 from zerograd.source.frames import BodyOf, Frames
 from zerograd.source.objectives import NOT_SHARED, Owned
 from zerograd.source.scopes import Scope
@@ -47,19 +39,16 @@ from zerograd.source.skeleton import (
 )
 from zerograd.source.tests import Test, assume, carried, decide, forgetting, places, returned
 from zerograd.source.ways import Budget, Flow
-from zerograd.source.windows import begin, decide_place, is_inside, is_regular, left, steps_once_per_window, turn
+from zerograd.source.windows import begin, decide_place, left, turn
 
 CYCLE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR})
 _UPDATE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME})
-# Clips, rescaling and schedules name no optimizer: beside a second one nobody can say whose they are.
-_PRIVATE = frozenset({Kind.CLIP, Kind.RESCALE, Kind.SCHEDULE})
 _MOST = 64
-Report = Callable[[Verdict[Rule]], None]
 
 
-class Interpreter:
-    """One slot of one function. `alone`: the slot is the only one there is, so that whatever is cleared is its own.
-    Calls run their functions in place, under the same lift (see frames.py for `body_of` and `cls`)."""
+class Interpreter(Actor):
+    """One slot of one function. Calls run their functions in place, under the same lift (see frames.py for `body_of`
+    and `cls`)."""
 
     def __init__(
         self,
@@ -73,63 +62,16 @@ class Interpreter:
         cls: Scope | None = None,
         owned: Owned = NOT_SHARED,
     ) -> None:
-        self._slot = slot
-        self._alone = alone
-        self._code = laws
-        self._report = report
-        self._frames = Frames(slot, body_of, cls, owned.modules)
-        self._owned = owned
+        frames = Frames(slot, body_of, cls, owned.modules)
+        super().__init__(slot, alone=alone, laws=laws, report=report, frames=frames, owned=owned)
         self._returned: dict[tuple[object, ...], Flow] = {}
         self._rests: dict[tuple[int, int], tuple[Block, Choice]] = {}
         self._budget = budget or Budget()
         self._trying = 0
-        self._loops: list[Doubts] = []  # what the loops we are in may do
-        self._windows: list[Loop] = []
-        self._followed: set[tuple[State, int]] = set()
-        self.trail = Trail(latest=False)
 
     def kinds(self, block: Block, *, seen: bool = False) -> Doubts:
         """The kinds of event that `block` may do to the slot."""
         return self._frames.kinds(block, seen=seen)
-
-    def _act(self, act: Act, facts: Facts) -> Facts:
-        touches = self._frames.touches(act)
-        if touches is False or (act.slot is None and act.kind in _PRIVATE and not self._alone):
-            return facts
-        kind = Kind.SPILL if self._owned.is_foreign(act, self._frames.modules) else act.kind
-        event = Event(kind, self._slot, act.site, act.scaled, act.what)
-        unclear = touches is None or (act.slot is None and act.kind is not Kind.DEPOSIT)
-        weak = act.partial or (unclear and not self._alone)
-        if act.kind is not Kind.SCHEDULE or (self._loops and Kind.CONSUME in self._loops[-1]):
-            for verdict in judge(facts, event, self._code, weak=weak):
-                self._report(verdict)
-        if act.kind is Kind.CLEAR and not weak:
-            self._clear_inside_window(facts, event, act)
-        for state in {fact.state for fact in facts}:
-            if (state, id(act)) not in self._followed:
-                self._followed.add((state, id(act)))
-                self.trail.follow(state, event)
-        if self._owned.may_be_foreign(act):
-            return join(lift(facts, event), self._spilled(facts, event))
-        return lift_weak(facts, event) if weak else lift(facts, event)
-
-    def _spilled(self, facts: Facts, event: Event) -> Facts:
-        """What is known if a deposit came from another objective, which nobody can prove: all of it is doubted."""
-        spill = event._replace(kind=Kind.SPILL)
-        for state in {fact.state for fact in facts}:
-            self.trail.follow(state, spill)
-        return slim([Fact(advance(state, spill), ALL_DOUBTS, assumed) for state, _, assumed in facts])
-
-    def _clear_inside_window(self, facts: Facts, event: Event, act: Act) -> None:
-        """A clear that erases the micro-batches before it, in a loop that steps once per window."""
-        midway = event._replace(midway=True)
-        at_fault = [fact for fact in facts if self._code.broken(fact.state, midway)] if self._windows else []
-        for loop in self._windows if at_fault else ():
-            for size in loop.windows:
-                inside = frozenset(fact for fact in at_fault if is_inside(loop, size, fact, act))
-                if inside and steps_once_per_window(loop, self._frames.hits, self._frames.kinds):
-                    for verdict in judge(inside, midway, self._code, weak=not is_regular(loop.body, size, act)):
-                        self._report(verdict)
 
     def block(self, block: Block, facts: Facts) -> Flow:
         flow = Flow(facts)
@@ -146,7 +88,7 @@ class Interpreter:
         self._budget.spend(len(facts))
         match node:
             case Act():
-                after = self._act(node, facts)
+                after = self.act(node, facts)
                 # Inside a try an exception may strike before the event or behind it.
                 return Flow(after, raises=join(facts, after) if self._trying else NOWHERE)
             case Create(slot):

@@ -43,7 +43,7 @@ def _windows_of(loop: Loop, stepped_after: bool) -> Iterator[Window]:
         yes, no = (node.orelse, node.body) if node.guard.negated else (node.body, node.orelse)
         inside, skipped = acts_in(yes), acts_in(no)
         kinds = {act.kind for act in inside}
-        if _is_inverted(node.guard, kinds, {act.kind for act in skipped}):
+        if _is_inverted(node, kinds, {act.kind for act in skipped}, loop):
             yield Window(loop, node, node.guard._replace(phase=None), [], False, True, [], True, [], inverted=True)
         if Kind.CONSUME not in kinds or Kind.DEPOSIT in kinds or any(act.kind is Kind.CONSUME for act in skipped):
             continue
@@ -79,16 +79,19 @@ def _other_arms(block: Block, target: Choice) -> list[Act]:
     return []
 
 
-def _is_inverted(guard: Guard, yes: set[Kind], no: set[Kind]) -> bool:
-    """`if i % N == 0: backward  else: backward, step`: it steps on every micro-batch but each N-th."""
-    return (
-        guard.accumulates
-        and guard.phase is not None
-        and not guard.tail
-        and Kind.CONSUME in no
-        and Kind.CONSUME not in yes
-        and Kind.DEPOSIT in yes & no
-    )
+def _is_inverted(choice: Choice, yes: set[Kind], no: set[Kind], loop: Loop) -> bool:
+    """`if i % N == 0: backward  else: backward, step`, or the same with one backward before it: it steps on every
+    micro-batch but each N-th."""
+    guard = choice.guard
+    if guard is None or not guard.accumulates or guard.phase is None or guard.tail:
+        return False
+    if Kind.CONSUME not in no or Kind.CONSUME in yes:
+        return False
+    if Kind.DEPOSIT in yes | no:
+        return Kind.DEPOSIT in yes & no
+    inside = {id(act) for act in acts_in((choice,))}
+    outside = {act.kind for act in acts_in(loop.body) if id(act) not in inside}
+    return Kind.DEPOSIT in outside and Kind.CONSUME not in outside and not guard.conjoined
 
 
 def acts_in(block: Block) -> list[Act]:

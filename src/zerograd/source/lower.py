@@ -125,7 +125,8 @@ class FunctionLowering(Expressions):
         if body or orelse or endless:
             gates = ("accumulate",) if innermost else ()
             windows = (*self._questions.windows(node), *gates)
-            yield Loop(body, orelse, endless, self._each(each, body, node), node, windows)
+            begun = node in self._questions.begun
+            yield Loop(body, orelse, endless, self._each(each, body, node), node, windows, begun)
 
     def _try(self, node: ast.Try | ast.TryStar) -> Iterator[Node]:
         body = self.block(node.body)

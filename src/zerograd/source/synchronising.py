@@ -7,9 +7,10 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.counters import Origins, read_guard
+from zerograd.source.counters import read_guard
 from zerograd.source.guarded import guarded_windows
 from zerograd.source.nodes import holds
+from zerograd.source.origins import Origins
 from zerograd.source.reading import Reading
 from zerograd.source.scopes import Role, path_of
 
