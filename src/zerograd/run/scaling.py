@@ -63,7 +63,7 @@ class Scaling(Detector):
             self.say("ZG203", site, certain=True, step="scaler.step()", scaler="scaler")
 
     def unscaled_before(self, scaler: Any, optimizer: Optimizer, event: Event, account: Account | None) -> bool:
-        """`scaler.unscale_()` begins. If it has unscaled, or stepped, since the last update(), torch is about to raise."""
+        """`scaler.unscale_()` begins. If it has unscaled or stepped since the last update(), torch will raise."""
         stage, step = _stage(scaler, optimizer), account and account.last_step
         if stage == "UNSCALED" and event.site is not None:
             self.say("ZG204", event.site, certain=True, what=event.what)
