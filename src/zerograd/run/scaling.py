@@ -17,7 +17,7 @@ from zerograd.rules.telling import note
 from zerograd.run.account import Account
 from zerograd.run.deposit import Deposit
 from zerograd.run.detector import Detector
-from zerograd.run.losses import read
+from zerograd.run.losses import mark_scale, read
 
 _HABIT = 2
 _NEAR = 24  # nodes that are searched for the scaled loss behind a sum or a division
@@ -45,6 +45,7 @@ class Scaling(Detector):
         self._scaled = [known for known in self._scaled[-16:] if known() is not None]
         for one in result if isinstance(result, list | tuple) else [result]:
             if isinstance(one, Tensor):
+                mark_scale(one)
                 self._scaled.append(ref(one))
 
     def is_scaled(self, roots: Sequence[Tensor]) -> bool:
