@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from zerograd.core.events import Kind
 from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
-from zerograd.rules.telling import erased, note
+from zerograd.rules.telling import note
 from zerograd.source.counters import ACCUMULATION
 from zerograd.source.frames import BodyOf
 from zerograd.source.guarded import Window, acts_in, blocks_of, guarded_windows
@@ -35,7 +35,6 @@ def detect(block: Block, nodes: Nodes, scope: Scope, body_of: BodyOf) -> Iterato
         if window.guard.size not in engines:
             yield from _judge_window(window, losses)
     yield from _inner_loops(block, losses, body_of)
-    yield from _erased_inside(block)
     yield from _every_micro_batch(block, losses, configured)
 
 
@@ -123,35 +122,6 @@ def _waits(block: Block, step: Act) -> bool:
         (i for i, node in enumerate(before) if isinstance(node, Act) and node.kind is Kind.DEPOSIT), len(before)
     )
     return any(isinstance(node, Choice) and (leaves(node.body) or leaves(node.orelse)) for node in before[first:])
-
-
-def _erased_inside(block: Block) -> Iterator[Finding]:
-    """for micro_batch in batch: zero_grad, backward; then one step behind the loop: it gets the last one alone."""
-    for position, node in enumerate(block):
-        if isinstance(node, Loop) and node.node is not None and not node.windows:
-            direct = [act for act in node.body if isinstance(act, Act)]
-            clears = [act for act in direct if act.kind is Kind.CLEAR and act.slot is not None]
-            deposits = [act for act in direct if act.kind is Kind.DEPOSIT]
-            step = next((act for act in block[position + 1 :] if not _is_beside(act)), None)
-            taken = {act.slot for act in acts_in(node.body) if act.kind is Kind.CONSUME}
-            for clear in clears:
-                first = deposits and direct.index(clear) < direct.index(deposits[0])
-                if (
-                    first
-                    and not taken
-                    and isinstance(step, Act)
-                    and step.kind is Kind.CONSUME
-                    and step.slot == clear.slot
-                ):
-                    related = (Related(step.site, "only the last micro-batch reaches this step"),)
-                    yield erased(REGISTRY["ZG002"], clear.site, clear.what, related)
-        for inner in blocks_of(node):
-            yield from _erased_inside(inner)
-
-
-def _is_beside(node: object) -> bool:
-    """What may stand between the last backward and the step."""
-    return isinstance(node, Act) and node.kind in (Kind.CLIP, Kind.UNSCALE, Kind.RESCALE, Kind.SCHEDULE)
 
 
 def _named_size(over: ast.expr) -> str | None:

@@ -12,7 +12,7 @@ from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Rule, Sees, idiom
 from zerograd.rules.telling import note, tell
-from zerograd.source import accumulation, idioms
+from zerograd.source import accumulation, erasing, idioms
 from zerograd.source.flow import CYCLE, Interpreter
 from zerograd.source.library import Library
 from zerograd.source.objectives import NOT_SHARED, Deposits, Owned, read_objectives
@@ -101,6 +101,7 @@ class _Checker:
         if any(act.kind in (Kind.DEPOSIT, Kind.CONSUME) for act in reading.acts):
             found = chain(
                 accumulation.detect(block, reading.nodes, scope, self._program.body_of),
+                erasing.detect(reading),
                 found,
                 self._clip_without_step(block),
             )

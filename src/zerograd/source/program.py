@@ -37,6 +37,7 @@ class Program:
         self._nodes: dict[ast.AST, Nodes] = {}
         # Losses are traced to modules only where it can matter: several optimizers, and nothing frozen and thawed.
         self.traces_losses = relevance.has_several and not freezes(text)
+        self.has_several = relevance.has_several  # optimizers
         self.calls = CallReader(path, by_manner=relevance.by_manner, scales=".scale(" in text)
 
     def body_of(self, function: Function) -> Block:

@@ -1,0 +1,118 @@
+"""Clears that take away what was deposited a moment before, and a step that gets only what comes after them.
+
+    for micro_batch in batch:           first.backward()
+        optimizer.zero_grad()           optimizer.zero_grad()
+        loss(micro_batch).backward()    second.backward()
+    optimizer.step()                    optimizer.step()
+
+The interpreter cannot accuse them: to clear what nobody steps on is legal, and attacks, penalties and probes do it. But
+they read what they deposited, or its input's gradient; a file that never looks at a gradient had no use for it.
+"""
+
+from collections.abc import Callable, Iterator
+
+from zerograd.core.events import Kind
+from zerograd.core.findings import Finding, Related
+from zerograd.rules import REGISTRY
+from zerograd.rules.telling import UNUSED, erased, note
+from zerograd.source.guarded import acts_in, blocks_of
+from zerograd.source.reading import Reading
+from zerograd.source.skeleton import Act, Block, Choice, Forget, Jump, Loop, Node, walk
+
+_BESIDE = (
+    Kind.CLIP,
+    Kind.UNSCALE,
+    Kind.RESCALE,
+    Kind.SCHEDULE,
+)  # what may stand between the last backward and the step
+
+
+def detect(function: Reading) -> Iterator[Finding]:
+    yield from _inside(function.block)
+    file = function.file
+    if not (file.reads_gradients or file.says("requires_grad") or file.says("hook")):
+        yield from _between(function.block, alone=not file.program.has_several)
+
+
+def _inside(block: Block) -> Iterator[Finding]:
+    """for micro_batch in batch: zero_grad, backward; then one step behind the loop: it gets the last one alone."""
+    for position, node in enumerate(block):
+        if isinstance(node, Loop) and node.node is not None and not node.windows:
+            step = _next_step(block[position + 1 :])
+            meant = any(map(_is_meant, walk(node.body)))
+            for clear in _clears_before_a_deposit(node.body):
+                if not meant and step is not None and clear.slot == step.slot:
+                    related = (Related(step.site, "only the last micro-batch reaches this step"),)
+                    yield erased(REGISTRY["ZG002"], clear.site, clear.what, related)
+        for inner in blocks_of(node):
+            yield from _inside(inner)
+
+
+def _is_meant(node: Node) -> bool:
+    """Whether a loop with this in it steps by itself, or tries until something is found."""
+    if isinstance(node, Jump):
+        return node.to in ("break", "return")
+    return isinstance(node, Act) and node.kind is Kind.CONSUME
+
+
+def _clears_before_a_deposit(block: Block) -> Iterator[Act]:
+    for position, node in enumerate(block):
+        if not isinstance(node, Act) or node.kind is not Kind.CLEAR or node.slot is None:
+            continue
+        if any(_surely(later, _deposits) for later in block[position + 1 :]):
+            yield node
+
+
+def _between(block: Block, *, alone: bool) -> Iterator[Finding]:
+    """Two losses and one step: what the first one deposits is cleared at once."""
+    slots = {act.slot for act in acts_in(block) if act.kind in (Kind.CONSUME, Kind.CLEAR)}
+    straight = [node for node in block if not isinstance(node, Forget)]
+    for lost, clear, behind in zip(straight, straight[1:], range(2, len(straight)), strict=False):
+        if not (isinstance(lost, Act) and isinstance(clear, Act) and len(slots) == 1):
+            continue
+        later = straight[behind:]
+        if lost.kind is Kind.DEPOSIT and clear.kind is Kind.CLEAR and not clear.partial and later:
+            kept, step = later[0], _next_step(tuple(later[1:]))
+            if isinstance(kept, Act) and kept.kind is Kind.DEPOSIT and step is not None and step.slot == clear.slot:
+                related = (Related(lost.site, "the gradient is deposited here"), Related(step.site, "and missed here"))
+                # Where there are others, the first may be theirs, unless both go through one module.
+                certain = alone or not lost.reaches.isdisjoint(kept.reaches)
+                found = note(REGISTRY["ZG002"], clear.site, certain=certain, related=related, **_NAMES)
+                yield found._replace(message=UNUSED.format(clear=clear.what, line=lost.site.line))
+    for node in block:
+        for inner in blocks_of(node):
+            yield from _between(inner, alone=alone)
+
+
+_NAMES = {"step": "", "clear": "", "deposit": ""}  # of the rule's own message, which is not the one that is told
+
+
+def _next_step(block: Block) -> Act | None:
+    """The step that comes next in any case, if nothing but clips and the like stands before it."""
+    for node in block:
+        if isinstance(node, Act) and node.kind is Kind.CONSUME:
+            return node
+        if isinstance(node, Choice):
+            yes, no = _next_step(node.body), _next_step(node.orelse)
+            if yes is not None and no is not None and yes.slot == no.slot:
+                return yes
+            if not all(map(_is_beside, (*node.body, *node.orelse))):
+                return None
+        elif not _is_beside(node):
+            return None
+    return None
+
+
+def _is_beside(node: Node) -> bool:
+    return isinstance(node, Forget) or (isinstance(node, Act) and node.kind in _BESIDE)
+
+
+def _surely(node: Node, does: Callable[[Node], bool]) -> bool:
+    """Whether every way through `node` does it."""
+    if isinstance(node, Choice):
+        return all(any(_surely(inner, does) for inner in arm) for arm in (node.body, node.orelse))
+    return does(node)
+
+
+def _deposits(node: Node) -> bool:
+    return isinstance(node, Act) and node.kind is Kind.DEPOSIT
