@@ -48,7 +48,10 @@ def tell(verdict: Verdict[Rule], trail: Trail) -> Finding:
     site, state = event.site or NOWHERE, verdict.state
     led = trail.leading_to(rule.led_by)
     if rule.at is not None and event.kind is not rule.at:
-        site = next((other.site for other in trail.leading_to([rule.at]) if other.site), site)
+        places = [other.site for other in trail.leading_to([rule.at]) if other.site is not None]
+        # A clip that a backward adds to came behind the one before; any other stands before what it spoils.
+        later = event.kind is Kind.DEPOSIT and Mark.BLIND not in state.marks
+        site = _nearest(places, site, later=later)
     names = {
         "step": event.what or "step()",
         "what": event.what,
@@ -93,6 +96,14 @@ def erased(rule: Rule, site: Site, what: str, related: tuple[Related, ...]) -> F
     return Finding(
         rule.code, rule.name, message, site, Certainty.CERTAIN, rule.severity, related=related, cure=rule.remedy
     )
+
+
+def _nearest(places: list[Site], here: Site, *, later: bool) -> Site:
+    """Of several places, the nearest one before this, or behind it; else the other way round."""
+    behind = [place for place in places if place > here]
+    before = [place for place in places if place <= here]
+    first, second = (behind[:1], before[-1:]) if later else (before[-1:], behind[:1])
+    return (first or second or [here])[0]
 
 
 def _place(state: State) -> str:

@@ -26,8 +26,8 @@ def detect(function: Reading) -> Iterator[Finding]:
         closure = function.scope.function(name) if name else None
         if closure is None:
             continue
-        kinds = set(_kinds(function.file.program.body_of(closure), function.file.program.body_of, _DEPTH))
-        if Kind.DEPOSIT in kinds and Kind.CLEAR not in kinds:
+        done, doubted = _kinds(function.file.program.body_of(closure), function.file.program.body_of, _DEPTH)
+        if Kind.DEPOSIT in done and Kind.CLEAR not in done | doubted:
             # LBFGS evaluates its closure many times in one step: no clear outside it is enough.
             certain = not cleared or _evaluates_often(act.slot, function)
             yield note(REGISTRY["ZG009"], act.site, certain=certain, step=act.what)
@@ -38,15 +38,19 @@ def _called(given: ast.expr) -> str | None:
     return path_of(given.body.func if isinstance(given, ast.Lambda) and isinstance(given.body, ast.Call) else given)
 
 
-def _kinds(block: Block, body_of: BodyOf, depth: int) -> Iterator[Kind]:
-    """What a block does or may do, also in what it calls."""
+def _kinds(block: Block, body_of: BodyOf, depth: int) -> tuple[set[Kind], set[Kind]]:
+    """What a block does, and what it may do; also in what it calls."""
+    done, doubted = set[Kind](), set[Kind]()
     for node in walk(block):
-        if isinstance(node, Act):
-            yield node.kind
-        elif isinstance(node, Blur):
-            yield from node.kinds
-        elif isinstance(node, Call):
-            yield from _kinds(body_of(node.function), body_of, depth - 1) if depth else ALL_DOUBTS
+        match node:
+            case Act(kind=kind):
+                done.add(kind)
+            case Blur(kinds=kinds):
+                doubted |= kinds
+            case Call(function=function):
+                inner = _kinds(body_of(function), body_of, depth - 1) if depth else (set[Kind](), set(ALL_DOUBTS))
+                done, doubted = done | inner[0], doubted | inner[1]
+    return done, doubted
 
 
 def _evaluates_often(slot: str | None, function: Reading) -> bool:

@@ -84,9 +84,8 @@ def read_start(test: ast.expr, loops: list[ast.For | ast.AsyncFor]) -> tuple[ast
     return None
 
 
-def _is_start(loop: ast.AST, op: ast.cmpop, value: int, first: int | None) -> tuple[ast.AST, bool] | None:
-    if first is None:
-        return None
+def _is_start(loop: ast.AST, op: ast.cmpop, value: int, begins: int | None) -> tuple[ast.AST, bool] | None:
+    first = 0 if begins is None else begins  # a loop that goes on where it was left has begun at 0 all the same
     match op:
         case ast.Eq() | ast.LtE() if value == first:
             return loop, True

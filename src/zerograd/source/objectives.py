@@ -1,26 +1,40 @@
 """Whose step a backward is meant for, where several optimizers share a loop.
 
-A deposit serves the optimizers that step next behind it, before anything else is deposited. A deposit that is proved to
-reach a slot's modules and serves others only is another objective's: it spills into the slot.
+A deposit serves the optimizers that step next behind it, before anything else is deposited, and those that were cleared
+right before it; where that leaves several, a name may decide. A deposit that is proved to reach a slot's modules and
+serves others only is another objective's: it spills into the slot.
 """
 
+import ast
+import re
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
 from zerograd.core.events import Kind, Site
-from zerograd.source.scopes import Function
+from zerograd.source.losses import loss_of
+from zerograd.source.scopes import Function, path_of
 from zerograd.source.skeleton import Act, Block, Call, walk
+from zerograd.source.stems import is_of, named_for
 
 _DEPTH = 3
+_JUDGES = re.compile(r"loss|crit|bce|mse|l1", re.IGNORECASE)  # a criterion belongs to nobody
+_TURNS = (Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR)
 _MOST = 500  # acts, those of calls counted in place: beyond that a block is a tangle, and nothing is said of it
 
 
 class Deposit(NamedTuple):
-    """One backward: the modules it is proved to fill, and the optimizers that step on it."""
+    """One backward: the modules it is proved to fill, and the optimizers that it is meant for."""
 
     reaches: frozenset[str]
     serves: frozenset[str]
+    beside: frozenset[str] = frozenset()  # those that could be meant as well, but for its name
+    prepared: frozenset[str] = frozenset()  # those that step later, and were cleared right before it
+
+    def joined(self, other: "Deposit") -> "Deposit":
+        """The same line, called for several."""
+        both = zip(self, other, strict=True)
+        return Deposit(*(one | its for one, its in both))
 
 
 Deposits = dict[Site, Deposit]
@@ -35,20 +49,33 @@ class Owned(NamedTuple):
 
     def is_foreign(self, act: Act, modules: frozenset[str]) -> bool:
         """Whether a deposit fills `modules`, the slot's own, on behalf of other optimizers alone."""
-        if act.kind is not Kind.DEPOSIT or not modules or act.reaches.isdisjoint(modules):
+        deposit = self._for_others(act)
+        if deposit is None:
             return False
-        return self._is_for_others(act)
+        if self.slot in deposit.prepared and self._goes_on(deposit, modules):
+            return False
+        if self.slot not in deposit.beside:
+            return not act.reaches.isdisjoint(modules)
+        # Several losses for several optimizers at once are legal: but not one that goes through what is another's own.
+        own = {module for module in act.reaches if is_of(module, self.slot)}
+        return bool(own & modules if modules else own)
+
+    def _goes_on(self, deposit: Deposit, modules: frozenset[str]) -> bool:
+        """Whether the slot's own objective goes through others of its modules too: then they are parts of one."""
+        others = {module for module in deposit.reaches - modules if not _JUDGES.search(module)}
+        return any(self.slot in own.serves and others & own.reaches for own in self.deposits.values())
 
     def may_be_foreign(self, act: Act) -> bool:
         """Whether a deposit for others goes through a module that a deposit for the slot goes through as well: nobody
         says whose parameters that has, but they may be the slot's."""
-        if self.modules or act.kind is not Kind.DEPOSIT or not act.reaches or not self._is_for_others(act):
+        if self.modules or not act.reaches or self._for_others(act) is None:
             return False
         return any(self.slot in own.serves and act.reaches & own.reaches for own in self.deposits.values())
 
-    def _is_for_others(self, act: Act) -> bool:
-        deposit = self.deposits.get(act.site)
-        return deposit is not None and bool(deposit.serves) and self.slot not in deposit.serves
+    def _for_others(self, act: Act) -> Deposit | None:
+        """A deposit that serves others, and not the slot."""
+        deposit = self.deposits.get(act.site) if act.kind is Kind.DEPOSIT else None
+        return deposit if deposit is not None and deposit.serves and self.slot not in deposit.serves else None
 
 
 NOT_SHARED = Owned()
@@ -56,28 +83,53 @@ NOT_SHARED = Owned()
 
 def read_objectives(block: Block, body_of: Callable[[Function], Block]) -> Deposits:
     """The deposits of a block and of what it calls, each with the optimizers it serves."""
-    serves: dict[Site, set[str]] = {}
-    reaches: dict[Site, frozenset[str]] = {}
-    open_: list[Site] = []  # deposits that no step has followed yet
-    stepped = False
     acts = list(islice(_linear(block, body_of, 0), _MOST + 1))
-    for act, slot in acts if len(acts) <= _MOST else ():
+    if len(acts) > _MOST:
+        return {}
+    stepped = {slot for act, slot in acts if act.kind is Kind.CONSUME and slot is not None}
+    found: Deposits = {}
+    for act, serves, cleared in _in_order(acts):
+        meant, before = _meant(act, stepped, serves, cleared), found.get(act.site)
+        found[act.site] = meant if before is None else meant.joined(before)
+    return found
+
+
+def _meant(act: Act, stepped: set[str], serves: set[str], cleared: set[str]) -> Deposit:
+    """A name that is one optimizer's decides between several that could be meant."""
+    loss = loss_of(act.node) if isinstance(act.node, ast.Call) else None
+    name = path_of(loss) if loss is not None else None
+    owner = named_for(name, stepped) if name is not None else None
+    if owner is None or owner not in serves:
+        return Deposit(act.reaches, frozenset(serves), prepared=frozenset(cleared - serves))
+    return Deposit(act.reaches, frozenset({owner}), frozenset(serves - {owner}))
+
+
+def _in_order(acts: list[tuple[Act, str | None]]) -> Iterator[tuple[Act, set[str], set[str]]]:
+    """Each deposit with the optimizers that step next behind it, and those that were cleared right before it."""
+    open_: list[tuple[Act, set[str], set[str]]] = []  # deposits that no step has followed yet
+    cleared: set[str] = set()  # for the next deposit
+    stepped: set[str] = set()  # since the last one
+    for act, slot in acts:
         if act.kind is Kind.DEPOSIT:
             if stepped:
-                open_, stepped = [], False
-            open_.append(act.site)
-            reaches[act.site] = act.reaches
-        elif act.kind is Kind.CONSUME and slot is not None:
-            stepped = True
-            for site in open_:
-                serves.setdefault(site, set()).add(slot)
-    return {site: Deposit(reaches[site], frozenset(slots)) for site, slots in serves.items()}
+                yield from open_
+                open_, stepped = [], set()
+            open_.append((act, set(), cleared))
+            cleared = set()
+        elif act.kind is Kind.CLEAR:
+            # A clear behind the slot's own step ends its turn: it prepares nothing.
+            cleared |= {slot} - stepped if slot is not None else set()
+        elif slot is not None:
+            stepped.add(slot)
+            for _, serves, _ in open_:
+                serves.add(slot)
+    yield from open_
 
 
 def _linear(block: Block, body_of: Callable[[Function], Block], depth: int) -> Iterator[tuple[Act, str | None]]:
-    """Deposits and steps in text order, calls in place, slots as the outermost function names them."""
+    """Deposits, steps and clears in text order, calls in place, slots as the outermost function names them."""
     for node in walk(block):
-        if isinstance(node, Act) and node.kind in (Kind.DEPOSIT, Kind.CONSUME):
+        if isinstance(node, Act) and node.kind in _TURNS:
             yield node, node.slot
         elif isinstance(node, Call) and depth < _DEPTH:
             for act, slot in _linear(body_of(node.function), body_of, depth + 1):

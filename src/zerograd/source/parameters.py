@@ -35,7 +35,8 @@ _LAYERS = (
     "GRU",
     "Parameter",
 )
-_WRAPPERS = ("FullyShardedDataParallel", "fully_shard", "get_peft_model")  # these make parameters of their own
+# These make parameters of their own; torch's own convert_sync_batchnorm() does not.
+_WRAPPERS = ("FullyShardedDataParallel", "fully_shard", "get_peft_model", "convert_syncbn_model")
 
 
 class _Made(NamedTuple):

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from zerograd.source.nodes import written
+from zerograd.source.opaque import makes_something
 from zerograd.source.roles import role_of
 from zerograd.source.scopes import Scope, path_of
 
@@ -144,11 +145,19 @@ class Reach:
         binding = self._scope.lookup(path)
         if binding is not None:
             return binding.role.name in ("TORCH", "INSTANCE")
-        if self._scope.function(path) is not None or path in self._made:
+        if self._scope.function(path) is not None:
             return False
+        if path in self._made:
+            return all(isinstance(made.value, ast.Call) and _is_class(made.value.func) for made in self._made[path])
         return path in self._scope.parameters or (path.startswith("self.") and path.count(".") == 1)
 
     def _passes(self, path: str, call: ast.Call) -> bool:
         """A function of torch's gives a result that depends on what it is given."""
         role = role_of(call, self._scope)
         return self._scope.dotted(path).startswith("torch.") or (role is not None and role.role.name == "TORCH")
+
+
+def _is_class(func: ast.expr) -> bool:
+    """Whether a call is named as classes are: what it makes can be called."""
+    path = path_of(func)
+    return path is not None and makes_something(path)

@@ -6,8 +6,9 @@ they mention is assigned.
 """
 
 import ast
+import operator
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from zerograd.core.facts import NOTHING_ASSUMED, Assumptions
@@ -15,6 +16,16 @@ from zerograd.source.nodes import Nodes, written
 from zerograd.source.scopes import path_of
 
 _IMPURE = (ast.Call, ast.Await, ast.Yield, ast.NamedExpr, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.BinOp)
+
+
+_COMPARISON = re.compile(r"([\w.]+) (==|<=|>=|<|>) (-?\d+)")
+_COMPARED: dict[str, Callable[[int, int], bool]] = {
+    "==": operator.eq,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 
 class Atom(NamedTuple):
@@ -207,10 +218,19 @@ def learned_from(node: ast.AST, keys: frozenset[str]) -> Assumptions:
     """What these questions answer behind `skip = True`: the assignment says it."""
     match node:
         case ast.Assign(targets=[target], value=ast.Constant(value=value)):
-            path = path_of(target)
+            path = path_of(target) or ""
             answers = {path: bool(value), f"{path} is None": value is None}
-            return frozenset((key, answers[key]) for key in keys if key in answers)
+            told = {key: answers[key] if key in answers else _compared(key, path, value) for key in keys}
+            return frozenset((key, answer) for key, answer in told.items() if answer is not None)
     return NOTHING_ASSUMED
+
+
+def _compared(key: str, path: str, value: object) -> bool | None:
+    """What `count > 0` answers behind `count = 0`."""
+    match = _COMPARISON.fullmatch(key)
+    if match is None or match[1] != path or not isinstance(value, int):
+        return None
+    return _COMPARED[match[2]](value, int(match[3]))
 
 
 def _assigned(target: ast.expr) -> Iterator[str]:
