@@ -9,6 +9,7 @@ import pytest
 
 from report.traces import BACKWARD, BAD, CLEAR, GOOD, STALE, STEP, stale, trace
 from zerograd.report.data import data
+from zerograd.report.phrasing import phrased
 from zerograd.report.story import Story
 from zerograd.report.walk import processes
 
@@ -62,4 +63,4 @@ def test_findings_are_judged_where_the_run_has_judged_nobody(tmp_path: Path) -> 
 def test_findings_of_ranks_are_one(tmp_path: Path) -> None:
     told = story(stale(tmp_path / "a.jsonl", 4, rank=0), stale(tmp_path / "b.jsonl", 3, rank=1)).told
     assert [(one.finding.code, one.times) for one in told] == [("ZG001", {0: 3, 1: 2})]
-    assert told[0].finding == STALE._replace(times=0)
+    assert told[0].finding == phrased(STALE, None)._replace(times=0)

@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from report.traces import BACKWARD, BAD, CLEAR, GOOD, SKIP, STALE, STEP, stale, trace
 from zerograd.core.events import Site
+from zerograd.core.findings import Certainty
 from zerograd.report.html import html
 from zerograd.report.story import Story
 from zerograd.report.walk import processes
@@ -73,21 +74,27 @@ def report(folder: Path, *traces: Path, rows: int = 120_000) -> Path:
 @pytest.fixture
 def found(browser: Browser, tmp_path: Path) -> Iterator[Opened]:
     (tmp_path / "train.py").write_text("".join(f"line_{number} = 1\n" for number in range(1, 20)))
-    stale(tmp_path / "run.jsonl")
+    stale(tmp_path / "run.jsonl", called="opt_d")
     opened = Opened(browser, report(tmp_path))
     yield opened
     opened.close()
 
 
 def test_it_says_what_is_wrong(found: Opened) -> None:
-    assert found.text("h1") == "19 of 20 steps of SGD used gradients that an earlier step had already used."
+    assert found.text("h1") == "opt_d.step() at train.py:7 consumes stale gradients."
+    assert found.text("#edit") == "What to change: call opt_d.zero_grad() before the next backward() on line 5"
+    assert found.text("#also") == "It happened in 19 of 20 steps of opt_d."
     assert found.page.title().startswith("\u2717 train.py")
     card = found.text("#finding-0")
     assert "ZG001" in card
     assert "line_7 = 1" in card  # the user's own source
     assert "was changed after this run began" not in card
-    chain = found.page.locator("#finding-0 .chain li").all_inner_texts()
-    assert [text.split()[0] for text in chain] == ["step", "backward", "clip", "step"]
+    rows = [row.locator("li").all_inner_texts() for row in found.page.locator("#finding-0 .chain").all()]
+    assert [[text.split()[0] for text in row] for row in rows] == [
+        ["step", "backward", "clip", "step"],
+        ["step", "clear", "backward", "clip", "step"],
+    ]
+    assert [row[-2].split()[-1] for row in rows] == ["mixed", "fresh"]
     assert "is never cleared" in found.text("#parameter-table")
     titles = found.page.locator("figcaption").all_inner_texts()
     assert any("Gradient norm" in title for title in titles)
@@ -138,7 +145,7 @@ def test_filters(found: Opened) -> None:
 def test_a_finding_leads_to_its_events(found: Opened) -> None:
     page = found.page
     page.click("#finding-0 >> text=Next time")
-    assert "event 9: step, SGD.step(), at train.py:7, SGD#0 is spent after it" in found.text("#selected")
+    assert "event 9: step, opt_d.step(), at train.py:7, opt_d is spent after it" in found.text("#selected")
     assert "ZG001 stale-accumulation" in found.text("#selected")
     assert found.view()[0] < 8 < found.view()[1]
     page.keyboard.press("e")
@@ -146,6 +153,37 @@ def test_a_finding_leads_to_its_events(found: Opened) -> None:
     assert page.locator("#event-table tr[aria-selected=true] td").all_inner_texts()[0] == "9"
     page.click("#event-table tr:nth-child(2) button")
     assert "event 2: clip" in found.text("#selected")
+
+
+def test_the_legend_holds_what_is_drawn_and_no_more(found: Opened) -> None:
+    def marks() -> list[str]:
+        return found.page.locator("#legend > li:last-child li").all_inner_texts()
+
+    assert found.page.locator("#legend ul li").all_inner_texts() == [
+        "fresh: deposited, no step has used it yet",
+        "spent: a step has used it, and it still lies there",
+        "mixed: new on top of what was already used",
+        "backward deposits",
+        "step consumes",
+        "clip shortens",
+        "a finding",
+        "what led to it",
+    ]
+    found.page.keyboard.press("n")
+    assert marks() == ["a finding", "what led to it", "selected"]
+    found.page.keyboard.press("Escape")
+    assert marks() == ["a finding"]
+
+
+def test_what_is_only_possible_is_not_called_well(browser: Browser, tmp_path: Path) -> None:
+    maybe = STALE._replace(certainty=Certainty.POSSIBLE)
+    trace(tmp_path / "run.jsonl", BAD * 4, found=[(maybe, [5, 8])])
+    opened = Opened(browser, report(tmp_path))
+    assert opened.text("h1").startswith("Possible fault: SGD.step() at train.py:7 consumes")
+    assert opened.page.title().startswith("? ")
+    assert opened.text("#finding-0").startswith("ZG001")
+    assert opened.page.locator("#finding-0").is_visible()
+    opened.close()
 
 
 def test_by_keyboard_alone(found: Opened) -> None:
@@ -186,11 +224,22 @@ def test_clean_runs_skips_and_what_is_lost(browser: Browser, tmp_path: Path) -> 
     trace(tmp_path / "run.jsonl", [*GOOD * 5, CLEAR, BACKWARD, SKIP, CLEAR, BACKWARD, CLEAR, *GOOD])
     opened = Opened(browser, report(tmp_path), scheme="dark")
     assert opened.text("h1") == (
-        "Every gradient accounted for: 7 steps (1 skipped: not finite), each with what was deposited for it."
+        "Every gradient accounted for: 6 steps used what was deposited for them, 1 was skipped (not finite) "
+        "and used nothing."
     )
-    legend = opened.text("#legend")
-    assert "lost: no step ever used it" in legend
-    assert "skipped step" in legend
+    assert not opened.page.locator("#edit").is_visible()
+    assert opened.page.locator("#legend ul li").all_inner_texts() == [
+        "fresh: deposited, no step has used it yet",
+        "spent: a step has used it, and it still lies there",
+        "lost: deposited, and no step ever uses it",
+        "refused: not finite, so the step used nothing of it; to be cleared",
+        "empty: nothing lies there",
+        "backward deposits",
+        "step consumes",
+        "clear empties",
+        "clip shortens",
+        "skipped step uses nothing",
+    ]
     assert opened.text("#findings").endswith("No fault was found.")
     assert opened.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(13, 17, 23)"
     opened.page.emulate_media(media="print", color_scheme="light")

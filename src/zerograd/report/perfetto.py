@@ -14,7 +14,7 @@ from zerograd.report.printable import printable
 from zerograd.report.walk import Moment, Process
 
 _PID = 1_000_000  # beside the processes of the profiler, never among them
-_NAMES = {Kind.DEPOSIT: "backward", Kind.CONSUME: "step"}
+_NAMES = {Kind.DEPOSIT: "backward", Kind.SPILL: "backward", Kind.CONSUME: "step"}
 _COUNTED = ("norm", "loss", "scale")
 
 

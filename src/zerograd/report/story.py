@@ -7,6 +7,7 @@ from zerograd.core.events import Site
 from zerograd.core.findings import Finding
 from zerograd.report.differences import Difference, Signatures, differences
 from zerograd.report.lane import Lane
+from zerograd.report.phrasing import in_their_words, phrased
 from zerograd.report.rows import Rows, Shape, shape_of
 from zerograd.report.series import Series
 from zerograd.report.walk import Moment, Process
@@ -66,16 +67,15 @@ class Story:
         self.rows.append(rows)
 
     def _take(self, moment: Moment, lane: int, rows: Rows) -> None:
-        event, numbers, content = moment.line.event, moment.numbers, moment.lane.content
+        event, numbers, held = moment.line.event, moment.numbers, moment.lane.held
         flags = event.scaled + 2 * ("skipped" in numbers) + 4 * ("again" in numbers)
         # A loop has few shapes of event: each is worked out once.
-        key = (lane, event.kind, content, event.site, event.what, moment.line.hit, flags, moment.lane.leaked)
+        key = (lane, event.kind, held, event.site, event.what, moment.line.hit, flags)
         shape = self._shapes.get(key)
         if shape is None:
-            sites, calls = self.sites(event.site), self.calls(event.what or None)
-            shape = shape_of(lane, event.kind, content, sites, calls, moment.line.hit, flags, leaked=moment.lane.leaked)
-            self._shapes[key] = shape
-        rows.add(moment.number, shape, content, moment.line.at, numbers)
+            sites, calls = self.sites(event.site), self.calls(in_their_words(event.what, moment.lane) or None)
+            shape = self._shapes[key] = shape_of(lane, event.kind, held, sites, calls, moment.line.hit, flags)
+        rows.add(moment.number, shape, moment.line.at, numbers)
         if len(self.processes) > 1:
             self._signatures[lane].add(moment)
         if moment.step is None:
@@ -99,7 +99,7 @@ class Story:
             for found in process.survey.found:
                 finding = found.finding
                 key = (finding.code, finding.site, finding.certainty)
-                told = merged.setdefault(key, Told(finding, {}, []))
+                told = merged.setdefault(key, Told(phrased(finding, process.lanes.get(found.slot or "")), {}, []))
                 told.times[number] = told.times.get(number, 0) + len(found.events)
                 shown = found.events[:_SHOWN] if self.rows[number].row else ()
                 told.rows.extend((number, self.rows[number].row_at(event)) for event in shown)
@@ -110,6 +110,7 @@ class Story:
                 told.finding.certainty.value,
                 severity[told.finding.severity.value],
                 told.finding.code,
+                -sum(told.times.values()),
                 told.finding.site,
             ),
         )

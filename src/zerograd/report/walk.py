@@ -51,7 +51,8 @@ class Process:
 
     def walk(self) -> Iterator[Moment]:
         self.lanes = {}
-        late = self.survey.late
+        late, called = self.survey.late, self.survey.called
+        names = [name for name in called.values() if name]
         for number, line in enumerate(self.trace.events()):
             slot = line.event.slot or _NOBODY
             lane = self.lanes.get(slot)
@@ -62,11 +63,13 @@ class Process:
                     self.survey.groups.get(slot, ()),
                     self.survey.sets,
                     leaks=self._leaks(slot),
+                    called=(name := called.get(slot, "")),
+                    shared=names.count(name) > 1,
                 )
             numbers = dict(line.event.numbers)
             if number in late:
                 numbers |= late[number]
-            before = lane.content
+            before, line = lane.content, lane.sees(line)
             step = lane.feed(line, numbers)
             yield Moment(number, line, numbers, lane, before, step)
 

@@ -12,7 +12,7 @@ export function layout(model, open) {
   let y = TOP;
   for (const lane of model.lanes) {
     const process = model.processes[lane.process];
-    const name = model.processes.length > 1 ? `${process.name}: ${lane.slot}` : lane.slot;
+    const name = model.processes.length > 1 ? `${process.name}: ${lane.title}` : lane.title;
     strips.push({ lane, name, y, height: LANE, depth: 0 });
     y += LANE;
     if (!open.has(lane.number)) continue;

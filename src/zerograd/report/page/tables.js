@@ -1,6 +1,6 @@
 // Tables: events for those who do not see the canvas, parameters, and ranks side by side.
 
-import { wordFor, placeOf, eventsIn, short, seconds, many } from "./model.js";
+import { wordFor, placeOf, eventsIn, short, seconds, many, shown } from "./model.js";
 import { element } from "./draw.js";
 
 export const PAGE = 100;
@@ -45,11 +45,11 @@ function eventRow(model, number, row, several, selected, select) {
   const fault = process.faults.get(row);
   const cells = [
     ...(several ? [process.name] : []),
-    model.lanes[process.lane[row]].slot,
+    model.lanes[process.lane[row]].title,
     fault === undefined ? word : `${word} (${model.findings[fault].code})`,
     model.calls[process.what[row]] || "",
     placeOf(model, process, row),
-    model.contents[process.content[row]],
+    shown(model.contents[process.content[row]], process.kind[row] < 0),
     numbers.join(", "),
   ].map((text) => element("td", {}, text));
   const made = element(
@@ -129,7 +129,7 @@ function nameOf(part) {
 }
 
 export function laneName(model, lane) {
-  return model.processes.length > 1 ? `${model.processes[lane.process].name}: ${lane.slot}` : lane.slot;
+  return model.processes.length > 1 ? `${model.processes[lane.process].name}: ${lane.title}` : lane.title;
 }
 
 // One row for each rank, every number that is not like the others marked.
@@ -185,7 +185,7 @@ export function rankDifferences(model, show) {
   if (!model.differences.length) return [element("p", {}, "Every rank did the same, step by step.")];
   return model.differences.map((one) => {
     const first = model.lanes[one.lanes[0]];
-    const said = `${one.slot}: ranks differ in ${one.steps.toLocaleString("en")} of ${many(first.steps, "step")}, first in step ${one.first.toLocaleString("en")}:`;
+    const said = `${first.title}: ranks differ in ${one.steps.toLocaleString("en")} of ${many(first.steps, "step")}, first in step ${one.first.toLocaleString("en")}:`;
     const list = element(
       "ul",
       {},

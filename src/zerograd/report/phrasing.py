@@ -1,0 +1,44 @@
+"""What is said of an optimizer, in the names that the program itself has for it and for its lines."""
+
+import re
+
+from zerograd.core.findings import Finding
+from zerograd.report.lane import Lane
+
+_ITSELF = re.compile(r"(?<!an )(?<!every )\b(?:the )?optimizer\b(?! that)")  # in a cure
+_OWN = "the optimizer's own objective"
+_FEEDS = ("the gradient is deposited here", _OWN)  # the part that its own backward takes
+_PARTS = {_OWN: "{}'s own objective", "left here": "leaves gradients in {} too"}
+
+
+def phrased(finding: Finding, lane: Lane | None) -> Finding:
+    """The finding with `opt_d.step()` where the run knew a class, and with lines where the rule has none."""
+    cure = finding.cure
+    fed = {other.site.line for other in finding.related if other.message in _FEEDS}
+    if len(fed) == 1:
+        cure = cure.replace("backward()", f"backward() on line {fed.pop()}", 1)
+    if lane is None or not lane.called:
+        return finding._replace(cure=cure)
+    parts = [_PARTS.get(other.message, other.message).replace("{}", lane.called) for other in finding.related]
+    return finding._replace(
+        message=in_their_words(finding.message, lane),
+        cure=_ITSELF.sub(lambda _: lane.called, cure),
+        related=tuple(other._replace(message=part) for other, part in zip(finding.related, parts, strict=True)),
+    )
+
+
+def in_their_words(text: str, lane: Lane) -> str:
+    if not lane.called or lane.family not in text:
+        return text
+    return re.sub(rf"\b{re.escape(lane.family)}(?=\.step\(\)| never is)", lambda _: lane.called, text)
+
+
+def placed(finding: Finding) -> str:
+    """The cause in one sentence, with the place where it is found."""
+    said = finding.message.partition(";")[0]
+    site = finding.site
+    place = f"cell {site.cell}, line {site.line}" if site.cell else f"{site.path}:{site.line}"
+    if not site.line:
+        return said
+    call = re.match(r"\S+\(\)(?= )", said)
+    return f"{call[0]} at {place}{said[call.end() :]}" if call else f"{said} ({place})"
