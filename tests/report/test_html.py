@@ -1,8 +1,10 @@
 """The page in a real browser: what a person sees, clicks and hears."""
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -149,10 +151,31 @@ def test_a_finding_leads_to_its_events(found: Opened) -> None:
     assert "ZG001 stale-accumulation" in found.text("#selected")
     assert found.view()[0] < 8 < found.view()[1]
     page.keyboard.press("e")
-    page.wait_for_selector("#event-table tr[aria-selected=true]")
-    assert page.locator("#event-table tr[aria-selected=true] td").all_inner_texts()[0] == "9"
+    page.wait_for_selector("#event-table tr[aria-current=true]")
+    assert page.locator("#event-table tr[aria-current=true] td").all_inner_texts()[0] == "9"
     page.click("#event-table tr:nth-child(2) button")
     assert "event 2: clip" in found.text("#selected")
+
+
+def test_pointing_at_an_event_says_what_it_does(found: Opened) -> None:
+    page = found.page
+    page.keyboard.press("0")
+    found.view()
+    box = page.locator("#lanes").bounding_box()
+    assert box is not None
+    page.keyboard.press("n")  # the sixth event, a step at a finding
+    first, last = found.view()
+    x = 174 + (5.5 - first) / (last - first) * (box["width"] - 182)
+    page.mouse.move(box["x"] + x, box["y"] + 56)
+    assert page.locator("#tip p").all_inner_texts() == [
+        "step, opt_d.step(), train.py:7",
+        "step() moves the weights by what lies in .grad, and leaves it lying there.",
+        "After it spent: a step has used it, and it still lies there.",
+        "A finding is here: ZG001 stale-accumulation.",
+    ]
+    page.mouse.move(box["x"] + 40, box["y"] + 56)
+    assert not page.locator("#tip").is_visible()
+    assert "step() moves the weights by what lies in .grad" in found.text("#selected")
 
 
 def test_the_legend_holds_what_is_drawn_and_no_more(found: Opened) -> None:
@@ -356,3 +379,34 @@ def test_more_events_than_a_page_holds_are_bundled_and_it_says_so(browser: Brows
     opened.page.keyboard.press("o")
     opened.view()
     opened.close()
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_colours_stand_out(scheme: str) -> None:
+    """WCAG 2.2, AA: text 4.5 to 1, and 3 to 1 for what must be told apart without being read."""
+    style = (files("zerograd.report") / "page" / "style.css").read_text()
+    blocks = re.findall(r":root {(.*?)}", style, re.S)
+    tones: dict[str, str] = {}
+    for block in blocks[: 1 if scheme == "light" else 2]:
+        tones |= dict(re.findall(r"--(\w+): (#\w{6});", block))
+    text = [(one, on) for one in ("text", "faint", "accent", "good", "bad", "warn", "lost") for on in ("page", "card")]
+    text += [("text", "mark"), ("faint", "mark"), ("bad", "mark")]
+    shapes = [(one, "page") for one in ("fresh", "spent", "mixed", "lost", "warn", "hollow", "edge", "bad", "accent")]
+    low = [(*pair, 4.5) for pair in text] + [(*pair, 3.0) for pair in shapes]
+    told = {
+        f"{one} on {on}": contrast(tones[one], tones[on])
+        for one, on, least in low
+        if contrast(tones[one], tones[on]) < least
+    }
+    assert told == {}

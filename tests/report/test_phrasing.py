@@ -41,6 +41,14 @@ def test_every_cure_stays_a_sentence(code: str) -> None:
         assert article not in f"{cure} ".replace("an optimizer", "").replace("every optimizer", "")
 
 
+def test_a_backward_is_told_with_its_loss() -> None:
+    finding = STALE._replace(message="backward() on line 5 adds to x.backward() on line 6", cure="", related=())
+    lines = {5: "    self.scale(g_loss).backward()", 6: "a.backward(); b.backward()"}
+    assert phrased(finding, None, lambda site: lines[site.line]).message == finding.message  # whose is not told
+    told = phrased(finding, None, lambda site: "    g_loss.backward(retain_graph=True)").message
+    assert told == "g_loss.backward() on line 5 adds to x.backward() on line 6"
+
+
 def test_without_a_name_only_lines_are_added() -> None:
     assert phrased(STALE, None).cure == "call optimizer.zero_grad() before the next backward() on line 5"
     assert phrased(STALE, None)._replace(cure=STALE.cure) == STALE

@@ -34,7 +34,7 @@ IDIOM = STALE._replace(code="ZG103", name="uneven-groups", message="the first gr
                 "note",
                 "1 of 3 backwards taught nothing: the last group is never stepped (train.py:7).",
                 "step at the last one",
-                "No wrong gradient is proved in 2 steps.",
+                "No step is known to have used a wrong gradient (2 steps).",
             ),
         ),
         (
@@ -64,7 +64,7 @@ IDIOM = STALE._replace(code="ZG103", name="uneven-groups", message="the first gr
                 "possible",
                 "Possible fault: SGD.step() at train.py:7 consumes stale gradients.",
                 "call optimizer.zero_grad() before the next backward() on line 5",
-                "This run does not prove it: look whether it is meant. No wrong gradient is proved in 2 steps.",
+                "This run does not prove it: look whether it is meant. No step is known to have used a wrong gradient (2 steps).",
             ),
         ),
         (

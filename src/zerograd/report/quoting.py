@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from zerograd.core.events import Site
 from zerograd.core.findings import Finding
 
 _AROUND = 2
@@ -39,18 +40,36 @@ def excerpts(finding: Finding, header: Mapping[str, object]) -> list[Excerpt]:
     return [one for one in found if one is not None]
 
 
-def _excerpt(path: str, told: Mapping[int, str], header: Mapping[str, object]) -> Excerpt | None:
+def line_of(site: Site, header: Mapping[str, object]) -> str:
+    """The line that stood there when the run began; "" if that cannot be known."""
+    source = None if site.cell else _found(site.path, header)
+    if source is None or _changed(source, header) or not 0 < site.line <= len(source.lines):
+        return ""
+    return source.lines[site.line - 1]
+
+
+def _found(path: str, header: Mapping[str, object]) -> _Source | None:
     folder = header.get("folder")
-    source = _source(os.path.join(folder if isinstance(folder, str) else "", path))
+    return _source(os.path.join(folder if isinstance(folder, str) else "", path))
+
+
+def _changed(source: _Source, header: Mapping[str, object]) -> bool:
+    began = header.get("began")
+    return isinstance(began, int) and source.written > began
+
+
+def _excerpt(path: str, told: Mapping[int, str], header: Mapping[str, object]) -> Excerpt | None:
+    source = _found(path, header)
     if source is None:
         return None
-    began, size = header.get("began"), len(source.lines)
+    size = len(source.lines)
     wanted = {near for line in told for near in range(line - _AROUND, line + _AROUND + 1) if 0 < near <= size}
     if not wanted & set(told):
         return None
     wanted |= {head for head, first, last in source.heads if any(first <= line <= last for line in wanted)}
-    changed = isinstance(began, int) and source.written > began
-    return Excerpt(path, changed, list(_rows(_trimmed(wanted, told, source.lines), source.lines, told)))
+    return Excerpt(
+        path, _changed(source, header), list(_rows(_trimmed(wanted, told, source.lines), source.lines, told))
+    )
 
 
 def _trimmed(wanted: set[int], told: Mapping[int, str], lines: list[str]) -> list[int]:

@@ -1,6 +1,7 @@
 """Everything that a report tells about a run, gathered in one walk through each of its traces."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from zerograd.core.events import Site
@@ -8,6 +9,7 @@ from zerograd.core.findings import Finding
 from zerograd.report.differences import Difference, Signatures, differences
 from zerograd.report.lane import Lane
 from zerograd.report.phrasing import in_their_words, phrased
+from zerograd.report.quoting import line_of
 from zerograd.report.rows import Rows, Shape, shape_of
 from zerograd.report.series import Series
 from zerograd.report.walk import Moment, Process
@@ -94,15 +96,20 @@ class Story:
         return self.rows[process].lane_of(row)
 
     def _tell(self) -> Iterator[Told]:
+        """A fault that is doubtful the first time and certain from then on is one fault, and certain."""
         merged: dict[tuple[object, ...], Told] = {}
         for number, process in enumerate(self.processes):
             for found in process.survey.found:
                 finding = found.finding
-                key = (finding.code, finding.site, finding.certainty)
-                told = merged.setdefault(key, Told(phrased(finding, process.lanes.get(found.slot or "")), {}, []))
+                key = (finding.code, finding.site)
+                told = merged.get(key, Told(finding, {}, []))
+                if key not in merged or finding.certainty.value < told.finding.certainty.value:
+                    lane, line = process.lanes.get(found.slot or ""), partial(line_of, header=process.trace.header)
+                    told = merged[key] = told._replace(finding=phrased(finding, lane, line))
                 told.times[number] = told.times.get(number, 0) + len(found.events)
                 shown = found.events[:_SHOWN] if self.rows[number].row else ()
                 told.rows.extend((number, self.rows[number].row_at(event)) for event in shown)
+                told.rows.sort()
         severity = {"error": 0, "warning": 1, "note": 2}
         yield from sorted(
             merged.values(),

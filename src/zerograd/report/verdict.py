@@ -83,7 +83,7 @@ def _share(story: Story, told: Told) -> str:
 
 
 def _right(steps: int) -> str:
-    return f"No wrong gradient is proved in {_many(steps, 'step')}"
+    return f"No step is known to have used a wrong gradient ({_many(steps, 'step')})"
 
 
 def _sentences(*parts: str) -> str:

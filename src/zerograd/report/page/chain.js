@@ -6,7 +6,7 @@ import { element, glyphElement } from "./draw.js";
 export function chain(model, finding, number, row) {
   const links = linked(model, finding, number, row);
   const mended = mend(model, links, finding.code);
-  return mended ? [render(links, "As it is"), render(mended, "As it should be")] : [render(links, "What led to it")];
+  return mended ? [render(links, "As is"), render(mended, "Should be")] : [render(links, "Events")];
 }
 
 function linked(model, finding, number, row) {

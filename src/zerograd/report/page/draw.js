@@ -2,22 +2,54 @@
 
 // Paths in a box of 16 by 16 around (0, 0). A shape is known without its colour.
 export const GLYPHS = {
-  backward: { path: "M0 6 L-6 -5 L6 -5 Z", solid: true, says: "backward deposits" },
+  backward: {
+    path: "M0 6 L-6 -5 L6 -5 Z",
+    solid: true,
+    says: "backward deposits",
+    means: "backward() adds to what lies in .grad; it never replaces it.",
+  },
   "another's backward": {
     path: "M0 6 L-6 -5 L6 -5 Z",
     solid: false,
     says: "another optimizer's backward deposits here too",
+    means: "The loss of another optimizer runs through these parameters, and its backward() adds to their .grad too.",
   },
-  step: { path: "M-4 -7 H4 V7 H-4 Z", solid: true, says: "step consumes" },
-  clear: { path: "M5.5 0 A5.5 5.5 0 1 1 -5.5 0 A5.5 5.5 0 1 1 5.5 0 Z", solid: false, says: "clear empties" },
-  unscale: { path: "M-6 0 H6 M0 -5 V-4.6 M0 5 V4.6", solid: false, says: "unscale divides by the loss scale" },
+  step: {
+    path: "M-4 -7 H4 V7 H-4 Z",
+    solid: true,
+    says: "step consumes",
+    means: "step() moves the weights by what lies in .grad, and leaves it lying there.",
+  },
+  clear: {
+    path: "M5.5 0 A5.5 5.5 0 1 1 -5.5 0 A5.5 5.5 0 1 1 5.5 0 Z",
+    solid: false,
+    says: "clear empties",
+    means: "zero_grad() empties .grad: the next backward() begins from nothing.",
+  },
+  unscale: {
+    path: "M-6 0 H6 M0 -5 V-4.6 M0 5 V4.6",
+    solid: false,
+    says: "unscale divides by the loss scale",
+    means: "The loss was multiplied by the loss scale; .grad is divided by it, so that it can be clipped.",
+  },
   clip: {
     path: "M-2.2 -2.4 L6.5 4.6 M-2.2 2.4 L6.5 -4.6 M-2.1 -3.8 A2.1 2.1 0 1 1 -6.3 -3.8 A2.1 2.1 0 1 1 -2.1 -3.8 Z M-2.1 3.8 A2.1 2.1 0 1 1 -6.3 3.8 A2.1 2.1 0 1 1 -2.1 3.8 Z",
     solid: false,
     says: "clip shortens",
+    means: "If .grad is longer than the limit, it is shortened to it.",
   },
-  skip: { path: "M-5 -6 L5 6 M5 -6 L-5 6", solid: false, says: "skipped step uses nothing" },
-  rollback: { path: "M5 5 A6 6 0 1 0 -5 3 M-6 -2 L-5 3 L0 2", solid: false, says: "rollback drops" },
+  skip: {
+    path: "M-5 -6 L5 6 M5 -6 L-5 6",
+    solid: false,
+    says: "skipped step uses nothing",
+    means: "The gradients are not finite: the weights stay as they are, and the loss scale is lowered. That is right.",
+  },
+  rollback: {
+    path: "M5 5 A6 6 0 1 0 -5 3 M-6 -2 L-5 3 L0 2",
+    solid: false,
+    says: "rollback drops",
+    means: "The block was given up, and what it had deposited is dropped with it.",
+  },
   rescale: { path: "M-5 -5 L5 5 M5 -5 L-5 5 M-6 0 H6", solid: false, says: "rescaled by hand" },
   reduce: { path: "M5 -6 H-5 L1 0 L-5 6 H5", solid: false, says: "summed over ranks" },
   schedule: { path: "M-6 5 L-1 0 L2 2 L6 -5", solid: false, says: "schedule moves" },
@@ -83,7 +115,7 @@ export function element(name, properties = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(properties)) {
     if (key === "data") Object.assign(made.dataset, value);
-    else if (key.startsWith("aria-") || key === "scope") made.setAttribute(key, value);
+    else if (key.startsWith("aria-") || key === "scope" || key === "role") made.setAttribute(key, value);
     else made[key] = value;
   }
   made.append(...children);

@@ -92,7 +92,8 @@ function occurrences(finding, number, show) {
 }
 
 function excerpt(source, finding) {
-  const made = element("pre", { className: "excerpt", tabIndex: 0, "aria-label": `Lines of ${source.path}` });
+  const name = `Lines of ${source.path}`;
+  const made = element("pre", { className: "excerpt", tabIndex: 0, role: "region", "aria-label": name });
   for (const [number, text, role] of source.lines) {
     const here = number === finding.line && source.path === finding.path;
     const words = !role ? "" : here ? "\u2190 the finding is here" : `\u2190 ${role}`;

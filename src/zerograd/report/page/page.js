@@ -6,6 +6,7 @@ import { KEYS, press } from "./keys.js";
 import { Timeline } from "./timeline.js";
 import { charts, constants, missing } from "./charts.js";
 import { findings } from "./findings.js";
+import { listen, meaning } from "./tip.js";
 import { PAGE, eventTable, laneName, parameterTable, rankDifferences, rankTable } from "./tables.js";
 
 const byId = (id) => document.getElementById(id);
@@ -32,6 +33,7 @@ class Page {
     this.timeline = new Timeline(this.model, byId("lanes"), byId("overview"), (told, process, row) =>
       this.selected(told, process, row),
     );
+    listen(this.timeline, byId("tip"));
     this.fillTools();
     this.fillFilters();
     this.fillCharts();
@@ -191,9 +193,12 @@ class Page {
     const lane = this.model.lanes[Number(byId("chart-lane").value)];
     if (!lane) return;
     const lacking = missing(lane);
-    const full = lacking.length ? `No numbers for ${lacking.join(", ")}: record them with zerograd run --mode full.` : "";
     byId("chart-list").replaceChildren(...charts(lane));
-    byId("charts-told").textContent = `${constants(lane)} ${full}`.trim();
+    byId("charts-told").textContent = constants(lane);
+    if (lacking.length) {
+      const command = element("code", {}, "zerograd run --mode full");
+      byId("charts-told").append(` No numbers for ${lacking.join(", ")}: record them with `, command, ".");
+    }
   }
 
   fillRanks() {
@@ -233,7 +238,7 @@ class Page {
   }
 
   selected(told, process, row) {
-    byId("selected").textContent = told;
+    byId("selected").textContent = [told, meaning(this.model, process, row)].filter(Boolean).join(". ");
     const fault = this.model.processes[process].faults.get(row);
     if (fault !== undefined) {
       const finding = this.model.findings[fault];

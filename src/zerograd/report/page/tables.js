@@ -54,7 +54,7 @@ function eventRow(model, number, row, several, selected, select) {
   ].map((text) => element("td", {}, text));
   const made = element(
     "tr",
-    { className: fault === undefined ? "" : "bad", "aria-selected": String(Boolean(chosen)) },
+    { className: fault === undefined ? "" : "bad", "aria-current": String(Boolean(chosen)) },
     element("td", {}, button),
     ...cells,
   );
