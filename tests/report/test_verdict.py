@@ -64,7 +64,8 @@ IDIOM = STALE._replace(code="ZG103", name="uneven-groups", message="the first gr
                 "possible",
                 "Possible fault: SGD.step() at train.py:7 consumes stale gradients.",
                 "call optimizer.zero_grad() before the next backward() on line 5",
-                "This run does not prove it: look whether it is meant. No step is known to have used a wrong gradient (2 steps).",
+                "This run does not prove it: look whether it is meant. "
+                "No step is known to have used a wrong gradient (2 steps).",
             ),
         ),
         (
