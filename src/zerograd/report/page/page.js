@@ -223,7 +223,7 @@ class Page {
       const rows = involved(this.model, process, row);
       this.timeline.mark(process, rows);
       this.timeline.show(process, rows, 8);
-    } else this.timeline.look(-1, 30);
+    } else this.timeline.look(-1, Math.max(6, this.timeline.canvas.clientWidth / 44)); // legible
   }
 
   showFinding(number, time) {

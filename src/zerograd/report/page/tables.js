@@ -61,10 +61,11 @@ function eventRow(model, number, row, several, selected, select) {
   return made;
 }
 
+const FATE = "what becomes of it";
 const COLUMNS = [
   ["parameters", (one) => one.name],
   ["optimizer", (one) => one.slot],
-  ["what becomes of it", (one) => one.fate],
+  [FATE, (one) => one.fate],
   ["deposits", (one) => one.fed],
   ["steps that used it", (one) => one.used],
   ["steps without it", (one) => one.starved],
@@ -79,6 +80,7 @@ export function parameterTable(model, table, told) {
       .map((part) => ({ ...part, slot: laneName(model, lane), name: nameOf(part) })),
   );
   const bad = rows.filter((row) => row.fate);
+  const columns = COLUMNS.filter(([title]) => bad.length || title !== FATE);
   told.textContent = !rows.length
     ? "This trace does not say which parameters there are."
     : bad.length
@@ -88,20 +90,21 @@ export function parameterTable(model, table, told) {
           .join("; ") + (bad.length > 4 ? "; ..." : "")
       : "All of them get gradients, and a step uses them.";
   table.hidden = !rows.length;
-  let order = 2;
-  let down = true;
+  let order = bad.length ? 2 : 0;
+  let down = bad.length > 0;
+  const numeric = (get) => typeof get(rows[0]) === "number";
   const render = () => {
-    const value = COLUMNS[order][1];
+    const value = columns[order][1];
     rows.sort((a, b) => (value(a) < value(b) ? -1 : value(a) > value(b) ? 1 : 0) * (down ? -1 : 1));
-    const titles = COLUMNS.map(([title], i) => {
+    const titles = columns.map(([title, get], i) => {
       const button = element("button", { type: "button" }, title + (i === order ? (down ? " \u2193" : " \u2191") : ""));
       button.addEventListener("click", () => {
-        down = i === order ? !down : typeof COLUMNS[i][1](rows[0]) === "number";
+        down = i === order ? !down : numeric(get);
         order = i;
         render();
         table.querySelectorAll("th button")[i].focus();
       });
-      const title_ = element("th", { scope: "col", className: i > 2 ? "number" : "" }, button);
+      const title_ = element("th", { scope: "col", className: numeric(get) ? "number" : "" }, button);
       title_.setAttribute("aria-sort", i === order ? (down ? "descending" : "ascending") : "none");
       return title_;
     });
@@ -109,11 +112,11 @@ export function parameterTable(model, table, told) {
       element(
         "tr",
         { className: row.fate ? "bad" : "" },
-        ...COLUMNS.map(([, get], i) =>
+        ...columns.map(([, get]) =>
           element(
             "td",
-            { className: i > 2 ? "number" : "" },
-            typeof get(row) === "number" ? get(row).toLocaleString("en") : get(row),
+            { className: numeric(get) ? "number" : "" },
+            numeric(get) ? get(row).toLocaleString("en") : get(row),
           ),
         ),
       ),
