@@ -33,7 +33,7 @@ def report(name: str, folder: Path) -> Path:
 
 
 def smaller(picture: Path) -> None:
-    """Fewer shades, by less than an eye can see. A palette would keep common colours and turn small marks into others."""
+    """Fewer shades, by less than an eye sees. A palette would keep common colours, and turn small marks into others."""
     whole = Image.open(picture).convert("RGB")
     whole.point([round(shade / 5) * 5 for shade in range(256)] * 3).save(picture, optimize=True)
 
