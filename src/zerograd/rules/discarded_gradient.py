@@ -6,6 +6,9 @@ nothing is learned from the data.
 
 Clearing gradients that nobody steps on is not this fault: the discriminator's by-catch of a generator pass, an
 adversarial probe, a batch that is skipped because it is not finite. The fault is the step that starves.
+
+A run also finds the loss that is lost between two others: before every step the same backward is erased, its gradients
+belonged to this optimizer alone, and the program never looks at a gradient.
 """
 
 from zerograd.core.events import Kind

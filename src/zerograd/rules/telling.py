@@ -38,6 +38,7 @@ _PART = {
 }
 # A step that is judged has starved. A clear that is judged stands inside a window, whose step gets what is left.
 ERASED = "{what} erases the earlier micro-batches of the group: only what comes after it reaches the step"
+UNUSED = "{clear} erases what backward() on line {line} deposited, every time before any step has used it"
 NOWHERE = Site("", 0)
 
 

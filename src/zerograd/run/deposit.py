@@ -14,7 +14,7 @@ _FEW = 4
 class Deposit:
     """A backward. The same object stands in the window of every optimizer whose slots it hit."""
 
-    __slots__ = ("epoch", "event", "loss", "moment", "passed", "raised", "reading", "settled", "synced")
+    __slots__ = ("alone", "epoch", "event", "loss", "moment", "passed", "raised", "reading", "settled", "synced")
 
     def __init__(self, event: Event, *, moment: int, epoch: int, loss: Tensor | None) -> None:
         self.event = event
@@ -24,6 +24,7 @@ class Deposit:
         self.raised = False  # it ended with an exception: what it has left is a part of a gradient
         self.settled: tuple[int, int] | None = None  # the account whose step consumed it first, and when
         self.passed: frozenset[tuple[int, int]] = frozenset()  # see `behind` in graph.py
+        self.alone: int | None = None  # see `alone` in graph.py
         self.synced: bool | None = None  # whether a DistributedDataParallel averaged it; None: there is none
         self.reading: Reading | None = None
 

@@ -73,7 +73,7 @@ class Detectors:
             found = survey(roots, accounts.owners())
             self._surveys[deposit.site] = (accounts.clock.turnovers, found)
             self._owners.surveyed(deposit.site, found, owned=accounts.owned)
-        deposit.passed = found.behind
+        deposit.passed, deposit.alone = found.behind, found.alone
 
     def done_with(self, site: Site) -> bool:
         """Whether more backwards of this line, like those before, would tell nobody anything."""

@@ -22,6 +22,7 @@ class Survey(NamedTuple):
     )  # (a, b): the loss runs through parameters of a to reach those of b
     oldest: int = 0  # the sequence number of the node that was made first
     whole: bool = False
+    alone: int | None = None  # the account that holds every leaf, if there is such a one
 
 
 def newest(roots: Sequence[Tensor]) -> int:
@@ -39,10 +40,12 @@ def survey(roots: Sequence[Tensor], owners: Mapping[int, int]) -> Survey:
     unowned: dict[int, ref[Parameter]] = {}
     behind: set[tuple[int, int]] = set()
     oldest = _LEAF
+    holders: set[int | None] = set()
     for node in order:  # children first
         variable = getattr(node, "variable", None)
         if variable is not None:
             number = owners.get(id(variable))
+            holders.add(number)
             if number is None and isinstance(variable, Parameter):
                 unowned[id(variable)] = ref(variable)
             bit = 0 if number is None else 1 << number
@@ -57,7 +60,8 @@ def survey(roots: Sequence[Tensor], owners: Mapping[int, int]) -> Survey:
         direct[node] = direct.get(children[0], 0) if len(children) == 1 else 0
         if len(children) > 1 and mask & (mask - 1):
             _note_behind(children, reached, direct, behind)
-    return Survey(tuple(unowned.values()), frozenset(behind), oldest, whole=True)
+    alone = holders.pop() if len(holders) == 1 else None
+    return Survey(tuple(unowned.values()), frozenset(behind), oldest, whole=True, alone=alone)
 
 
 def _note_behind(

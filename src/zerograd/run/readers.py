@@ -1,0 +1,59 @@
+"""Whether the program ever looks at a gradient itself: an attack, a penalty, a log, surgery.
+
+If it does, a gradient that no step has used may have served its purpose. The text of the user's own files is asked, and
+only when something hangs on the answer: those that are running, and those they have names from.
+"""
+
+import linecache
+import os
+import re
+import sys
+from collections.abc import Iterator
+from types import FrameType, ModuleType
+
+from zerograd.run.sites import theirs
+
+# `p.grad`, getattr(p, "grad"), hooks that are handed gradients, libraries that are told to watch them.
+_LOOKS = re.compile(r"""\.grad\b|['"]_?grad['"]|hook|retain_grad|\.watch\(""")
+
+
+def nobody_looks(frame: FrameType | None) -> bool:
+    """Whether no line of the user's code could have read a gradient. `frame`: where it runs now."""
+    if frame is None:
+        return False
+    files = {running.f_code.co_filename for running in _program(frame) if theirs(running.f_code.co_filename)}
+    return all(_is_blind(file) for file in files | _named_in(frame.f_globals))
+
+
+def _program(frame: FrameType | None) -> Iterator[FrameType]:
+    """From here to the first line of the program: who started that is not part of it."""
+    while frame is not None:
+        yield frame
+        frame = None if frame.f_code.co_name == "<module>" else frame.f_back
+
+
+def _named_in(names: dict[str, object]) -> set[str]:
+    """The files of the user's own modules that these names lead to."""
+    found: set[str] = set()
+    ahead = [names]
+    while ahead:
+        for value in list(ahead.pop().values()):
+            module = value if isinstance(value, ModuleType) else _home(value)
+            file = getattr(module, "__file__", None)
+            if isinstance(file, str) and file not in found and theirs(file):
+                found.add(file)
+                ahead.append(vars(module))
+    return found
+
+
+def _home(value: object) -> ModuleType | None:
+    """The module of a function, a class, or an object of one; what was made in the program itself has none."""
+    name = getattr(value if callable(value) else type(value), "__module__", None)
+    return sys.modules.get(name) if isinstance(name, str) and name != "__main__" else None
+
+
+def _is_blind(file: str) -> bool:
+    text = "".join(linecache.getlines(file))
+    if not text:
+        return os.path.isfile(file) and not os.path.getsize(file)
+    return _LOOKS.search(text) is None
