@@ -209,6 +209,26 @@ def test_what_is_only_possible_is_not_called_well(browser: Browser, tmp_path: Pa
     opened.close()
 
 
+def test_what_a_screen_reader_says(found: Opened) -> None:
+    page = found.page
+    said = ["Fault: opt_d.step() at train.py:7 consumes stale gradients."]
+    said += ["ZG001 stale-accumulation error at train.py:7, seen 19 times"]
+    assert [page.get_by_role("heading", name=name, exact=True).count() for name in said] == [1, 1]
+    assert page.get_by_role("list", name="As is").locator("li").all_text_contents() == [
+        "step:7, then spent",
+        "backward:5, then mixed",
+        "clip:6, then mixed",
+        "step:7, the finding",
+    ]
+    assert page.get_by_role("table", name="Parameters", exact=True).count() == 1
+    assert page.get_by_role("button", name="Keys", exact=True).count() == 1
+    page.get_by_role("application").focus()
+    page.keyboard.press("ArrowRight")
+    assert "backward() adds to what lies in .grad" in found.text("#selected")
+    for role in ("button", "combobox", "searchbox", "checkbox", "application", "img", "table", "region"):
+        assert page.get_by_role(role, name=re.compile(r"\S")).count() == page.get_by_role(role).count(), role
+
+
 def test_by_keyboard_alone(found: Opened) -> None:
     page = found.page
     page.keyboard.press("Tab")

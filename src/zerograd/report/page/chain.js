@@ -47,10 +47,13 @@ function render(links, name) {
     const chip = element("span", { className: "event" }, glyphElement(link.word), link.word);
     if (link.line) chip.append(element("small", {}, link.line));
     if (link.added) chip.append(element("small", {}, link.added));
+    if (link.fault) chip.append(element("span", { className: "heard" }, ", the finding"));
     const item = element("li", { className: link.fault ? "fault" : link.added ? "added" : "" }, chip);
     const { content } = link;
     if (i < links.length - 1 || content === "lost")
-      item.append(element("span", { className: "then", data: { content } }, content));
+      item.append(
+        element("span", { className: "then", data: { content } }, element("span", { className: "heard" }, ", then "), content),
+      );
     list.append(item);
   });
   return element("div", { className: "row" }, element("span", { className: "name" }, name), list);

@@ -43,7 +43,9 @@ function card(model, finding, number, show, first = false) {
     "h3",
     {},
     element("span", { className: "code" }, finding.code),
+    " ",
     element("bdi", {}, finding.name),
+    " ",
     element(
       "span",
       { className: "place" },
