@@ -45,6 +45,8 @@ def test_a_backward_is_told_with_its_loss() -> None:
     finding = STALE._replace(message="backward() on line 5 adds to x.backward() on line 6", cure="", related=())
     lines = {5: "    self.scale(g_loss).backward()", 6: "a.backward(); b.backward()"}
     assert phrased(finding, None, lambda site: lines[site.line]).message == finding.message  # whose is not told
+    here = phrased(finding._replace(message="backward() keeps adding"), None, lambda site: "g.backward()")
+    assert here.message == "g.backward() keeps adding"
     told = phrased(finding, None, lambda site: "    g_loss.backward(retain_graph=True)").message
     assert told == "g_loss.backward() on line 5 adds to x.backward() on line 6"
 

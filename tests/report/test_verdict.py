@@ -44,7 +44,7 @@ IDIOM = STALE._replace(code="ZG103", name="uneven-groups", message="the first gr
                 "bad",
                 "The first group has 1 (train.py:7).",
                 "call optimizer.zero_grad() before the next backward() on line 5",
-                "It happened in 1 of 2 steps of SGD#0 at train.py:7.",
+                "Found in a run of 2 steps of SGD#0 at train.py:7.",
             ),
         ),
         (

@@ -10,7 +10,7 @@ from zerograd.report.lane import Lane
 _ITSELF = re.compile(r"(?<!an )(?<!every )\b(?:the )?optimizer\b(?! that)")  # in a cure
 _OWN = "the optimizer's own objective"
 _FEEDS = ("the gradient is deposited here", _OWN)  # the part that its own backward takes
-_BACKWARD = re.compile(r"(?<![\w.])backward\(\) on line (\d+)")
+_BACKWARD = re.compile(r"(?<![\w.])backward\(\) on line (\d+)|^backward\(\)")  # there, or here
 _LOSS = re.compile(r"([\w.]+)\.backward\(")
 _PARTS = {_OWN: "{}'s own objective", "left here": "leaves gradients in {} too"}
 
@@ -23,7 +23,7 @@ def phrased(finding: Finding, lane: Lane | None, line_of: Callable[[Site], str] 
     cure, path = finding.cure, finding.site.path
 
     def spelled(found: re.Match[str]) -> str:
-        loss = _LOSS.findall(line_of(Site(path, int(found[1]))))
+        loss = _LOSS.findall(line_of(Site(path, int(found[1])) if found[1] else finding.site))
         return f"{loss[0]}.{found[0]}" if len(loss) == 1 else found[0]
 
     fed = {other.site.line for other in finding.related if other.message in _FEEDS}

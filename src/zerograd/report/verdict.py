@@ -9,6 +9,9 @@ from zerograd.report.printable import printable
 from zerograd.report.story import Story, Told
 
 _LONGEST = 400
+# The rules that are judged at every step; what others find is said once, however often it happens.
+_EVERY_STEP = frozenset({"ZG001", "ZG002", "ZG003", "ZG004", "ZG005", "ZG006", "ZG007", "ZG201", "ZG202"})
+_ARTICLES = ("a", "an", "every", "something", "the")
 
 
 class Verdict(NamedTuple):
@@ -57,8 +60,9 @@ def rest_of(findings: list[Finding]) -> str:
 
 def _cause(finding: Finding) -> str:
     said = placed(finding)
-    # A sentence that begins with the user's own name for something keeps it as it is written.
-    return printable(said if "(" in said.partition(" ")[0] else f"{said[:1].upper()}{said[1:]}", longest=_LONGEST) + "."
+    if said.partition(" ")[0] in _ARTICLES:  # else it is the program's own name for something, and stays as it is
+        said = f"{said[:1].upper()}{said[1:]}"
+    return printable(said, longest=_LONGEST) + "."
 
 
 def _accounted(story: Story, steps: int) -> str:
@@ -79,6 +83,8 @@ def _share(story: Story, told: Told) -> str:
     times, steps = sum(told.times.values()), sum(lane.steps for lane in concerned)
     ranks = f" on {', '.join(printable(story.processes[number].name, longest=40) for number in told.times)}"
     whose = f"{f' of {names}' if names else ''}{ranks if len(story.processes) > 1 else ''}"
+    if told.finding.code not in _EVERY_STEP:
+        return f"Found in a run of {_many(steps, 'step')}{whose}" if steps else ""
     return f"It happened in {times:,} of {_many(max(steps, times), 'step')}{whose}"
 
 
