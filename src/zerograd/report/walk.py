@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from zerograd.core.events import Kind, Site
 from zerograd.core.ledger import Ledger
-from zerograd.core.machine import Content
 from zerograd.errors import UsageError
 from zerograd.report.lane import Lane, Step
 from zerograd.rules import REGISTRY
@@ -24,7 +23,7 @@ class Moment(NamedTuple):
     line: Line
     numbers: dict[str, float]
     lane: Lane
-    before: Content
+    before: str  # what lay there, as it is told
     step: Step | None  # what it consumed, if it was a step
 
 
@@ -69,7 +68,7 @@ class Process:
             numbers = dict(line.event.numbers)
             if number in late:
                 numbers |= late[number]
-            before, line = lane.content, lane.sees(line)
+            before, line = lane.held, lane.sees(line)
             step = lane.feed(line, numbers)
             yield Moment(number, line, numbers, lane, before, step)
 
