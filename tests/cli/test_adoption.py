@@ -90,6 +90,17 @@ def test_every_rule_can_be_allowed(rule: Rule) -> None:
     assert [finding for finding in check_text(allowed) if finding.code != rule.code or rule.code != "ZG901"] == []
 
 
+def test_add_ignore_in_a_notebook() -> None:
+    source = "%matplotlib inline\n" + BAD
+    cells = [{"cell_type": "markdown", "source": ["#"]}, {"cell_type": "code", "source": source.splitlines(True)}]
+    text = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
+    Path("bad.py").unlink()
+    Path("n.ipynb").write_text(text)
+    assert main(["check", "--add-ignore"]) == 0
+    assert Path("n.ipynb").read_text() == text.replace(".step()", ".step()  # zerograd: ignore[ZG001]")
+    assert main(["check"]) == 0
+
+
 def test_add_ignore_does_not_allow_comments_that_allow_nothing() -> None:
     text = BAD + "x = 1  # zerograd: ignore\n"
     Path("bad.py").write_text(text)
@@ -134,6 +145,36 @@ def test_a_baseline_counts_and_knows_functions(capsys: pytest.CaptureFixture[str
     Path("bad.py").write_text("import torch\n")
     assert main(["check", "--baseline", "known.json"]) == 0
     assert "1 of the baseline gone (--write-baseline)" in capsys.readouterr().err
+
+
+def test_a_check_of_some_files_leaves_the_entries_of_others(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("other.py").write_text(BAD)
+    assert main(["check", "--baseline", "known.json", "--write-baseline"]) == 0
+    Path("new.py").write_text("import torch\n")
+    capsys.readouterr()
+    assert main(["check", "new.py", "--baseline", "known.json"]) == 0
+    assert capsys.readouterr().err == "0 findings in 1 file\n"
+    assert main(["check", "bad.py", "--baseline", "known.json", "--write-baseline"]) == 0
+    assert capsys.readouterr().err == "wrote 1 finding into known.json, 1 of other files kept\n"
+    assert main(["check", "--baseline", "known.json"]) == 0
+    assert capsys.readouterr().err == "0 findings in 3 files, 2 known\n"
+    Path("other.py").unlink()  # what is not there any more is gone, whatever is read
+    assert main(["check", "bad.py", "--baseline", "known.json"]) == 0
+    assert capsys.readouterr().err == "0 findings in 1 file, 1 known, 1 of the baseline gone (--write-baseline)\n"
+
+
+def test_a_baseline_is_the_same_from_every_folder(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("pyproject.toml").write_text('[tool.zerograd]\nbaseline = "known.json"\n')
+    Path("sub").mkdir()
+    assert main(["check", "--write-baseline"]) == 0
+    written = Path("known.json").read_text()
+    monkeypatch.chdir("sub")
+    assert main(["check", ".."]) == 0
+    assert main(["check", "..", "--write-baseline"]) == 0
+    assert Path("../known.json").read_text() == written
+    capsys.readouterr()
 
 
 def test_the_baseline_can_stand_in_the_config() -> None:

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, note, settings
 
 from laws.programs import PROGRAMS, SLOTS, Found, findings_of_all_executions
 from zerograd.core.facts import CLEAN
-from zerograd.core.judgement import Verdict
+from zerograd.core.judgement import Code, Verdict
 from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Rule
 from zerograd.source.flow import Interpreter
@@ -23,8 +23,8 @@ def findings_of_source(text: str) -> Found:
             assert verdict.event.site is not None
             found.add((slot, verdict.event.site.line, verdict.law.code))
 
-        rules = tuple(REGISTRY.values())
-        Interpreter(slot, alone=False, rules=rules, report=report).block(lowering.function(main), CLEAN)
+        laws = Code(REGISTRY.values())
+        Interpreter(slot, alone=False, laws=laws, report=report).block(lowering.function(main), CLEAN)
     return found
 
 

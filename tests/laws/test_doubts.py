@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, note, settings
 from laws.programs import PROGRAMS, SLOTS
 from zerograd.core.events import Event, Kind
 from zerograd.core.facts import ALL_DOUBTS, Fact, Facts, follow
-from zerograd.core.judgement import judge
+from zerograd.core.judgement import Code, judge
 from zerograd.core.machine import START as BEGINNING
 from zerograd.core.machine import advance
 from zerograd.rules import REGISTRY
@@ -160,7 +160,7 @@ def test_sets_of_facts_say_what_single_facts_say(text: str) -> None:
             if verdict.certain:
                 certain.add(key)
 
-        interpreter = Interpreter(slot, alone=False, rules=RULES, report=report)
+        interpreter = Interpreter(slot, alone=False, laws=Code(RULES), report=report)
         interpreter.block(block, START)
         walker = Walker(slot, interpreter)
         for fact in START:

@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 from zerograd.core.findings import Certainty
 from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
+from zerograd.rules.rule import Sees
 from zerograd.source.check import check_text
+from zerograd.source.suppression import UNUSED
+
+BAD_LOOP = """\
+def train(model, loader, optimizer):
+    for x, y in loader:
+        loss = model(x, y)
+        loss.backward()
+        optimizer.step()
+"""
 
 PIECES = [
     *(line + "\n" for rule in REGISTRY.values() for line in rule.bad.splitlines()),
@@ -110,3 +120,63 @@ def test_python_2_is_read_at_its_own_lines() -> None:
 
 def test_look_alikes_are_left_alone() -> None:
     assert check_text("import mxnet\nfor x in y:\n    loss.backward()\n    optimizer.step()\n") == []
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\n", "\n"], ids=["carriage return", "both", "line feed"])
+def test_whatever_ends_its_lines(end: str) -> None:
+    """Before and behind functions, so that what belongs to which is told by lines."""
+    text = "import torch\n\ndef one(x):\n    return x\n\n" + BAD_LOOP + "\ndef other(x):\n    return x\n"
+    found = check_text(text.replace("\n", end), "program.py")
+    assert [(one.code, one.site.line) for one in found] == [("ZG001", 10)]
+
+
+@pytest.mark.parametrize(
+    "code", sorted({code for code, rule in REGISTRY.items() if Sees.SOURCE in rule.sees} - {UNUSED})
+)
+def test_a_rule_needs_no_other_to_be_chosen(code: str) -> None:
+    rule = REGISTRY[code]
+    everything = [one for one in check_text(rule.bad, "program.py") if one.code == code]
+    assert everything
+    assert check_text(rule.bad, "program.py", rules=[rule]) == everything
+
+
+HANDED = """\
+import torch
+
+def step(self, loss, i):
+    loss.backward()
+    if (i + 1) % self.grad_accum == 0:
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+"""
+QUIET = """\
+import torch
+
+def epoch(self, model, loader):
+    for i, batch in enumerate(loader):
+        with model.no_sync() if i % self.grad_accum != 0 else nullcontext():
+            self.loss(model, batch).backward()
+        self.update(i)
+"""
+SHARED = """\
+import torch
+
+def step(self, batch):
+    a, b = self.optimizers()
+    one = self.judge(self.net(batch))
+    one.backward()
+    a.step()
+    a.zero_grad()
+    other = self.judge(batch)
+    other.backward()
+    b.step()
+    b.zero_grad()
+"""
+
+
+@pytest.mark.parametrize(("text", "code"), [(HANDED, "ZG101"), (QUIET, "ZG502"), (SHARED, "ZG005")])
+def test_what_nobody_can_prove_is_possible(text: str, code: str) -> None:
+    """The loss may have been divided by the caller; another may step at the first micro-batch; a module is shared."""
+    found = [one for one in check_text(text, "program.py") if one.code == code]
+    assert found
+    assert {one.certainty for one in found} == {Certainty.POSSIBLE}

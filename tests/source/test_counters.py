@@ -4,8 +4,9 @@ import ast
 
 import pytest
 
-from zerograd.source.counters import Origins, read_guard
+from zerograd.source.counters import read_guard
 from zerograd.source.nodes import Nodes
+from zerograd.source.origins import Origins
 
 FROM_0 = "for i, x in enumerate(loader):\n    if {}: pass"
 FROM_1 = "for i, x in enumerate(loader, start=1):\n    if {}: pass"

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zerograd.source.lines import lines_of, replaced, to_character, to_column, to_utf16
+from zerograd.source.lines import lines_of, replaced, starts_of, to_character, to_column, to_utf16
 
 TEXTS = st.text(st.sampled_from("ab \t\n\r\f\u00e9\u4e2d\U0001f600\u2028"))
 LINES = st.text(st.sampled_from("ab\u00e9\u4e2d\U0001f600"), max_size=8)
@@ -22,6 +22,13 @@ def test_lines_are_those_of_the_parser(text: str) -> None:
     import io
 
     assert lines_of(text) == "".join(io.StringIO(text, newline=None)).split("\n")
+
+
+@given(TEXTS)
+def test_lines_begin_where_they_begin(text: str) -> None:
+    starts, lines = starts_of(text), lines_of(text)
+    assert [text[start : start + len(line)] for start, line in zip(starts, lines, strict=False)] == lines
+    assert len(starts) == len(lines) + 1
 
 
 @given(TEXTS, st.integers(1, 5))

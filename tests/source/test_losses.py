@@ -53,3 +53,18 @@ def test_what_is_differentiated() -> None:
     }.items():
         call = ast.parse(text, mode="eval").body
         assert ast.unparse(loss_of(call)) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "sums"),
+    {
+        "total = 0\nwhile more():\n  total = total + criterion(out, y)\nloss = total / n": True,
+        "while more():\n  total += criterion(out, y)\nloss = total / n": True,
+        "losses = []\nwhile more():\n  losses.append(criterion(out, y))\nloss = torch.stack(losses).mean() / n": True,
+        "n += 1\nloss = criterion(out, y) / n": False,
+        "loss = criterion(out, y)\nloss = loss / n": False,
+    }.items(),
+)
+def test_sum_over_iterations(text: str, sums: bool) -> None:
+    losses, loss = _loss(text)
+    assert losses.adds_up(loss) is sums

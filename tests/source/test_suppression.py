@@ -70,6 +70,10 @@ def test_not_allowed(written: str) -> None:
 UNUSED = {
     "another rule": ("optimizer.step()  # zerograd: ignore[ZG004]", "allows ZG004, which is not found here"),
     "one of two": ("optimizer.step()  # zerograd: ignore[ZG001, ZG004]", "allows ZG004, which is not found here"),
+    "nearly a rule": (
+        "optimizer.step()  # zerograd: ignore[ZG001, ZG0005]",
+        "allows ZG0005, which is no rule (did you mean 'ZG005'?)",
+    ),
     "no rule": ("optimizer.step()  # zerograd: ignore[ZG001, ZG777]", "allows ZG777, which is no rule"),
     "a noqa of ours": ("optimizer.step()  # noqa: F401, ZG001, ZG004", "allows ZG004, which is not found here"),
     "blanket": ("optimizer.step()  # noqa\n        x = 1  # zerograd: ignore", "allows every rule, and none of them"),

@@ -37,7 +37,7 @@ def main(argv: Sequence[str]) -> int:
         return fixing.standard_input(options)
     checked = _check(options, config, settings)
     shown = [finding for finding in checked.findings if config.shows(finding)]
-    told = Told(checked.files, hidden=len(checked.findings) - len(shown), unread=len(checked.unread))
+    told = Told(len(checked.read), hidden=len(checked.findings) - len(shown), unread=len(checked.unread))
     if options.add_ignore:
         return _add_ignores(shown)
     if options.write_baseline:
@@ -45,7 +45,7 @@ def main(argv: Sequence[str]) -> int:
     if config.baseline:
         from zerograd.report.baseline import sort_out  # json and hashes: 5 ms
 
-        shown, known, gone = sort_out(shown, config.baseline, checked.documents)
+        shown, known, gone = sort_out(shown, config.baseline, checked.documents, read=checked.read)
         told = told._replace(known=known, gone=gone)
     if fixing is not None:
         shown = fixing.files(shown)
@@ -80,7 +80,7 @@ def _settled(options: Namespace) -> Config:
 
 class Checked(NamedTuple):
     findings: list[Finding]
-    files: int  # that were read
+    read: list[str]  # files
     unread: list[str]
     documents: Documents
 
@@ -98,7 +98,8 @@ def _check(options: Namespace, config: Config, settings: Settings) -> Checked:
             print(f"zerograd: {remark}", file=sys.stderr)
     findings = config.without_ignored(once(finding for outcome in outcomes for finding in outcome.findings))
     given = {target.shown: target.text for target in targets if target.text is not None}
-    return Checked(findings, len(targets) - len(unread), unread, Documents(given))
+    read = [target.shown for target in targets if target.path not in unread]
+    return Checked(findings, read, unread, Documents(given))
 
 
 def _targets(options: Namespace, config: Config) -> Iterable[Target]:
@@ -164,6 +165,7 @@ def _write_baseline(findings: list[Finding], config: Config, checked: Checked) -
     if not config.baseline:
         cure = "Say which: --baseline zerograd-baseline.json --write-baseline"
         raise UsageError("no baseline to write", cure=cure, slug="baseline")
-    write(findings, config.baseline, checked.documents)
-    print(f"wrote {count(len(findings), 'finding')} into {config.baseline}", file=sys.stderr)
+    held = write(findings, config.baseline, checked.documents, read=checked.read)
+    kept = f", {held - len(findings)} of other files kept" if held > len(findings) else ""
+    print(f"wrote {count(len(findings), 'finding')} into {config.baseline}{kept}", file=sys.stderr)
     return 0

@@ -42,5 +42,6 @@ def main(argv: Sequence[str]) -> int:
     if options.beside and form != "perfetto":
         raise UsageError("--beside goes with --output-format perfetto", slug="unknown-option")
     written = write(options.traces, form, options.output_file, beside=options.beside)
-    print(f"zerograd: {written}", file=sys.stderr)
+    if written:
+        print(f"zerograd: {written}", file=sys.stderr)
     return 0

@@ -47,3 +47,4 @@ class Event(NamedTuple):
     scaled: bool = False  # DEPOSIT of a loss times a loss scale; CONSUME through a scaler; CLIP that unscales first
     what: str = ""  # the call as the user wrote it: "optimizer.step()"
     numbers: tuple[tuple[str, float], ...] = ()
+    midway: bool = False  # CLEAR inside an accumulation window, whose step comes only at the end

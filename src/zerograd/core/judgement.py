@@ -34,16 +34,16 @@ class Verdict(NamedTuple, Generic[L]):
 class Code(Generic[L]):
     """Several laws at once. Few states are ever met: which laws an event breaks in one is worked out once.
 
-    A law may ask for an event's kind and scale, and for nothing else of it.
+    A law may ask for an event's kind, its scale and whether it comes midway, and for nothing else of it.
     """
 
     def __init__(self, laws: Iterable[L]) -> None:
         self.laws = tuple(laws)
-        self._broken: dict[tuple[State, Kind, bool], tuple[tuple[L, Kind], ...]] = {}
+        self._broken: dict[tuple[State, Kind, bool, bool], tuple[tuple[L, Kind], ...]] = {}
 
     def broken(self, state: State, event: Event) -> tuple[tuple[L, Kind], ...]:
         """The laws that `event` breaks in `state`, and what each lacks."""
-        key = (state, event.kind, event.scaled)
+        key = (state, event.kind, event.scaled, event.midway)
         known = self._broken.get(key)
         if known is None:
             lacking = ((law, law.lacks(state, event)) for law in self.laws)

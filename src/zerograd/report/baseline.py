@@ -1,12 +1,15 @@
 """Findings that are known, so that only new ones fail: for a repository that has some and wants no more.
 
 An entry knows its finding by rule, file, function and the text of the line, and counts them, so that lines may move.
-The file is sorted and has one entry a line, so that two branches that shorten it seldom collide.
+Files are named as seen from the baseline's own folder, wherever a check is typed; a check of some files says nothing
+about the entries of the others. It is sorted and has one entry a line, so that two branches that shorten it seldom
+collide.
 """
 
 import json
+import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from zerograd.core.findings import Finding
@@ -23,20 +26,27 @@ class Sorted(NamedTuple):
     gone: int  # entries that are found no more
 
 
-def sort_out(findings: Sequence[Finding], path: str, source: Source) -> Sorted:
+def sort_out(findings: Sequence[Finding], path: str, source: Source, *, read: Collection[str] = ()) -> Sorted:
+    """`read`: the files that were checked, whether anything was found in them or not."""
     left = _load(path)
     new: list[Finding] = []
     for finding in findings:
-        identity = identify(finding, source)
+        identity = _from(path, identify(finding, source))
         if left[identity] > 0:
             left[identity] -= 1
         else:
             new.append(finding)
-    return Sorted(new, len(findings) - len(new), left.total())
+    stays = _staying(path, read)
+    gone = sum(count for identity, count in left.items() if not stays(identity))
+    return Sorted(new, len(findings) - len(new), gone)
 
 
-def write(findings: Sequence[Finding], path: str, source: Source) -> None:
-    counted = Counter(identify(finding, source) for finding in findings)
+def write(findings: Sequence[Finding], path: str, source: Source, *, read: Collection[str]) -> int:
+    """Returns how many it holds now: these, and those of files that were not read."""
+    counted = Counter(_from(path, identify(finding, source)) for finding in findings)
+    if os.path.exists(path):
+        stays = _staying(path, read)
+        counted += Counter({entry: times for entry, times in _load(path).items() if stays(entry)})
     rows = [json.dumps({**identity._asdict(), "count": count}) for identity, count in sorted(counted.items())]
     body = ",\n    ".join(rows)
     text = f'{{\n  "version": {_VERSION},\n  "findings": [{f"{chr(10)}    {body}{chr(10)}  " if rows else ""}]\n}}\n'
@@ -45,6 +55,25 @@ def write(findings: Sequence[Finding], path: str, source: Source) -> None:
             file.write(text)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror}", slug="baseline") from None
+    return counted.total()
+
+
+def _from(baseline: str, identity: Identity) -> Identity:
+    """The same, its file named as seen from the baseline's folder."""
+    home = os.path.dirname(os.path.abspath(baseline))
+    return identity._replace(path=os.path.relpath(os.path.abspath(identity.path), home).replace("\\", "/"))
+
+
+def _staying(baseline: str, read: Collection[str]) -> Callable[[Identity], bool]:
+    """Of which entries nobody can say that they are gone: their file is there, and was not read."""
+    home = os.path.dirname(os.path.abspath(baseline))
+    known = {os.path.abspath(file) for file in read}
+
+    def stays(entry: Identity) -> bool:
+        file = os.path.normpath(os.path.join(home, entry.path))
+        return file not in known and os.path.exists(file)
+
+    return stays
 
 
 def _load(path: str) -> Counter[Identity]:

@@ -12,7 +12,7 @@ _DEFAULT = {"html": "report.html", "perfetto": "zerograd.trace.json", "tensorboa
 
 
 def write(traces: Sequence[str | Path], form: str, target: str | None, *, beside: str | None = None) -> str:
-    """Where it went, in words."""
+    """Where it went, in words; nothing, if the reader has it before them."""
     known = processes(traces)
     if form == "tensorboard":
         from zerograd.report.tensorboard import tensorboard  # torch, and what it writes with
@@ -29,7 +29,7 @@ def write(traces: Sequence[str | Path], form: str, target: str | None, *, beside
     if target in (None, "-"):
         sys.stdout.write(text)
         sys.stdout.flush()
-        return "told"
+        return ""
     _save(str(target), text)
     return f"report in {target}"
 

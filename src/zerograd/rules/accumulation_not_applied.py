@@ -29,7 +29,7 @@ for i, (x, y) in enumerate(loader):
 RULE = Rule(
     code="ZG106",
     name="accumulation-not-applied",
-    message="{step} takes a step for every micro-batch, though {why}",
+    message="{step} consumes one micro-batch at a time, though {why}",
     sees=Sees.SOURCE | Sees.RUN,
     severity=Severity.WARNING,
     remedy="step once per group: if (i + 1) % N == 0, or with accelerator.accumulate(model)",

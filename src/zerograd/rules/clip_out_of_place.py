@@ -36,7 +36,8 @@ def lacks(state: State, event: Event) -> Kind | None:
         return Kind.DEPOSIT
     # A deposit on top of what was clipped: it was too early, whoever deposited before it.
     clipped = Mark.BLIND in state.marks or (state.content is Content.FRESH and Mark.CLIPPED in state.marks)
-    return Kind.CONSUME if event.kind is Kind.DEPOSIT and clipped else None
+    # What an iteration that was given up has left is a fault of its own.
+    return Kind.CONSUME if event.kind is Kind.DEPOSIT and clipped and Mark.LEFT not in state.marks else None
 
 
 RULE = Rule(

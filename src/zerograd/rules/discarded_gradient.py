@@ -5,14 +5,15 @@ weights do not move at all; with momentum or weight decay they move, which hides
 nothing is learned from the data.
 
 Clearing gradients that nobody steps on is not this fault: the discriminator's by-catch of a generator pass, an
-adversarial probe, a batch that is skipped because it is not finite. The fault is the step that starves.
+adversarial probe, a batch that is skipped because it is not finite. The fault is the step that starves; and the clear
+in the middle of an accumulation window, whose step gets only what comes after it.
 
 A run also finds the loss that is lost between two others: before every step the same backward is erased, its gradients
 belonged to this optimizer alone, and the program never looks at a gradient.
 """
 
-from zerograd.core.events import Kind
-from zerograd.core.machine import Content
+from zerograd.core.events import Event, Kind
+from zerograd.core.machine import Content, State
 from zerograd.rules.rule import Fix, Rule, Sees
 from zerograd.rules.scenery import PLAIN
 
@@ -32,6 +33,14 @@ for x, y in loader:
     optimizer.step()
 """
 
+
+def lacks(state: State, event: Event) -> Kind | None:
+    if event.kind is Kind.CONSUME and state.content is Content.LOST:
+        return Kind.DEPOSIT
+    # The micro-batches before it waited for the step at the end of their window.
+    return Kind.CONSUME if event.kind is Kind.CLEAR and event.midway and state.content is Content.FRESH else None
+
+
 RULE = Rule(
     code="ZG002",
     name="discarded-gradient",
@@ -39,7 +48,7 @@ RULE = Rule(
     sees=Sees.SOURCE | Sees.RUN,
     remedy="move zero_grad() before backward(), or after step()",
     fix=Fix.UNSAFE,
-    lacks=lambda state, event: Kind.DEPOSIT if event.kind is Kind.CONSUME and state.content is Content.LOST else None,
+    lacks=lacks,
     led_by=(Content.FRESH, Content.LOST),
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,

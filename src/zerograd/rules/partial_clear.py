@@ -41,6 +41,7 @@ RULE = Rule(
     fix=Fix.UNSAFE,
     lacks=idiom,
     led_by=(),
+    refines="ZG001",
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,
     explanation=__doc__ or "",

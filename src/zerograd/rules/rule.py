@@ -48,6 +48,8 @@ class Rule(NamedTuple):
     severity: Severity = Severity.ERROR
     at: Kind | None = None  # report at the last event of this kind, not at the one that broke the rule
     ranks: int = 1  # processes that it takes to see the fault in a run
+    refines: str = ""  # the code of a rule whose fault it tells more exactly, where it can: told in place of that one
+    needs_loss: bool = False  # a fault only where something is learned: elsewhere a warm-up, or a schedule being drawn
     in_run: str = ""  # the sentence of a run, where it has other things to name than source
 
     def as_run(self) -> "Rule":

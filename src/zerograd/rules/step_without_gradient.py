@@ -38,6 +38,7 @@ RULE = Rule(
     fix=Fix.UNSAFE,
     lacks=lambda state, event: Kind.DEPOSIT if event.kind is Kind.CONSUME and state.content is Content.EMPTY else None,
     led_by=(),
+    needs_loss=True,
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,
     explanation=__doc__ or "",

@@ -61,7 +61,7 @@ class Groups(Detector):
             epochs = {deposit.epoch for deposit in window.deposits}
             if len(epochs) > 1:
                 self.say("ZG102", step.site or window.deposits[0].site, certain=True, size=str(usual))
-        if size == 1 and len(habits.sizes) >= _ALIKE - 1 and habits.always(1):
+        if size == 1 and not window.erased and len(habits.sizes) >= _ALIKE - 1 and habits.always(1):
             meant = self._meant.get(window.deposits[0].site)
             if meant is not None:
                 why = f"the loss is divided by {meant[0]} ({meant[1]})"

@@ -11,6 +11,7 @@ from torch import Tensor
 
 _MEAN, _SUM = 1, 2
 _DEEP = 12
+_SCALE = "zerograd: loss scale"
 _TRANSPARENT = ("ToCopyBackward0", "ViewBackward0", "SqueezeBackward", "AliasBackward0", "ReshapeAliasBackward0")
 
 
@@ -28,7 +29,9 @@ def read(loss: Tensor) -> Reading:
         if node is None:
             break
         name = node.name()
-        if name in ("DivBackward0", "MulBackward0"):
+        if _SCALE in node.metadata:
+            pass
+        elif name in ("DivBackward0", "MulBackward0"):
             constant = _constant(node)
             if constant is None:
                 return Reading(None, None, factor)
@@ -37,6 +40,13 @@ def read(loss: Tensor) -> Reading:
             return _reduction(node, name)._replace(factor=factor)
         node = next((child for child, _ in node.next_functions if child is not None), None)
     return Reading(None, None, factor)
+
+
+def mark_scale(scaled: Tensor) -> None:
+    """What `scaler.scale()` has returned: the last thing it did is no factor of the loss. The step divides it out."""
+    node: Any = scaled.grad_fn
+    if node is not None and node.name() == "MulBackward0":
+        node.metadata[_SCALE] = True
 
 
 def _constant(node: Any) -> float | None:

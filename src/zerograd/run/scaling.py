@@ -17,7 +17,7 @@ from zerograd.rules.telling import note
 from zerograd.run.account import Account
 from zerograd.run.deposit import Deposit
 from zerograd.run.detector import Detector
-from zerograd.run.losses import read
+from zerograd.run.losses import mark_scale, read
 
 _HABIT = 2
 _NEAR = 24  # nodes that are searched for the scaled loss behind a sum or a division
@@ -45,6 +45,7 @@ class Scaling(Detector):
         self._scaled = [known for known in self._scaled[-16:] if known() is not None]
         for one in result if isinstance(result, list | tuple) else [result]:
             if isinstance(one, Tensor):
+                mark_scale(one)
                 self._scaled.append(ref(one))
 
     def is_scaled(self, roots: Sequence[Tensor]) -> bool:
@@ -62,12 +63,14 @@ class Scaling(Detector):
         if _stage(scaler, optimizer) == "STEPPED":
             self.say("ZG203", site, certain=True, step="scaler.step()", scaler="scaler")
 
-    def unscaled_before(self, scaler: Any, optimizer: Optimizer, event: Event) -> bool:
-        """`scaler.unscale_()` begins. If it has unscaled since the last update(), torch is about to raise."""
-        again = _stage(scaler, optimizer) == "UNSCALED"
-        if again and event.site is not None:
+    def unscaled_before(self, scaler: Any, optimizer: Optimizer, event: Event, account: Account | None) -> bool:
+        """`scaler.unscale_()` begins. If it has unscaled or stepped since the last update(), torch will raise."""
+        stage, step = _stage(scaler, optimizer), account and account.last_step
+        if stage == "UNSCALED" and event.site is not None:
             self.say("ZG204", event.site, certain=True, what=event.what)
-        return again
+        if stage == "STEPPED" and step and step.site is not None:
+            self.say("ZG203", step.site, certain=True, led=[(event, "refused here")], step=step.what, scaler="scaler")
+        return stage in ("UNSCALED", "STEPPED")
 
     def consumed_by(self, scaler: Any, account: Account, step: Event) -> None:
         """`scaler.step()` is about to consume. If no loss was scaled, it divides what was never multiplied."""

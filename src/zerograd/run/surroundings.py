@@ -27,7 +27,7 @@ class Surroundings:
         watcher.pace.leave()
         account = watcher.accounts.own(optimizer)
         event = Event(Kind.UNSCALE, site=user_site(), what="scaler.unscale_()")
-        if watcher.detectors.scaling.unscaled_before(scaler, optimizer, event):
+        if watcher.detectors.scaling.unscaled_before(scaler, optimizer, event, account):
             watcher.detectors.flush()
         elif account is not None and not watcher.mine.depth and not watcher.asleep:
             watcher.judge.unscale(account, event)

@@ -40,6 +40,13 @@ class Thread(threading.local):
         self.capture: Capture | None = None
         self.routine = Routine()
 
+    def first_window(self) -> list[Deposit]:
+        """What an account that is opened only now takes for its own.
+
+        What other optimizers have consumed may never have been meant for it, unless there is nothing else.
+        """
+        return [deposit for deposit in self.early if deposit.settled is None] or list(self.early)
+
     def captured(self, *, backwards: int = 0, steps: int = 0) -> None:
         """Something happens aside. If a graph is being captured, its replays will do it."""
         if self.capture is not None:

@@ -251,7 +251,7 @@ class Watcher:
         what = "scaler.step()" if scaled else f"{account.name}.step()"
         event = mine.step = Event(Kind.CONSUME, account.name, user_site(), scaled=scaled, what=what)
         if new:
-            account.window.deposits = list(mine.early)
+            account.window.deposits = mine.first_window()
             account.books.tell([deposit.event for deposit in mine.early])
         account.window.all_reduced = mine.reduced
         if mine.depth:

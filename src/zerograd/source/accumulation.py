@@ -1,20 +1,20 @@
 """Accumulation that does not add up: idioms of the loop around a step.
 
-A window is a loop in which the backward stands outside a counter's guard and the step inside it, or an inner loop of
-backwards between two steps. A guard that has the backward inside too is no accumulation (policy delay, critic steps).
+A window is a loop in which the backward stands outside a counter's guard and the step inside it (guarded.py), or an
+inner loop of backwards between two steps.
 """
 
 import ast
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from zerograd.core.events import Kind
 from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import erased, note
-from zerograd.source.counters import ACCUMULATION, Guard
+from zerograd.source.counters import ACCUMULATION
 from zerograd.source.frames import BodyOf
+from zerograd.source.guarded import Window, acts_in, blocks_of, guarded_windows
 from zerograd.source.losses import Losses, loss_of
 from zerograd.source.nodes import Nodes, written
 from zerograd.source.scopes import Function, Scope, path_of
@@ -23,21 +23,6 @@ from zerograd.source.skeleton import Act, Block, Call, Choice, Loop, leaves, wal
 _FOR = (ast.For, ast.AsyncFor)
 _TASKS = re.compile(r"meta|task|episode")
 _MOST = 30  # functions that are looked into
-
-
-class Window(NamedTuple):
-    """A loop that deposits in every iteration and steps only in the arm of a guard."""
-
-    loop: Loop
-    choice: Choice
-    guard: Guard
-    deposits: list[Act]
-    rescales: bool
-    clears: bool
-    stepped_outside: list[Act]
-    stepped_after: bool
-    stepped: list[Act]  # under the guard
-    inverted: bool = False  # the step is in the other arm: all micro-batches but one step
 
 
 def detect(block: Block, nodes: Nodes, scope: Scope, body_of: BodyOf) -> Iterator[Finding]:
@@ -63,71 +48,6 @@ def _told_by_engines(nodes: Nodes) -> set[str]:
         for target in node.targets
         if (path := path_of(target))
     }
-
-
-def guarded_windows(block: Block) -> Iterator[Window]:
-    """The windows that counters cut, wherever they stand."""
-    for position, node in enumerate(block):
-        if isinstance(node, Loop):
-            after = any(act.kind is Kind.CONSUME for act in _acts(block[position + 1 :]))
-            yield from _windows_of(node, after)
-        for inner in _blocks(node):
-            yield from guarded_windows(inner)
-
-
-def _windows_of(loop: Loop, stepped_after: bool) -> Iterator[Window]:
-    for node in walk(loop.body):
-        if not isinstance(node, Choice) or node.guard is None or node.guard.loop is not loop.node:
-            continue
-        yes, no = (node.orelse, node.body) if node.guard.negated else (node.body, node.orelse)
-        inside, skipped = _acts(yes), _acts(no)
-        kinds = {act.kind for act in inside}
-        if _is_inverted(node.guard, kinds, {act.kind for act in skipped}):
-            yield Window(loop, node, node.guard._replace(phase=None), [], False, True, [], True, [], inverted=True)
-        if Kind.CONSUME not in kinds or Kind.DEPOSIT in kinds or any(act.kind is Kind.CONSUME for act in skipped):
-            continue
-        arm = {id(act) for act in (*inside, *skipped, *_other_arms(loop.body, node))}
-        outside = [act for act in _acts(loop.body) if id(act) not in arm]
-        deposits = [act for act in outside if act.kind is Kind.DEPOSIT]
-        stepped = [act for act in inside if act.kind is Kind.CONSUME]
-        slots = {act.slot for act in stepped}
-        steps = [act for act in outside if act.kind is Kind.CONSUME and act.slot in slots]
-        # A loss that another optimizer steps on at once cannot be divided for the one that waits.
-        shared = any(act.kind is Kind.CONSUME for act in outside)
-        # Nor does anything add up where every micro-batch is cleared: that is another fault.
-        clears_each = any(act.kind is Kind.CLEAR for act in outside)
-        rescales = shared or clears_each or any(act.kind is Kind.RESCALE for act in _acts(loop.body))
-        if deposits:
-            clears = Kind.CLEAR in kinds
-            yield Window(loop, node, node.guard, deposits, rescales, clears, steps, stepped_after, stepped)
-
-
-def _other_arms(block: Block, target: Choice) -> list[Act]:
-    """What cannot run in an iteration that comes to `target`: the other arms of the branches around it."""
-    for node in block:
-        if node is target:
-            return []
-        match node:
-            case Choice(body, orelse):
-                for arm, other in ((body, orelse), (orelse, body)):
-                    if any(inner is target for inner in walk(arm)):
-                        return _acts(other) + _other_arms(arm, target)
-        for inner in _blocks(node):
-            if any(other is target for other in walk(inner)):
-                return _other_arms(inner, target)
-    return []
-
-
-def _is_inverted(guard: Guard, yes: set[Kind], no: set[Kind]) -> bool:
-    """`if i % N == 0: backward  else: backward, step`: it steps on every micro-batch but each N-th."""
-    return (
-        guard.accumulates
-        and guard.phase is not None
-        and not guard.tail
-        and Kind.CONSUME in no
-        and Kind.CONSUME not in yes
-        and Kind.DEPOSIT in yes & no
-    )
 
 
 def _judge_window(window: Window, losses: Losses) -> Iterator[Finding]:
@@ -158,8 +78,10 @@ def _judge_window(window: Window, losses: Losses) -> Iterator[Finding]:
 def _unnormalised(act: Act, losses: Losses, size: str, *, certain: bool) -> Iterator[Finding]:
     if not isinstance(act.node, ast.Call) or _divides_itself(act.node):
         return
-    if not losses.may_be_normalised(loss_of(act.node)):
-        yield note(REGISTRY["ZG101"], act.site, certain=certain, deposit=act.what, size=size)
+    loss = loss_of(act.node)
+    plain = not losses.may_be_normalised(loss)
+    if plain or not losses.may_be_normalised(loss, handed=False):
+        yield note(REGISTRY["ZG101"], act.site, certain=certain and plain, deposit=act.what, size=size)
 
 
 def _inner_loops(block: Block, losses: Losses, body_of: BodyOf) -> Iterator[Finding]:
@@ -167,7 +89,7 @@ def _inner_loops(block: Block, losses: Losses, body_of: BodyOf) -> Iterator[Find
     for position, node in enumerate(block):
         size = _named_size(node.node.iter) if isinstance(node, Loop) and isinstance(node.node, _FOR) else None
         if size and isinstance(node, Loop):
-            inside = _acts(node.body)
+            inside = acts_in(node.body)
             kinds = {act.kind for act in inside}
             if Kind.DEPOSIT in kinds and not kinds & {Kind.CONSUME, Kind.CLEAR, Kind.RESCALE}:
                 before, later = _kinds(block[:position], body_of), _kinds(block[position + 1 :], body_of)
@@ -175,7 +97,7 @@ def _inner_loops(block: Block, losses: Losses, body_of: BodyOf) -> Iterator[Find
                 whole = Kind.CONSUME in later or Kind.CLEAR in before
                 for act in (act for act in inside if act.kind is Kind.DEPOSIT and Kind.RESCALE not in later):
                     yield from _unnormalised(act, losses, size, certain=whole)
-        for inner in _blocks(node):
+        for inner in blocks_of(node):
             yield from _inner_loops(inner, losses, body_of)
 
 
@@ -211,7 +133,7 @@ def _erased_inside(block: Block) -> Iterator[Finding]:
             clears = [act for act in direct if act.kind is Kind.CLEAR and act.slot is not None]
             deposits = [act for act in direct if act.kind is Kind.DEPOSIT]
             step = next((act for act in block[position + 1 :] if not _is_beside(act)), None)
-            taken = {act.slot for act in _acts(node.body) if act.kind is Kind.CONSUME}
+            taken = {act.slot for act in acts_in(node.body) if act.kind is Kind.CONSUME}
             for clear in clears:
                 first = deposits and direct.index(clear) < direct.index(deposits[0])
                 if (
@@ -223,7 +145,7 @@ def _erased_inside(block: Block) -> Iterator[Finding]:
                 ):
                     related = (Related(step.site, "only the last micro-batch reaches this step"),)
                     yield erased(REGISTRY["ZG002"], clear.site, clear.what, related)
-        for inner in _blocks(node):
+        for inner in blocks_of(node):
             yield from _erased_inside(inner)
 
 
@@ -241,30 +163,50 @@ def _named_size(over: ast.expr) -> str | None:
 
 
 def _every_micro_batch(block: Block, losses: Losses, configured: str | None) -> Iterator[Finding]:
-    """Divided as if it were accumulated, and stepped and cleared in the same breath."""
+    """Divided as if it were accumulated, and stepped in the same breath as it is deposited."""
     for loop in (node for node in walk(block) if isinstance(node, Loop) and not node.windows):
-        direct = [node for node in loop.body if isinstance(node, Act)]
-        steps = [act for act in direct if act.kind is Kind.CONSUME]
-        if len({act.slot for act in steps}) != 1 or not any(act.kind is Kind.CLEAR for act in direct):
+        acts = acts_in(loop.body)
+        if not any(act.kind is Kind.CLEAR for act in acts):
             continue
-        if _waits(loop.body, steps[0]):
-            continue
-        for act in (act for act in direct if act.kind is Kind.DEPOSIT and isinstance(act.node, ast.Call)):
+        taken = [(act, step, arm) for arm in _arms(loop.body) for act, step in _taken_at_once(arm)]
+        if len(taken) != sum(act.kind is Kind.DEPOSIT for act in acts) or len({step.slot for _, step, _ in taken}) != 1:
+            continue  # something is deposited that waits for a step
+        for act, step, arm in taken:
             assert isinstance(act.node, ast.Call)
-            by = losses.divided_by(loss_of(act.node), ACCUMULATION)
-            related = (Related(act.site, "the loss is deposited here"),)
-            if by is not None and not _divides_itself(act.node):
+            by, own = losses.divided_by(loss_of(act.node), ACCUMULATION), _divides_itself(act.node)
+            if by is not None and not own and (arm is loop.body or not losses.adds_up(loss_of(act.node))):
                 why = f"the loss is divided by {by}"
-                yield note(REGISTRY["ZG106"], steps[0].site, certain=True, step=steps[0].what, why=why, related=related)
-            elif configured and _divides_itself(act.node):
+            elif configured and own and arm is loop.body:
                 why = f"the Accelerator is told to accumulate over {configured} and divides the loss by it"
-                yield note(REGISTRY["ZG106"], steps[0].site, certain=True, step=steps[0].what, why=why, related=related)
+            else:
+                continue
+            related = (Related(act.site, "the loss is deposited here"),)
+            yield note(REGISTRY["ZG106"], step.site, certain=True, step=step.what, why=why, related=related)
     if configured:
         for act in (node for node in walk(block) if isinstance(node, Act) and node.kind is Kind.DEPOSIT):
             if isinstance(act.node, ast.Call) and _divides_itself(act.node):
                 by = losses.divided_by(loss_of(act.node), ACCUMULATION)
                 if by is not None:
                     yield note(REGISTRY["ZG105"], act.site, certain=True, deposit=act.what, size=by)
+
+
+def _arms(block: Block) -> Iterator[Block]:
+    """A block, and those inside it that one pass of it may take."""
+    yield block
+    for node in block:
+        if not isinstance(node, Loop):
+            for inner in blocks_of(node):
+                yield from _arms(inner)
+
+
+def _taken_at_once(block: Block) -> Iterator[tuple[Act, Act]]:
+    """Each deposit of a block with the step that takes it, in the same block and in any case."""
+    for position, act in enumerate(block):
+        if isinstance(act, Act) and act.kind is Kind.DEPOSIT and isinstance(act.node, ast.Call):
+            behind = block[position + 1 :]
+            step = next((one for one in behind if isinstance(one, Act) and one.kind is Kind.CONSUME), None)
+            if step is not None and not _waits(block, step):
+                yield act, step
 
 
 def _configured(nodes: Nodes) -> str | None:
@@ -285,16 +227,3 @@ def _divides_itself(call: ast.Call) -> bool:
     receiver = path_of(call.func.value) if isinstance(call.func, ast.Attribute) else None
     last = (receiver or "").rpartition(".")[2].lower()
     return bool(call.args) and any(word in last for word in ("accelerator", "engine", "deepspeed"))
-
-
-def _acts(block: Block) -> list[Act]:
-    return [node for node in walk(block) if isinstance(node, Act)]
-
-
-def _blocks(node: object) -> list[Block]:
-    """The blocks directly inside a node."""
-    return [
-        part
-        for part in (node if isinstance(node, tuple) else ())
-        if isinstance(part, tuple) and part and isinstance(part[0], tuple)
-    ]

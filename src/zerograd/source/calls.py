@@ -7,19 +7,21 @@ import sys
 from collections.abc import Callable, Iterator
 
 from zerograd.core.events import Kind, Site
-from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT, Doubts
+from zerograd.core.facts import ALL_DOUBTS, Doubts
 from zerograd.source.literals import read_literals
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import written
+from zerograd.source.opaque import makes_something, unseen
 from zerograd.source.roles import has_own_schedules
 from zerograd.source.scales import is_plain, is_scaled
-from zerograd.source.scopes import Binding, Function, Role, Scope, path_of, short
+from zerograd.source.scopes import Function, Role, Scope, path_of, short
+from zerograd.source.sharpness import HALVES, clears_too
 from zerograd.source.skeleton import Act, Blur, Call
 
 _CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grad_value", "clip_gradients")
 # The names of calls that may be events.
 _NAMES = frozenset(
-    {"backward", "manual_backward", "step", "zero_grad", "unscale_", *_CLIPS}
+    {"backward", "manual_backward", "step", "zero_grad", "unscale_", *_CLIPS, *HALVES}
     | {"zero_", "mul_", "div_", "fill_", "copy_", "set_"}  # of a gradient
 )
 _BUILTINS = frozenset(dir(builtins))
@@ -27,19 +29,11 @@ _HARMLESS_PACKAGES = frozenset(sys.stdlib_module_names) | {
     *("torch", "numpy", "tqdm", "np", "wandb", "torchvision"),
     "apex",
 }
-# What a LightningModule has from Lightning and a training step calls, and that touches no gradient.
-_LIGHTNING = frozenset({"optimizers", "lr_schedulers", "print", "all_gather", "toggle_optimizer", "untoggle_optimizer"})
 _SCHEDULES = re.compile(r"sched|(^|_)sch(_|\d|$)")
-_FAMILIAR_BASES = frozenset({"object", "torch.nn.Module", "abc.ABC"})
-_DEPOSITS: Doubts = frozenset({Kind.DEPOSIT})
 _APEX = ("scale_loss", "master_params")  # wherever `amp` was imported: they hand out, and divide the scale out again
+_CLEARED: Doubts = frozenset({Kind.CLEAR})
 _SCALES: Doubts = frozenset({Kind.UNSCALE})
 _SCHEDULES_OWN: Doubts = frozenset({Kind.SCHEDULE})
-_TRAINS = re.compile(r"backward|train|step|update|optimi|closure|learn|fit|run|grad|process_batch|iteration")
-_CLEARS = re.compile(r"zero|reset|clear|clean|grads?$")
-_RECORDS = re.compile(
-    r"append|add_scalar|^log|record|write|print|item|reduce|postfix|format|isnan|isfinite|float|meter|track"
-)
 _NOT_OPTIMIZERS = re.compile(r"sched|loss|lr_|_lr$|^lr|env|prof|writer|bar|logger|timer|ema|meter|sampler|adapt_loss")
 
 
@@ -93,6 +87,13 @@ class CallReader:
                 if scope.lookup(receiver) is None and has_own_schedules(scope.module):
                     yield Blur(_SCHEDULES_OWN)
                 yield act(Kind.SCHEDULE, self.driven_by(receiver, scope))
+            case _ if name in HALVES and receiver and self.is_optimizer(receiver, scope):
+                if self._scales:
+                    yield Blur(_SCALES)  # the way up is of a length of its own, whatever the scale
+                yield act(Kind.CONSUME, receiver)
+                clears = clears_too(call, name, receiver, scope)
+                if clears is not False:
+                    yield act(Kind.CLEAR, receiver) if clears else Blur(_CLEARED, receiver)
             case "zero_grad":
                 yield self._clear(act, receiver, scope)
             case "unscale_" if first:
@@ -183,9 +184,9 @@ class CallReader:
         if function is not None:
             yield self._call(call, function, receiver, cls, scope)
             return
-        kinds = self._unseen(path, call, scope)
+        kinds = unseen(path, call, scope)
         # A constructor keeps what it is handed; it takes no step with it.
-        for argument in () if _makes_something(path) else (*call.args, *(k.value for k in call.keywords)):
+        for argument in () if makes_something(path) else (*call.args, *(k.value for k in call.keywords)):
             handed = scope.slot(argument)
             if handed and (self.is_optimizer(handed, scope) or self.is_scaler(handed, scope)):
                 slot = handed if self.is_optimizer(handed, scope) else None
@@ -230,31 +231,6 @@ class CallReader:
         literals = frozenset(read_literals(call, function.node, skip=receiver is not None))
         return Call(function, scope, arguments, shares_self, literals, cls)
 
-    def _unseen(self, path: str, call: ast.Call, scope: Scope) -> Doubts:
-        """What a call that cannot be read may do, though it was handed neither optimizer nor scaler.
-
-        A forward pass or a criterion deposits nothing. What is named for training, or is handed the loss, may.
-        """
-        binding: Binding | None = scope.lookup(path) or scope.lookup(path.rpartition(".")[0])
-        if binding is not None and binding.role is not Role.INSTANCE:
-            return NO_DOUBT  # a method of a torch object, or its forward pass
-        if _is_inherited(path, scope):
-            name = path.rpartition(".")[2]
-            return NO_DOUBT if _RECORDS.search(name.lower()) or name in _LIGHTNING else ALL_DOUBTS
-        handed = [path_of(argument) or "" for argument in (*call.args, *(keyword.value for keyword in call.keywords))]
-        given_loss = any("loss" in name.rpartition(".")[2].lower() for name in handed)
-        name = path.rpartition(".")[2].lower()
-        if _CLEARS.search(name):
-            return ALL_DOUBTS  # reset_grad([D]), of whose text nothing is known
-        trains = _TRAINS.search(name) or (given_loss and not _RECORDS.search(name))
-        return _DEPOSITS if trains else NO_DOUBT
-
-
-def _makes_something(path: str) -> bool:
-    """Whether the call looks like a class: FindLR(optimizer), not train(optimizer)."""
-    name = path.rpartition(".")[2]
-    return name[:1].isupper() and not name.isupper()
-
 
 def _name(func: ast.expr) -> str:
     return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
@@ -287,13 +263,3 @@ def _only_measures(call: ast.Call) -> bool:
     """clip_grad_norm_(p, inf) clips nothing: it is asked for the norm."""
     values = [*call.args[1:2], *(keyword.value for keyword in call.keywords if keyword.arg == "max_norm")]
     return any("inf" in written(value).lower() for value in values)
-
-
-def _is_inherited(path: str, scope: Scope) -> bool:
-    """A method that `self` has from a base class of another file: it may do anything."""
-    if scope.owner is None or not path.startswith("self.") or path.count(".") > 1:
-        return False
-    lineage = list(scope.owner.lineage())
-    if any(path in cls.assigned for cls in lineage):
-        return False
-    return any(base not in _FAMILIAR_BASES and cls.class_scope(base) is None for cls in lineage for base in cls.bases)

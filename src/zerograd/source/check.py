@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from zerograd.core.events import Kind
-from zerograd.core.facts import ALL_DOUBTS, CLEAN, NOWHERE, Fact, Facts, doubt, join, slim
+from zerograd.core.facts import ALL_DOUBTS, CLEAN, NOWHERE, Doubts, Fact, Facts, doubt, join, slim
 from zerograd.core.findings import Certainty, Finding, once
 from zerograd.core.judgement import Code, Verdict
 from zerograd.errors import SourceError
@@ -15,12 +15,12 @@ from zerograd.rules.telling import note, tell
 from zerograd.source import accumulation, idioms
 from zerograd.source.flow import CYCLE, Interpreter
 from zerograd.source.library import Library
-from zerograd.source.objectives import NOT_SHARED, Owned, Serves, read_objectives
+from zerograd.source.objectives import NOT_SHARED, Deposits, Owned, read_objectives
 from zerograd.source.parsing import parse
 from zerograd.source.program import Program
 from zerograd.source.reading import File, Reading
 from zerograd.source.scopes import Scope
-from zerograd.source.skeleton import Act, Block, Call, Create, walk
+from zerograd.source.skeleton import Act, Block, Call, Create, Loop, walk
 from zerograd.source.suppression import allow
 from zerograd.source.tests import places
 from zerograd.source.triggers import may_train
@@ -54,10 +54,12 @@ class _Checker:
 
     def __init__(self, program: Program, rules: tuple[Rule, ...], text: str) -> None:
         self._program = program
-        self._rules = rules
         self._budget = Budget()
-        self._code = Code(rule for rule in rules if rule.lacks is not idiom)
-        self._serves: dict[int, Serves] = {}
+        self._chosen = {rule.code for rule in rules}
+        self._exactly = {rule.refines: rule for rule in rules if rule.refines}  # by what each tells more exactly
+        judged = self._chosen | self._exactly.keys()
+        self._laws = Code(rule for code, rule in REGISTRY.items() if code in judged and rule.lacks is not idiom)
+        self._deposits: dict[int, Deposits] = {}
         self._names: dict[tuple[object, ...], frozenset[tuple[str, Kind | None]]] = {}
         self._file = File(program, text)
 
@@ -102,17 +104,15 @@ class _Checker:
                 found,
                 self._clip_without_step(block),
             )
-        chosen = {rule.code for rule in self._rules}
-        yield from (finding for finding in found if finding.code in chosen)
+        yield from (finding for finding in found if finding.code in self._chosen)
 
     def _clip_without_step(self, block: Block) -> Iterator[Finding]:
         """A function that clips and deposits but leaves the step to others: its own order can be wrong all the same."""
         kinds = {node.kind for node in walk(block) if isinstance(node, Act)}
         deposits = sum(isinstance(node, Act) and node.kind is Kind.DEPOSIT for node in walk(block))
         if Kind.CLIP in kinds and Kind.CONSUME not in kinds and deposits == 1:  # with several, they may be rehearsals
-            rule = tuple(rule for rule in self._rules if rule.code == "ZG302")
             slots = sorted({slot for slot, _ in self._named(block, 0, None)})
-            yield from self._run(block, slots[0] if slots else "", True, entry=_UNKNOWN, again=False, rules=rule)
+            yield from self._run(block, slots[0] if slots else "", True, entry=_UNKNOWN, again=False)
 
     def _run(
         self,
@@ -123,23 +123,20 @@ class _Checker:
         entry: Facts,
         again: bool,
         node: ast.AST | None = None,
-        rules: tuple[Rule, ...] | None = None,
         cls: Scope | None = None,
         scope: Scope | None = None,
     ) -> Iterator[Finding]:
         verdicts: list[Verdict[Rule]] = []
-        chosen = self._rules if rules is None else rules
-        owned = self._owned(block, slot, scope) if not alone and scope is not None else NOT_SHARED
+        owned = self._owned(block, slot, scope, alone) if scope is not None else NOT_SHARED
         interpreter = Interpreter(
             slot,
             alone=alone,
-            rules=chosen,
+            laws=self._laws,
             report=verdicts.append,
             body_of=self._program.body_of,
             budget=self._budget,
             cls=cls,
             owned=owned,
-            code=self._code if rules is None else None,
         )
         head = new = entry
         while new:
@@ -151,17 +148,20 @@ class _Checker:
             undone = CYCLE - interpreter.kinds(block, seen=True)
             if Kind.DEPOSIT in undone and self._file.says("unscale_"):  # who deposits may unscale too
                 undone |= {Kind.UNSCALE}
+            if any(isinstance(loop, Loop) and loop.begun for loop in walk(block)):
+                undone |= {Kind.CLEAR}  # with a first iteration of its own it may be meant to be called once
             back = doubt(join(flow.normal, flow.returns), undone)
             # The settings of one call are those of the next; a place in a window is not.
             grown = join(head, slim(fact._replace(assumed=fact.assumed - places(fact.assumed)) for fact in back))
             head, new = grown, grown - head if again else NOWHERE
         # A fault is met once for each way that leads there; it is told once.
         for verdict in {(one.law.code, one.event.site, one.certain): one for one in verdicts}.values():
+            if verdict.law.needs_loss and node is not None and not self._learns(block, node):
+                continue
             finding = tell(verdict, interpreter.trail)
-            if finding.code == "ZG003" and node is not None and not self._learns(block, node):
-                continue  # nothing to learn from anywhere: a warm-up, or a schedule that is being drawn
-            partly = finding.code == "ZG001" and Kind.CLEAR not in interpreter.kinds(block)
-            yield self._partial_clear(finding, block, slot, verdict) if partly else finding
+            exactly = self._told_exactly(finding, verdict, block, slot, interpreter.kinds(block))
+            if exactly is not None or finding.code in self._chosen:
+                yield exactly or finding
 
     def _learns(self, block: Block, node: ast.AST) -> bool:
         """Whether a loss is made or deposited here at all."""
@@ -169,26 +169,28 @@ class _Checker:
         deposits = any(isinstance(act, Act) and act.kind is Kind.DEPOSIT for act in walk(block))
         return deposits or any("loss" in name.id.lower() for name in names)
 
-    def _owned(self, block: Block, slot: str, scope: Scope) -> Owned:
+    def _owned(self, block: Block, slot: str, scope: Scope, alone: bool) -> Owned:
         """What is known of a slot that shares its loop with others: its modules, and whom each deposit serves."""
         binding = scope.lookup(slot)
-        if binding is None or not binding.over:
-            return NOT_SHARED
-        if not self._program.traces_losses:
-            return Owned(slot, frozenset(binding.over))
+        modules = frozenset(binding.over if binding is not None else ())
+        if alone or not self._program.traces_losses:
+            return Owned(slot, modules) if modules else NOT_SHARED
         key = id(block)
-        if key not in self._serves:
-            self._serves[key] = read_objectives(block, self._program.body_of)
-        return Owned(slot, frozenset(binding.over), self._serves[key])
+        if key not in self._deposits:
+            self._deposits[key] = read_objectives(block, self._program.body_of)
+        return Owned(slot, modules, self._deposits[key])
 
-    def _partial_clear(self, finding: Finding, block: Block, slot: str, verdict: Verdict[Rule]) -> Finding:
-        """A slot that is never cleared beside another that is: the clear that is there does not cover it."""
-        others = sorted({named for named, kind in self._named(block, 0, None) if kind is Kind.CLEAR and named != slot})
-        if not others or not any(rule.code == "ZG006" for rule in self._rules):
-            return finding
-        names = {"step": verdict.event.what, "cleared": others[0], "slot": slot}
+    def _told_exactly(
+        self, finding: Finding, verdict: Verdict[Rule], block: Block, slot: str, kinds: Doubts
+    ) -> Finding | None:
+        """The event that is lacking happens to others and never to this slot: what is there does not cover it."""
+        rule, lacking = self._exactly.get(finding.code), verdict.law.lacks(verdict.state, verdict.event)
+        if rule is None or lacking in kinds:
+            return None
+        others = sorted({named for named, kind in self._named(block, 0, None) if kind is lacking and named != slot})
+        names = {"step": verdict.event.what, "cleared": others[0] if others else "", "slot": slot}
         certain = finding.certainty is Certainty.CERTAIN
-        return note(REGISTRY["ZG006"], finding.site, certain=certain, related=finding.related, **names)
+        return note(rule, finding.site, certain=certain, related=finding.related, **names) if others else None
 
     def _slots(self, block: Block, cls: Scope | None = None) -> list[tuple[str, bool]]:
         """The slots a block consumes, here or in what it calls; and whether each is the only optimizer it knows."""

@@ -3,15 +3,9 @@
 The interpreter is run once per slot, so that what it carries is one set of facts. The findings over all branch choices
 of the real program are exactly the findings of this walk: the transfer is the image of `advance`, join is union, and
 loop heads are iterated to the least fixpoint (the lattice is finite).
-
-[Note: unattributed deposits] `loss.backward()` does not say whose gradients it fills. It is read as a deposit into
-every slot. That is safe, because faults are judged when a step consumes: on an empty slot it silences ZG003; on a spent
-one, a step with no clear in between is at fault whether the deposit reached it (stale) or not (repeated).
 """
 
-from collections.abc import Callable
-
-from zerograd.core.events import Event, Kind
+from zerograd.core.events import Kind
 from zerograd.core.facts import (
     ALL_DOUBTS,
     NOWHERE,
@@ -20,14 +14,12 @@ from zerograd.core.facts import (
     Facts,
     doubt,
     join,
-    lift,
-    lift_weak,
     skipping,
     slim,
 )
-from zerograd.core.judgement import Code, Trail, Verdict, judge
-from zerograd.core.machine import Content, State
-from zerograd.rules.rule import Rule, idiom
+from zerograd.core.judgement import Code
+from zerograd.rules.rule import Rule
+from zerograd.source.acting import Actor, Report
 from zerograd.source.frames import BodyOf, Frames
 from zerograd.source.objectives import NOT_SHARED, Owned
 from zerograd.source.scopes import Scope
@@ -47,84 +39,39 @@ from zerograd.source.skeleton import (
 )
 from zerograd.source.tests import Test, assume, carried, decide, forgetting, places, returned
 from zerograd.source.ways import Budget, Flow
-from zerograd.source.windows import begin, decide_place, is_inside, is_regular, left, steps_once_per_window, turn
+from zerograd.source.windows import begin, decide_place, left, turn
 
 CYCLE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR})
 _UPDATE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME})
-# Clips, rescaling and schedules name no optimizer: beside a second one nobody can say whose they are.
-_PRIVATE = frozenset({Kind.CLIP, Kind.RESCALE, Kind.SCHEDULE})
 _MOST = 64
-Report = Callable[[Verdict[Rule]], None]
 
 
-class Interpreter:
-    """One slot of one function. `alone`: the slot is the only one there is, so that whatever is cleared is its own.
-    Calls run their functions in place, under the same lift (see frames.py for `body_of` and `cls`)."""
+class Interpreter(Actor):
+    """One slot of one function. Calls run their functions in place, under the same lift (see frames.py for `body_of`
+    and `cls`)."""
 
     def __init__(
         self,
         slot: str,
         *,
         alone: bool,
-        rules: tuple[Rule, ...],
+        laws: Code[Rule],
         report: Report,
         body_of: BodyOf = lambda function: (),
         budget: "Budget | None" = None,
         cls: Scope | None = None,
         owned: Owned = NOT_SHARED,
-        code: Code[Rule] | None = None,
     ) -> None:
-        self._slot = slot
-        self._alone = alone
-        self._rules = rules
-        self._code = Code(rule for rule in rules if rule.lacks is not idiom) if code is None else code
-        self._report = report
-        self._frames = Frames(slot, body_of, cls, owned.modules)
-        self._owned = owned
+        frames = Frames(slot, body_of, cls, owned.modules)
+        super().__init__(slot, alone=alone, laws=laws, report=report, frames=frames, owned=owned)
         self._returned: dict[tuple[object, ...], Flow] = {}
         self._rests: dict[tuple[int, int], tuple[Block, Choice]] = {}
         self._budget = budget or Budget()
         self._trying = 0
-        self._loops: list[Doubts] = []  # what the loops we are in may do
-        self._windows: list[Loop] = []
-        self._followed: set[tuple[State, int]] = set()
-        self.trail = Trail(latest=False)
 
     def kinds(self, block: Block, *, seen: bool = False) -> Doubts:
         """The kinds of event that `block` may do to the slot."""
         return self._frames.kinds(block, seen=seen)
-
-    def _act(self, act: Act, facts: Facts) -> Facts:
-        touches = self._frames.touches(act)
-        if touches is False or (act.slot is None and act.kind in _PRIVATE and not self._alone):
-            return facts
-        kind = Kind.SPILL if self._owned.is_foreign(act, self._frames.modules) else act.kind
-        event = Event(kind, self._slot, act.site, act.scaled, act.what)
-        unclear = touches is None or (act.slot is None and act.kind is not Kind.DEPOSIT)
-        weak = act.partial or (unclear and not self._alone)
-        if act.kind is not Kind.SCHEDULE or (self._loops and Kind.CONSUME in self._loops[-1]):
-            for verdict in judge(facts, event, self._code, weak=weak):
-                self._report(verdict)
-        if act.kind is Kind.CLEAR and not weak:
-            self._clear_inside_window(facts, event, act)
-        for state in {fact.state for fact in facts}:
-            if (state, id(act)) not in self._followed:
-                self._followed.add((state, id(act)))
-                self.trail.follow(state, event)
-        return lift_weak(facts, event) if weak else lift(facts, event)
-
-    def _clear_inside_window(self, facts: Facts, event: Event, act: Act) -> None:
-        """A clear that erases the micro-batches before it, in a loop that steps once per window."""
-        rule = next((rule for rule in self._rules if rule.code == "ZG002"), None)
-        for loop in self._windows if rule is not None else ():
-            for size in loop.windows:
-                fresh = (fact for fact in facts if fact.state.content is Content.FRESH)
-                erased = [fact for fact in fresh if is_inside(loop, size, fact, act)]
-                if erased and rule is not None and steps_once_per_window(loop, self._frames.hits, self._frames.kinds):
-                    certain = any(Kind.CONSUME not in fact.doubts for fact in erased) and is_regular(
-                        loop.body, size, act
-                    )
-                    self._report(Verdict(rule, event, erased[0].state, certain))
 
     def block(self, block: Block, facts: Facts) -> Flow:
         flow = Flow(facts)
@@ -141,7 +88,7 @@ class Interpreter:
         self._budget.spend(len(facts))
         match node:
             case Act():
-                after = self._act(node, facts)
+                after = self.act(node, facts)
                 # Inside a try an exception may strike before the event or behind it.
                 return Flow(after, raises=join(facts, after) if self._trying else NOWHERE)
             case Create(slot):

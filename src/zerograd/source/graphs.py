@@ -46,18 +46,33 @@ def _retained(function: Reading) -> Iterator[Finding]:
         if any(place(other) > place(call) and not function.excludes(call, other) for other in others):
             continue
         loss = loss_of(call)
-        certain = loss is not None and is_closed(function, loss, loop) and not _hands_over(function)
+        step = _step_behind(function, call, loop)
+        closed = loss is not None and is_closed(function, loss, loop, stepped=step is not None)
+        certain = closed and not _hands_over(function, call, step)
         what = f"{act.what[:-1]}retain_graph=True) keeps a graph that nothing goes through again"
         yield note(REGISTRY["ZG402"], act.site, certain=certain, what=what)
 
 
-def _hands_over(function: Reading) -> bool:
-    """Whether losses leave this function, or something of this file that deposits is called: either may go through the
-    graph again."""
-    if any("loss" in written(node) for node in function.of(ast.Return)):
+def _step_behind(function: Reading, call: ast.Call, loop: LoopNode | None) -> ast.AST | None:
+    """The first step that changes weights behind a backward, in its loop: no graph through them is of use any more."""
+    steps = [act.node for act in function.having(Kind.CONSUME) if loop is not None and act.node is not None]
+    behind = [node for node in steps if place(node) > place(call) and not function.excludes(call, node)]
+    return min((node for node in behind if loop is not None and holds(loop, node)), key=place, default=None)
+
+
+def _hands_over(function: Reading, call: ast.Call, step: ast.AST | None) -> bool:
+    """Whether losses leave this function before a step, or something of this file that deposits is called: either may
+    go through the graph again."""
+    if step is None and any("loss" in written(node) for node in function.of(ast.Return)):
         return True
-    calls = [node for node in walk(function.block) if isinstance(node, Call)]
-    return any(function.file.program.body_of(call.function) for call in calls)
+    first, last = call.lineno, step.lineno if isinstance(step, ast.expr) else 0
+    called = {
+        (path_of(node.func) or "").rpartition(".")[2]
+        for node in function.of(ast.Call)
+        if not last or first <= node.lineno <= last
+    }
+    calls = [node.function for node in walk(function.block) if isinstance(node, Call)]
+    return any(function.file.program.body_of(one) for one in calls if not last or one.node.name in called)
 
 
 class _Kept(NamedTuple):

@@ -18,5 +18,5 @@ def detect(function: Reading) -> Iterator[Finding]:
         yield from parameters.exhausted(function)
         yield from graphs.detect(function)
         yield from clears.detect(function)
-        yield from synchronising.detect(function)
+    yield from synchronising.detect(function)
     yield from unfilled.detect(function)

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from zerograd.core.findings import Finding
+from zerograd.core.findings import Edit, Finding
 from zerograd.errors import SourceError
 from zerograd.source.comments import Comment, comments_of, statements_of
-from zerograd.source.discover import encoding_of, read_text
-from zerograd.source.lines import lines_of, replaced
+from zerograd.source.discover import NOTEBOOK, encoding_of, read_text
+from zerograd.source.lines import lines_of, replaced, to_column
 from zerograd.source.suppression import UNUSED
 
 
@@ -39,7 +39,8 @@ def add_ignores(findings: Sequence[Finding]) -> Added:
 
 def _rewrite(path: str, findings: list[Finding]) -> int:
     text = read_text(path)
-    lines = with_ignores(text, findings, path)
+    allowed = _in_cells if path.endswith(NOTEBOOK) else _in_file
+    new = allowed(text, findings, path)
     try:
         with open(path, "rb") as file:
             raw = file.read()
@@ -48,10 +49,29 @@ def _rewrite(path: str, findings: list[Finding]) -> int:
         if whole.encode(encoding) != raw:
             raise SourceError(f"{path}: its encoding does not give its bytes back: left alone", slug="unreadable-file")
         with open(path, "wb") as file:
-            file.write(whole[: len(whole) - len(text)].encode(encoding) + replaced(text, lines).encode(encoding))
+            file.write(whole[: len(whole) - len(text)].encode(encoding) + new.encode(encoding))
     except OSError as error:
         raise SourceError(f"{path}: cannot be written: {error.strerror}", slug="unreadable-file") from None
     return len(findings)
+
+
+def _in_file(text: str, findings: Sequence[Finding], path: str) -> str:
+    return replaced(text, with_ignores(text, findings, path))
+
+
+def _in_cells(text: str, findings: Sequence[Finding], path: str) -> str:
+    """Of a notebook: each cell is a text of its own, and no byte around them changes."""
+    from zerograd.source.notebooks.layout import read_cells
+    from zerograd.source.notebooks.magics import tame
+    from zerograd.source.notebooks.rewriting import rewrite
+
+    edits: list[Edit] = []
+    for cell in read_cells(text, path):
+        inside = [one._replace(site=one.site._replace(cell=0)) for one in findings if one.site.cell == cell.number]
+        lines = lines_of(cell.source)
+        new = with_ignores(tame(cell.source).text or "", inside, f"{path}:cell {cell.number}") if inside else {}
+        edits += [Edit(at, 1, at, to_column(lines[at - 1], len(lines[at - 1])), new[at], cell.number) for at in new]
+    return rewrite(text, path, edits)
 
 
 def with_ignores(text: str, findings: Sequence[Finding], path: str) -> dict[int, str]:
@@ -62,7 +82,7 @@ def with_ignores(text: str, findings: Sequence[Finding], path: str) -> dict[int,
     codes: dict[int, list[str]] = {}
     for finding in findings:
         end = ends.get(finding.site.line)
-        if end is None or finding.site.cell or finding.site.line > len(lines):
+        if end is None or finding.site.line > len(lines):
             raise SourceError(f"{path}: line {finding.site.line} can take no comment: left alone", slug="not-python")
         codes.setdefault(end, []).append(finding.code)
     return {

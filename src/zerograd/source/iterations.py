@@ -10,22 +10,25 @@ import re
 
 from zerograd.source.nodes import holds, place, written
 from zerograd.source.reading import LoopNode, Reading
-from zerograd.source.scopes import Role, Scope, path_of
+from zerograd.source.scopes import Function, Role, Scope, path_of
 
 _BUILTINS = frozenset(dir(builtins))
 _MEMORIES = ("RNN", "LSTM", "GRU")  # their state is handed round by name: that is seen as a name
 _DATA = re.compile(r"load|data|batch|range|queue|sampler")
+_SETTING = re.compile(r"(^|[._])(device|args?|options?|cfg|conf|config|hparams|flags)(\.|$)", re.IGNORECASE)
 _DEPTH = 20
+_FEW = 3  # functions that one calls another
 
 
-def is_closed(function: Reading, loss: ast.expr, loop: LoopNode | None) -> bool:
-    """False unless every tensor the loss is made of was made by this iteration, or carries no graph."""
-    return loop is not None and _Tracer(function, loop).closed(loss, 0)
+def is_closed(function: Reading, loss: ast.expr, loop: LoopNode | None, *, stepped: bool = False) -> bool:
+    """False unless every tensor the loss is made of was made by this iteration, or carries no graph. `stepped`: a step
+    changes the weights before the next one, so that no graph through them can be gone through again."""
+    return loop is not None and _Tracer(function, loop, stepped).closed(loss, 0)
 
 
 class _Tracer:
-    def __init__(self, function: Reading, loop: LoopNode) -> None:
-        self._function, self._loop = function, loop
+    def __init__(self, function: Reading, loop: LoopNode, stepped: bool) -> None:
+        self._function, self._loop, self._stepped = function, loop, stepped
         self._made: dict[str, list[ast.Assign | ast.AugAssign]] = {}
         self._seen: set[int] = set()
         bound: list[ast.Assign | ast.AugAssign] = [*function.of(ast.Assign), *function.of(ast.AugAssign)]
@@ -90,7 +93,7 @@ class _Tracer:
             values = [made.value for made in self._made.get(path, self._made.get(root, []))]
             outside = [made for made in self._made.get(root, []) if not holds(self._loop, made)]
             return len(outside) == len(values) and all(isinstance(value, ast.Constant) for value in values)
-        return self._function.scope.dotted(root) != root
+        return self._function.scope.dotted(root) != root or _SETTING.search(path) is not None
 
     def _callee(self, func: ast.expr, depth: int) -> bool:
         """What is called remembers nothing: a function of torch, a builtin, a torch module, a class without memory."""
@@ -106,7 +109,44 @@ class _Tracer:
         if binding is not None and binding.role is Role.INSTANCE:
             return not _remembers(binding.made_by, scope, _DEPTH)
         root = path.rpartition(".")[0]
+        if binding is None and self._stepped and root in ("", "self") and path not in self._made:
+            function = scope.function(path)  # if there is none: a model or a criterion that is trained here
+            return function is None or _forgets(function, _FEW)
         return bool(root) and isinstance(func, ast.Attribute) and self.closed(func.value, depth + 1)
+
+
+def _forgets(function: Function, depth: int) -> bool:
+    """Whether a function makes what it returns of what it is given and of modules: it reads nothing that was kept."""
+    cls = function.scope.owner
+    changed = _changed(cls) if cls is not None else frozenset()
+    for node in ast.walk(function.node):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            if not function.scope.owns(node.id) and not _is_known(node.id, function.scope):
+                return False
+        elif isinstance(node, ast.Attribute) and (path := path_of(node)) is not None and path.startswith("self."):
+            inner = function.scope.function(path)
+            if path in changed or (inner is not None and not (depth and _forgets(inner, depth - 1))):
+                return False
+    return True
+
+
+def _is_known(name: str, scope: Scope) -> bool:
+    """A builtin, an import, a function or a class: nothing that carries a graph."""
+    module = scope.module
+    known = name in _BUILTINS or name in module.functions or name in module.class_scopes
+    return known or scope.dotted(name) != name or _SETTING.search(name) is not None
+
+
+def _changed(cls: Scope) -> frozenset[str]:
+    """The attributes that something but __init__ assigns."""
+    return frozenset(
+        path
+        for one in cls.lineage()
+        for method in one.functions.values()
+        if method.node.name != "__init__"
+        for node in ast.walk(method.node)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and (path := path_of(node)) is not None
+    )
 
 
 def _sources(node: ast.Assign | ast.AugAssign) -> list[ast.expr]:

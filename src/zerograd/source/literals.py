@@ -9,11 +9,7 @@ from zerograd.source.scopes import FunctionNode
 def read_literals(call: ast.Call, function: FunctionNode, *, skip: bool) -> Iterator[tuple[str, bool]]:
     """The tests on parameters that a call answers by what it passes, or leaves to a default."""
     names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)][skip:]
-    given: dict[str, ast.expr] = {}
-    defaults = function.args.defaults
-    given |= dict(zip(names[len(names) - len(defaults) :], defaults, strict=False)) if defaults else {}
-    pairs = zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
-    given |= {argument.arg: default for argument, default in pairs if default is not None}
+    given = _defaults(function)
     given |= dict(zip(names, call.args, strict=False))
     given |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
     unclear = any(isinstance(argument, ast.Starred) for argument in call.args) or any(
@@ -26,3 +22,16 @@ def read_literals(call: ast.Call, function: FunctionNode, *, skip: bool) -> Iter
             yield f"{name} is None", value.value is None
             if isinstance(value.value, str | int):
                 yield f"{name} == {value.value!r}", True
+
+
+def default_of(function: FunctionNode, name: str) -> ast.expr | None:
+    """What a parameter is if it is not given."""
+    return _defaults(function).get(name)
+
+
+def _defaults(function: FunctionNode) -> dict[str, ast.expr]:
+    names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
+    defaults = function.args.defaults
+    given = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True)) if defaults else {}
+    pairs = zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
+    return given | {argument.arg: default for argument, default in pairs if default is not None}

@@ -3,8 +3,9 @@
 import ast
 from collections.abc import Collection, Iterator
 
-from zerograd.source.counters import Origins, read_guard
+from zerograd.source.counters import read_guard
 from zerograd.source.nodes import Nodes
+from zerograd.source.origins import Origins
 from zerograd.source.scopes import path_of
 
 _STEPS = frozenset({"step", "optimize", "zero_grad"})

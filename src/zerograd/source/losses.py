@@ -38,6 +38,7 @@ class Losses:
         self._nodes = nodes
         self._loops = [*nodes.of(ast.For), *nodes.of(ast.AsyncFor), *nodes.of(ast.While)]
         self._around: tuple[int, int] = (0, 0)
+        self._handed = True
 
     @cached_property
     def _all_made(self) -> dict[str, list[ast.expr]]:
@@ -118,11 +119,34 @@ class Losses:
                 for value in self._made(path):
                     yield from self._divisors(value, seen | {path}, depth + 1)
 
-    def may_be_normalised(self, loss: ast.expr | None) -> bool:
-        """Whether something on the loss's way may divide it, weigh it, or sum instead of averaging."""
+    def adds_up(self, loss: ast.expr | None) -> bool:
+        """Whether something on the loss's way may be a sum over iterations: `total += loss`, `losses.append(loss)`."""
+        pending, seen = [loss] if loss is not None else [], set[str]()
+        while pending:
+            for part in _undivided(pending.pop()):
+                path = path_of(part)
+                if path and path not in seen:
+                    seen.add(path)
+                    made = self._all_made.get(path, [])
+                    grows = any(isinstance(change.op, ast.Add) for change in self._all_changed.get(path, ()))
+                    if grows or any(_adds_to(path, value) for value in made) or path in self._collected:
+                        return True
+                    pending += made[-_FEW:]
+        return False
+
+    @cached_property
+    def _collected(self) -> set[str | None]:
+        """What something is appended to."""
+        calls = (call.func for call in self._nodes.of(ast.Call))
+        return {path_of(func.value) for func in calls if isinstance(func, ast.Attribute) and func.attr == "append"}
+
+    def may_be_normalised(self, loss: ast.expr | None, *, handed: bool = True) -> bool:
+        """Whether something on the loss's way may divide it, weigh it, or sum instead of averaging. `handed`: what the
+        function was handed may have been divided before."""
         if loss is None:
             return True
         self._at(loss)
+        self._handed = handed
         return self._may(loss, frozenset(), 0)
 
     def _may(self, node: ast.expr, seen: frozenset[str], depth: int) -> bool:
@@ -198,7 +222,7 @@ class Losses:
         if not made:
             if isinstance(node, ast.Attribute):  # outputs.loss
                 return self._may(node.value, seen | {path}, depth + 1)
-            return True  # a parameter: made elsewhere
+            return self._handed  # made elsewhere
         # `loss = loss + more` adds to what was there: whether that was divided, the other assignments tell.
         begun = [value for value in made if not isinstance(value, ast.Constant) and not _adds_to(path, value)]
         return any(self._may(value, seen | {path}, depth + 1) for value in begun or made)
@@ -215,6 +239,15 @@ def _summands(node: ast.expr) -> Iterator[ast.expr]:
             yield from _summands(right)
         case _:
             yield node
+
+
+def _undivided(node: ast.AST) -> Iterator[ast.AST]:
+    """The parts of an expression, but for what it divides by: that may well be counted up."""
+    yield node
+    for child in (
+        [node.left] if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) else ast.iter_child_nodes(node)
+    ):
+        yield from _undivided(child)
 
 
 def _divides(func: ast.expr) -> bool:

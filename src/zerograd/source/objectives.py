@@ -14,7 +14,16 @@ from zerograd.source.skeleton import Act, Block, Call, walk
 
 _DEPTH = 3
 _MOST = 500  # acts, those of calls counted in place: beyond that a block is a tangle, and nothing is said of it
-Serves = dict[Site, frozenset[str]]
+
+
+class Deposit(NamedTuple):
+    """One backward: the modules it is proved to fill, and the optimizers that step on it."""
+
+    reaches: frozenset[str]
+    serves: frozenset[str]
+
+
+Deposits = dict[Site, Deposit]
 
 
 class Owned(NamedTuple):
@@ -22,22 +31,33 @@ class Owned(NamedTuple):
 
     slot: str = ""
     modules: frozenset[str] = frozenset()
-    serves: Serves = {}
+    deposits: Deposits = {}
 
     def is_foreign(self, act: Act, modules: frozenset[str]) -> bool:
         """Whether a deposit fills `modules`, the slot's own, on behalf of other optimizers alone."""
         if act.kind is not Kind.DEPOSIT or not modules or act.reaches.isdisjoint(modules):
             return False
-        served = self.serves.get(act.site, frozenset())
-        return bool(served) and self.slot not in served
+        return self._is_for_others(act)
+
+    def may_be_foreign(self, act: Act) -> bool:
+        """Whether a deposit for others goes through a module that a deposit for the slot goes through as well: nobody
+        says whose parameters that has, but they may be the slot's."""
+        if self.modules or act.kind is not Kind.DEPOSIT or not act.reaches or not self._is_for_others(act):
+            return False
+        return any(self.slot in own.serves and act.reaches & own.reaches for own in self.deposits.values())
+
+    def _is_for_others(self, act: Act) -> bool:
+        deposit = self.deposits.get(act.site)
+        return deposit is not None and bool(deposit.serves) and self.slot not in deposit.serves
 
 
 NOT_SHARED = Owned()
 
 
-def read_objectives(block: Block, body_of: Callable[[Function], Block]) -> Serves:
-    """For each deposit of a block and of what it calls, the optimizers it serves."""
+def read_objectives(block: Block, body_of: Callable[[Function], Block]) -> Deposits:
+    """The deposits of a block and of what it calls, each with the optimizers it serves."""
     serves: dict[Site, set[str]] = {}
+    reaches: dict[Site, frozenset[str]] = {}
     open_: list[Site] = []  # deposits that no step has followed yet
     stepped = False
     acts = list(islice(_linear(block, body_of, 0), _MOST + 1))
@@ -46,11 +66,12 @@ def read_objectives(block: Block, body_of: Callable[[Function], Block]) -> Serve
             if stepped:
                 open_, stepped = [], False
             open_.append(act.site)
+            reaches[act.site] = act.reaches
         elif act.kind is Kind.CONSUME and slot is not None:
             stepped = True
             for site in open_:
                 serves.setdefault(site, set()).add(slot)
-    return {site: frozenset(slots) for site, slots in serves.items()}
+    return {site: Deposit(reaches[site], frozenset(slots)) for site, slots in serves.items()}
 
 
 def _linear(block: Block, body_of: Callable[[Function], Block], depth: int) -> Iterator[tuple[Act, str | None]]:

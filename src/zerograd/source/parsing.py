@@ -3,6 +3,7 @@
 import ast
 
 from zerograd.errors import SourceError
+from zerograd.source.lines import lines_of
 from zerograd.source.python2 import read_python2
 
 _LARGEST = 500_000  # characters of a file, and
@@ -12,7 +13,7 @@ _LONGEST = 100_000  # of a line: beyond that Python itself takes a second to par
 def parse(text: str, path: str) -> ast.Module:
     if len(text) > _LARGEST:
         raise SourceError(f"{path}: is too large to be read: {len(text)} characters", slug="too-large")
-    if len(text) > _LONGEST and (longest := max(map(len, text.split("\n")))) > _LONGEST:
+    if len(text) > _LONGEST and (longest := max(map(len, lines_of(text)))) > _LONGEST:
         raise SourceError(f"{path}: has a line too long to be read: {longest} characters", slug="too-large")
     try:
         return ast.parse(text, path)

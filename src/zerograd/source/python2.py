@@ -7,6 +7,8 @@ that every line keeps its number. Whatever else is wrong with a file stays wrong
 import ast
 import re
 
+from zerograd.source.lines import lines_of
+
 _PRINT = re.compile(r"^(\s*)print\b(?!\s*\()(?!\s*=).*$")
 _EXCEPT = re.compile(r"^(\s*except\s+[\w.()\s,]+?),\s*(\w+)\s*:")
 _RAISE = re.compile(r"^(\s*)raise\s+\w[\w.]*\s*,.*$")
@@ -19,7 +21,7 @@ _ATTEMPTS = 40
 
 def read_python2(text: str) -> ast.Module | None:
     """The tree of a text that is Python 2 and would be Python 3 but for such statements; None if it is neither."""
-    lines = [_mend(line) for line in _joined(text.split("\n"))]
+    lines = [_mend(line) for line in _joined(lines_of(text))]
     for _ in range(_ATTEMPTS):
         try:
             return ast.parse("\n".join(lines))

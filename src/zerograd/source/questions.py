@@ -3,9 +3,10 @@
 import ast
 import re
 
-from zerograd.source.counters import Guard, Origin, Origins, read_guard
+from zerograd.source.counters import Guard, read_guard, read_start, start_key
 from zerograd.source.loops import windows_of
 from zerograd.source.nodes import Nodes, written
+from zerograd.source.origins import Origin, Origins
 from zerograd.source.scopes import FunctionNode, Scope, path_of
 from zerograd.source.tests import All, Atom, Not, Test, read_test
 
@@ -21,6 +22,8 @@ class Questions:
             for name in _BATCH_INDICES & set(scope.parameters):
                 self._origins.add(name, Origin(function, 0))
         self._windows = windows_of(own, self._origins)
+        self._counted: list[ast.For | ast.AsyncFor] = [*own.of(ast.For), *own.of(ast.AsyncFor)]
+        self.begun: set[ast.AST] = set()  # loops that are asked whether this is their first iteration
         self._unplaced = self._torn(own)
 
     def _torn(self, own: Nodes) -> set[tuple[ast.AST | None, str]]:
@@ -46,7 +49,21 @@ class Questions:
         """What a test asks. An answer that decides nothing but a doubt is not worth remembering."""
         guard = read_guard(test, self._origins)
         question = self._place(guard) or _gate(test, gate)
-        return question or (read_test(test) if decides else None), guard
+        if question is None and decides and guard is None:
+            question = self._start(test) or read_test(test)
+        return question, guard
+
+    def _start(self, test: ast.expr) -> Test | None:
+        """`if i == 0:`, `if i > 0:`, `if not i:` of a loop that counts from 0."""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            inner = self._start(test.operand)
+            return None if inner is None else Not(inner)
+        asked = read_start(test, self._counted)
+        if asked is None:
+            return None
+        loop, at_start = asked
+        self.begun.add(loop)
+        return Atom(start_key(loop)) if at_start else Not(Atom(start_key(loop)))
 
     def _place(self, guard: Guard | None) -> Test | None:
         """A counter's guard as a question about the place in the window. Where a counter began does not matter to a

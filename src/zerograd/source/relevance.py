@@ -8,9 +8,9 @@ import ast
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import accumulate
 from typing import NamedTuple
 
+from zerograd.source.lines import starts_of
 from zerograd.source.nodes import Nodes
 from zerograd.source.scopes import Function, path_of
 
@@ -67,7 +67,7 @@ class _Words:
 
     def __init__(self, tree: ast.Module, text: str, functions: Sequence[Function]) -> None:
         self._text = text
-        self._starts = [0, *accumulate(map((1).__add__, map(len, text.split("\n"))))]
+        self._starts = starts_of(text)
         self._owners: list[ast.AST] = [tree] * (len(self._starts) + 2)
         for node, _ in functions:  # outer before inner: the innermost is written last
             end = node.end_lineno or node.lineno

@@ -7,7 +7,7 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.accumulation import guarded_windows
+from zerograd.source.guarded import guarded_windows
 from zerograd.source.reading import Reading
 from zerograd.source.scopes import path_of
 from zerograd.source.skeleton import Act

@@ -120,6 +120,7 @@ class Loop(NamedTuple):
     each: frozenset[str] = frozenset()  # `for opt in opts`: to the slot opts[*] this loop is one pass of its body
     node: ast.AST | None = None
     windows: tuple[str, ...] = ()  # the sizes N of the windows that this loop's counters cut
+    begun: bool = False  # it is asked whether this is its first iteration
 
 
 class Attempt(NamedTuple):

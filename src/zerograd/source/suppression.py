@@ -78,7 +78,7 @@ class _Entry:
             if item not in self._used and codes & _JUDGED and codes & _JUDGED <= chosen and codes != {_OURS.code}
         ]
         told = [_named(absent, "is not found here", "are not found here")] if absent else []
-        told += [_named(unknown, "is no rule", "are no rules")] if unknown else []
+        told += [_named(unknown, "is no rule", "are no rules") + _meant(unknown)] if unknown else []
         if told:
             yield self._tell(path, lines, [*absent, *unknown], ", and ".join(told))
 
@@ -111,6 +111,16 @@ class _Entry:
 
 def _named(items: "list[Item]", one: str, several: str) -> str:
     return f"{' and '.join(item.word for item in items)}, which {one if len(items) == 1 else several}"
+
+
+def _meant(items: "list[Item]") -> str:
+    """What was mistyped, if one word is nearly that of a rule."""
+    try:
+        select([items[0].word])
+    except UsageError as error:
+        if len(items) == 1 and error.cure.startswith("Did you mean"):
+            return f" ({error.cure[0].lower()}{error.cure[1:]})"
+    return ""
 
 
 def _codes(item: "Item", comment: "Comment") -> frozenset[str]:

@@ -3,12 +3,14 @@
 import ast
 from collections.abc import Iterator
 
+from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.accumulation import guarded_windows
-from zerograd.source.counters import Origins, read_guard
+from zerograd.source.counters import read_guard
+from zerograd.source.guarded import guarded_windows
 from zerograd.source.nodes import holds
+from zerograd.source.origins import Origins
 from zerograd.source.reading import Reading
 from zerograd.source.scopes import Role, path_of
 
@@ -46,6 +48,7 @@ def _skipped(function: Reading) -> Iterator[Finding]:
     origins = Origins(function.nodes)
     windows = [window for window in guarded_windows(function.block) if window.guard.phase is not None]
     choices: list[ast.IfExp | ast.If] = [*function.of(ast.IfExp), *function.of(ast.If)]
+    steps_elsewhere = not any(act.kind is Kind.CONSUME for act in function.acts)
     for node in choices:
         guard = read_guard(node.test, origins)
         if guard is None or guard.phase is None:
@@ -53,10 +56,15 @@ def _skipped(function: Reading) -> Iterator[Finding]:
         quiet = _mentions_no_sync(node.body if isinstance(node, ast.IfExp) else node.body[0])
         loud = _mentions_no_sync(node.orelse) if isinstance(node, ast.IfExp) else False
         synced_at_guard = guard.negated if quiet else not guard.negated
-        for window in windows if quiet != loud and synced_at_guard else ():
-            step = window.guard
-            if step.loop is guard.loop and step.size == guard.size and step.phase != guard.phase:
-                yield note(REGISTRY["ZG502"], function.site(node), certain=True, test="the guard of no_sync")
+        if quiet == loud or not synced_at_guard:
+            continue
+        apart = any(
+            step.loop is guard.loop and step.size == guard.size and step.phase != guard.phase
+            for step in (window.guard for window in windows)
+        )
+        # Ranks talk at the first micro-batch of a group, whoever steps: it can hardly be meant.
+        if apart or (steps_elsewhere and guard.accumulates and guard.phase == 0):
+            yield note(REGISTRY["ZG502"], function.site(node), certain=apart, test="the guard of no_sync")
 
 
 def _mentions_no_sync(node: ast.AST) -> bool:

@@ -1,4 +1,5 @@
-"""The place in an accumulation window, as answers to two questions: is this its first micro-batch, its last?
+"""The place in a loop, and in an accumulation window, as answers to questions: is this its first iteration? And is this
+the window's first micro-batch, its last?
 
 A guard such as `(i + 1) % N == 0` asks for the last. So a loop that a counter cuts into windows begins at the first;
 behind the last comes a first again; behind any other, a last or one in the middle. N is taken to be at least 2: with 1
@@ -9,12 +10,14 @@ from collections.abc import Callable
 
 from zerograd.core.events import Kind
 from zerograd.core.facts import Assumptions, Doubts, Fact, Facts, skipping, slim
+from zerograd.source.counters import start_key
 from zerograd.source.skeleton import Act, Block, Choice, Loop, walk
 from zerograd.source.tests import All, Atom, Not, Some, Test
 
 
 def begin(loop: Loop, facts: Facts) -> Facts:
-    """Enter the loop: the first micro-batch of a window."""
+    """Enter the loop: its first iteration, and the first micro-batch of a window."""
+    facts = _started(loop, facts, first=True)
     for size in loop.windows:
         facts = frozenset([_placed(fact, _names(loop, size), first=True, last=False) for fact in facts])
     return facts
@@ -22,19 +25,21 @@ def begin(loop: Loop, facts: Facts) -> Facts:
 
 def turn(loop: Loop, facts: Facts) -> Facts:
     """From one iteration to the next."""
+    facts = _started(loop, facts, first=False)
     for size in loop.windows:
         names = _names(loop, size)
         facts = frozenset([moved for fact in facts for moved in _next(fact, names)])
-    return slim(facts) if loop.windows else facts
+    return slim(facts) if loop.windows or loop.begun else facts
 
 
 def left(loop: Loop, facts: Facts, kinds: Doubts) -> Facts:
     """Out of the loop, which may end in the middle of a window: what was to happen at its end may have been skipped,
     and a step that flushes the rest may find something or nothing."""
+    facts = _started(loop, facts, first=None)
     for size in loop.windows:
         names, skipped = _names(loop, size), skipping(kinds)
         facts = frozenset([_outside(fact, names, skipped) for fact in facts])
-    return slim(facts) if loop.windows else facts
+    return slim(facts) if loop.windows or loop.begun else facts
 
 
 def is_inside(loop: Loop, size: str, fact: Fact, act: Act) -> bool:
@@ -79,12 +84,21 @@ def decide_place(test: Test | None, size: str = "") -> bool:
     """Whether a test asks for the place in a window, of this size if one is given."""
     match test:
         case Atom(key):
-            return key.startswith(("first@", "last@")) and (not size or key.endswith(f"%{size}"))
+            return key.startswith(("first@", "last@", "start@")) and (not size or key.endswith(f"%{size}"))
         case Not(inner):
             return decide_place(inner, size)
         case All(tests) | Some(tests):
             return any(decide_place(one, size) for one in tests)
     return False
+
+
+def _started(loop: Loop, facts: Facts, *, first: bool | None) -> Facts:
+    """Whether this is the loop's first iteration; None: outside it nobody asks."""
+    if not loop.begun or loop.node is None:
+        return facts
+    key = start_key(loop.node)
+    told: Assumptions = frozenset() if first is None else frozenset({(key, first)})
+    return frozenset(Fact(state, doubts, _elsewhere(assumed, (key,)) | told) for state, doubts, assumed in facts)
 
 
 def _key(place: str, loop: Loop, size: str) -> str:
@@ -95,7 +109,7 @@ def _names(loop: Loop, size: str) -> tuple[str, str]:
     return _key("first", loop, size), _key("last", loop, size)
 
 
-def _elsewhere(assumed: Assumptions, names: tuple[str, str]) -> Assumptions:
+def _elsewhere(assumed: Assumptions, names: tuple[str, ...]) -> Assumptions:
     return frozenset([known for known in assumed if known[0] not in names])
 
 

@@ -4,11 +4,12 @@ import ast
 from collections.abc import Iterator
 
 from zerograd.core.findings import Finding, Fix
-from zerograd.source.counters import ACCUMULATION, Guard, Origins, read_guard
+from zerograd.source.counters import ACCUMULATION, Guard, read_guard
 from zerograd.source.fixes.acts import steps
 from zerograd.source.fixes.page import Page
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import Nodes, place, written
+from zerograd.source.origins import Origins
 from zerograd.source.scopes import path_of
 
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant)

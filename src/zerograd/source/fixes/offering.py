@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from zerograd.core.findings import Certainty, Finding, Fix, Severity
 from zerograd.errors import SourceError
+from zerograd.rules import REGISTRY
 from zerograd.source.fixes.acts import is_wrapped
 from zerograd.source.fixes.makers import MAKERS, OF_VALUES
 from zerograd.source.fixes.page import Page
@@ -75,7 +76,7 @@ class Trial:
 
 def fault(code: str) -> str:
     """The rule that stands for a code: a clear that is missing for one optimizer is ZG006 once another has its own."""
-    return "ZG001" if code == "ZG006" else code
+    return REGISTRY[code].refines or code
 
 
 class Lines:

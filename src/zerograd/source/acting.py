@@ -1,0 +1,78 @@
+"""One event at one slot: which facts it moves and how, and what is judged on the way.
+
+[Note: unattributed deposits] `loss.backward()` does not say whose gradients it fills. It is read as a deposit into
+every slot. That is safe, because faults are judged when a step consumes: on an empty slot it silences ZG003; on a spent
+one, a step with no clear in between is at fault whether the deposit reached it (stale) or not (repeated).
+"""
+
+from collections.abc import Callable
+
+from zerograd.core.events import Event, Kind
+from zerograd.core.facts import ALL_DOUBTS, Doubts, Fact, Facts, join, lift, lift_weak, slim
+from zerograd.core.judgement import Code, Trail, Verdict, judge
+from zerograd.core.machine import State, advance
+from zerograd.rules.rule import Rule
+from zerograd.source.frames import Frames
+from zerograd.source.objectives import Owned
+from zerograd.source.skeleton import Act, Loop
+from zerograd.source.windows import is_inside, is_regular, steps_once_per_window
+
+# Clips, rescaling and schedules name no optimizer: beside a second one nobody can say whose they are.
+_PRIVATE = frozenset({Kind.CLIP, Kind.RESCALE, Kind.SCHEDULE})
+Report = Callable[[Verdict[Rule]], None]
+
+
+class Actor:
+    """`alone`: the slot is the only one there is, so that whatever is cleared is its own."""
+
+    def __init__(
+        self, slot: str, *, alone: bool, laws: Code[Rule], report: Report, frames: Frames, owned: Owned
+    ) -> None:
+        self._slot, self._alone = slot, alone
+        self._code, self._report = laws, report
+        self._frames, self._owned = frames, owned
+        self._loops: list[Doubts] = []  # what the loops we are in may do
+        self._windows: list[Loop] = []
+        self._followed: set[tuple[State, int]] = set()
+        self.trail = Trail(latest=False)
+
+    def act(self, act: Act, facts: Facts) -> Facts:
+        touches = self._frames.touches(act)
+        # The only optimizer there is, and a module that is not known to be its own: it may be, by another name.
+        unproven = touches is False and act.of_module and self._alone
+        if (touches is False and not unproven) or (act.slot is None and act.kind in _PRIVATE and not self._alone):
+            return facts
+        kind = Kind.SPILL if self._owned.is_foreign(act, self._frames.modules) else act.kind
+        event = Event(kind, self._slot, act.site, act.scaled, act.what)
+        unclear = touches is None or (act.slot is None and act.kind is not Kind.DEPOSIT)
+        weak = act.partial or unproven or (unclear and not self._alone)
+        if act.kind is not Kind.SCHEDULE or (self._loops and Kind.CONSUME in self._loops[-1]):
+            for verdict in judge(facts, event, self._code, weak=weak):
+                self._report(verdict)
+        if act.kind is Kind.CLEAR and not weak:
+            self._clear_inside_window(facts, event, act)
+        for state in {fact.state for fact in facts}:
+            if (state, id(act)) not in self._followed:
+                self._followed.add((state, id(act)))
+                self.trail.follow(state, event)
+        if self._owned.may_be_foreign(act):
+            return join(lift(facts, event), self._spilled(facts, event))
+        return lift_weak(facts, event) if weak else lift(facts, event)
+
+    def _spilled(self, facts: Facts, event: Event) -> Facts:
+        """What is known if a deposit came from another objective, which nobody can prove: all of it is doubted."""
+        spill = event._replace(kind=Kind.SPILL)
+        for state in {fact.state for fact in facts}:
+            self.trail.follow(state, spill)
+        return slim([Fact(advance(state, spill), ALL_DOUBTS, assumed) for state, _, assumed in facts])
+
+    def _clear_inside_window(self, facts: Facts, event: Event, act: Act) -> None:
+        """A clear that erases the micro-batches before it, in a loop that steps once per window."""
+        midway = event._replace(midway=True)
+        at_fault = [fact for fact in facts if self._code.broken(fact.state, midway)] if self._windows else []
+        for loop in self._windows if at_fault else ():
+            for size in loop.windows:
+                inside = frozenset(fact for fact in at_fault if is_inside(loop, size, fact, act))
+                if inside and steps_once_per_window(loop, self._frames.hits, self._frames.kinds):
+                    for verdict in judge(inside, midway, self._code, weak=not is_regular(loop.body, size, act)):
+                        self._report(verdict)

@@ -1,0 +1,54 @@
+"""Calls that cannot be read: what each may do, told by its name and by what it is handed."""
+
+import ast
+import re
+
+from zerograd.core.events import Kind
+from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT, Doubts
+from zerograd.source.scopes import Binding, Role, Scope, path_of
+
+# What a LightningModule has from Lightning and a training step calls, and that touches no gradient.
+_LIGHTNING = frozenset({"optimizers", "lr_schedulers", "print", "all_gather", "toggle_optimizer", "untoggle_optimizer"})
+_FAMILIAR_BASES = frozenset({"object", "torch.nn.Module", "abc.ABC"})
+_DEPOSITS: Doubts = frozenset({Kind.DEPOSIT})
+_TRAINS = re.compile(r"backward|train|step|update|optimi|closure|learn|fit|run|grad|process_batch|iteration")
+_CLEARS = re.compile(r"zero|reset|clear|clean|grads?$")
+_RECORDS = re.compile(
+    r"append|add_scalar|^log|record|write|print|item|reduce|postfix|format|isnan|isfinite|float|meter|track"
+)
+
+
+def unseen(path: str, call: ast.Call, scope: Scope) -> Doubts:
+    """What a call that cannot be read may do, though it was handed neither optimizer nor scaler.
+
+    A forward pass or a criterion deposits nothing. What is named for training, or is handed the loss, may.
+    """
+    binding: Binding | None = scope.lookup(path) or scope.lookup(path.rpartition(".")[0])
+    if binding is not None and binding.role is not Role.INSTANCE:
+        return NO_DOUBT  # a method of a torch object, or its forward pass
+    if _is_inherited(path, scope):
+        name = path.rpartition(".")[2]
+        return NO_DOUBT if _RECORDS.search(name.lower()) or name in _LIGHTNING else ALL_DOUBTS
+    handed = [path_of(argument) or "" for argument in (*call.args, *(keyword.value for keyword in call.keywords))]
+    given_loss = any("loss" in name.rpartition(".")[2].lower() for name in handed)
+    name = path.rpartition(".")[2].lower()
+    if _CLEARS.search(name):
+        return ALL_DOUBTS  # reset_grad([D]), of whose text nothing is known
+    trains = _TRAINS.search(name) or (given_loss and not _RECORDS.search(name))
+    return _DEPOSITS if trains else NO_DOUBT
+
+
+def makes_something(path: str) -> bool:
+    """Whether the call looks like a class: FindLR(optimizer), not train(optimizer)."""
+    name = path.rpartition(".")[2]
+    return name[:1].isupper() and not name.isupper()
+
+
+def _is_inherited(path: str, scope: Scope) -> bool:
+    """A method that `self` has from a base class of another file: it may do anything."""
+    if scope.owner is None or not path.startswith("self.") or path.count(".") > 1:
+        return False
+    lineage = list(scope.owner.lineage())
+    if any(path in cls.assigned for cls in lineage):
+        return False
+    return any(base not in _FAMILIAR_BASES and cls.class_scope(base) is None for cls in lineage for base in cls.bases)

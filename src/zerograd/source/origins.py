@@ -1,0 +1,141 @@
+"""Counters, and where each begins: enumerate, range, or a variable that every iteration increases."""
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from zerograd.source.nodes import Nodes
+from zerograd.source.scopes import path_of
+
+_COUNTS = (ast.Mod, ast.Add)
+_HOLDERS = (ast.For, ast.AsyncFor, ast.While, ast.If, ast.Try)
+
+
+class Origin(NamedTuple):
+    """A counter of one loop: its value in the first iteration, before and behind its increment."""
+
+    loop: ast.AST
+    first: int | None  # None: carried over from elsewhere
+    increased: int = 0  # the line of `i += 1`; 0: the loop itself counts
+
+    def seen_at(self, line: int) -> int | None:
+        """Its value in the first iteration, for a test on this line."""
+        if self.first is None or not self.increased:
+            return self.first
+        return self.first + 1 if line > self.increased else self.first
+
+
+class Origins:
+    """The counters of a function. One name may count in several loops."""
+
+    def __init__(self, nodes: Nodes, function: ast.AST | None = None) -> None:
+        self._found: dict[str, list[Origin]] = {}
+        self._function = function
+        self._loops: list[ast.AST] = [*nodes.of(ast.For), *nodes.of(ast.AsyncFor), *nodes.of(ast.While)]
+        self.flags: dict[str, ast.expr] = {}  # tests that are kept in a variable: is_last = (i + 1) % N == 0
+        self.resets: set[str | None] = set()  # counters that are set back to where they began
+        self.moved = [node.lineno for node in nodes.of(ast.AugAssign)]
+        counting: list[ast.BinOp | ast.AugAssign] = [*nodes.of(ast.BinOp), *nodes.of(ast.AugAssign)]
+        self.asked = any(isinstance(node.op, _COUNTS) for node in counting)
+        if not self.asked:
+            return  # no test asks a counter
+        self.flags = _flags(nodes)
+        loops: list[ast.For | ast.AsyncFor] = [*nodes.of(ast.For), *nodes.of(ast.AsyncFor)]
+        for loop in loops:
+            for name, origin in enumerated(loop).items():
+                self._found.setdefault(name, []).append(origin)
+        for name, origin, starts in _incremented(nodes):
+            if name not in self._found:
+                self._found[name] = [origin]
+                if starts > 1:
+                    self.resets.add(name)
+
+    def add(self, name: str, origin: Origin) -> None:
+        self._found.setdefault(name, []).append(origin)
+
+    def around(self, line: int) -> ast.AST | None:
+        """The loop that someone else's counter must be counting: the innermost one, or every call of a function."""
+        loops = [loop for loop in self._loops if spans(loop, line)]
+        return max(loops, key=lambda loop: loop.lineno, default=self._function)
+
+    def at(self, name: str, line: int) -> Origin | None:
+        """The counter that a test on this line asks: that of the innermost loop around it."""
+        around = [origin for origin in self._found.get(name, ()) if spans(origin.loop, line)]
+        return max(around, key=lambda origin: getattr(origin.loop, "lineno", 0), default=None)
+
+
+def _flags(nodes: Nodes) -> dict[str, ast.expr]:
+    made: dict[str, list[ast.expr]] = {}
+    for node in nodes.of(ast.Assign):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                made.setdefault(name, []).append(value)
+    asks = (ast.Compare, ast.BoolOp, ast.UnaryOp)
+    return {name: values[0] for name, values in made.items() if len(values) == 1 and isinstance(values[0], asks)}
+
+
+def spans(loop: ast.AST, line: int) -> bool:
+    return getattr(loop, "lineno", 0) <= line <= getattr(loop, "end_lineno", 0)
+
+
+def enumerated(loop: ast.For | ast.AsyncFor) -> dict[str, Origin]:
+    """for i, batch in enumerate(loader, start); for i in range(n)."""
+    over, target = loop.iter, loop.target
+    while isinstance(over, ast.Call) and (path_of(over.func) or "").rpartition(".")[2] in ("tqdm", "trange", "track"):
+        if (path_of(over.func) or "").endswith("trange"):
+            break
+        over = over.args[0] if over.args else over.keywords[0].value if over.keywords else ast.Constant(None)
+    if not isinstance(over, ast.Call):
+        return {}
+    match path_of(over.func), target:
+        case "enumerate", ast.Tuple(elts=[first, *_]):
+            start = (
+                over.args[1] if len(over.args) > 1 else next((k.value for k in over.keywords if k.arg == "start"), None)
+            )
+            name = path_of(first)
+            return {name: Origin(loop, _int(start, 0))} if name else {}
+        case (("range" | "trange"), ast.Name(id=name)):
+            return {name: Origin(loop, 0 if len(over.args) < 2 else _int(over.args[0], None))}
+    return {}
+
+
+def _int(node: ast.expr | None, default: int | None) -> int | None:
+    if node is None:
+        return default
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else None
+
+
+def _incremented(nodes: Nodes) -> Iterator[tuple[str, Origin, int]]:
+    """step = 0 ... step += 1; and how often it is set to where it begins."""
+    name: str | None
+    starts: dict[str, list[int | None]] = {}
+    steps: dict[str, list[ast.AugAssign]] = {}
+    for node in nodes.of(ast.AugAssign):
+        match node:
+            case ast.AugAssign(target=target, op=ast.Add(), value=ast.Constant(value=1)):
+                name = path_of(target)
+                if name:
+                    steps.setdefault(name, []).append(node)
+    if not steps:
+        return
+    for made in nodes.of(ast.Assign):
+        for one in made.targets:
+            for name, its in _pairs(one, made.value):
+                starts.setdefault(name, []).append(_int(its, None) if its is not None else None)
+    holders = [node for node in nodes if isinstance(node, _HOLDERS)]
+    for name, increments in steps.items():
+        # The innermost statement around the increment must be the loop itself: no branch can skip it.
+        around = [node for node in holders if spans(node, increments[0].lineno)]
+        loop = max(around, key=lambda node: node.lineno, default=None)
+        if len(increments) != 1 or not isinstance(loop, ast.For | ast.AsyncFor | ast.While):
+            continue
+        begin = starts.get(name, [])
+        first = begin[0] if len(set(begin)) == 1 else None
+        yield name, Origin(loop, first, increments[0].lineno), len(begin)
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[str, ast.expr | None]]:
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        return [pair for one, its in zip(target.elts, value.elts, strict=True) for pair in _pairs(one, its)]
+    names = target.elts if isinstance(target, ast.Tuple) else [target]
+    return [(path, None if isinstance(target, ast.Tuple) else value) for name in names if (path := path_of(name))]
