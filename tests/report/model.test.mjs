@@ -18,7 +18,7 @@ import {
   seconds,
   short,
 } from "../../src/zerograd/report/page/model.js";
-import { mend } from "../../src/zerograd/report/page/chain.js";
+import { folded, mend } from "../../src/zerograd/report/page/chain.js";
 import { niceStep } from "../../src/zerograd/report/page/painting.js";
 import { layout } from "../../src/zerograd/report/page/strips.js";
 
@@ -166,6 +166,17 @@ test("a chain is mended by the clear that is missing or misplaced", () => {
   ]);
   assert.equal(mended("ZG002", "deposit", "consume"), undefined);
   assert.equal(mended("ZG103", "consume", "deposit", "consume"), undefined);
+});
+
+test("what happens several times in a row is one link", () => {
+  const twice = folded(links("deposit", "deposit", "consume"));
+  assert.deepEqual(
+    twice.map((link) => [link.word, link.times]),
+    [
+      ["deposit", 2],
+      ["consume", 1],
+    ],
+  );
 });
 
 test("single parameters are followed through the sets that were hit", () => {

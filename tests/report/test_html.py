@@ -189,13 +189,13 @@ def test_the_legend_holds_what_is_drawn_and_no_more(found: Opened) -> None:
         "backward deposits",
         "step consumes",
         "clip shortens",
-        "a finding",
+        "a finding (a red tick where there is no room)",
         "what led to it",
     ]
     found.page.keyboard.press("n")
-    assert marks() == ["a finding", "what led to it", "selected"]
+    assert marks()[1:] == ["what led to it", "selected"]
     found.page.keyboard.press("Escape")
-    assert marks() == ["a finding"]
+    assert len(marks()) == 1
 
 
 def test_what_is_only_possible_is_not_called_well(browser: Browser, tmp_path: Path) -> None:
@@ -337,7 +337,8 @@ def test_hostile_names_are_text(browser: Browser, tmp_path: Path, name: str) -> 
     ]
     evil = STALE._replace(code=name, name=name, message=name, cure=name, site=Site(path, 5))
     about = {"script": name, "mode": name, "pid": name, "folder": name}
-    trace(tmp_path / "run.jsonl", events, found=[(evil, [5, 8])], groups=[[name] * 3], slot=name, **about)
+    names = {"slot": name, "called": name}
+    trace(tmp_path / "run.jsonl", events, found=[(evil, [5, 8])], groups=[[name] * 3], **names, **about)  # type: ignore[arg-type]
     opened = Opened(browser, report(tmp_path), width=400)
     page = opened.page
     assert page.locator("script").count() == 2

@@ -41,10 +41,24 @@ export function mend(model, links, code) {
   });
 }
 
-function render(links, name) {
+// What happens several times in a row is one link.
+export function folded(links) {
+  const made = [];
+  for (const link of links) {
+    const last = made.at(-1);
+    const same = last && ["word", "line", "content", "fault", "added"].every((name) => last[name] === link[name]);
+    if (same) last.times += 1;
+    else made.push({ ...link, times: 1 });
+  }
+  return made;
+}
+
+function render(all, name) {
   const list = element("ol", { className: "chain", "aria-label": name });
+  const links = folded(all);
   links.forEach((link, i) => {
-    const chip = element("span", { className: "event" }, glyphElement(link.word), link.word);
+    const word = link.times > 1 ? `${link.times} \u00d7 ${link.word}` : link.word;
+    const chip = element("span", { className: "event" }, glyphElement(link.word), word);
     if (link.line) chip.append(element("small", {}, link.line));
     if (link.added) chip.append(element("small", {}, link.added));
     if (link.fault) chip.append(element("span", { className: "heard" }, ", the finding"));

@@ -67,7 +67,7 @@ export const CONTENTS = {
 };
 
 export const MARKS = {
-  fault: "a finding",
+  fault: "a finding (a red tick where there is no room)",
   led: "what led to it",
   chosen: "selected",
 };

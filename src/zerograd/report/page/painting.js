@@ -209,7 +209,8 @@ function paintName(timeline, context, strip, tones, narrow) {
   const skips = lane.skips ? `, ${lane.skips} skipped` : "";
   const family = lane.title.startsWith(lane.family) ? "" : lane.family;
   if (context.measureText(family).width <= room - taken) context.fillText(family, indent + taken, y + 30);
-  context.fillText(fitText(context, `${many(lane.steps, "step")}${skips}`, room), indent, y + 47);
+  const about = `${strip.place ? `${strip.place}, ` : ""}${many(lane.steps, "step")}${skips}`;
+  context.fillText(fitText(context, about, room), indent, y + 47);
 }
 
 function paintOverview(timeline, tones) {
