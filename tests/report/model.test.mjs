@@ -7,8 +7,10 @@ import { scaleFor } from "../../src/zerograd/report/page/charts.js";
 import {
   decode,
   describe,
+  drawn,
   firstFrom,
   follow,
+  held,
   intersect,
   involved,
   matching,
@@ -16,17 +18,18 @@ import {
   seconds,
   short,
 } from "../../src/zerograd/report/page/model.js";
+import { folded, mend } from "../../src/zerograd/report/page/chain.js";
 import { niceStep } from "../../src/zerograd/report/page/painting.js";
 import { layout } from "../../src/zerograd/report/page/strips.js";
 
 const KINDS = ["deposit", "spill", "consume", "clear"];
-const CONTENTS = ["new", "empty", "fresh", "spent", "mixed", "lost", "leaked"];
+const CONTENTS = ["new", "empty", "fresh", "spent", "mixed", "lost", "leaked", "refused"];
 const [NEW, EMPTY, FRESH, SPENT, MIXED, LOST] = [0, 1, 2, 3, 4, 5];
 const MOVES = [
-  [FRESH, FRESH, FRESH, MIXED, MIXED, FRESH, FRESH],
-  [FRESH, FRESH, FRESH, MIXED, MIXED, FRESH, FRESH],
-  [EMPTY, EMPTY, SPENT, SPENT, SPENT, LOST, SPENT],
-  [NEW, EMPTY, LOST, EMPTY, LOST, LOST, LOST],
+  [FRESH, FRESH, FRESH, MIXED, MIXED, FRESH, FRESH, MIXED],
+  [FRESH, FRESH, FRESH, MIXED, MIXED, FRESH, FRESH, MIXED],
+  [EMPTY, EMPTY, SPENT, SPENT, SPENT, LOST, SPENT, SPENT],
+  [NEW, EMPTY, LOST, EMPTY, LOST, LOST, LOST, EMPTY],
 ];
 
 // A lane of [kind, content after, set hit] with one line of code for each kind.
@@ -57,6 +60,7 @@ function data(rows, extra = {}) {
     lanes: [
       {
         slot: "SGD#0",
+        title: "opt_d",
         process: 0,
         groups: [2],
         parts: [
@@ -113,6 +117,66 @@ test("what is cleared before a step is lost from its deposit on", () => {
     ]),
   );
   assert.deepEqual([...model.lanes[0].doomed], [1, 0, 0, 0]);
+  assert.deepEqual(
+    [0, 1, 2, 3].map((i) => held(model, model.lanes[0], i)),
+    ["lost", "empty", "fresh", "spent"],
+  );
+  const { contents, words } = drawn(model);
+  assert.deepEqual([...contents], ["lost", "empty", "fresh", "spent"]);
+  assert.deepEqual([...words], ["backward", "clear", "step"]);
+});
+
+test("what a skipped step leaves is refused, in every parameter that it was offered", () => {
+  const rows = [
+    ["deposit", FRESH],
+    ["consume", 7],
+    ["clear", EMPTY],
+  ];
+  const skipped = data(rows);
+  skipped.processes[0].shapes[1][6] = 2;
+  const model = decode(skipped);
+  assert.deepEqual([...follow(model, model.lanes[0], [0, 1])], [FRESH, 7, EMPTY]);
+  assert.deepEqual([...drawn(model).words], ["backward", "skip", "clear"]);
+});
+
+const links = (...kinds) => kinds.map((kind) => ({ kind: KINDS.indexOf(kind), word: kind, content: "spent" }));
+const mended = (code, ...kinds) =>
+  mend({ kinds: KINDS, contents: CONTENTS, moves: MOVES }, links(...kinds), code)?.map((link) => [
+    link.word,
+    link.content,
+  ]);
+
+test("a chain is mended by the clear that is missing or misplaced", () => {
+  assert.deepEqual(mended("ZG001", "consume", "deposit", "consume"), [
+    ["consume", "spent"],
+    ["clear", "empty"],
+    ["deposit", "fresh"],
+    ["consume", "spent"],
+  ]);
+  assert.deepEqual(mended("ZG005", "spill", "deposit", "consume"), [
+    ["spill", "leaked"],
+    ["clear", "empty"],
+    ["deposit", "fresh"],
+    ["consume", "spent"],
+  ]);
+  assert.deepEqual(mended("ZG002", "deposit", "clear", "consume"), [
+    ["clear", "empty"],
+    ["deposit", "fresh"],
+    ["consume", "spent"],
+  ]);
+  assert.equal(mended("ZG002", "deposit", "consume"), undefined);
+  assert.equal(mended("ZG103", "consume", "deposit", "consume"), undefined);
+});
+
+test("what happens several times in a row is one link", () => {
+  const twice = folded(links("deposit", "deposit", "consume"));
+  assert.deepEqual(
+    twice.map((link) => [link.word, link.times]),
+    [
+      ["deposit", 2],
+      ["consume", 1],
+    ],
+  );
 });
 
 test("single parameters are followed through the sets that were hit", () => {
@@ -133,7 +197,7 @@ test("an open lane has a strip for every kind of parameter", () => {
   assert.equal(layout(model, new Set()).strips.length, 1);
   assert.deepEqual(
     layout(model, new Set([0])).strips.map((strip) => strip.name),
-    ["SGD#0", "a", "b"],
+    ["opt_d", "a", "b"],
   );
 });
 
@@ -149,7 +213,7 @@ test("filters look at words, places and kinds", () => {
 
 test("one sentence tells an event", () => {
   const model = decode(data(STALE));
-  assert.equal(describe(model, 0, 2), "event 3: backward, backward(), at train.py:1, SGD#0 is mixed after it");
+  assert.equal(describe(model, 0, 2), "event 3: backward, backward(), at train.py:1, opt_d is mixed after it");
 });
 
 test("numbers are short", () => {

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from report.traces import BACKWARD, BAD, CLEAR, GOOD, STALE, STEP, stale, trace
+from zerograd.core.findings import Certainty
 from zerograd.report.data import data
+from zerograd.report.phrasing import phrased
 from zerograd.report.story import Story
 from zerograd.report.walk import processes
 
@@ -59,7 +61,15 @@ def test_findings_are_judged_where_the_run_has_judged_nobody(tmp_path: Path) -> 
     assert (told.finding.code, told.times) == ("ZG001", {0: 2})
 
 
+def test_a_finding_that_becomes_certain_is_one(tmp_path: Path) -> None:
+    maybe = STALE._replace(certainty=Certainty.POSSIBLE, message="maybe")
+    path = trace(tmp_path / "run.jsonl", BAD * 4, found=[(maybe, [5]), (STALE, [8, 11])])
+    (told,) = story(path).told
+    assert (told.finding.message, told.finding.fails) == (STALE.message, True)
+    assert (told.times, told.rows) == ({0: 3}, [(0, 5), (0, 8), (0, 11)])
+
+
 def test_findings_of_ranks_are_one(tmp_path: Path) -> None:
     told = story(stale(tmp_path / "a.jsonl", 4, rank=0), stale(tmp_path / "b.jsonl", 3, rank=1)).told
     assert [(one.finding.code, one.times) for one in told] == [("ZG001", {0: 3, 1: 2})]
-    assert told[0].finding == STALE._replace(times=0)
+    assert told[0].finding == phrased(STALE, None)._replace(times=0)

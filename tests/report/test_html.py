@@ -1,8 +1,10 @@
 """The page in a real browser: what a person sees, clicks and hears."""
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from report.traces import BACKWARD, BAD, CLEAR, GOOD, SKIP, STALE, STEP, stale, trace
 from zerograd.core.events import Site
+from zerograd.core.findings import Certainty
 from zerograd.report.html import html
 from zerograd.report.story import Story
 from zerograd.report.walk import processes
@@ -73,21 +76,27 @@ def report(folder: Path, *traces: Path, rows: int = 120_000) -> Path:
 @pytest.fixture
 def found(browser: Browser, tmp_path: Path) -> Iterator[Opened]:
     (tmp_path / "train.py").write_text("".join(f"line_{number} = 1\n" for number in range(1, 20)))
-    stale(tmp_path / "run.jsonl")
+    stale(tmp_path / "run.jsonl", called="opt_d")
     opened = Opened(browser, report(tmp_path))
     yield opened
     opened.close()
 
 
 def test_it_says_what_is_wrong(found: Opened) -> None:
-    assert found.text("h1") == "19 of 20 steps of SGD used gradients that an earlier step had already used."
+    assert found.text("h1") == "opt_d.step() at train.py:7 consumes stale gradients."
+    assert found.text("#edit") == "What to change: call opt_d.zero_grad() before the next backward() on line 5"
+    assert found.text("#also") == "It happened in 19 of 20 steps of opt_d."
     assert found.page.title().startswith("\u2717 train.py")
     card = found.text("#finding-0")
     assert "ZG001" in card
     assert "line_7 = 1" in card  # the user's own source
     assert "was changed after this run began" not in card
-    chain = found.page.locator("#finding-0 .chain li").all_inner_texts()
-    assert [text.split()[0] for text in chain] == ["step", "backward", "clip", "step"]
+    rows = [row.locator("li").all_inner_texts() for row in found.page.locator("#finding-0 .chain").all()]
+    assert [[text.split()[0] for text in row] for row in rows] == [
+        ["step", "backward", "clip", "step"],
+        ["step", "clear", "backward", "clip", "step"],
+    ]
+    assert [row[-2].split()[-1] for row in rows] == ["mixed", "fresh"]
     assert "is never cleared" in found.text("#parameter-table")
     titles = found.page.locator("figcaption").all_inner_texts()
     assert any("Gradient norm" in title for title in titles)
@@ -138,14 +147,86 @@ def test_filters(found: Opened) -> None:
 def test_a_finding_leads_to_its_events(found: Opened) -> None:
     page = found.page
     page.click("#finding-0 >> text=Next time")
-    assert "event 9: step, SGD.step(), at train.py:7, SGD#0 is spent after it" in found.text("#selected")
+    assert "event 9: step, opt_d.step(), at train.py:7, opt_d is spent after it" in found.text("#selected")
     assert "ZG001 stale-accumulation" in found.text("#selected")
     assert found.view()[0] < 8 < found.view()[1]
     page.keyboard.press("e")
-    page.wait_for_selector("#event-table tr[aria-selected=true]")
-    assert page.locator("#event-table tr[aria-selected=true] td").all_inner_texts()[0] == "9"
+    page.wait_for_selector("#event-table tr[aria-current=true]")
+    assert page.locator("#event-table tr[aria-current=true] td").all_inner_texts()[0] == "9"
     page.click("#event-table tr:nth-child(2) button")
     assert "event 2: clip" in found.text("#selected")
+
+
+def test_pointing_at_an_event_says_what_it_does(found: Opened) -> None:
+    page = found.page
+    page.keyboard.press("0")
+    found.view()
+    box = page.locator("#lanes").bounding_box()
+    assert box is not None
+    page.keyboard.press("n")  # the sixth event, a step at a finding
+    first, last = found.view()
+    x = 174 + (5.5 - first) / (last - first) * (box["width"] - 182)
+    page.mouse.move(box["x"] + x, box["y"] + 56)
+    assert page.locator("#tip p").all_inner_texts() == [
+        "step, opt_d.step(), train.py:7",
+        "step() moves the weights by what lies in .grad, and leaves it lying there.",
+        "After it spent: a step has used it, and it still lies there.",
+        "A finding is here: ZG001 stale-accumulation.",
+    ]
+    page.mouse.move(box["x"] + 40, box["y"] + 56)
+    assert not page.locator("#tip").is_visible()
+    assert "step() moves the weights by what lies in .grad" in found.text("#selected")
+
+
+def test_the_legend_holds_what_is_drawn_and_no_more(found: Opened) -> None:
+    def marks() -> list[str]:
+        return found.page.locator("#legend > li:last-child li").all_inner_texts()
+
+    assert found.page.locator("#legend ul li").all_inner_texts() == [
+        "fresh: deposited, no step has used it yet",
+        "spent: a step has used it, and it still lies there",
+        "mixed: new on top of what was already used",
+        "backward deposits",
+        "step consumes",
+        "clip shortens",
+        "a finding (a red tick where there is no room)",
+        "what led to it",
+    ]
+    found.page.keyboard.press("n")
+    assert marks()[1:] == ["what led to it", "selected"]
+    found.page.keyboard.press("Escape")
+    assert len(marks()) == 1
+
+
+def test_what_is_only_possible_is_not_called_well(browser: Browser, tmp_path: Path) -> None:
+    maybe = STALE._replace(certainty=Certainty.POSSIBLE)
+    trace(tmp_path / "run.jsonl", BAD * 4, found=[(maybe, [5, 8])])
+    opened = Opened(browser, report(tmp_path))
+    assert opened.text("h1").startswith("Possible fault: SGD.step() at train.py:7 consumes")
+    assert opened.page.title().startswith("? ")
+    assert opened.text("#finding-0").startswith("ZG001")
+    assert opened.page.locator("#finding-0").is_visible()
+    opened.close()
+
+
+def test_what_a_screen_reader_says(found: Opened) -> None:
+    page = found.page
+    said = ["Fault: opt_d.step() at train.py:7 consumes stale gradients."]
+    said += ["ZG001 stale-accumulation error at train.py:7, seen 19 times"]
+    assert [page.get_by_role("heading", name=name, exact=True).count() for name in said] == [1, 1]
+    assert page.get_by_role("list", name="As is").locator("li").all_text_contents() == [
+        "step:7, then spent",
+        "backward:5, then mixed",
+        "clip:6, then mixed",
+        "step:7, the finding",
+    ]
+    assert page.get_by_role("table", name="Parameters", exact=True).count() == 1
+    assert page.get_by_role("button", name="Keys", exact=True).count() == 1
+    page.get_by_role("application").focus()
+    page.keyboard.press("ArrowRight")
+    assert "backward() adds to what lies in .grad" in found.text("#selected")
+    for role in ("button", "combobox", "searchbox", "checkbox", "application", "img", "table", "region"):
+        assert page.get_by_role(role, name=re.compile(r"\S")).count() == page.get_by_role(role).count(), role
 
 
 def test_by_keyboard_alone(found: Opened) -> None:
@@ -186,11 +267,22 @@ def test_clean_runs_skips_and_what_is_lost(browser: Browser, tmp_path: Path) -> 
     trace(tmp_path / "run.jsonl", [*GOOD * 5, CLEAR, BACKWARD, SKIP, CLEAR, BACKWARD, CLEAR, *GOOD])
     opened = Opened(browser, report(tmp_path), scheme="dark")
     assert opened.text("h1") == (
-        "Every gradient accounted for: 7 steps (1 skipped: not finite), each with what was deposited for it."
+        "Every gradient accounted for: 6 steps used what was deposited for them, 1 was skipped (not finite) "
+        "and used nothing."
     )
-    legend = opened.text("#legend")
-    assert "lost: no step ever used it" in legend
-    assert "skipped step" in legend
+    assert not opened.page.locator("#edit").is_visible()
+    assert opened.page.locator("#legend ul li").all_inner_texts() == [
+        "fresh: deposited, no step has used it yet",
+        "spent: a step has used it, and it still lies there",
+        "lost: deposited, and no step ever uses it",
+        "refused: not finite, so the step used nothing of it; to be cleared",
+        "empty: nothing lies there",
+        "backward deposits",
+        "step consumes",
+        "clear empties",
+        "clip shortens",
+        "skipped step uses nothing",
+    ]
     assert opened.text("#findings").endswith("No fault was found.")
     assert opened.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(13, 17, 23)"
     opened.page.emulate_media(media="print", color_scheme="light")
@@ -245,7 +337,8 @@ def test_hostile_names_are_text(browser: Browser, tmp_path: Path, name: str) -> 
     ]
     evil = STALE._replace(code=name, name=name, message=name, cure=name, site=Site(path, 5))
     about = {"script": name, "mode": name, "pid": name, "folder": name}
-    trace(tmp_path / "run.jsonl", events, found=[(evil, [5, 8])], groups=[[name] * 3], slot=name, **about)
+    names = {"slot": name, "called": name}
+    trace(tmp_path / "run.jsonl", events, found=[(evil, [5, 8])], groups=[[name] * 3], **names, **about)  # type: ignore[arg-type]
     opened = Opened(browser, report(tmp_path), width=400)
     page = opened.page
     assert page.locator("script").count() == 2
@@ -307,3 +400,34 @@ def test_more_events_than_a_page_holds_are_bundled_and_it_says_so(browser: Brows
     opened.page.keyboard.press("o")
     opened.view()
     opened.close()
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_colours_stand_out(scheme: str) -> None:
+    """WCAG 2.2, AA: text 4.5 to 1, and 3 to 1 for what must be told apart without being read."""
+    style = (files("zerograd.report") / "page" / "style.css").read_text()
+    blocks = re.findall(r":root {(.*?)}", style, re.S)
+    tones: dict[str, str] = {}
+    for block in blocks[: 1 if scheme == "light" else 2]:
+        tones |= dict(re.findall(r"--(\w+): (#\w{6});", block))
+    text = [(one, on) for one in ("text", "faint", "accent", "good", "bad", "warn", "lost") for on in ("page", "card")]
+    text += [("text", "mark"), ("faint", "mark"), ("bad", "mark")]
+    shapes = [(one, "page") for one in ("fresh", "spent", "mixed", "lost", "warn", "hollow", "edge", "bad", "accent")]
+    low = [(*pair, 4.5) for pair in text] + [(*pair, 3.0) for pair in shapes]
+    told = {
+        f"{one} on {on}": contrast(tones[one], tones[on])
+        for one, on, least in low
+        if contrast(tones[one], tones[on]) < least
+    }
+    assert told == {}

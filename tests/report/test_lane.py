@@ -80,3 +80,37 @@ def test_more_kinds_of_parameters_than_are_told_apart(tmp_path: Path) -> None:
 def test_an_event_of_nobody(tmp_path: Path) -> None:
     process, _ = walked(tmp_path / "t.jsonl", [Event(Kind.CLEAR, None, Site("a.py", 1))])
     assert list(process.lanes) == ["an optimizer"]
+
+
+def test_what_a_skipped_step_was_offered_is_refused(tmp_path: Path) -> None:
+    (process,) = processes([trace(tmp_path / "t.jsonl", [BACKWARD, SKIP, CLEAR, BACKWARD, STEP])])
+    held = [moment.lane.held for moment in process.walk()]
+    assert held == ["fresh", "refused", "empty", "fresh", "spent"]
+
+
+def test_what_a_step_gives_up_on_purpose_is_not_lost(tmp_path: Path) -> None:
+    given_up = CLEAR._replace(what="rollback")
+    (process,) = processes([trace(tmp_path / "t.jsonl", [BACKWARD, given_up, BACKWARD, CLEAR, BACKWARD])])
+    assert [moment.lane.held for moment in process.walk()] == ["fresh", "empty", "fresh", "lost", "fresh"]
+    assert process.lanes["SGD#0"].lost == 1
+    assert process.lanes["SGD#0"].unused == 2  # with what the trace ends with
+
+
+def test_the_name_of_an_optimizer(tmp_path: Path) -> None:
+    def title(number: int, called: str = "") -> str:
+        (process,) = processes([trace(tmp_path / f"{number}.jsonl", [BACKWARD, STEP], called=called)])
+        list(process.walk())
+        return process.lanes["SGD#0"].title
+
+    assert title(0, "opt_d") == "opt_d"
+    assert title(1) == "SGD#0 at train.py:7"
+
+
+def test_optimizers_that_a_loop_calls_alike_are_numbered(tmp_path: Path) -> None:
+    path = trace(tmp_path / "t.jsonl", [BACKWARD, STEP], called="opt")
+    with open(path, "a") as file:
+        file.write('{"optimizer":"Adam#1","groups":[["w"]],"called":"opt"}\n')
+        file.write('{"kind":"consume","slot":"Adam#1"}\n')
+    (process,) = processes([path])
+    list(process.walk())
+    assert [lane.title for lane in process.lanes.values()] == ["opt #0", "opt #1"]

@@ -10,15 +10,15 @@ from zerograd.report.walk import processes
 SUMMARY = """\
 ## zerograd
 
-:x: **2 of 3 steps of SGD used gradients that an earlier step had already used.**
+:x: **opt\\_d.step() at train.py:7 consumes stale gradients.** It happened in 2 of 3 steps of opt\\_d.
 
 | optimizer | steps | backwards | skipped | never used | used when stale |
 |---|--:|--:|--:|--:|--:|
-| SGD\\#0 | 3 | 3 | 0 | 0 | 2 |
+| opt\\_d | 3 | 3 | 0 | 0 | 2 |
 
 ### ZG001 stale-accumulation: `train.py:7`
 
-SGD.step() consumes stale gradients. Seen 2 times.
+opt\\_d.step() consumes stale gradients. Seen 2 times.
 
 ```python
      3  c = 3
@@ -28,13 +28,13 @@ SGD.step() consumes stale gradients. Seen 2 times.
 >    7  g = 7    # <- ZG001
 ```
 
-**Cure:** call optimizer.zero\\_grad()
+**Cure:** call opt\\_d.zero\\_grad() before the next backward() on line 5
 """
 
 
 def test_a_summary(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("".join(f"{name} = {i}\n" for i, name in enumerate("abcdefg", start=1)))
-    assert markdown(Story(processes([stale(tmp_path / "run.jsonl", 3)]))) == SUMMARY
+    assert markdown(Story(processes([stale(tmp_path / "run.jsonl", 3, called="opt_d")]))) == SUMMARY
 
 
 def test_a_clean_run(tmp_path: Path) -> None:

@@ -4,15 +4,20 @@ from pathlib import Path
 
 import pytest
 
-from report.traces import BACKWARD, BAD, CLEAR, GOOD, STALE, STEP, stale, trace
+from report.traces import BACKWARD, BAD, CLEAR, GOOD, SKIP, STALE, STEP, stale, trace
 from zerograd.core.events import Event
-from zerograd.core.findings import Finding, Severity
+from zerograd.core.findings import Certainty, Finding, Severity
 from zerograd.report.story import Story
 from zerograd.report.verdict import Verdict, verdict
 from zerograd.report.walk import processes
 
 NOTE = STALE._replace(
-    code="ZG102", name="dropped-tail", message="the last group is never stepped", severity=Severity.NOTE
+    code="ZG102",
+    name="dropped-tail",
+    message="the last group is never stepped",
+    severity=Severity.NOTE,
+    related=(),
+    cure="step at the last one",
 )
 IDIOM = STALE._replace(code="ZG103", name="uneven-groups", message="the first group has 1; more")
 
@@ -27,21 +32,53 @@ IDIOM = STALE._replace(code="ZG103", name="uneven-groups", message="the first gr
             [(NOTE, [7])],
             Verdict(
                 "note",
-                "No step used a wrong gradient, but the last group is never stepped (1 of 3 backwards).",
+                "1 of 3 backwards taught nothing: the last group is never stepped (train.py:7).",
+                "step at the last one",
+                "No step is known to have used a wrong gradient (2 steps).",
             ),
         ),
-        (BAD * 2, [(IDIOM, [2])], Verdict("bad", "The first group has 1.")),
         (
-            BAD * 3,
-            [(STALE, [5, 8]), (IDIOM, [2])],
+            BAD * 2,
+            [(IDIOM, [2])],
             Verdict(
                 "bad",
-                "2 of 3 steps of SGD used gradients that an earlier step had already used.",
-                "Also: ZG103 uneven-groups.",
+                "The first group has 1 (train.py:7).",
+                "call optimizer.zero_grad() before the next backward() on line 5",
+                "Found in a run of 2 steps of SGD#0 at train.py:7.",
+            ),
+        ),
+        (
+            BAD * 3,
+            [(STALE, [5, 8]), (IDIOM, [2]), (NOTE, [2])],
+            Verdict(
+                "bad",
+                "SGD.step() at train.py:7 consumes stale gradients.",
+                "call optimizer.zero_grad() before the next backward() on line 5",
+                "It happened in 2 of 3 steps of SGD#0 at train.py:7. There is more below: 1 other fault and 1 note.",
+            ),
+        ),
+        (
+            GOOD * 2,
+            [(STALE._replace(certainty=Certainty.POSSIBLE), [3])],
+            Verdict(
+                "possible",
+                "Possible fault: SGD.step() at train.py:7 consumes stale gradients.",
+                "call optimizer.zero_grad() before the next backward() on line 5",
+                "This run does not prove it: look whether it is meant. "
+                "No step is known to have used a wrong gradient (2 steps).",
+            ),
+        ),
+        (
+            [*GOOD, CLEAR, BACKWARD, SKIP],
+            [],
+            Verdict(
+                "good",
+                "Every gradient accounted for: 1 step used what was deposited for it, 1 was skipped (not finite) "
+                "and used nothing.",
             ),
         ),
     ],
-    ids=["good", "none", "note", "idiom", "stale"],
+    ids=["good", "none", "note", "idiom", "stale", "possible", "skip"],
 )
 def test_the_sentence(
     tmp_path: Path, events: list[Event], found: list[tuple[Finding, list[int]]], expected: Verdict
@@ -52,4 +89,4 @@ def test_the_sentence(
 def test_of_one_rank_of_two(tmp_path: Path) -> None:
     good = trace(tmp_path / "a.jsonl", GOOD * 3, rank=0)
     told = verdict(Story(processes([good, stale(tmp_path / "b.jsonl", 3, rank=1)])))
-    assert told.sentence.startswith("2 of 3 steps of SGD on rank 1 used gradients")
+    assert told.also == "It happened in 2 of 3 steps of SGD#0 at train.py:7 on rank 1."

@@ -22,7 +22,7 @@ STALE = Finding(
     Certainty.CERTAIN,
     Severity.ERROR,
     (Related(Site("train.py", 5), "the gradient is deposited here"),),
-    "call optimizer.zero_grad()",
+    "call optimizer.zero_grad() before the next backward()",
 )
 GOOD = [CLEAR, BACKWARD, CLIP, STEP]
 BAD = [BACKWARD, CLIP, STEP]
@@ -37,11 +37,12 @@ def trace(
     groups: Sequence[Sequence[str]] = GROUPS,
     sets: Sequence[Sequence[int]] = (),
     slot: str = SLOT,
+    called: str = "",
     **about: object,
 ) -> Path:
     """`found`: findings, each with the numbers of its events. An event may come with the set of parameters it hit."""
     writer = TraceWriter(path, about={"findings": True, "script": "train.py", "folder": str(path.parent), **about})
-    writer.note({"optimizer": slot, "groups": groups})
+    writer.note({"optimizer": slot, "groups": groups, **({"called": called} if called else {})})
     for number, members in enumerate(sets):
         writer.note({"set": number, "slots": members})
     for event in events:
@@ -54,6 +55,6 @@ def trace(
     return path
 
 
-def stale(path: Path, steps: int = 20, **about: object) -> Path:
+def stale(path: Path, steps: int = 20, *, called: str = "", **about: object) -> Path:
     """A loop that never clears: every step but the first is a finding."""
-    return trace(path, BAD * steps, found=[(STALE, range(5, 3 * steps, 3))], **about)
+    return trace(path, BAD * steps, found=[(STALE, range(5, 3 * steps, 3))], called=called, **about)

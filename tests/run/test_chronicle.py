@@ -67,6 +67,61 @@ def test_clips_skips_and_scales(tmp_path: Path) -> None:
     assert Kind.UNSCALE in [line.event.kind for line in lines]
 
 
+def test_a_skip_inside_a_fused_kernel_is_a_skip(tmp_path: Path) -> None:
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.Adam(model.parameters(), fused=True)
+    scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
+
+    def loop() -> None:
+        for turn in range(3):
+            optimizer.zero_grad()
+            scaler.scale(model(torch.ones(1, 2)).sum() * (float("inf") if turn == 1 else 1.0)).backward()
+            scaler.step(optimizer)
+            scaler.update()
+
+    _, lines = traced(tmp_path / "t.jsonl", loop)
+    steps = [dict(line.event.numbers) for line in lines if line.event.kind is Kind.CONSUME]
+    assert ["skipped" in step for step in steps] == [False, True, False]
+
+
+def test_a_skip_on_a_device_is_read_a_step_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = TraceWriter(tmp_path / "t.jsonl", about={"findings": True})
+    chronicle = Chronicle(writer, full=True)
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))])
+    tell = chronicle.opened(Account(optimizer, clock=Clock(), thread=0), optimizer)
+    assert tell is not None
+    found = iter([0.0, 1.0, 0.0])
+    monkeypatch.setattr(torch.Tensor, "__float__", lambda tensor: next(found))
+    for _ in range(3):
+        optimizer.found_inf = torch.zeros((), device="meta")  # type: ignore[attr-defined]
+        tell(None, chronicle.scaled(Event(Kind.CONSUME), None, optimizer))
+        chronicle.ends(Kind.CONSUME)
+    chronicle.finish()
+    writer.close()
+    (process,) = processes([tmp_path / "t.jsonl"])
+    assert process.survey.late == {1: (("skipped", 1.0),)}
+
+
+def test_an_optimizer_is_called_as_the_step_calls_it(tmp_path: Path) -> None:
+    class Trainer:
+        def __init__(self) -> None:
+            model = torch.nn.Linear(2, 1)
+            self.model, self.opts = model, {"d": torch.optim.SGD(model.parameters(), lr=0.1)}
+
+    trainer, scaler = Trainer(), torch.amp.GradScaler("cpu", enabled=True)
+    model = torch.nn.Linear(2, 1)
+    opt_g, scaled = torch.optim.Adam(model.parameters()), torch.optim.SGD(trainer.model.parameters(), lr=0.1)
+
+    def loop() -> None:
+        (model(torch.ones(1, 2)) + trainer.model(torch.ones(1, 2))).sum().backward()
+        _ = opt_g.step(), trainer.opts["d"].step()  # both on one line
+        scaler.scale(trainer.model(torch.ones(1, 2)).sum()).backward()
+        scaler.step(optimizer=scaled)
+
+    process, _ = traced(tmp_path / "t.jsonl", loop)
+    assert process.survey.called == {"Adam#0": "opt_g", "SGD#1": "trainer.opts['d']", "SGD#2": "scaled"}
+
+
 def test_parameters_that_are_not_hit(tmp_path: Path) -> None:
     one, other = torch.nn.Linear(2, 1, bias=False), torch.nn.Linear(2, 1, bias=False)
     optimizer = torch.optim.SGD([*one.parameters(), *other.parameters()], lr=0.1)

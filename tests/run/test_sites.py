@@ -104,3 +104,14 @@ def test_a_folder_that_is_deleted_stops_nobody(order: str, tmp_path: Path) -> No
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout == "['ZG001']\n", done.stderr
+
+
+def test_a_function_that_keeps_its_locals_keeps_them_as_they_are() -> None:
+    def configure() -> dict[str, object]:
+        rate = 0.1
+        settings = locals()
+        settings["rate"] = 0.2  # its own from here on
+        sites.names_in(sys._getframe(), lambda value: type(value) is float)
+        return {name: settings[name] for name in ("rate",)} | {"real": rate}
+
+    assert configure() == {"rate": 0.2, "real": 0.1}

@@ -16,7 +16,7 @@ from zerograd.report.walk import Process
 from zerograd.rules import REGISTRY
 
 VERSION = 1
-_AS_CONTENT = [*Content, Content.FRESH]  # in the order of CONTENTS: what leaked is fresh
+_AS_CONTENT = [*Content, Content.FRESH, Content.SPENT]  # in the order of CONTENTS: leaked is fresh, refused is spent
 _NAMED = 40  # parameters of one kind that are named
 
 
@@ -92,12 +92,15 @@ def _lane(story: Story, number: int) -> dict[str, object]:
     lane = story.lanes[number]
     return {
         "slot": printable(lane.slot),
+        "title": printable(lane.title, longest=80),
+        "family": printable(lane.family, longest=40),
         "process": lane.rank,
         "steps": lane.steps,
         "deposits": lane.deposits,
         "clears": lane.clears,
         "skips": lane.skips,
         "lost": lane.lost,
+        "unused": lane.unused,
         "consumed": [lane.consumed[content] for content in Content],
         "groups": [len(group) for group in lane.groups],
         "parts": [_part(lane, part) for part in sorted(lane.parts, key=lambda part: min(part.members, default=0))],

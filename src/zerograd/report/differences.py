@@ -8,7 +8,7 @@ from zerograd.core.events import Kind
 from zerograd.report.lane import Lane
 from zerograd.report.walk import Moment
 
-_WORDS = {Kind.CONSUME: "step", Kind.DEPOSIT: "backward"}
+_WORDS = {Kind.CONSUME: "step", Kind.DEPOSIT: "backward", Kind.SPILL: "backward"}
 _LONGEST = 24  # events of a step that are told apart
 
 

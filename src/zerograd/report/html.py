@@ -14,7 +14,15 @@ from zerograd.report.data import data
 from zerograd.report.story import Story
 
 _DRAWN = ("model.js", "draw.js", "strips.js", "painting.js", "timeline.js", "charts.js")
-_SCRIPTS = (*_DRAWN, "findings.js", "tables.js", "keys.js", "page.js")  # each after what it imports
+_SCRIPTS = (
+    *_DRAWN,
+    "tip.js",
+    "chain.js",
+    "findings.js",
+    "tables.js",
+    "keys.js",
+    "page.js",
+)  # each after what it imports
 _DANGEROUS = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 

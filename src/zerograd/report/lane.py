@@ -1,5 +1,6 @@
 """One optimizer of one process: where its gradients stand after every event, and what each of its steps consumed."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -12,6 +13,10 @@ from zerograd.trace.reading import Line
 ORDER = (Content.MIXED, Content.FRESH, Content.SPENT, Content.LOST, Content.EMPTY, Content.NEW)
 _RANK = {content: position for position, content in enumerate(ORDER)}
 _UNREAD = (Content.FRESH, Content.MIXED)
+# What a reader is told beside the contents of the model.
+LEAKED = "leaked"  # fresh, with another objective's gradient in it
+REFUSED = "refused"  # offered to a step that was skipped: nobody has used it, and nobody will
+_DROPPED = ("skip", "rollback", "abort", "torn")  # the clears by which a Step gives up what it cannot use
 _MANY = 256  # sets of parameters that are told apart
 
 
@@ -57,24 +62,36 @@ class _Window:
 class Lane:
     def __init__(
         self, slot: str, rank: int, groups: Sequence[Sequence[str]], sets: dict[int, frozenset[int]],
-        *, leaks: frozenset[Site] = frozenset(),
+        *, leaks: frozenset[Site] = frozenset(), called: str = "", shared: bool = False,
     ) -> None:  # fmt: skip
-        """`leaks`: the backwards that belong to another objective, as the run has proved."""
+        """`leaks`: the backwards that belong to another objective, as the run has proved.
+
+        `called`: the optimizer, by the program. `shared`: so it calls others as well, one after the other.
+        """
         self.slot, self.rank, self.groups, self._sets, self._leaks = slot, rank, groups, sets, leaks
+        self.called, self._shared = called, shared
         self.names = [name for group in groups for name in group]
         self.parts = [Part(frozenset(range(len(self.names))))]
         self.content = Content.NEW
-        self.steps = self.deposits = self.clears = self.skips = 0
+        self.steps = self.deposits = self.clears = 0
+        self.skipped = 0  # steps that a scaler kept from consuming
+        self.dropped = 0  # blocks that a Step gave up before they came to one, because of what was not finite
         self.lost = 0  # deposits that were cleared before any step used them
         self.consumed = dict.fromkeys(Content, 0)  # how often a step found each content
         self._window = _Window()
+        self._refused = self._dropped = False
+        self._stepped: Site | None = None  # where it did first
         self._ended: int | None = None  # when the last step was over
         self._meets: dict[tuple[frozenset[int], int], frozenset[int]] = {}
 
+    def sees(self, line: Line) -> Line:
+        """The event as it is to this optimizer: another objective's backward is no deposit of its own."""
+        if self._leaks and line.event.site in self._leaks and line.event.kind is Kind.DEPOSIT:
+            return line._replace(event=line.event._replace(kind=Kind.SPILL))
+        return line
+
     def feed(self, line: Line, numbers: dict[str, float]) -> Step | None:
         """Where the optimizer stands after this event is in `content`. Returns a step, if it was one."""
-        if line.event.site in self._leaks and line.event.kind is Kind.DEPOSIT:
-            line = line._replace(event=line.event._replace(kind=Kind.SPILL))
         kind = line.event.kind
         before = self.content
         for part in self._hit(line.hit):
@@ -92,11 +109,39 @@ class Lane:
         return None
 
     @property
-    def leaked(self) -> bool:
+    def title(self) -> str:
+        """As the program calls it; else its class, its number, and the line that steps it."""
+        if self.called:
+            return f"{self.called} #{self.slot.rpartition('#')[2]}" if self._shared else self.called
+        site = self._stepped
+        return f"{self.slot} at {os.path.basename(site.path)}:{site.line}" if site else self.slot
+
+    @property
+    def family(self) -> str:
+        """Its class."""
+        return self.slot.partition("#")[0]
+
+    @property
+    def held(self) -> str:
+        """What a reader is told to lie there."""
+        if self.content is Content.SPENT and self._refused:
+            return REFUSED
+        if self.content is Content.LOST and self._dropped:
+            return Content.EMPTY.value
+        return LEAKED if self._leaks and self._leaked() else self.content.value
+
+    @property
+    def skips(self) -> int:
+        return self.skipped + self.dropped
+
+    @property
+    def unused(self) -> int:
+        """Deposits that no step has used: cleared before, or left at the end."""
+        return self.lost + (self._window.micro_batches if self.content in _UNREAD else 0)
+
+    def _leaked(self) -> bool:
         """Whether another objective's gradient lies among what no step has used."""
-        return bool(self._leaks) and any(
-            Mark.SPILLED in part.state.marks and part.state.content in _UNREAD for part in self.parts
-        )
+        return any(Mark.SPILLED in part.state.marks and part.state.content in _UNREAD for part in self.parts)
 
     def _hit(self, hit: int | None) -> list[Part]:
         if hit is None or hit not in self._sets or not self.names:
@@ -133,9 +178,10 @@ class Lane:
             window.numbers |= {"norm": numbers["norm"], "limit": numbers.get("limit", float("inf")), "scaled": 0.0}
         elif kind is Kind.CLEAR:
             self.clears += 1
-            self.skips += line.event.what == "skip"  # so a Step gives one up
+            self.dropped += line.event.what == "skip"
+            self._dropped = line.event.what in _DROPPED
             if self.content in HOLLOW:
-                self.lost += window.micro_batches if self.content is Content.LOST else 0
+                self.lost += window.micro_batches if self.content is Content.LOST and not self._dropped else 0
                 window.micro_batches = window.stale = 0
                 window.losses.clear()
                 window.items = 0.0
@@ -143,7 +189,9 @@ class Lane:
     def _step(self, line: Line, found: Content, numbers: dict[str, float]) -> Step:
         window, skipped = self._window, bool(numbers.get("skipped"))
         self.steps += 1
-        self.skips += skipped
+        self.skipped += skipped
+        self._refused = skipped
+        self._stepped = self._stepped or line.event.site
         self.consumed[found] += 1
         known: dict[str, float] = {"scale": numbers["scale"]} if "scale" in numbers else {}
         if window.losses:

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from zerograd.report.printable import printable
 from zerograd.report.quoting import excerpts
 from zerograd.report.story import Story, Told
-from zerograd.report.verdict import verdict
+from zerograd.report.verdict import rest_of, verdict
 
-_SIGNS = {"good": ":white_check_mark:", "bad": ":x:", "note": ":warning:", "none": ":grey_question:"}
+_UNSURE = ":grey_question:"
+_SIGNS = {"good": ":white_check_mark:", "bad": ":x:", "note": ":warning:", "possible": _UNSURE, "none": _UNSURE}
 
 
 def markdown(story: Story) -> str:
@@ -20,6 +21,7 @@ def markdown(story: Story) -> str:
                 "",
                 f"{_SIGNS[said.tone]} **{_text(said.sentence)}** {_text(said.also)}".rstrip(),
                 "",
+                *([f"**What to change:** {_text(said.edit)}", ""] if said.edit and said.tone != "bad" else []),
                 *_lanes(story),
                 *_findings(story),
             ]
@@ -32,11 +34,12 @@ def _lanes(story: Story) -> Iterator[str]:
     yield "| optimizer | steps | backwards | skipped | never used | used when stale |"
     yield "|---|--:|--:|--:|--:|--:|"
     for lane in story.lanes:
-        name = lane.slot if len(story.processes) == 1 else f"{story.processes[lane.rank].name}: {lane.slot}"
+        name = lane.title if len(story.processes) == 1 else f"{story.processes[lane.rank].name}: {lane.title}"
         stale = sum(count for content, count in lane.consumed.items() if content.value in ("mixed", "spent"))
-        yield f"| {_text(name)} | {lane.steps:,} | {lane.deposits:,} | {lane.skips:,} | {lane.lost:,} | {stale:,} |"
+        yield f"| {_text(name)} | {lane.steps:,} | {lane.deposits:,} | {lane.skips:,} | {lane.unused:,} | {stale:,} |"
     for one in story.differences:
-        yield f"\nRanks differ in {one.steps:,} steps of {_text(one.slot)}, first in step {one.first:,}."
+        name = story.lanes[one.lanes[0]].title
+        yield f"\nRanks differ in {one.steps:,} steps of {_text(name)}, first in step {one.first:,}."
 
 
 def _findings(story: Story) -> Iterator[str]:
@@ -54,9 +57,9 @@ def _findings(story: Story) -> Iterator[str]:
         if finding.cure:
             yield ""
             yield f"**Cure:** {_text(finding.cure)}"
-    hidden = sum(not told.finding.fails for told in story.told)
+    hidden = rest_of([told.finding for told in story.told if not told.finding.fails])
     if hidden:
-        yield f"\n{hidden} note{'s' * (hidden != 1)} or possible faults are in the full report."
+        yield f"\nIn the full report: {hidden}."
 
 
 def _source(story: Story, told: Told) -> Iterator[str]:

@@ -14,7 +14,7 @@ from zerograd.report.printable import printable
 from zerograd.report.walk import Moment, Process
 
 _PID = 1_000_000  # beside the processes of the profiler, never among them
-_NAMES = {Kind.DEPOSIT: "backward", Kind.CONSUME: "step"}
+_NAMES = {Kind.DEPOSIT: "backward", Kind.SPILL: "backward", Kind.CONSUME: "step"}
 _COUNTED = ("norm", "loss", "scale")
 
 
@@ -41,7 +41,7 @@ def _process(process: Process, offset: float) -> Iterator[dict[str, object]]:
             faults.setdefault(event, []).append(f"{found.finding.code} {found.finding.name}")
     now = 0.0
     for moment in process.walk():
-        slot = printable(moment.lane.slot)
+        slot = printable(moment.lane.title if moment.lane.called else moment.lane.slot)
         if slot not in threads:
             threads[slot] = len(threads) + 1
             named = {"name": f"gradients of {slot}"}
@@ -63,7 +63,7 @@ def _event(moment: Moment, now: float) -> dict[str, object]:
     took = moment.numbers.get("took", 0.0) * 1e6
     place = f"{event.site.path}:{event.site.line}" if event.site else ""
     numbers = {key: value for key, value in moment.numbers.items() if abs(value) < float("inf")}
-    contents = {"before": moment.before.value, "after": moment.lane.content.value}
+    contents = {"before": moment.before, "after": moment.lane.held}
     args = {"call": printable(event.what), "place": printable(place), **contents, **numbers}
     return {
         "ph": "X",

@@ -11,20 +11,15 @@ from typing import NamedTuple
 
 from zerograd.core.events import Kind
 from zerograd.core.machine import Content
+from zerograd.report.lane import LEAKED, REFUSED
 from zerograd.report.series import rounded
 
 KINDS = [kind.value for kind in Kind]
-LEAKED = "leaked"  # fresh, with another objective's gradient in it
-CONTENTS = [*(content.value for content in Content), LEAKED]
+CONTENTS = [*(content.value for content in Content), LEAKED, REFUSED]
 _KIND = {kind: KINDS.index(kind.value) for kind in Kind}
-_CONTENT = {content: CONTENTS.index(content.value) for content in Content}
-# Which content a bundle shows, if its events left several: what a reader must not miss.
-_TELLING = {
-    content: weight
-    for weight, content in enumerate(
-        [Content.NEW, Content.EMPTY, Content.SPENT, Content.FRESH, Content.LOST, Content.MIXED]
-    )
-}
+# Which content a bundle shows, if its events left several: what a reader must not miss, the last of these.
+_ORDER = [CONTENTS.index(one) for one in ("new", "empty", "spent", REFUSED, "fresh", "lost", LEAKED, "mixed")]
+_WEIGHT = {content: weight for weight, content in enumerate(_ORDER)}
 NUMBERS = ("norm", "loss", "took", "limit", "scale", "items")
 _EDGE = 1500  # events at both ends of a trace that are never bundled
 
@@ -56,15 +51,15 @@ class Rows:
         self._ends: list[int] = []
         self._known: list[Shape] = []
 
-    def add(self, ordinal: int, shape: Shape, content: Content, at: int | None, numbers: dict[str, float]) -> None:
+    def add(self, ordinal: int, shape: Shape, at: int | None, numbers: dict[str, float]) -> None:
         single = self._size == 1 or ordinal < _EDGE or ordinal >= self._events - _EDGE or ordinal in self._kept
         if not single:
             if ordinal // self._size != self._open:
                 self._close()
                 self._open = ordinal // self._size
-            mine = self._bundles.setdefault(shape.lane, [0, _TELLING[content], 0, at or 0])
+            mine = self._bundles.setdefault(shape.lane, [0, 0, 0, at or 0])
             mine[0] |= 1 << shape.kind | (1 << 30 if shape.flags & 2 else 0)
-            mine[1] = max(mine[1], _TELLING[content])
+            mine[1] = max(mine[1], _WEIGHT[shape.content])
             mine[2] += 1
             return
         self._close()
@@ -77,9 +72,8 @@ class Rows:
         self._put(shape, at, 1)
 
     def _close(self) -> None:
-        by_weight = list(_TELLING)
-        for lane, (kinds, content, events, at) in self._bundles.items():
-            self._put(Shape(lane, -1, _CONTENT[by_weight[content]], flags=kinds), at, events)
+        for lane, (kinds, weight, events, at) in self._bundles.items():
+            self._put(Shape(lane, -1, _ORDER[weight], flags=kinds), at, events)
         self._bundles = {}
 
     def _put(self, shape: Shape, at: int | None, events: int) -> None:
@@ -112,11 +106,8 @@ class Rows:
         return known
 
 
-def shape_of(
-    lane: int, kind: Kind, content: Content, site: int, what: int, hit: int | None, flags: int, *, leaked: bool
-) -> Shape:
-    held = CONTENTS.index(LEAKED) if leaked else _CONTENT[content]
-    return Shape(lane, _KIND[kind], held, site, what, -1 if hit is None else hit, flags)
+def shape_of(lane: int, kind: Kind, held: str, site: int, what: int, hit: int | None, flags: int) -> Shape:
+    return Shape(lane, _KIND[kind], CONTENTS.index(held), site, what, -1 if hit is None else hit, flags)
 
 
 def _steps(rows: list[int]) -> list[int]:

@@ -1,12 +1,15 @@
 """Everything that a report tells about a run, gathered in one walk through each of its traces."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from zerograd.core.events import Site
 from zerograd.core.findings import Finding
 from zerograd.report.differences import Difference, Signatures, differences
 from zerograd.report.lane import Lane
+from zerograd.report.phrasing import in_their_words, phrased
+from zerograd.report.quoting import line_of
 from zerograd.report.rows import Rows, Shape, shape_of
 from zerograd.report.series import Series
 from zerograd.report.walk import Moment, Process
@@ -66,16 +69,15 @@ class Story:
         self.rows.append(rows)
 
     def _take(self, moment: Moment, lane: int, rows: Rows) -> None:
-        event, numbers, content = moment.line.event, moment.numbers, moment.lane.content
+        event, numbers, held = moment.line.event, moment.numbers, moment.lane.held
         flags = event.scaled + 2 * ("skipped" in numbers) + 4 * ("again" in numbers)
         # A loop has few shapes of event: each is worked out once.
-        key = (lane, event.kind, content, event.site, event.what, moment.line.hit, flags, moment.lane.leaked)
+        key = (lane, event.kind, held, event.site, event.what, moment.line.hit, flags)
         shape = self._shapes.get(key)
         if shape is None:
-            sites, calls = self.sites(event.site), self.calls(event.what or None)
-            shape = shape_of(lane, event.kind, content, sites, calls, moment.line.hit, flags, leaked=moment.lane.leaked)
-            self._shapes[key] = shape
-        rows.add(moment.number, shape, content, moment.line.at, numbers)
+            sites, calls = self.sites(event.site), self.calls(in_their_words(event.what, moment.lane) or None)
+            shape = self._shapes[key] = shape_of(lane, event.kind, held, sites, calls, moment.line.hit, flags)
+        rows.add(moment.number, shape, moment.line.at, numbers)
         if len(self.processes) > 1:
             self._signatures[lane].add(moment)
         if moment.step is None:
@@ -94,15 +96,20 @@ class Story:
         return self.rows[process].lane_of(row)
 
     def _tell(self) -> Iterator[Told]:
+        """A fault that is doubtful the first time and certain from then on is one fault, and certain."""
         merged: dict[tuple[object, ...], Told] = {}
         for number, process in enumerate(self.processes):
             for found in process.survey.found:
                 finding = found.finding
-                key = (finding.code, finding.site, finding.certainty)
-                told = merged.setdefault(key, Told(finding, {}, []))
+                key = (finding.code, finding.site)
+                told = merged.get(key, Told(finding, {}, []))
+                if key not in merged or finding.certainty.value < told.finding.certainty.value:
+                    lane, line = process.lanes.get(found.slot or ""), partial(line_of, header=process.trace.header)
+                    told = merged[key] = told._replace(finding=phrased(finding, lane, line))
                 told.times[number] = told.times.get(number, 0) + len(found.events)
                 shown = found.events[:_SHOWN] if self.rows[number].row else ()
                 told.rows.extend((number, self.rows[number].row_at(event)) for event in shown)
+                told.rows.sort()
         severity = {"error": 0, "warning": 1, "note": 2}
         yield from sorted(
             merged.values(),
@@ -110,6 +117,7 @@ class Story:
                 told.finding.certainty.value,
                 severity[told.finding.severity.value],
                 told.finding.code,
+                -sum(told.times.values()),
                 told.finding.site,
             ),
         )

@@ -1,69 +1,99 @@
-"""What came of a run, in one sentence."""
+"""What came of a run: the cause in one sentence, what to do about it, and how much of the run it concerns."""
 
+from collections import Counter
 from typing import NamedTuple
 
-from zerograd.core.findings import Certainty
+from zerograd.core.findings import Certainty, Finding, Severity
+from zerograd.report.phrasing import placed
 from zerograd.report.printable import printable
 from zerograd.report.story import Story, Told
 
-_DID = {
-    "ZG001": "used gradients that an earlier step had already used",
-    "ZG002": "found their gradients cleared before they could use them",
-    "ZG003": "had nothing to consume",
-    "ZG004": "used the same gradients a second time",
-    "ZG005": "used gradients that another objective had left there",
-    "ZG006": "used old gradients that the clear does not reach",
-    "ZG007": "used what a broken iteration had left there",
-}
+_LONGEST = 400
+# The rules that are judged at every step; what others find is said once, however often it happens.
+_EVERY_STEP = frozenset({"ZG001", "ZG002", "ZG003", "ZG004", "ZG005", "ZG006", "ZG007", "ZG201", "ZG202"})
+_ARTICLES = ("a", "an", "every", "something", "the")
 
 
 class Verdict(NamedTuple):
-    tone: str  # "good", "bad", "note" or "none"
+    tone: str  # "good", "bad", "note" (certain, and no fault), "possible" or "none"
     sentence: str
-    also: str = ""  # a second, smaller one
+    edit: str = ""  # what to change
+    also: str = ""  # how often, and what else there is
 
 
 def verdict(story: Story) -> Verdict:
     steps = sum(lane.steps for lane in story.lanes)
-    faults = [told for told in story.told if told.finding.fails]
-    hidden = len(story.told) - len(faults)
-    also = f"{_many(hidden, 'note or possible fault')} below." if hidden else ""
-    if not steps and not faults:
-        return Verdict("none", "No optimizer stepped in this trace, so nothing was consumed.", also)
-    noted = next((told.finding for told in story.told if told.finding.certainty is Certainty.CERTAIN), None)
-    if not faults and noted is not None:
-        lost = sum(lane.lost for lane in story.lanes)
-        wasted = f" ({lost:,} of {_many(sum(lane.deposits for lane in story.lanes), 'backward')})" if lost else ""
-        what = "No step used a wrong gradient, but"
-        said = printable(noted.message.partition(";")[0])
-        return Verdict("note", f"{what} {said}{wasted if noted.code == 'ZG102' else ''}.")
-    if not faults:
-        skips = sum(lane.skips for lane in story.lanes)
-        skipped = f" ({skips:,} skipped: not finite)" if skips else ""
-        sentence = (
-            f"Every gradient accounted for: {_many(steps, 'step')}{skipped}, each with what was deposited for it."
-        )
-        return Verdict("good", sentence, also)
-    return Verdict("bad", _sentence(story, faults[0]), _others(faults[1:]) or also)
+    worst = story.told[0] if story.told else None
+    others = rest_of([told.finding for told in story.told[1:]])
+    rest = f"There is more below: {others}" if others else ""
+    if worst is None:
+        return Verdict("good", _accounted(story, steps)) if steps else Verdict("none", _NOTHING)
+    finding = worst.finding
+    edit = printable(finding.cure, longest=_LONGEST)
+    if finding.fails:
+        return Verdict("bad", _cause(finding), edit, _sentences(_share(story, worst), rest))
+    if finding.certainty is Certainty.CERTAIN:
+        unused = sum(lane.unused for lane in story.lanes) if finding.code == "ZG102" else 0
+        backwards = _many(sum(lane.deposits for lane in story.lanes), "backward")
+        sentence = f"{unused:,} of {backwards} taught nothing: {placed(finding)}." if unused else _cause(finding)
+        return Verdict("note", printable(sentence, longest=_LONGEST), edit, _sentences(_right(steps), rest))
+    return Verdict("possible", f"Possible fault: {_cause(finding)}", edit, _sentences(_UNPROVED, _right(steps), rest))
 
 
-def _sentence(story: Story, told: Told) -> str:
-    finding = told.finding
-    if finding.code not in _DID:
-        return printable(f"{finding.message[:1].upper()}{finding.message[1:].partition(';')[0]}.")
+_NOTHING = "No optimizer stepped in this trace, so nothing was consumed."
+_UNPROVED = "This run does not prove it: look whether it is meant"
+
+
+def rest_of(findings: list[Finding]) -> str:
+    """How many others there are of each sort."""
+    sorts = Counter(
+        "possible fault"
+        if finding.certainty is Certainty.POSSIBLE
+        else "note"
+        if finding.severity is Severity.NOTE
+        else "other fault"
+        for finding in findings
+    )
+    told = [_many(sorts[sort], sort) for sort in ("other fault", "note", "possible fault") if sorts[sort]]
+    return " and ".join([", ".join(told[:-1]), told[-1]] if told[1:] else told)
+
+
+def _cause(finding: Finding) -> str:
+    said = placed(finding)
+    if said.partition(" ")[0] in _ARTICLES:  # else it is the program's own name for something, and stays as it is
+        said = f"{said[:1].upper()}{said[1:]}"
+    return printable(said, longest=_LONGEST) + "."
+
+
+def _accounted(story: Story, steps: int) -> str:
+    skips = sum(lane.skips for lane in story.lanes)
+    if not skips:
+        return f"Every gradient accounted for: {_many(steps, 'step')}, each with what was deposited for it."
+    used = steps - sum(lane.skipped for lane in story.lanes)
+    whose = f"{_many(used, 'step')} used what was deposited for {'it' if used == 1 else 'them'}"
+    were = f"{skips:,} {'was' if skips == 1 else 'were'} skipped (not finite) and used nothing"
+    return f"Every gradient accounted for: {whose}, {were}."
+
+
+def _share(story: Story, told: Told) -> str:
+    """How many steps of whom."""
     lanes = {story.lane_of(process, row) for process, row in told.rows}
     concerned = [lane for number, lane in enumerate(story.lanes) if number in lanes]
-    names = printable(", ".join(dict.fromkeys(lane.slot.partition("#")[0] for lane in concerned)), longest=80)
+    names = printable(", ".join(dict.fromkeys(lane.title for lane in concerned)), longest=80)
     times, steps = sum(told.times.values()), sum(lane.steps for lane in concerned)
-    several = len(story.processes) > 1
     ranks = f" on {', '.join(printable(story.processes[number].name, longest=40) for number in told.times)}"
-    whose = f"{f' of {names}' if names else ''}{ranks if several else ''}"
-    return f"{times:,} of {_many(max(steps, times), 'step')}{whose} {_DID[finding.code]}."
+    whose = f"{f' of {names}' if names else ''}{ranks if len(story.processes) > 1 else ''}"
+    if told.finding.code not in _EVERY_STEP:
+        return f"Found in a run of {_many(steps, 'step')}{whose}" if steps else ""
+    return f"It happened in {times:,} of {_many(max(steps, times), 'step')}{whose}"
 
 
-def _others(faults: list[Told]) -> str:
-    names = dict.fromkeys(f"{told.finding.code} {told.finding.name}" for told in faults)
-    return printable(f"Also: {', '.join(names)}.") if names else ""
+def _right(steps: int) -> str:
+    return f"No step is known to have used a wrong gradient ({_many(steps, 'step')})"
+
+
+def _sentences(*parts: str) -> str:
+    return " ".join(f"{part}." for part in parts if part)
 
 
 def _many(count: int, what: str) -> str:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from zerograd.core.events import Kind, Site
 from zerograd.core.ledger import Ledger
-from zerograd.core.machine import Content
 from zerograd.errors import UsageError
 from zerograd.report.lane import Lane, Step
 from zerograd.rules import REGISTRY
@@ -24,7 +23,7 @@ class Moment(NamedTuple):
     line: Line
     numbers: dict[str, float]
     lane: Lane
-    before: Content
+    before: str  # what lay there, as it is told
     step: Step | None  # what it consumed, if it was a step
 
 
@@ -51,7 +50,8 @@ class Process:
 
     def walk(self) -> Iterator[Moment]:
         self.lanes = {}
-        late = self.survey.late
+        late, called = self.survey.late, self.survey.called
+        names = [name for name in called.values() if name]
         for number, line in enumerate(self.trace.events()):
             slot = line.event.slot or _NOBODY
             lane = self.lanes.get(slot)
@@ -62,11 +62,13 @@ class Process:
                     self.survey.groups.get(slot, ()),
                     self.survey.sets,
                     leaks=self._leaks(slot),
+                    called=(name := called.get(slot, "")),
+                    shared=names.count(name) > 1,
                 )
             numbers = dict(line.event.numbers)
             if number in late:
                 numbers |= late[number]
-            before = lane.content
+            before, line = lane.held, lane.sees(line)
             step = lane.feed(line, numbers)
             yield Moment(number, line, numbers, lane, before, step)
 

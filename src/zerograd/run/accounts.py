@@ -30,7 +30,7 @@ class Accounts:
         """The lock may be held by a thread that is not here."""
         self._lock = threading.RLock()
 
-    def taken(self, optimizer: Optimizer) -> Account:
+    def taken(self, optimizer: Optimizer, *, by_scaler: bool = False) -> Account:
         """The account of an optimizer that this thread steps. What another thread knew of it is of no use here."""
         thread, number = threading.get_ident(), id(optimizer)
         account = self._accounts.get(number)
@@ -42,7 +42,7 @@ class Accounts:
             self._accounts[number] = account
             self._optimizers[number] = ref(optimizer, lambda _: self._died(number))
             self._changes += 1
-            account.books.log = self._chronicle.opened(account, optimizer)
+            account.books.log = self._chronicle.opened(account, optimizer, by_scaler=by_scaler)
         return account
 
     def _died(self, number: int) -> None:

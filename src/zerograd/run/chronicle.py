@@ -18,12 +18,14 @@ from zerograd.core.events import Event, Kind
 from zerograd.core.findings import Finding
 from zerograd.run.account import Account
 from zerograd.run.books import Members
-from zerograd.run.naming import names
+from zerograd.run.naming import called, names
+from zerograd.run.sites import user_frame
 from zerograd.trace.findings import to_line
 
 Numbers = tuple[tuple[str, float], ...]
 Line = Mapping[str, object]
 _HELD = (Kind.DEPOSIT, Kind.CONSUME)
+SKIPPED = "skipped"  # the number on a CONSUME that consumed nothing: there it is, or it is not
 
 
 class Chronicle:
@@ -50,15 +52,18 @@ class Chronicle:
 
     # Events
 
-    def opened(self, account: Account, optimizer: Optimizer) -> Callable[[Members, Event], None] | None:
-        """An account was opened. Returns whom its books shall tell of their moves."""
+    def opened(
+        self, account: Account, optimizer: Optimizer, *, by_scaler: bool = False
+    ) -> Callable[[Members, Event], None] | None:
+        """An account was opened, by a step that begins. Returns whom its books shall tell of their moves."""
         if self._log is None:
             return None
         slot = f"{account.name}#{account.number}"
         if self._note is not None:
             groups = [[*group["params"]] for group in optimizer.param_groups]
-            called = iter(names([one for group in groups for one in group]))
-            line = {"optimizer": slot, "groups": [[next(called) for _ in group] for group in groups]}
+            known = iter(names([one for group in groups for one in group]))
+            line: dict[str, object] = {"optimizer": slot, "groups": [[next(known) for _ in group] for group in groups]}
+            line |= {"called": name} if (name := called(user_frame(), by_scaler=by_scaler)) else {}
             self._optimizers.append(line)
             self._untold.append(line)
         latest: list[Event] = []
@@ -147,17 +152,21 @@ class Chronicle:
             return clip
         return clip._replace(numbers=(*self.measured("norm", norm), ("limit", float(limit))))
 
-    def with_scale(self, step: Event, scaler: Any) -> Event:
-        """The step with the loss scale of the scaler that it goes through."""
-        if self._log is None or scaler is None:
+    def scaled(self, step: Event, scaler: Any, optimizer: Optimizer) -> Event:
+        """The step with the loss scale of the scaler that it goes through, and whether its kernel will skip it."""
+        if self._log is None:
             return step
-        return step._replace(numbers=step.numbers + self.measured("scale", getattr(scaler, "_scale", None)))
+        # torch 2.13 amp/grad_scaler.py: a fused optimizer is always called, and told by this whether to do anything.
+        found = self.measured(SKIPPED, getattr(optimizer, "found_inf", None))
+        skipped = found if found and found[0][1] else ()
+        return step._replace(numbers=step.numbers + skipped + self.measured("scale", getattr(scaler, "_scale", None)))
 
     def _read_ripe(self) -> None:
         """A step is over: what was measured before the last one has been computed by now."""
         for ordinal, name, value in self._ripe:
             with contextlib.suppress(RuntimeError):  # what is wrong with a device, the program will hear from it
-                self.later(ordinal, ((name, float(value)),))
+                number = float(value)
+                self.later(ordinal, ((name, number),) if number or name != SKIPPED else ())
         self._ripe, self._waiting = self._waiting, []
 
     # Findings

@@ -38,6 +38,7 @@ _PACKAGES = tuple({_folder(path) for path in _installed()})
 _STDLIB = tuple({_folder(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")})
 # Frames are walked on every backward and step; files are few. By name: code objects of two files may be equal.
 _known: dict[str, _Whose] = {}
+_ASKING = frozenset({"locals", "vars", "exec", "eval", "f_locals"})  # what a function gets at its own variables by
 _sites: dict[tuple[str, int], Site] = {}
 
 
@@ -71,11 +72,14 @@ def names_in(frame: FrameType | None, wanted: Callable[[object], bool]) -> dict[
     if frame is None:
         return {}
     found = {name: value for name, value in list(frame.f_globals.items()) if wanted(value)}
+    # Before Python 3.13 a function's frame has one dictionary for all who ask, and writes it anew for each of them.
+    shared = frame.f_code.co_flags & inspect.CO_OPTIMIZED and sys.version_info < (3, 13)
+    if shared and not _ASKING.isdisjoint(frame.f_code.co_names):
+        return found  # the function may keep it: `config = locals()`
     local = frame.f_locals
     found |= {name: value for name, value in list(local.items()) if wanted(value)}
-    # Before Python 3.13 a function's frame keeps the snapshot that was made for us, and with it every tensor in it.
-    if frame.f_code.co_flags & inspect.CO_OPTIMIZED and sys.version_info < (3, 13):
-        local.clear()
+    if shared:
+        local.clear()  # else the frame keeps every tensor in it alive
     return found
 
 

@@ -5,6 +5,7 @@ from typing import Any
 from torch.optim import Optimizer
 
 from zerograd.core.events import Event, Kind
+from zerograd.run.chronicle import SKIPPED
 from zerograd.run.sites import user_site
 from zerograd.run.watcher import Watcher
 
@@ -50,13 +51,13 @@ class Surroundings:
         if watcher.mine.aside or watcher.mine.steps != since:
             return
         new = watcher.accounts.own(optimizer) is None
-        account = watcher.accounts.taken(optimizer)
+        account = watcher.accounts.taken(optimizer, by_scaler=True)
         account.settle()
         account.books.tell([deposit.event for deposit in watcher.mine.early if new])
-        numbers = (("skipped", 1.0),)
+        numbers = ((SKIPPED, 1.0),)
         event = Event(Kind.CONSUME, account.name, user_site(), scaled=True, what="scaler.step()", numbers=numbers)
         account.window.settle(account.number, watcher.accounts.clock.tick())
-        account.consumed(watcher.chronicle.with_scale(event, scaler))
+        account.consumed(watcher.chronicle.scaled(event, scaler, optimizer))
         account.after_step()
 
     def scheduled(self, scheduler: Any) -> None:

@@ -245,9 +245,9 @@ class Watcher:
             self.unaudited["left out by sample"] += 1
             return
         new = self.accounts.own(optimizer) is None
-        account = self.accounts.taken(optimizer)
-        self.slots += account.newly_stepped()
         scaled = mine.scaler is not None
+        account = self.accounts.taken(optimizer, by_scaler=scaled)
+        self.slots += account.newly_stepped()
         what = "scaler.step()" if scaled else f"{account.name}.step()"
         event = mine.step = Event(Kind.CONSUME, account.name, user_site(), scaled=scaled, what=what)
         if new:
@@ -262,7 +262,7 @@ class Watcher:
             if closure:  # it may feed the step: judged when it has run
                 account.closure.begins(mine.backwards)
             else:
-                self._consume(account, event, hooked=hooked)
+                self._consume(account, event, optimizer, hooked=hooked)
         mine.steps += 1
         self.chronicle.begins(Kind.CONSUME)  # not sooner: what judging takes is no part of the step
 
@@ -273,7 +273,7 @@ class Watcher:
                 fed = account.closure.ends(self.mine.backwards)
                 # A closure that skips its batch (Lightning: training_step returns None) leaves nothing, and means it.
                 if fed is False and self.mine.step is not None and account.standing().content not in HOLLOW:
-                    self._consume(account, self.mine.step, hooked=hooked)
+                    self._consume(account, self.mine.step, optimizer, hooked=hooked)
                 if fed:
                     self.unaudited["fed by a closure"] += 1
                 account.after_step()
@@ -286,7 +286,7 @@ class Watcher:
             for account in self.accounts.ours():
                 account.reopen()
 
-    def _consume(self, account: Account, event: Event, *, hooked: bool) -> None:
+    def _consume(self, account: Account, event: Event, optimizer: Optimizer, *, hooked: bool) -> None:
         plain = not hooked and self.lean and self.pace.is_plain(account)
         patience = partial(self.detectors.patience, account, self.accounts)
         self.judge.consume(account, event, hooked=hooked, patience=patience)
@@ -294,7 +294,7 @@ class Watcher:
         account.habits.stepped(account.window.size())
         account.window.settle(account.number, self.accounts.clock.tick())
         told = event if self.norms is None else event._replace(numbers=self.detectors.syncing.consumed(account))
-        account.consumed(self.chronicle.with_scale(told, self.mine.scaler))
+        account.consumed(self.chronicle.scaled(told, self.mine.scaler, optimizer))
         self.judge.flush()
         self.detectors.flush()
         self.pace.round_ended(account, event, plain=plain)

@@ -30,10 +30,11 @@ class Survey(NamedTuple):
     sets: dict[int, frozenset[int]]
     found: list[Found]
     late: dict[int, tuple[tuple[str, float], ...]]  # numbers of events that were read after they were written
+    called: dict[str, str]  # what the program calls an optimizer, where that is known
 
 
 def survey(trace: Opened) -> Survey:
-    known = Survey(0, {}, {}, [], {})
+    known = Survey(0, {}, {}, [], {}, {})
     events = 0
     with open(trace.path, encoding="utf-8", errors="replace", newline="\n") as file:
         next(file)
@@ -56,6 +57,7 @@ def _take(known: Survey, line: Mapping[str, Any]) -> None:
     try:
         if "optimizer" in line:
             known.groups[line["optimizer"]] = [[str(name) for name in group] for group in line["groups"]]
+            known.called[line["optimizer"]] = str(line.get("called", ""))
         elif "set" in line:
             known.sets[line["set"]] = frozenset(map(index, line["slots"]))
         elif "finding" in line:

@@ -34,17 +34,30 @@ const CHARTS = [
   },
 ];
 
-export function charts(model, lane) {
-  return CHARTS.filter(({ of }) => Object.keys(of).some((name) => lane.series[name]?.x.length)).map((chart) =>
-    drawChart(chart, lane),
-  );
+export function charts(lane) {
+  return CHARTS.filter((chart) => has(lane, chart) && !constant(lane, chart)).map((chart) => drawChart(chart, lane));
+}
+
+// What is the same in every step, in one sentence: a chart of it would show a line and take a screen.
+export function constants(lane) {
+  const same = CHARTS.filter((chart) => has(lane, chart) && constant(lane, chart));
+  const told = same.map(({ title, of, told }) => `${title.toLowerCase()} ${told(lane.series[Object.keys(of)[0]].y[0])}`);
+  return told.length ? `The same in every step: ${told.join(", ")}.` : "";
+}
+
+function has(lane, { of }) {
+  return Object.keys(of).some((name) => lane.series[name]?.x.length);
+}
+
+function constant(lane, chart) {
+  const names = Object.keys(chart.of);
+  const series = lane.series[names[0]];
+  return names.length === 1 && series.x.length > 1 && !series.none && series.y.every((value) => value === series.y[0]);
 }
 
 // The charts that this trace has no numbers for.
 export function missing(lane) {
-  return CHARTS.filter(({ of, full }) => full && !Object.keys(of).some((name) => lane.series[name]?.x.length)).map(
-    ({ title }) => title.toLowerCase(),
-  );
+  return CHARTS.filter((chart) => chart.full && !has(lane, chart)).map(({ title }) => title.toLowerCase());
 }
 
 // Whether a second series only repeats the first: nothing was clipped.

@@ -2,31 +2,77 @@
 
 // Paths in a box of 16 by 16 around (0, 0). A shape is known without its colour.
 export const GLYPHS = {
-  backward: { path: "M0 6 L-6 -5 L6 -5 Z", solid: true, says: "backward deposits" },
-  spill: { path: "M0 6 L-6 -5 L6 -5 Z", solid: false, says: "another objective's backward" },
-  step: { path: "M-4 -7 H4 V7 H-4 Z", solid: true, says: "step consumes" },
-  clear: { path: "M5.5 0 A5.5 5.5 0 1 1 -5.5 0 A5.5 5.5 0 1 1 5.5 0 Z", solid: false, says: "clear" },
-  unscale: { path: "M-6 0 H6 M0 -5 V-4.6 M0 5 V4.6", solid: false, says: "unscale" },
-  clip: { path: "M-6 -5 H6 M-4 6 V-2 M0 6 V-2 M4 6 V-2", solid: false, says: "clip" },
-  skip: { path: "M-5 -6 L5 6 M5 -6 L-5 6", solid: false, says: "skipped step" },
-  rollback: { path: "M5 5 A6 6 0 1 0 -5 3 M-6 -2 L-5 3 L0 2", solid: false, says: "rollback" },
+  backward: {
+    path: "M0 6 L-6 -5 L6 -5 Z",
+    solid: true,
+    says: "backward deposits",
+    means: "backward() adds to what lies in .grad; it never replaces it.",
+  },
+  "another's backward": {
+    path: "M0 6 L-6 -5 L6 -5 Z",
+    solid: false,
+    says: "another optimizer's backward deposits here too",
+    means: "The loss of another optimizer runs through these parameters, and its backward() adds to their .grad too.",
+  },
+  step: {
+    path: "M-4 -7 H4 V7 H-4 Z",
+    solid: true,
+    says: "step consumes",
+    means: "step() moves the weights by what lies in .grad, and leaves it lying there.",
+  },
+  clear: {
+    path: "M5.5 0 A5.5 5.5 0 1 1 -5.5 0 A5.5 5.5 0 1 1 5.5 0 Z",
+    solid: false,
+    says: "clear empties",
+    means: "zero_grad() empties .grad: the next backward() begins from nothing.",
+  },
+  unscale: {
+    path: "M-6 0 H6 M0 -5 V-4.6 M0 5 V4.6",
+    solid: false,
+    says: "unscale divides by the loss scale",
+    means: "The loss was multiplied by the loss scale; .grad is divided by it, so that it can be clipped.",
+  },
+  clip: {
+    path: "M-2.2 -2.4 L6.5 4.6 M-2.2 2.4 L6.5 -4.6 M-2.1 -3.8 A2.1 2.1 0 1 1 -6.3 -3.8 A2.1 2.1 0 1 1 -2.1 -3.8 Z M-2.1 3.8 A2.1 2.1 0 1 1 -6.3 3.8 A2.1 2.1 0 1 1 -2.1 3.8 Z",
+    solid: false,
+    says: "clip shortens",
+    means: "If .grad is longer than the limit, it is shortened to it.",
+  },
+  skip: {
+    path: "M-5 -6 L5 6 M5 -6 L-5 6",
+    solid: false,
+    says: "skipped step uses nothing",
+    means: "The gradients are not finite: the weights stay as they are, and the loss scale is lowered. That is right.",
+  },
+  rollback: {
+    path: "M5 5 A6 6 0 1 0 -5 3 M-6 -2 L-5 3 L0 2",
+    solid: false,
+    says: "rollback drops",
+    means: "The block was given up, and what it had deposited is dropped with it.",
+  },
   rescale: { path: "M-5 -5 L5 5 M5 -5 L-5 5 M-6 0 H6", solid: false, says: "rescaled by hand" },
   reduce: { path: "M5 -6 H-5 L1 0 L-5 6 H5", solid: false, says: "summed over ranks" },
-  schedule: { path: "M-6 5 L-1 0 L2 2 L6 -5", solid: false, says: "schedule" },
+  schedule: { path: "M-6 5 L-1 0 L2 2 L6 -5", solid: false, says: "schedule moves" },
   events: { path: "M-6 -3 H6 V3 H-6 Z", solid: true, says: "many events" },
 };
 
 export const CONTENTS = {
-  fresh: "fresh: deposited, no step has used it",
+  fresh: "fresh: deposited, no step has used it yet",
   spent: "spent: a step has used it, and it still lies there",
   mixed: "mixed: new on top of what was already used",
   leaked: "leaked: another objective's gradient is in it",
-  lost: "lost: no step ever used it",
-  empty: "empty",
+  lost: "lost: deposited, and no step ever uses it",
+  refused: "refused: not finite, so the step used nothing of it; to be cleared",
+  empty: "empty: nothing lies there",
+};
+
+export const MARKS = {
+  fault: "a finding (a red tick where there is no room)",
+  led: "what led to it",
+  chosen: "selected",
 };
 
 export function glyphFor(word) {
-  if (word.startsWith("backward (")) return GLYPHS.spill;
   return GLYPHS[word] || GLYPHS.events;
 }
 
@@ -69,7 +115,7 @@ export function element(name, properties = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(properties)) {
     if (key === "data") Object.assign(made.dataset, value);
-    else if (key.startsWith("aria-") || key === "scope") made.setAttribute(key, value);
+    else if (key.startsWith("aria-") || key === "scope" || key === "role") made.setAttribute(key, value);
     else made[key] = value;
   }
   made.append(...children);
@@ -106,7 +152,12 @@ export function drawBand(context, content, x, y, width, height, tones, hatch) {
   } else if (content === "spent") {
     context.fillStyle = tones.spent;
     context.fillRect(x, y + height * 0.6, width, height * 0.4);
-  } else if (content === "doomed") {
+  } else if (content === "refused") {
+    context.fillStyle = tones.spent;
+    context.fillRect(x, y, width, 2);
+    context.fillRect(x, y + height - 2, width, 2);
+    if (width > 8) for (const edge of [x, x + width - 2]) context.fillRect(edge, y, 2, height);
+  } else if (content === "lost") {
     context.fillStyle = tones.lost;
     context.fillRect(x, y, width, height);
     context.fillStyle = tones.page;
@@ -117,13 +168,6 @@ export function drawBand(context, content, x, y, width, height, tones, hatch) {
     if (hatch) {
       context.fillStyle = hatch;
       context.fillRect(x, y, width, height);
-    }
-  } else if (content === "lost") {
-    context.fillStyle = tones.lost;
-    if (width < 3) context.fillRect(x, y, width, height * 0.35);
-    for (let at = x; at < x + width - 2; at += 6) {
-      context.fillRect(at, y, Math.min(3, x + width - at), 3);
-      context.fillRect(at, y + height - 3, Math.min(3, x + width - at), 3);
     }
   } else {
     context.fillStyle = tones.hollow;

@@ -1,21 +1,23 @@
 // Findings as cards: what happened, in the user's own lines and in the order of the events that led to it.
 
-import { firstFrom, involved, wordFor, placeOf, many } from "./model.js";
-import { element, glyphElement } from "./draw.js";
+import { many } from "./model.js";
+import { chain } from "./chain.js";
+import { element } from "./draw.js";
 
 export function findings(model, show) {
   const all = model.findings.map((finding, number) => ({ finding, number }));
   const faults = all.filter(({ finding }) => finding.fails);
-  // Without a fault, what is certain and only costs something is worth a look.
-  const shown = faults.length ? faults : all.filter(({ finding }) => finding.certainty === "certain");
+  // Without a fault, what is certain and only costs something is worth a look; without that, what is possible.
+  const sure = all.filter(({ finding }) => finding.certainty === "certain");
+  const shown = faults.length ? faults : sure.length ? sure : all;
   const rest = all.filter((one) => !shown.includes(one));
-  const cards = shown.map(({ finding, number }) => card(model, finding, number, show));
+  const cards = shown.map(({ finding, number }) => card(model, finding, number, show, number === 0));
   if (!shown.length) cards.push(element("p", {}, "No fault was found."));
   if (rest.length) {
     const more = element(
       "details",
       { id: "less" },
-      element("summary", {}, many(rest.length, "note or possible fault")),
+      element("summary", {}, sorts(rest.map(({ finding }) => finding))),
     );
     more.append(...rest.map(({ finding, number }) => card(model, finding, number, show)));
     cards.push(more);
@@ -23,76 +25,46 @@ export function findings(model, show) {
   return cards;
 }
 
-function card(model, finding, number, show) {
+function sorts(findings) {
+  const possible = findings.filter((finding) => finding.certainty === "possible").length;
+  const notes = findings.length - possible;
+  const told = [notes && many(notes, "note"), possible && many(possible, "possible fault")];
+  return told.filter(Boolean).join(" and ");
+}
+
+// `first`: its cause and its cure stand above everything, as the verdict.
+function card(model, finding, number, show, first = false) {
   const times = finding.times.reduce((a, b) => a + b, 0);
   const sure = finding.certainty === "possible" ? "possible " : "";
   const place = finding.cell ? `cell ${finding.cell}, line ${finding.line}` : `${finding.path}:${finding.line}`;
-  const ranks =
-    model.processes.length > 1
-      ? ` (${model.processes
-          .filter((_, i) => finding.times[i])
-          .map((one) => one.name)
-          .join(", ")})`
-      : "";
+  const ranks = model.processes.filter((_, i) => finding.times[i]).map((one) => one.name);
+  const where = model.processes.length > 1 ? ` (${ranks.join(", ")})` : "";
   const title = element(
     "h3",
     {},
     element("span", { className: "code" }, finding.code),
-    element("bdi", {}, finding.message),
-  );
-  const made = element(
-    "article",
-    {
-      className: "finding",
-      id: `finding-${number}`,
-      data: { severity: finding.severity, certainty: finding.certainty },
-    },
-    title,
-  );
-  made.append(
+    " ",
+    element("bdi", {}, finding.name),
+    " ",
     element(
-      "p",
+      "span",
       { className: "place" },
-      `${sure}${finding.severity} ${finding.name}, `,
+      `${sure}${finding.severity} at `,
       element("bdi", {}, place),
-      `, seen ${times === 1 ? "once" : `${times.toLocaleString("en")} times`}${ranks}`,
+      `, seen ${times === 1 ? "once" : `${times.toLocaleString("en")} times`}${where}`,
     ),
   );
-  if (finding.rows.length) made.append(chain(model, finding, ...finding.rows[0]));
+  const data = { severity: finding.severity, certainty: finding.certainty };
+  const made = element("article", { className: "finding", id: `finding-${number}`, data }, title);
+  const cut = first ? finding.message.indexOf(";") : -1;
+  const said = !first ? finding.message : cut < 0 ? "" : finding.message.slice(cut + 1).trim();
+  if (said) made.append(element("p", { className: first ? "" : "said" }, element("bdi", {}, said)));
+  if (finding.rows.length) made.append(...chain(model, finding, ...finding.rows[0]));
   made.append(...finding.source.map((source) => excerpt(source, finding)));
-  if (finding.cure) made.append(element("p", { className: "cure" }, element("bdi", {}, finding.cure)));
-  if (finding.why) made.append(element("p", {}, finding.why));
+  if (!first && finding.cure) made.append(element("p", { className: "cure" }, element("bdi", {}, finding.cure)));
+  if (!first && finding.why) made.append(element("p", {}, finding.why));
   if (finding.rows.length) made.append(occurrences(finding, number, show));
   return made;
-}
-
-// The events in order, and between them what lay in the gradients.
-export function chain(model, finding, number, row) {
-  const process = model.processes[number];
-  const list = element("ol", { className: "chain", "aria-label": "The events that led to it" });
-  const rows = involved(model, number, row);
-  rows.forEach((one, i) => {
-    const lane = model.lanes[process.lane[one]];
-    const lost = lane.doomed[firstFrom(lane.rows, one)];
-    const content = lost ? "lost" : model.contents[process.content[one]];
-    const place = placeOf(model, process, one);
-    const chip = element(
-      "span",
-      { className: "event" },
-      glyphElement(wordFor(model, process, one)),
-      wordFor(model, process, one),
-      element("small", {}, place.slice(place.lastIndexOf(":"))),
-    );
-    const site = model.sites[process.site[one]];
-    const part = site && finding.related.find(([path, line]) => path === site[0] && line === site[1]);
-    if (part && one !== row) chip.append(element("em", {}, part[2]));
-    const item = element("li", { className: one === row ? "fault" : "" }, chip);
-    const last = i === rows.length - 1;
-    if (!last || lost)
-      item.append(element("span", { className: "then", data: { content } }, content === "new" ? "empty" : content));
-    list.append(item);
-  });
-  return list;
 }
 
 function occurrences(finding, number, show) {
@@ -122,7 +94,8 @@ function occurrences(finding, number, show) {
 }
 
 function excerpt(source, finding) {
-  const made = element("pre", { className: "excerpt", tabIndex: 0, "aria-label": `Lines of ${source.path}` });
+  const name = `Lines of ${source.path}`;
+  const made = element("pre", { className: "excerpt", tabIndex: 0, role: "region", "aria-label": name });
   for (const [number, text, role] of source.lines) {
     const here = number === finding.line && source.path === finding.path;
     const words = !role ? "" : here ? "\u2190 the finding is here" : `\u2190 ${role}`;

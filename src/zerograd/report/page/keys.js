@@ -42,6 +42,7 @@ export function press(page, key, onTimeline) {
       timeline.selected = null;
       timeline.marked = new Map();
       timeline.draw();
+      page.fillLegend();
       document.activeElement.blur();
     },
   };

@@ -60,6 +60,18 @@ function doom(model, lane) {
   }
 }
 
+// What lies in an optimizer's gradients after row `i` of its lane, as it is shown. After a clear nothing does,
+// whatever became of it; a bundle of events shows the worst that happened in it.
+export function held(model, lane, i) {
+  if (lane.doomed[i]) return "lost";
+  const { kind, content } = model.processes[lane.process];
+  return shown(model.contents[content[lane.rows[i]]], kind[lane.rows[i]] < 0);
+}
+
+export function shown(content, bundle = false) {
+  return content === "new" || (content === "lost" && !bundle) ? "empty" : content;
+}
+
 // The first place in sorted `values` (from `of`, if given) that is not below `wanted`.
 export function firstFrom(values, wanted, of = (value) => value) {
   let low = 0;
@@ -97,12 +109,14 @@ export function follow(model, lane, members) {
   const process = model.processes[lane.process];
   const touched = process.sets.map((set) => overlap(set, members));
   const contents = new Uint8Array(lane.rows.length);
+  const [spent, refused] = ["spent", "refused"].map((name) => model.contents.indexOf(name));
   let now = model.contents.indexOf("new");
   lane.rows.forEach((row, i) => {
     const kind = process.kind[row];
     if (kind < 0) now = UNKNOWN;
     else if (process.hit[row] < 0 || touched[process.hit[row]]) {
       now = now === UNKNOWN ? process.content[row] : model.moves[kind][now];
+      if (now === spent && process.flags[row] & 2) now = refused;
     }
     contents[i] = now;
   });
@@ -131,17 +145,30 @@ export function intersect(one, other) {
   return both;
 }
 
-export const WORDS = { consume: "step", deposit: "backward", spill: "backward (another's)" };
+export const WORDS = { consume: "step", deposit: "backward", spill: "another's backward" };
 
 export function wordFor(model, process, row) {
-  const kind = process.kind[row];
+  return wordOf(model, process.kind[row], process.what[row], process.flags[row]);
+}
+
+function wordOf(model, kind, what, flags) {
   if (kind < 0) return "events";
-  if (process.flags[row] & 2) return "skip";
+  if (flags & 2) return "skip";
   const name = model.kinds[kind];
-  const call = model.calls[process.what[row]];
+  const call = model.calls[what];
   if (name === "clear" && ["rollback", "abort", "torn"].includes(call)) return "rollback";
   if (name === "clear" && call === "skip") return "skip";
   return WORDS[name] || name;
+}
+
+// Everything that is drawn of this run: the contents and the words of its events.
+export function drawn(model) {
+  const contents = new Set();
+  for (const lane of model.lanes) for (let i = 0; i < lane.rows.length; i++) contents.add(held(model, lane, i));
+  const words = new Set();
+  for (const { shapes } of model.processes)
+    for (const [, kind, , , what, , flags] of shapes) words.add(wordOf(model, kind, what, flags));
+  return { contents, words };
 }
 
 export function placeOf(model, process, row) {
@@ -162,14 +189,14 @@ export function describe(model, number, row) {
   const many = eventsIn(process, row);
   if (process.kind[row] < 0) {
     const kinds = model.kinds.filter((_, kind) => process.flags[row] & (1 << kind));
-    return `${many} events of ${lane.slot} (${kinds.join(", ")}), at worst ${content}`;
+    return `${many} events of ${lane.title} (${kinds.join(", ")}), at worst ${content}`;
   }
   const call = model.calls[process.what[row]];
   const parts = [`event ${process.start[row] + 1}: ${wordFor(model, process, row)}`];
   if (call) parts.push(call);
   const place = placeOf(model, process, row);
   if (place) parts.push(`at ${place}`);
-  parts.push(`${lane.slot} is ${content} after it`);
+  parts.push(`${lane.title} is ${shown(content)} after it`);
   for (const [name, values] of Object.entries(process.numbers)) {
     if (!Number.isNaN(values[row]))
       parts.push(`${name} ${name === "took" ? seconds(values[row]) : short(values[row])}`);
@@ -188,7 +215,7 @@ export function matching(model, number, filter) {
     if (!text) return true;
     const place = model.sites[site] ? `${model.sites[site][0]}:${model.sites[site][1]}` : "";
     const words = `${kind < 0 ? "" : model.kinds[kind]} ${WORDS[model.kinds[kind]] || ""} ${model.calls[what] || ""}`;
-    return `${words} ${place} ${model.lanes[lane].slot}`.toLowerCase().includes(text);
+    return `${words} ${place} ${model.lanes[lane].title} ${model.lanes[lane].slot}`.toLowerCase().includes(text);
   });
   const mask = new Uint8Array(process.size);
   for (let row = 0; row < process.size; row++) mask[row] = shapes[process.rows.shape[row]] ? 1 : 0;

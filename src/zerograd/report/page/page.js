@@ -1,11 +1,12 @@
 // The page: puts the parts in their places and lets them speak to each other.
 
-import { decode, involved, matching, many } from "./model.js";
-import { CONTENTS, GLYPHS, element, glyphElement } from "./draw.js";
+import { decode, drawn, involved, matching, many, WORDS } from "./model.js";
+import { CONTENTS, GLYPHS, MARKS, element, glyphElement } from "./draw.js";
 import { KEYS, press } from "./keys.js";
 import { Timeline } from "./timeline.js";
-import { charts, missing } from "./charts.js";
+import { charts, constants, missing } from "./charts.js";
 import { findings } from "./findings.js";
+import { listen, meaning } from "./tip.js";
 import { PAGE, eventTable, laneName, parameterTable, rankDifferences, rankTable } from "./tables.js";
 
 const byId = (id) => document.getElementById(id);
@@ -28,11 +29,11 @@ class Page {
 
   fill() {
     this.fillHead();
-    this.fillLegend();
     byId("finding-list").replaceChildren(...findings(this.model, (number, time) => this.showFinding(number, time)));
     this.timeline = new Timeline(this.model, byId("lanes"), byId("overview"), (told, process, row) =>
       this.selected(told, process, row),
     );
+    listen(this.timeline, byId("tip"));
     this.fillTools();
     this.fillFilters();
     this.fillCharts();
@@ -40,12 +41,16 @@ class Page {
     if (this.model.processes.length > 1) this.fillRanks();
     this.listen();
     this.begin();
+    this.fillLegend();
   }
 
   fillHead() {
     const { verdict, processes, events, bundle } = this.model;
     byId("verdict").textContent = verdict.sentence;
     byId("verdict").dataset.tone = verdict.tone;
+    if (verdict.sentence.length > 90) byId("verdict").dataset.long = "yes";
+    byId("edit").hidden = !verdict.edit;
+    byId("edit-told").textContent = verdict.edit;
     byId("also").textContent = verdict.also;
     const [first] = processes;
     const about = [
@@ -55,7 +60,8 @@ class Page {
       many(events, "event"),
     ];
     byId("about").textContent = about.filter(Boolean).join(" \u00b7 ");
-    document.title = `${verdict.tone === "bad" ? "\u2717" : "\u2713"} ${first.script || "zerograd"}: zerograd report`;
+    const sign = { bad: "\u2717", note: "!", possible: "?", none: "?" }[verdict.tone] || "\u2713";
+    document.title = `${sign} ${first.script || "zerograd"}: zerograd report`;
     byId("bundled").hidden = bundle === 1;
     byId("bundled").textContent =
       `This run has ${many(events, "event")}, more than a page can hold one by one. The timeline shows them in bundles of ${bundle}, each with the worst content in it; single events are kept at both ends and around the first times of every finding. Counts, charts and findings are of all of them.`;
@@ -63,20 +69,36 @@ class Page {
       "Made by zerograd from a trace of the run. This file needs no network and sends nothing anywhere. Press ? for keys.";
   }
 
+  // Every mark that the picture shows, and no other.
   fillLegend() {
-    const used = new Set(this.model.processes.flatMap((process) => process.shapes.map((shape) => shape[1])));
-    const words = { consume: "step", deposit: "backward" };
-    const held = new Set(
-      this.model.processes.flatMap((process) => process.shapes.map((shape) => this.model.contents[shape[2]])),
-    );
-    const shown = this.model.kinds.filter((_, kind) => used.has(kind)).map((name) => words[name] || name);
-    if (this.model.lanes.some((lane) => lane.skips)) shown.push("skip");
-    if (this.model.calls.includes("rollback")) shown.push("rollback");
+    this.drawn = this.drawn || drawn(this.model);
+    const { contents, words } = this.drawn;
+    const { marked, selected } = this.timeline;
+    const key = (content) => element("span", { className: "key", data: { content } });
+    const mark = (name) => element("span", { className: "mark", data: { mark: name } });
+    const shown = { fault: this.model.processes.some((one) => one.faults.size), led: marked.size, chosen: selected };
+    const groups = {
+      "In the gradients": Object.keys(CONTENTS)
+        .filter((content) => contents.has(content))
+        .map((content) => [key(content), CONTENTS[content]]),
+      Events: Object.keys(GLYPHS)
+        .filter((word) => words.has(word))
+        .map((word) => [glyphElement(word), GLYPHS[word].says]),
+      Marks: Object.keys(MARKS)
+        .filter((name) => shown[name])
+        .map((name) => [mark(name), MARKS[name]]),
+    };
     byId("legend").replaceChildren(
-      ...Object.entries(CONTENTS)
-        .filter(([content]) => held.has(content) || content === "fresh")
-        .map(([content, says]) => element("li", {}, element("span", { className: "key", data: { content } }), says)),
-      ...shown.filter((word) => GLYPHS[word]).map((word) => element("li", {}, glyphElement(word), GLYPHS[word].says)),
+      ...Object.entries(groups)
+        .filter(([, items]) => items.length)
+        .map(([name, items]) =>
+          element(
+            "li",
+            {},
+            element("strong", {}, name),
+            element("ul", { "aria-label": name }, ...items.map((item) => element("li", {}, ...item))),
+          ),
+        ),
     );
   }
 
@@ -101,11 +123,10 @@ class Page {
       ...model.lanes.map((lane) => element("option", { value: String(lane.number) }, laneName(model, lane))),
     );
     const used = new Set(model.processes.flatMap((process) => process.shapes.map((shape) => shape[1])));
-    const words = { consume: "step", deposit: "backward" };
     model.kinds.forEach((name, kind) => {
       if (!used.has(kind)) return;
       const box = element("input", { type: "checkbox", checked: true, value: String(kind) });
-      byId("filter-kinds").append(element("label", {}, box, ` ${words[name] || name}`));
+      byId("filter-kinds").append(element("label", {}, box, ` ${WORDS[name] || name}`));
     });
     const change = () => this.refilter();
     byId("filters").addEventListener("input", change);
@@ -172,16 +193,12 @@ class Page {
     const lane = this.model.lanes[Number(byId("chart-lane").value)];
     if (!lane) return;
     const lacking = missing(lane);
-    const note = lacking.length
-      ? [
-          element(
-            "p",
-            { className: "brand" },
-            `No numbers for ${lacking.join(", ")}: record them with zerograd run --mode full.`,
-          ),
-        ]
-      : [];
-    byId("chart-list").replaceChildren(...charts(this.model, lane), ...note);
+    byId("chart-list").replaceChildren(...charts(lane));
+    byId("charts-told").textContent = constants(lane);
+    if (lacking.length) {
+      const command = element("code", {}, "zerograd run --mode full");
+      byId("charts-told").append(` No numbers for ${lacking.join(", ")}: record them with `, command, ".");
+    }
   }
 
   fillRanks() {
@@ -192,6 +209,7 @@ class Page {
         if (!one.rows.length) return;
         this.timeline.marked = new Map(one.rows.map(([process, row]) => [process, new Set([row])]));
         this.timeline.show(one.rows[0][0], [one.rows[0][1]], 14);
+        this.fillLegend();
         byId("timeline").scrollIntoView();
       }),
     );
@@ -205,7 +223,7 @@ class Page {
       const rows = involved(this.model, process, row);
       this.timeline.mark(process, rows);
       this.timeline.show(process, rows, 8);
-    } else this.timeline.look(-1, 30);
+    } else this.timeline.look(-1, Math.max(6, this.timeline.canvas.clientWidth / 44)); // legible
   }
 
   showFinding(number, time) {
@@ -220,13 +238,14 @@ class Page {
   }
 
   selected(told, process, row) {
-    byId("selected").textContent = told;
+    byId("selected").textContent = [told, meaning(this.model, process, row)].filter(Boolean).join(". ");
     const fault = this.model.processes[process].faults.get(row);
     if (fault !== undefined) {
       const finding = this.model.findings[fault];
       const link = element("a", { href: `#finding-${fault}` }, `${finding.code} ${finding.name}`);
       byId("selected").append(". ", link);
     }
+    this.fillLegend();
     this.fillEvents();
   }
 

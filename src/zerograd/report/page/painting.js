@@ -1,11 +1,11 @@
 // How the timeline looks: bands, shapes upon them, names beside them, and the whole run above.
 
-import { GONE, eventsIn, overlap, placeOf, seconds, wordFor } from "./model.js";
+import { GONE, eventsIn, held, many, overlap, placeOf, seconds, shown, wordFor } from "./model.js";
 import { colours, drawBand, drawGlyph, hatching } from "./draw.js";
 import { TOP } from "./strips.js";
 
 // What a pixel shows of several contents: the last of these.
-const TELLING = ["new", "empty", "spent", "fresh", "lost", "doomed", "leaked", "mixed"];
+const TELLING = ["empty", "spent", "refused", "fresh", "lost", "leaked", "mixed"];
 
 function fit(timeline, canvas, height) {
   const ratio = window.devicePixelRatio || 1;
@@ -36,6 +36,7 @@ function paintAxis(timeline, context, tones) {
   context.font = "11px system-ui, sans-serif";
   context.fillStyle = tones.faint;
   context.strokeStyle = tones.line;
+  if (timeline.gutter()) context.fillText(timeline.axis === "time" ? "time" : "event number", 8, 13);
   const [from, to] = timeline.view;
   const wanted = Math.max(2, Math.floor((timeline.width - timeline.gutter()) / 110));
   const step = niceStep((to - from) / wanted, timeline.axis === "order");
@@ -63,19 +64,18 @@ function paintStrip(timeline, context, strip, tones) {
   const last = Math.min(lane.rows.length, timeline.rowsBefore(lane, process, timeline.view[1]) + 1);
   const contents = timeline.contents(strip);
   const names = timeline.model.contents;
-  const held = (i) => {
-    if (lane.doomed[i] && !contents) return "doomed";
-    const content = contents ? contents[i] : process.content[lane.rows[i]];
-    return content === GONE ? "new" : names[content];
+  const content = (i) => {
+    if (!contents) return held(timeline.model, lane, i);
+    return contents[i] === GONE ? "empty" : shown(names[contents[i]]);
   };
   if (last - first > (timeline.width - timeline.gutter()) / 2)
-    paintDense(timeline, context, strip, process, first, last, held, band, tones);
-  else paintEvents(timeline, context, strip, process, first, last, held, band, tones);
+    paintDense(timeline, context, strip, process, first, last, content, band, tones);
+  else paintEvents(timeline, context, strip, process, first, last, content, band, tones);
   context.restore();
   paintName(timeline, context, strip, tones, narrow);
 }
 
-function paintEvents(timeline, context, strip, process, first, last, held, band, tones) {
+function paintEvents(timeline, context, strip, process, first, last, contentOf, band, tones) {
   const { lane, depth } = strip;
   const number = lane.process;
   const mask = timeline.masks && timeline.masks[number];
@@ -86,7 +86,7 @@ function paintEvents(timeline, context, strip, process, first, last, held, band,
       i + 1 < lane.rows.length
         ? timeline.x(timeline.middle(process, lane.rows[i + 1]))
         : timeline.x(timeline.range()[1]);
-    const content = held(i);
+    const content = contentOf(i);
     drawBand(context, content, x, band.y, right - x, band.height, tones, timeline.hatch);
     if (run && run.content === content) run.right = right;
     else {
@@ -129,13 +129,13 @@ function paintEvents(timeline, context, strip, process, first, last, held, band,
 }
 
 function paintContent(timeline, context, { content, x, right }, band, tones) {
-  if (["new", "empty"].includes(content)) return;
-  const label = content === "doomed" ? "lost" : content;
+  if (content === "empty") return;
+  const label = content;
   context.font = "600 11px system-ui, sans-serif";
   const from = Math.max(x, timeline.gutter());
   const wide = context.measureText(label).width;
   if (Math.min(right, timeline.width) - from < wide + 26) return;
-  context.fillStyle = tones[{ doomed: "lost", leaked: "warn", mixed: "bad", fresh: "good" }[content] || "faint"];
+  context.fillStyle = tones[{ lost: "lost", leaked: "warn", mixed: "bad", fresh: "good" }[content] || "faint"];
   context.fillText(label, (from + Math.min(right, timeline.width) - wide) / 2, band.y - 5);
 }
 
@@ -156,7 +156,7 @@ function pointer(timeline, context, x, band, tones) {
 }
 
 // More events than pixels: each pixel shows the content that matters most, and how many events pass.
-function paintDense(timeline, context, strip, process, first, last, held, band, tones) {
+function paintDense(timeline, context, strip, process, first, last, contentOf, band, tones) {
   const { lane, depth } = strip;
   const left = timeline.gutter();
   const columns = Math.max(1, Math.ceil(timeline.width - left));
@@ -168,7 +168,7 @@ function paintDense(timeline, context, strip, process, first, last, held, band, 
     const row = lane.rows[i];
     const at = Math.floor(timeline.x(timeline.middle(process, row)) - left);
     if (at < 0 || at >= columns) continue;
-    const weight = TELLING.indexOf(held(i));
+    const weight = TELLING.indexOf(contentOf(i));
     if (weight > worst[at]) worst[at] = weight;
     if (!mask || mask[row]) shown[at] = 1;
     if (process.faults.has(row)) faults[at] = 1;
@@ -199,16 +199,18 @@ function paintName(timeline, context, strip, tones, narrow) {
     if (!depth) context.fillText(fitText(context, label, timeline.width - 20), indent, y + 14);
     return;
   }
-  context.fillText(fitText(context, label, timeline.gutter() - indent - 6), indent, y + (depth ? 17 : 30));
+  const room = timeline.gutter() - indent - 6;
+  const fitted = fitText(context, label, room);
+  context.fillText(fitted, indent, y + (depth ? 17 : 30));
+  const taken = context.measureText(`${fitted}  `).width;
   if (depth) return;
   context.fillStyle = tones.faint;
   context.font = "12px system-ui, sans-serif";
   const skips = lane.skips ? `, ${lane.skips} skipped` : "";
-  context.fillText(
-    fitText(context, `${lane.steps.toLocaleString("en")} steps${skips}`, timeline.gutter() - indent - 6),
-    indent,
-    y + 47,
-  );
+  const family = lane.title.startsWith(lane.family) ? "" : lane.family;
+  if (context.measureText(family).width <= room - taken) context.fillText(family, indent + taken, y + 30);
+  const about = `${strip.place ? `${strip.place}, ` : ""}${many(lane.steps, "step")}${skips}`;
+  context.fillText(fitText(context, about, room), indent, y + 47);
 }
 
 function paintOverview(timeline, tones) {
@@ -221,14 +223,13 @@ function paintOverview(timeline, tones) {
   timeline.model.lanes.forEach((lane, i) => {
     if ((i + 1) * height > 24) return;
     const process = timeline.model.processes[lane.process];
-    const held = (j) => (lane.doomed[j] ? "doomed" : timeline.model.contents[process.content[lane.rows[j]]]);
+    const content = (j) => held(timeline.model, lane, j);
     const band = { y: 2 + i * height, height: height - 1 };
-    paintDense(timeline, context, { lane, depth: 1 }, process, 0, lane.rows.length, held, band, tones);
+    paintDense(timeline, context, { lane, depth: 1 }, process, 0, lane.rows.length, content, band, tones);
   });
   timeline.view = view;
   const left = timeline.gutter() + 6;
   const scale = (width - left - 6) / (most - least);
-  context.fillStyle = tones.accent;
   for (const process of timeline.model.processes) {
     for (const row of process.faults.keys()) {
       timeline.view = [least, most];
@@ -237,10 +238,16 @@ function paintOverview(timeline, tones) {
       timeline.view = view;
     }
   }
-  context.strokeStyle = tones.accent;
-  context.lineWidth = 2;
   const from = left + (view[0] - least) * scale;
-  context.strokeRect(from, 1, Math.max(3, (view[1] - view[0]) * scale), 24);
+  const to = from + Math.max(3, (view[1] - view[0]) * scale);
+  context.globalAlpha = 0.72; // what is not shown below stands back
+  context.fillStyle = tones.page;
+  context.fillRect(timeline.gutter(), 0, from - timeline.gutter(), 26);
+  context.fillRect(to, 0, width - to, 26);
+  context.globalAlpha = 1;
+  context.strokeStyle = tones.text;
+  context.lineWidth = 1.5;
+  context.strokeRect(from, 1, to - from, 24);
   context.fillStyle = tones.faint;
   context.font = "12px system-ui, sans-serif";
   if (timeline.gutter()) context.fillText("the whole run", 8, 17);

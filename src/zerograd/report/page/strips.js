@@ -12,8 +12,9 @@ export function layout(model, open) {
   let y = TOP;
   for (const lane of model.lanes) {
     const process = model.processes[lane.process];
-    const name = model.processes.length > 1 ? `${process.name}: ${lane.slot}` : lane.slot;
-    strips.push({ lane, name, y, height: LANE, depth: 0 });
+    const [title, place] = lane.title.split(" at "); // an optimizer without a name stands for the line that steps it
+    const name = model.processes.length > 1 ? `${process.name}: ${title}` : title;
+    strips.push({ lane, name, place, y, height: LANE, depth: 0 });
     y += LANE;
     if (!open.has(lane.number)) continue;
     let first = 0;

@@ -1,6 +1,6 @@
 // Tables: events for those who do not see the canvas, parameters, and ranks side by side.
 
-import { wordFor, placeOf, eventsIn, short, seconds, many } from "./model.js";
+import { wordFor, placeOf, eventsIn, short, seconds, many, shown } from "./model.js";
 import { element } from "./draw.js";
 
 export const PAGE = 100;
@@ -45,26 +45,27 @@ function eventRow(model, number, row, several, selected, select) {
   const fault = process.faults.get(row);
   const cells = [
     ...(several ? [process.name] : []),
-    model.lanes[process.lane[row]].slot,
+    model.lanes[process.lane[row]].title,
     fault === undefined ? word : `${word} (${model.findings[fault].code})`,
     model.calls[process.what[row]] || "",
     placeOf(model, process, row),
-    model.contents[process.content[row]],
+    shown(model.contents[process.content[row]], process.kind[row] < 0),
     numbers.join(", "),
   ].map((text) => element("td", {}, text));
   const made = element(
     "tr",
-    { className: fault === undefined ? "" : "bad", "aria-selected": String(Boolean(chosen)) },
+    { className: fault === undefined ? "" : "bad", "aria-current": String(Boolean(chosen)) },
     element("td", {}, button),
     ...cells,
   );
   return made;
 }
 
+const FATE = "what becomes of it";
 const COLUMNS = [
   ["parameters", (one) => one.name],
   ["optimizer", (one) => one.slot],
-  ["what becomes of it", (one) => one.fate],
+  [FATE, (one) => one.fate],
   ["deposits", (one) => one.fed],
   ["steps that used it", (one) => one.used],
   ["steps without it", (one) => one.starved],
@@ -79,6 +80,7 @@ export function parameterTable(model, table, told) {
       .map((part) => ({ ...part, slot: laneName(model, lane), name: nameOf(part) })),
   );
   const bad = rows.filter((row) => row.fate);
+  const columns = COLUMNS.filter(([title]) => bad.length || title !== FATE);
   told.textContent = !rows.length
     ? "This trace does not say which parameters there are."
     : bad.length
@@ -88,20 +90,21 @@ export function parameterTable(model, table, told) {
           .join("; ") + (bad.length > 4 ? "; ..." : "")
       : "All of them get gradients, and a step uses them.";
   table.hidden = !rows.length;
-  let order = 2;
-  let down = true;
+  let order = bad.length ? 2 : 0;
+  let down = bad.length > 0;
+  const numeric = (get) => typeof get(rows[0]) === "number";
   const render = () => {
-    const value = COLUMNS[order][1];
+    const value = columns[order][1];
     rows.sort((a, b) => (value(a) < value(b) ? -1 : value(a) > value(b) ? 1 : 0) * (down ? -1 : 1));
-    const titles = COLUMNS.map(([title], i) => {
+    const titles = columns.map(([title, get], i) => {
       const button = element("button", { type: "button" }, title + (i === order ? (down ? " \u2193" : " \u2191") : ""));
       button.addEventListener("click", () => {
-        down = i === order ? !down : typeof COLUMNS[i][1](rows[0]) === "number";
+        down = i === order ? !down : numeric(get);
         order = i;
         render();
         table.querySelectorAll("th button")[i].focus();
       });
-      const title_ = element("th", { scope: "col", className: i > 2 ? "number" : "" }, button);
+      const title_ = element("th", { scope: "col", className: numeric(get) ? "number" : "" }, button);
       title_.setAttribute("aria-sort", i === order ? (down ? "descending" : "ascending") : "none");
       return title_;
     });
@@ -109,11 +112,11 @@ export function parameterTable(model, table, told) {
       element(
         "tr",
         { className: row.fate ? "bad" : "" },
-        ...COLUMNS.map(([, get], i) =>
+        ...columns.map(([, get]) =>
           element(
             "td",
-            { className: i > 2 ? "number" : "" },
-            typeof get(row) === "number" ? get(row).toLocaleString("en") : get(row),
+            { className: numeric(get) ? "number" : "" },
+            numeric(get) ? get(row).toLocaleString("en") : get(row),
           ),
         ),
       ),
@@ -129,7 +132,7 @@ function nameOf(part) {
 }
 
 export function laneName(model, lane) {
-  return model.processes.length > 1 ? `${model.processes[lane.process].name}: ${lane.slot}` : lane.slot;
+  return model.processes.length > 1 ? `${model.processes[lane.process].name}: ${lane.title}` : lane.title;
 }
 
 // One row for each rank, every number that is not like the others marked.
@@ -185,7 +188,7 @@ export function rankDifferences(model, show) {
   if (!model.differences.length) return [element("p", {}, "Every rank did the same, step by step.")];
   return model.differences.map((one) => {
     const first = model.lanes[one.lanes[0]];
-    const said = `${one.slot}: ranks differ in ${one.steps.toLocaleString("en")} of ${many(first.steps, "step")}, first in step ${one.first.toLocaleString("en")}:`;
+    const said = `${first.title}: ranks differ in ${one.steps.toLocaleString("en")} of ${many(first.steps, "step")}, first in step ${one.first.toLocaleString("en")}:`;
     const list = element(
       "ul",
       {},

@@ -232,20 +232,35 @@ export class Timeline {
       this.look(at - span / 2, at + span / 2);
     });
     new ResizeObserver(() => this.draw()).observe(canvas);
+    for (const moment of ["beforeprint", "afterprint"]) window.addEventListener(moment, () => paint(this)); // paper is light
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
   }
 
-  click(x, y) {
-    const strip = this.strips.find((one) => y >= one.y && y < one.y + one.height);
-    if (!strip) return;
-    const onName = this.gutter() ? x < this.gutter() : strip.depth === 0 && y < strip.y + 18;
-    if (onName && strip.depth === 0) return this.toggle(strip.lane.number);
+  strip(y) {
+    return this.strips.find((one) => y >= one.y && y < one.y + one.height);
+  }
+
+  onName(strip, x, y) {
+    return this.gutter() ? x < this.gutter() : strip.depth === 0 && y < strip.y + 18;
+  }
+
+  // The event of the lane at this place that is next to it, if it is no further than `within` pixels.
+  near(x, y, within = Infinity) {
+    const strip = this.strip(y);
+    if (!strip || this.onName(strip, x, y)) return null;
     const { lane } = strip;
     const process = this.model.processes[lane.process];
     const i = this.rowsBefore(lane, process, this.positionAt(x));
-    const near = [lane.rows[i - 1], lane.rows[i]].filter((row) => row !== undefined);
-    if (!near.length) return;
-    near.sort((a, b) => Math.abs(this.x(this.middle(process, a)) - x) - Math.abs(this.x(this.middle(process, b)) - x));
-    this.select(lane.process, near[0], { scroll: false });
+    const away = (row) => Math.abs(this.x(this.middle(process, row)) - x);
+    const rows = [lane.rows[i - 1], lane.rows[i]].filter((row) => row !== undefined && away(row) <= within);
+    rows.sort((a, b) => away(a) - away(b));
+    return rows.length ? { process: lane.process, row: rows[0] } : null;
+  }
+
+  click(x, y) {
+    const strip = this.strip(y);
+    if (strip && this.onName(strip, x, y) && strip.depth === 0) return this.toggle(strip.lane.number);
+    const found = this.near(x, y);
+    if (found) this.select(found.process, found.row, { scroll: false });
   }
 }
