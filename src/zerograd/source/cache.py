@@ -92,11 +92,14 @@ class Cache:
         return os.path.join(self._folder, _digest("\0".join((self._stamp, path, text))))
 
     def _digest_of(self, path: str) -> str | None:
-        """None: there is no such file."""
+        """Of a file's bytes, or of the names in a folder. None: there is no such thing."""
         if path not in self._digests:
             try:
-                with open(path, "rb") as file:
-                    self._digests[path] = hashlib.blake2b(file.read(), digest_size=16).hexdigest()
+                if os.path.isdir(path):
+                    self._digests[path] = _digest("\0".join(sorted(os.listdir(path))))
+                else:
+                    with open(path, "rb") as file:
+                        self._digests[path] = hashlib.blake2b(file.read(), digest_size=16).hexdigest()
             except OSError:
                 self._digests[path] = None
         return self._digests[path]

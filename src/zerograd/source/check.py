@@ -17,6 +17,7 @@ from zerograd.source.flow import CYCLE, Interpreter
 from zerograd.source.library import Library
 from zerograd.source.objectives import NOT_SHARED, Deposits, Owned, read_objectives
 from zerograd.source.parsing import parse
+from zerograd.source.privacy import Privacy
 from zerograd.source.program import Program
 from zerograd.source.reading import File, Reading
 from zerograd.source.scopes import Scope
@@ -43,7 +44,10 @@ def check_text(
         return allow([], text, path, chosen)
     try:
         program = library.open(path, text) if library is not None else Program(parse(text, path), text, path)
-        found = list(_Checker(program, chosen, text).findings())
+        checker = _Checker(program, chosen, text, looks_around=library is not None)
+        found = list(checker.findings())
+        if library is not None:
+            library.consulted(path, checker.privacy.asked)
     except RecursionError:
         raise SourceError(f"{path}: is nested too deeply to be read", slug="not-python") from None
     return allow(once(found), text, path, chosen)
@@ -52,8 +56,9 @@ def check_text(
 class _Checker:
     """Runs the interpreter for every function and every slot in it."""
 
-    def __init__(self, program: Program, rules: tuple[Rule, ...], text: str) -> None:
+    def __init__(self, program: Program, rules: tuple[Rule, ...], text: str, *, looks_around: bool) -> None:
         self._program = program
+        self._looks_around = looks_around  # into the files beside this one
         self._budget = Budget()
         self._chosen = {rule.code for rule in rules}
         self._exactly = {rule.refines: rule for rule in rules if rule.refines}  # by what each tells more exactly
@@ -62,6 +67,7 @@ class _Checker:
         self._deposits: dict[int, Deposits] = {}
         self._names: dict[tuple[object, ...], frozenset[tuple[str, Kind | None]]] = {}
         self._file = File(program, text)
+        self.privacy = Privacy(self._file)
 
     def findings(self) -> Iterator[Finding]:
         module = self._program.module
@@ -151,6 +157,8 @@ class _Checker:
                 undone |= {Kind.UNSCALE}
             if any(isinstance(loop, Loop) and loop.begun for loop in walk(block)):
                 undone |= {Kind.CLEAR}  # with a first iteration of its own it may be meant to be called once
+            if self._looks_around and Kind.CLEAR in undone and self.privacy.of(slot, scope):
+                undone -= {Kind.CLEAR}
             back = doubt(join(flow.normal, flow.returns), undone)
             # The settings of one call are those of the next; a place in a window is not.
             grown = join(head, slim(fact._replace(assumed=fact.assumed - places(fact.assumed)) for fact in back))

@@ -7,6 +7,7 @@ executed.
 
 import os
 import re
+from collections.abc import Iterable
 
 from zerograd.errors import SourceError
 from zerograd.source.discover import read_text
@@ -62,6 +63,12 @@ class Library:
                     found[asked] = self._seen[asked]
                     pending += [asked] if found[asked] else []
         return found
+
+    def consulted(self, path: str, others: Iterable[str]) -> None:
+        """Files and folders that were looked at beside `path`, though it imports none of them."""
+        for other in map(os.path.normpath, others):
+            self._seen[other] = True
+            self._asked.setdefault(os.path.normpath(path), set()).add(other)
 
     def _enter(self, path: str, text: str) -> Program:
         self._opening.add(path)

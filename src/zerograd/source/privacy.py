@@ -1,0 +1,89 @@
+"""Optimizers that only their own class can have cleared.
+
+A method that steps and never clears may be called by someone who clears in between; so nothing is certain of it. But if
+the class made the optimizer itself, nothing in its file clears it, and no file beside it that knows the class clears
+anything or names the optimizer, there is nobody left.
+"""
+
+import ast
+import os
+import re
+
+from zerograd.errors import SourceError
+from zerograd.source.discover import NOTEBOOK, read_text
+from zerograd.source.reading import File
+from zerograd.source.scopes import Role, Scope, path_of
+
+_OPEN = ("", "object", "torch.nn.Module", "abc.ABC")  # bases that clear no optimizer of ours
+_SLOT = re.compile(r"self\.(\w+)")
+_MOST = 400  # files beside it
+
+
+class Privacy:
+    """What is private in one file."""
+
+    def __init__(self, file: File) -> None:
+        self._file = file
+        self._known: dict[tuple[str, Scope], bool] = {}
+        self.asked: set[str] = set()  # the files beside it that were looked into, and their folders
+
+    def of(self, slot: str, scope: Scope | None) -> bool:
+        """Whether nobody but its class can clear this optimizer, as a method of that class names it."""
+        cls = scope.owner if scope is not None else None
+        name = _SLOT.fullmatch(slot)
+        if cls is None or name is None:
+            return False
+        if (slot, cls) not in self._known:
+            self._known[slot, cls] = self._is_made_here(slot, cls) and not self._may_be_cleared(slot, cls)
+        return self._known[slot, cls]
+
+    def _is_made_here(self, slot: str, cls: Scope) -> bool:
+        binding = cls.bindings.get(slot)
+        made = binding is not None and binding.role is Role.OPTIMIZER and binding.made_by.startswith("torch.optim.")
+        return made and all(base in _OPEN for base in cls.bases)
+
+    def _may_be_cleared(self, slot: str, cls: Scope) -> bool:
+        if self._file.reads_gradients:
+            return True
+        for node in ast.walk(self._file.program.tree):
+            if isinstance(node, ast.Attribute) and node.attr == "zero_grad":
+                path = path_of(node.value)
+                binding = cls.bindings.get(path) if path is not None and path != slot else None
+                if binding is None or binding.role is not Role.OPTIMIZER:
+                    return True
+        return self._beside(slot)
+
+    def _beside(self, slot: str) -> bool:
+        """Whether a file that knows this one clears something, or names the optimizer."""
+        stem = os.path.splitext(os.path.basename(self._file.path))[0]
+        knows = re.compile(rf"\b{re.escape(stem)}\b")
+        does = re.compile(rf"zero_grad|\.grad\b|\.{slot[5:]}\b")
+        if not os.path.isfile(self._file.path):
+            return True  # nobody knows what lies beside it
+        folders, files = _neighbours(self._file.path)
+        self.asked.update(folders)
+        if len(files) > _MOST:
+            return True
+        for path in files:
+            try:
+                text = read_text(path)
+            except SourceError:
+                return True
+            self.asked.add(path)
+            if knows.search(text) and does.search(text):
+                return True
+        return False
+
+
+def _neighbours(path: str) -> tuple[list[str], list[str]]:
+    """Its folder and the one above, and the other Python files in them."""
+    folder = os.path.dirname(path)
+    folders = [folder, os.path.dirname(folder) or "."] if folder else ["."]
+    files: list[str] = []
+    for place in folders:
+        try:
+            names = sorted(os.listdir(place))
+        except OSError:
+            continue
+        files += [os.path.normpath(os.path.join(place, name)) for name in names if name.endswith((".py", NOTEBOOK))]
+    return folders, [other for other in files if other != os.path.normpath(path)]
