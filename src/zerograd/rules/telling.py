@@ -47,6 +47,8 @@ def tell(verdict: Verdict[Rule], trail: Trail) -> Finding:
     rule, event = verdict.law, verdict.event
     site, state = event.site or NOWHERE, verdict.state
     led = trail.leading_to(rule.led_by)
+    if event.kind is Kind.CONSUME and Content.MIXED in rule.led_by:
+        led = _with_own_deposit(led, trail, site)
     if rule.at is not None and event.kind is not rule.at:
         places = [other.site for other in trail.leading_to([rule.at]) if other.site is not None]
         # A clip that a backward adds to came behind the one before; any other stands before what it spoils.
@@ -96,6 +98,17 @@ def erased(rule: Rule, site: Site, what: str, related: tuple[Related, ...]) -> F
     return Finding(
         rule.code, rule.name, message, site, Certainty.CERTAIN, rule.severity, related=related, cure=rule.remedy
     )
+
+
+def _with_own_deposit(led: tuple[Event, ...], trail: Trail, step: Site) -> tuple[Event, ...]:
+    """The backward right before the step for the one that was first to add to what is stale: where several losses share
+    a loop, that may be another's. Nobody believes a finding that points at the wrong loss."""
+    before = [one for one in trail.leading_to([Kind.DEPOSIT]) if one.site is not None and one.site.path == step.path]
+    own = [one for one in before if one.site is not None and one.site.line <= step.line]
+    if not own or not any(one.kind is Kind.DEPOSIT for one in led):
+        return led
+    others = (one for one in led if one.kind is not Kind.DEPOSIT)
+    return (*others, max(own, key=lambda one: one.site or NOWHERE))
 
 
 def _nearest(places: list[Site], here: Site, *, later: bool) -> Site:
