@@ -37,6 +37,11 @@ def verdict(story: Story) -> Verdict:
         what = "No step used a wrong gradient, but"
         said = printable(noted.message.partition(";")[0])
         return Verdict("note", f"{what} {said}{wasted if noted.code == 'ZG102' else ''}.")
+    doubted = sum(told.finding.certainty is Certainty.POSSIBLE for told in story.told)
+    if not faults and doubted:
+        return Verdict(
+            "note", f"Nothing is certain in {_many(steps, 'step')}: {_many(doubted, 'possible fault')} below."
+        )
     if not faults:
         skips = sum(lane.skips for lane in story.lanes)
         skipped = f" ({skips:,} skipped: not finite)" if skips else ""

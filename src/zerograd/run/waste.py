@@ -9,12 +9,34 @@ from collections import Counter
 from zerograd.core.events import Event, Site
 from zerograd.rules.telling import ERASED, note
 from zerograd.run.account import Account
+from zerograd.run.bytecode import in_one_body
 from zerograd.run.detector import Detector
-from zerograd.run.reductions import in_one_body
 from zerograd.run.sites import user_frame
 
 _WASTED, _USED = 4, 2
 _Line = tuple[int, Site]  # what a backward's line does for one account: for another it is by-catch
+
+
+class _Use:
+    """How many backwards of a line were erased before each one that was used."""
+
+    def __init__(self) -> None:
+        self._first: int | None = None  # its window may have begun before anyone looked
+        self._each: int | None = None  # in each of the others; None: not always the same number
+        self._others = 0
+
+    def add(self, erased: int) -> None:
+        if self._first is None:
+            self._first = erased
+            return
+        self._each = erased if not self._others or self._each == erased else None
+        self._others += 1
+
+    @property
+    def is_wasteful(self) -> bool:
+        """Whether the line is used the same way again and again, and more of it is erased than some probe would be."""
+        whole = self._others + (self._first == self._each)
+        return whole >= _USED and whole * (self._each or 0) >= _WASTED
 
 
 class Waste(Detector):
@@ -23,7 +45,7 @@ class Waste(Detector):
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         self._wasted: Counter[_Line] = Counter()
-        self._groups: dict[_Line, list[int]] = {}  # how many were erased before each one that was used
+        self._uses: dict[_Line, _Use] = {}
         self._clears: dict[_Line, Event] = {}
 
     def done_with(self, site: Site) -> bool:
@@ -39,15 +61,13 @@ class Waste(Detector):
 
     def consuming(self, account: Account, step: Event) -> None:
         window = account.window
-        if len(window.deposits) != 1 or window.edited or not self._wasted:
+        if len(window.deposits) != 1 or window.edited:
             return
         site = window.deposits[0].site
         line = (account.number, site)
-        groups = self._groups.setdefault(line, [])
-        groups.append(self._wasted.pop(line, 0))
-        # The first window may have begun before anyone looked.
-        whole = groups if groups[0] == groups[-1] else groups[1:]
-        if len(whole) < _USED or sum(whole) < _WASTED or len(set(whole)) != 1:
+        use = self._uses.setdefault(line, _Use())
+        use.add(self._wasted.pop(line, 0))
+        if not use.is_wasteful:
             return
         clear, rule = self._clears[line], self.rules.get("ZG002")
         if rule is not None and clear.site is not None and in_one_body(user_frame(), site):
