@@ -6,7 +6,7 @@ import pytest
 
 from report.traces import BACKWARD, BAD, CLEAR, GOOD, STALE, STEP, stale, trace
 from zerograd.core.events import Event
-from zerograd.core.findings import Finding, Severity
+from zerograd.core.findings import Certainty, Finding, Severity
 from zerograd.report.story import Story
 from zerograd.report.verdict import Verdict, verdict
 from zerograd.report.walk import processes
@@ -30,6 +30,11 @@ IDIOM = STALE._replace(code="ZG103", name="uneven-groups", message="the first gr
                 "No step used a wrong gradient, but the last group is never stepped (1 of 3 backwards).",
             ),
         ),
+        (
+            BAD * 2,
+            [(IDIOM._replace(certainty=Certainty.POSSIBLE), [2])],
+            Verdict("note", "Nothing is certain in 2 steps: 1 possible fault below."),
+        ),
         (BAD * 2, [(IDIOM, [2])], Verdict("bad", "The first group has 1.")),
         (
             BAD * 3,
@@ -41,7 +46,7 @@ IDIOM = STALE._replace(code="ZG103", name="uneven-groups", message="the first gr
             ),
         ),
     ],
-    ids=["good", "none", "note", "idiom", "stale"],
+    ids=["good", "none", "note", "possible", "idiom", "stale"],
 )
 def test_the_sentence(
     tmp_path: Path, events: list[Event], found: list[tuple[Finding, list[int]]], expected: Verdict
