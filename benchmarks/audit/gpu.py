@@ -89,7 +89,7 @@ def main() -> None:
         for _ in range(3):
             loop.step()
         for mode in ("lean", "full"):
-            inside, _ = self_timed(loop.step, steps=60 if small else 20, wait=wait, mode=mode)
+            inside, *_ = self_timed(loop.step, steps=60 if small else 20, wait=wait, mode=mode)
             ratio, plain = paired(loop.step, pairs=8, block=50 if small else 8, wait=wait, mode=mode)
             found[f"{name}, {mode}"] = {
                 "step ms": round(plain * 1e3, 3),

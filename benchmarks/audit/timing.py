@@ -4,7 +4,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import zerograd
 from zerograd.run.watcher import Watcher
@@ -55,8 +55,16 @@ def clocked() -> Iterator[Spent]:
             setattr(Watcher, name, door)
 
 
-def self_timed(step: Callable[[], None], *, steps: int, wait: Callable[[], None], **audit: Any) -> tuple[float, float]:
-    """Seconds inside the audit for one step, and seconds of the whole step: medians over single steps.
+class Share(NamedTuple):
+    """Seconds of one step, medians over single steps; and what the sums say, for what is not done in every step."""
+
+    inside: float  # the audit
+    whole: float
+    mean: float  # all seconds inside / all seconds
+
+
+def self_timed(step: Callable[[], None], *, steps: int, wait: Callable[[], None], **audit: Any) -> Share:
+    """What of a step is spent inside the audit.
 
     Seconds of this thread, which does all the work: so a machine that others use as well gives the same answer.
     """
@@ -71,7 +79,7 @@ def self_timed(step: Callable[[], None], *, steps: int, wait: Callable[[], None]
             wait()
             whole.append(time.thread_time() - begun)
             inside.append(spent.seconds)
-    return median(inside), median(whole)
+    return Share(median(inside), median(whole), sum(inside) / sum(whole))
 
 
 def paired(

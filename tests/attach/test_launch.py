@@ -109,8 +109,9 @@ def test_a_sitecustomize_beside_the_script_is_the_scripts_own(tmp_path: Path) ->
 def test_two_ranks_under_torchrun(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(BAD)
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "0"]
+    apart = ["--redirects", "3", "--log-dir", str(tmp_path / "said")]  # each rank on streams of its own
     done = subprocess.run(
-        [*command, "-m", "zerograd", "run", "train.py"],
+        [*command, *apart, "-m", "zerograd", "run", "train.py"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -118,5 +119,6 @@ def test_two_ranks_under_torchrun(tmp_path: Path) -> None:
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
     assert done.returncode == 0
-    assert "zerograd [rank 0]: 4 steps" in done.stderr
-    assert "zerograd [rank 1]: 4 steps" in done.stderr
+    for rank in "01":
+        (said,) = (tmp_path / "said").glob(f"*/attempt_0/{rank}/stderr.log")
+        assert f"zerograd [rank {rank}]: 4 steps" in said.read_text()

@@ -257,3 +257,17 @@ def test_a_finding_names_parameters_and_numbers() -> None:
     (finding,) = watch.findings
     told = "; 2 parameters (weight, bias), 50% of the norm of this update came from batches already used"
     assert finding.message.endswith(told)
+
+
+def test_a_run_whose_findings_are_only_possible_does_not_call_itself_clean() -> None:
+    weight = nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    with zerograd.audit(on_finding="collect") as watch:
+        for i in range(12):
+            weight.square().sum().backward()
+            if i == 8:  # kept for the next step: who knows why
+                continue
+            optimizer.step()
+            optimizer.zero_grad()
+    assert [(finding.code, finding.certainty.value) for finding in watch.findings] == [("ZG007", "possible")]
+    assert watch.counts() == "11 steps, 12 backwards, 1 slots audited; nothing certain, 1 possible"

@@ -26,6 +26,7 @@ from zerograd.core.findings import Finding
 from zerograd.report.colour import Paint, wants_colour
 from zerograd.report.summary import summary
 from zerograd.run.audit import Audit
+from zerograd.run.saying import say
 from zerograd.run.sites import started_in
 
 
@@ -82,7 +83,7 @@ class Child:
         if self._pulse is not None:
             self._pulse.condemn(finding)
         if not self._settings.watched:
-            _say(f"zerograd: {finding}")
+            say(f"zerograd: {finding}")
 
     def end(self) -> None:
         """Tell what was found, once. A process that never trained has nothing to tell."""
@@ -93,7 +94,7 @@ class Child:
         self._trace.close()
         with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, broken, or None
             sys.stdout.flush()
-        _say(self._summary())
+        say(self._summary())
         if self._pulse is not None:
             self._pulse.beat(self._audit.steps, self._audit.backwards, told=True)
 
@@ -118,12 +119,6 @@ class Child:
             usual(kind, error, tb)
 
         sys.excepthook = hook
-
-
-def _say(text: str) -> None:
-    with contextlib.suppress(OSError, ValueError):
-        if sys.stderr is not None:
-            print(text, file=sys.stderr, flush=True)
 
 
 def begin() -> None:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 
-from zerograd.errors import unknown
+from zerograd.errors import UsageError, unknown
 from zerograd.rules.rule import Rule
 
 
@@ -35,3 +35,14 @@ def select(selectors: Iterable[str]) -> frozenset[str]:
             raise unknown("rule", selector, known, slug="unknown-rule")
         chosen |= codes
     return frozenset(chosen)
+
+
+def words_name(word: str, *, native: bool) -> frozenset[str]:
+    """The rules that a word in a comment names; none if it is a slip, or in a noqa another tool's."""
+    word = word if native else word.upper()
+    if not native and not word.startswith("ZG"):
+        return frozenset()
+    try:
+        return select([word])
+    except UsageError:
+        return frozenset()

@@ -4,6 +4,9 @@ Between two looks the books are brought up to date. Inside a backward what chang
 gone means cleared, and what else has changed is somebody's handwork. See [Note: looking] in slots.py.
 """
 
+from itertools import islice
+from math import inf
+
 from torch import Tensor
 from torch.optim import Optimizer
 
@@ -19,6 +22,7 @@ from zerograd.run.handwork import MAYBE_CLEARED, MAYBE_FILLED, UNSEEN, WRITTEN, 
 from zerograd.run.proof import Proof
 from zerograd.run.rescaling import Rescaling, ScaleProof
 from zerograd.run.slots import Look, Slots, guards
+from zerograd.run.values import largest
 
 
 class Account:
@@ -119,8 +123,8 @@ class Account:
 
     def few_gradients(self) -> dict[int, Tensor]:
         """What a few slots hold, to compare it later."""
-        some = self.slots.some(guards(len(self.slots.ids))[:4])
-        return {slot: gradient for slot, one in some.items() if (gradient := one.grad) is not None}
+        some = self.slots.some(guards(len(self.slots.ids))).items()
+        return dict(islice(((slot, one.grad) for slot, one in some if one.grad is not None), 4))
 
     @property
     def quiet(self) -> bool:
@@ -152,21 +156,23 @@ class Account:
         self.clipped_by = event
         self.books.move(ALL, event)
 
-    def clipping(self) -> None:
-        """A clip of its parameters has returned."""
-        self._clips += 1
+    def clipping(self, writes: int) -> None:
+        """A clip of its parameters has returned, which has written so many times into what it read."""
+        self._clips += writes
 
     def holds(self, *parameters: Tensor) -> bool:
         """Whether any of these is among its parameters."""
         return any(id(parameter) in self.slots.known for parameter in parameters)
 
-    def before_deposit(self) -> Look:
-        """A backward begins."""
+    def before_deposit(self, site: Site) -> Look:
+        """A backward begins, on this line."""
         if self.window.deposits and self.clipped_by is None:
             self.rescaling.look(self.few_gradients() if self.rescaling.watching else {})
         if self._vacant:  # what someone may have put there since will be fresh, together with what is deposited
             return self._seen
         now = self.settle()
+        if self.window.times(site) >= (self.habits.usual() or inf):
+            self.window.found = largest(self.few_gradients().values())
         spent, mixed = (self.books.within({content}) for content in (Content.SPENT, Content.MIXED))
         if spent or mixed:
             self._proof.before_deposit(spent, mixed, self.slots.parameters())
@@ -186,8 +192,7 @@ class Account:
         hit = change.replaced | change.written if change.written else change.replaced
         self.books.deposit(ALL if len(hit) == len(now.addresses) else hit, event)
         self.fed.add(hit)
-        mixed = self.books.within({Content.MIXED})
-        if mixed:
+        if mixed := self.books.within({Content.MIXED}):
             self._proof.after_deposit(mixed, self.slots.parameters())
         self._handwork.deposited(event)
         if self.rescaling.watching:

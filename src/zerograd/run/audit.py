@@ -1,7 +1,6 @@
 """`with zerograd.audit() as audit:` proves what every optimizer step consumed."""
 
 import contextlib
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -12,7 +11,9 @@ from zerograd.core.findings import Certainty, Finding
 from zerograd.errors import AuditError, FaultFound, unknown
 from zerograd.rules import REGISTRY, select
 from zerograd.rules.rule import Sees
+from zerograd.run.allowing import Allowing
 from zerograd.run.hooks import installed
+from zerograd.run.saying import say
 from zerograd.run.sites import started_where
 from zerograd.run.watcher import Watcher
 from zerograd.trace.lines import TraceWriter, of_rank, origin
@@ -43,6 +44,7 @@ class Audit:
             rules=rules, report=self._receive, full=mode == "full", sample=sample, log=self._trace
         )  # fmt: skip
         self._found: dict[tuple[object, ...], Finding] = {}
+        self._allowing = Allowing()
         self._undo: contextlib.ExitStack | None = None
 
     def start(self) -> "Audit":
@@ -79,6 +81,7 @@ class Audit:
     def raised(self, error: BaseException) -> None:
         """The program has ended with this exception: some of them are gradients that were None."""
         self._watcher.detectors.nones.raised(error, error.__traceback__)
+        self._watcher.detectors.scaling.raised(error)
         with contextlib.suppress(FaultFound):  # the program's own exception is on its way
             self._watcher.detectors.flush()
 
@@ -111,7 +114,9 @@ class Audit:
     def counts(self) -> str:
         """What was audited and what came of it, in one line."""
         certain = sum(finding.certainty is Certainty.CERTAIN for finding in self.findings)
-        verdict = f"{certain} finding{'s' * (certain != 1)}" if certain else "every gradient accounted for"
+        possible = len(self._found) - certain
+        none = f"nothing certain, {possible} possible" if possible else "every gradient accounted for"
+        verdict = f"{certain} finding{'s' * (certain != 1)}" if certain else none
         counted = f"{self.steps} steps, {self.backwards} backwards, {self.slots} slots audited"
         if self.backwards and not self.steps:
             return f"{counted}; not audited: no torch.optim.Optimizer has stepped"
@@ -131,6 +136,8 @@ class Audit:
         return "\n".join([*(f"{finding} (x{finding.times})" for finding in certain), *seen, self.counts()])
 
     def _receive(self, finding: Finding) -> None:
+        if self._allowing.allows(finding):
+            return
         self._watcher.chronicle.found(finding)
         key = (finding.code, finding.site)
         known = self._found.get(key)
@@ -145,7 +152,7 @@ class Audit:
         if callable(self._on_finding):
             self._on_finding(finding)
         elif self._on_finding == "print":
-            print(finding, file=sys.stderr)
+            say(str(finding))
         elif self._on_finding == "raise":
             raise FaultFound(str(finding), cure=f"Cure: {finding.cure}.", slug="fault-found")
 

@@ -8,6 +8,7 @@ import types
 
 from zerograd.core.events import Site
 from zerograd.run.detector import Detector
+from zerograd.run.settings import entries, holders
 from zerograd.run.sites import names_in, user_frame
 
 _LIMITLESS = 1e6  # a clip with such a limit measures the norm
@@ -29,8 +30,10 @@ def limits(max_norm: object) -> bool:
 
 
 def _exhausted(frame: types.FrameType | None) -> str | None:
-    """The name of an iterator in this frame that has nothing left to give."""
-    return next(iter(names_in(frame, _is_exhausted)), None)
+    """The name of an iterator in this frame, or in an object that it has a name for, that has nothing left to give."""
+    named = names_in(frame, _is_exhausted)
+    held = ((name, key, one) for name, value in holders(frame).items() for key, one in entries(value).items())
+    return next(iter(named), None) or next((f"{name}.{key}" for name, key, one in held if _is_exhausted(one)), None)
 
 
 def _is_exhausted(value: object) -> bool:

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 
 from torch import Tensor
 
@@ -11,16 +12,35 @@ from zerograd.run.losses import Reading
 _FEW = 4
 
 
+def scalar(roots: Sequence[Tensor]) -> Tensor | None:
+    """The loss that a backward begins with, without its graph and unread; None where it is not one number."""
+    loss = roots[0] if len(roots) == 1 else None
+    return loss.detach() if isinstance(loss, Tensor) and loss.numel() == 1 else None
+
+
 class Deposit:
     """A backward. The same object stands in the window of every optimizer whose slots it hit."""
 
-    __slots__ = ("alone", "epoch", "event", "loss", "moment", "passed", "raised", "reading", "settled", "synced")
+    __slots__ = (
+        "alone",
+        "clipped",
+        "epoch",
+        "event",
+        "loss",
+        "moment",
+        "passed",
+        "raised",
+        "reading",
+        "settled",
+        "synced",
+    )
 
     def __init__(self, event: Event, *, moment: int, epoch: int, loss: Tensor | None) -> None:
         self.event = event
         self.moment = moment
         self.epoch = epoch  # how many passes over a DataLoader had begun
         self.loss = loss  # detached, unread: whether it is a number is asked only when something hangs on it
+        self.clipped = False  # it was clipped, as for a step, and then more was deposited
         self.raised = False  # it ended with an exception: what it has left is a part of a gradient
         self.settled: tuple[int, int] | None = None  # the account whose step consumed it first, and when
         self.passed: frozenset[tuple[int, int]] = frozenset()  # see `behind` in graph.py
@@ -52,6 +72,7 @@ class Window:
         self.deposits: list[Deposit] = []
         self.erased: list[Deposit] = []  # a few that were cleared unread since the last step
         self.sizes: list[Tensor | None] = []  # of what was cleared unread, where a step had starved before; not read
+        self.found: list[Tensor | None] = []  # sizes of what lay there when it became larger than usual; not read
         self.edited = False  # somebody wrote into gradients by hand
         self.all_reduced = False  # a collective ran since the last deposit: somebody may average by hand
 
@@ -61,7 +82,7 @@ class Window:
     def erase(self) -> None:
         """A clear has removed them all."""
         self.erased = self.deposits[-_FEW:] or self.erased
-        self.deposits = []
+        self.deposits, self.found = [], []
         self.edited = False
 
     def settle(self, account: int, moment: int) -> None:
@@ -71,7 +92,7 @@ class Window:
 
     def empty(self) -> None:
         """A step has consumed them."""
-        self.deposits, self.erased, self.sizes = [], [], []
+        self.deposits, self.erased, self.sizes, self.found = [], [], [], []
         self.edited = False
 
     def erased_for_cause(self) -> bool:
@@ -82,6 +103,10 @@ class Window:
             return any(size is not None and not math.isfinite(float(size)) for size in self.sizes)
         except Exception:  # fake, meta, or a graph that is being captured
             return True
+
+    def times(self, site: Site) -> int:
+        """How often this line has deposited."""
+        return sum(deposit.site == site for deposit in self.deposits)
 
     def size(self) -> int:
         """How many micro-batches: as often as the busiest line deposited."""

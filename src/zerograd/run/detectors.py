@@ -36,9 +36,9 @@ class Detectors:
         say = self._pending.append
         self.scaling, self.schedules, self.clipping = Scaling(known, say), Schedules(known, say), Clipping(known, say)
         self.syncing, self.retained, self.nones = Syncing(known, say), Retained(known, say), Nones(known, say)
-        self._owners = Owners(known, say)
+        self._owners, self.groups = Owners(known, say), Groups(known, say)
         reading = [Reductions(known, say)] if full else []
-        idioms = [Leaks(known, say), Waste(known, say), Groups(known, say), self._owners]
+        idioms = [Leaks(known, say), Waste(known, say), self.groups, self._owners]
         self._listening: list[Detector] = [*reading, *idioms, self.retained, self.syncing, self.scaling]
         self._ears = _ears(self._listening)
         self.lost: tuple[str, ...] = ()  # rules whose detector has failed

@@ -1,13 +1,12 @@
 """Accumulation as it happened: windows of unequal size, tails that nobody stepped, groups that were never formed.
 
-Only what is proved is certain. A first window of one micro-batch before windows of N, with a counter that was 0 at the
-first step, is a guard that is off by one (ZG103). A tail is a note (ZG102). That accumulation was meant and does not
-happen (ZG106) shows in the loss: it is divided by a number that the program calls accumulation, and every backward has
-a step of its own.
+Only what is proved is certain. A first window that is smaller than all others, in a program that counts its
+micro-batches from the first one, is a guard that is off by one (ZG103). A tail is a note (ZG102). That accumulation was
+meant and does not happen (ZG106) shows in the loss: it is divided by a number that the program calls accumulation, and
+every backward has a step of its own.
 """
 
 from collections.abc import Sequence
-from types import FrameType
 
 from torch import Tensor
 
@@ -16,12 +15,12 @@ from zerograd.run.account import Account
 from zerograd.run.deposit import Deposit
 from zerograd.run.detector import Detector
 from zerograd.run.losses import read
-from zerograd.run.sites import names_in, user_frame
+from zerograd.run.settings import called_accumulation, whole_numbers
+from zerograd.run.sites import user_frame
 
 _ACCOUNTS = 64
 _EARLY = 8  # backwards of a line whose loss is read
-_FOREIGN = ("builtins", "torch", "numpy", "zerograd")  # whose objects keep no settings of the program
-_ALIKE = 3  # windows of one size after a first of one: chance does not do that
+_ALIKE = 3  # windows of one size after a smaller first: chance does not do that
 
 
 class Groups(Detector):
@@ -31,7 +30,9 @@ class Groups(Detector):
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         self._meant: dict[Site, tuple[str, int] | None] = {}  # what a line's loss is divided by, and its name
         self._seen: dict[Site, int] = {}
-        self._counters: dict[Account, list[dict[str, int]]] = {}  # the program's whole numbers at its first steps
+        self._factors: dict[Site, set[float]] = {}  # what a line's losses were multiplied by, early on
+        self._counters: dict[Account, list[tuple[int, dict[str, int]]]] = {}  # see _counts_micro_batches
+        self._fetched = 0  # batches that DataLoaders have handed out
         self._last_step: dict[Account, Event] = {}  # accounts outlive their optimizers here, to be asked at the end
 
     def done_with(self, site: Site) -> bool:
@@ -39,13 +40,18 @@ class Groups(Detector):
 
     def begins(self, deposit: Deposit, roots: Sequence[Tensor], accounts: Sequence[Account], *, kept: bool) -> None:
         seen = self._seen[deposit.site] = self._seen.get(deposit.site, 0) + 1
-        if seen <= _EARLY and "ZG106" in self.rules and roots:
+        if seen <= _EARLY and self.rules and roots:
             factor = deposit.reading.factor if deposit.reading else read(roots[0]).factor
+            self._factors.setdefault(deposit.site, set()).add(round(factor, 9))
             size = round(1 / factor) if 0 < factor <= 0.5 else 0
-            named = _called_accumulation(user_frame(), size) if size and abs(size * factor - 1) < 1e-6 else None
+            named = called_accumulation(user_frame(), size) if size and abs(size * factor - 1) < 1e-6 else None
             meant = (named, size) if named else None
             if self._meant.setdefault(deposit.site, meant) != meant:
                 self._meant[deposit.site] = None  # it is not always divided, or not by the same: then nobody knows
+
+    def fetched(self) -> None:
+        """A DataLoader hands out a batch."""
+        self._fetched += 1
 
     def consuming(self, account: Account, step: Event) -> None:
         if account in self._last_step or len(self._last_step) < _ACCOUNTS:
@@ -54,8 +60,7 @@ class Groups(Detector):
         size = window.size()
         if len(habits.sizes) <= _ALIKE:
             sizes = [*habits.sizes, size]
-            if sizes[0] == 1:
-                self._counters.setdefault(account, []).append(_whole_numbers(user_frame()))
+            self._counters.setdefault(account, []).append((self._fetched, whole_numbers(user_frame())))
             self._uneven(account, step, sizes, left=None)
         if size > 1 and (usual := habits.usual()) and usual > 1 and size > usual:
             epochs = {deposit.epoch for deposit in window.deposits}
@@ -69,12 +74,13 @@ class Groups(Detector):
 
     def _uneven(self, account: Account, step: Event, sizes: list[int], *, left: int | None) -> None:
         first, rest = sizes[0], sizes[1:]
-        if first != 1 or not rest or set(rest) != {rest[0]} or rest[0] < 2:
+        if not rest or set(rest) != {rest[0]} or not 0 < first < rest[0]:
             return
-        if (left is None and len(rest) == _ALIKE) or (left == rest[0] - 1 and len(rest) < _ALIKE):
+        if (left is None and len(rest) == _ALIKE) or (left == rest[0] - first and len(rest) < _ALIKE):
             site, size = step.site or Site("<unknown>", 0), str(rest[0])
-            off_by_one = _counts_from_zero(self._counters.get(account, []), rest[0])
-            self.say("ZG103", site, certain=off_by_one, test=step.what, first="1", size=size)
+            alike = all(len(factors) == 1 for factors in self._factors.values())  # else the pace may be meant to change
+            certain = alike and _counts_micro_batches(self._counters.get(account, []), first, rest[0])
+            self.say("ZG103", site, certain=certain, test=step.what, first=str(first), size=size)
 
     def ended(self, accounts: Sequence[Account]) -> None:
         for account, step in self._last_step.items():
@@ -86,39 +92,20 @@ class Groups(Detector):
                 self.say("ZG102", step.site or Site("<unknown>", 0), certain=True, size=str(usual))
 
 
-def _whole_numbers(frame: FrameType | None) -> dict[str, int]:
-    """The whole numbers that the program has names for, where it steps; those of `self` too."""
-    names = names_in(frame, lambda value: type(value) is int or _keeps_settings(value))
-    inner = {key: held for value in names.values() if _keeps_settings(value) for key, held in vars(value).items()}
-    return {name: value for name, value in {**inner, **names}.items() if type(value) is int}
+def _counts_micro_batches(at_steps: list[tuple[int, dict[str, int]]], first: int, size: int) -> bool:
+    """Whether some number of the program was the number of micro-batches at each step: a guard that is off by one.
 
-
-def _counts_from_zero(at_steps: list[dict[str, int]], size: int) -> bool:
-    """Whether some number was 0 at the first step and went up by `size` with each: a guard that is off by one.
-
-    A run that resumes in the middle of a group has a first window of one as well, at another count.
+    `at_steps`: the batches handed out so far, and the program's whole numbers. A run that resumes in the middle of a
+    group has a smaller first window as well, at another count. A number that is ahead by one may count from 1, or count
+    a batch that was no micro-batch: the DataLoader must have handed out as many as were deposited.
     """
-    return len(at_steps) > 1 and any(
-        value == 0 and all(step.get(name) == i * size for i, step in enumerate(at_steps))
-        for name, value in at_steps[0].items()
-    )
+    counts = [first + i * size for i in range(len(at_steps))]
+    from_zero = _kept_by_someone(at_steps, [count - 1 for count in counts])
+    from_one = _kept_by_someone(at_steps, counts) and [fetched for fetched, _ in at_steps] == counts
+    return len(at_steps) > 1 and (from_zero if first == 1 else from_zero or from_one)
 
 
-def _called_accumulation(frame: FrameType | None, size: int) -> str | None:
-    """The name under which the program knows `size` as its accumulation, if it does."""
-    if size < 2:
-        return None
-    names = names_in(frame, lambda value: type(value) is int or type(value) is dict or _keeps_settings(value))
-    for name, value in names.items():
-        if "accum" in name.lower() and type(value) is int and value == size:
-            return name
-        inner: dict[object, object] = value if isinstance(value, dict) else getattr(value, "__dict__", {})
-        for key, held in list(inner.items()) if type(value) is not int else ():
-            if "accum" in str(key).lower() and type(held) is int and held == size:
-                return f"{name}.{key}"
-    return None
-
-
-def _keeps_settings(value: object) -> bool:
-    """Whether this is an object of the program's own with plain attributes: `args`, `config`, `self`."""
-    return type(value).__module__.partition(".")[0] not in _FOREIGN and hasattr(value, "__dict__")
+def _kept_by_someone(at_steps: list[tuple[int, dict[str, int]]], values: list[int]) -> bool:
+    names = at_steps[0][1] if at_steps else {}
+    told = list(zip([held for _, held in at_steps], values, strict=True))
+    return any(all(held.get(name) == value for held, value in told) for name in names)

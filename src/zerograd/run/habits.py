@@ -4,6 +4,9 @@ from collections import Counter
 
 from zerograd.core.events import Site
 
+_ALIKE = 2
+_RARE = 4
+
 
 class Habits:
     def __init__(self) -> None:
@@ -24,6 +27,11 @@ class Habits:
     def always(self, size: int) -> bool:
         """Whether every window so far had this size."""
         return len(self._counted) == 1 and size in self._counted
+
+    def lone(self) -> bool:
+        """Whether nearly every window held one backward: then a larger one is out of the ordinary."""
+        ones = self._counted[1]
+        return ones >= _ALIKE and _RARE * (self._counted.total() - ones) <= ones
 
     def deposited(self, site: Site, *, raised: bool) -> None:
         self._backwards[site] += 1

@@ -4,30 +4,27 @@ The engine proxy sees every backward, also of names imported early, checkpointin
 `accumulate_grad` argument tells `backward` from `autograd.grad`. Torch's global hooks see steps. The rest is patched to
 learn where something happened, never to decide whether it did.
 
-[Note: tracing] torch.compile traces through patches and hooks. Steps and an optimizer's clears break its graph anyway
-(torch 2.13 optim/optimizer.py:79 and its _disable_dynamo), so there we ask to be run as we are; everywhere else we keep
-out, because a graph that we break is an error under fullgraph=True.
+Under torch.compile everything but steps and clears keeps out: see [Note: tracing] in patching.py.
 """
 
 import contextlib
-import functools
 from collections.abc import Callable, Iterator
-from typing import Any, ParamSpec
+from typing import Any
 
 import torch
 from torch import Tensor
-from torch._compile import _disable_dynamo
 from torch.autograd.variable import Variable
 from torch.nn.utils import clip_grad
 from torch.optim import Optimizer
 from torch.optim import optimizer as torch_optimizer
+from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from zerograd.run.patching import patch, patch_cell, untraced
 from zerograd.run.replays import Replays
 from zerograd.run.surroundings import Surroundings
 from zerograd.run.watcher import Watcher
 from zerograd.trace.announcing import listen
 
-P = ParamSpec("P")
 _ours: list[object] = []  # step hooks of our own: two audits may run at once
 
 
@@ -77,12 +74,12 @@ def _engine(watcher: Watcher, undo: contextlib.ExitStack) -> None:
 
 
 def _steps(watcher: Watcher, undo: contextlib.ExitStack) -> None:
-    @_untraced
+    @untraced
     def before(optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         closure = any(callable(value) for value in (*args, *kwargs.values()))
         watcher.before_step(optimizer, closure=closure, hooked=_hooked(optimizer))
 
-    @_untraced
+    @untraced
     def after(optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         watcher.after_step(optimizer, hooked=_hooked(optimizer))
 
@@ -101,7 +98,7 @@ def _hooked(optimizer: Optimizer) -> bool:
 
 def _clears(watcher: Watcher, undo: contextlib.ExitStack) -> None:
     def around_optimizers(zero_grad: Callable[..., None]) -> Callable[..., None]:
-        @_untraced
+        @untraced
         def noted(self: Optimizer, *args: Any, **kwargs: Any) -> None:
             accounts = watcher.clearing(self)
             zero_grad(self, *args, **kwargs)
@@ -119,8 +116,8 @@ def _clears(watcher: Watcher, undo: contextlib.ExitStack) -> None:
 
         return noted
 
-    _patch(Optimizer, "zero_grad", around_optimizers, undo)
-    _patch(torch.nn.Module, "zero_grad", around_modules, undo)
+    patch(Optimizer, "zero_grad", around_optimizers, undo)
+    patch(torch.nn.Module, "zero_grad", around_modules, undo)
 
 
 def _to_none(set_to_none: bool = True) -> bool:
@@ -128,18 +125,37 @@ def _to_none(set_to_none: bool = True) -> bool:
 
 
 def _clips(watcher: Watcher, undo: contextlib.ExitStack) -> None:
-    def around(clip: Callable[..., None]) -> Callable[..., None]:
+    def around_norms(clip: Callable[..., None]) -> Callable[..., None]:
         def noted(parameters: Any, max_norm: Any, *args: Any, **kwargs: Any) -> None:
             if torch.compiler.is_compiling():
                 return clip(parameters, max_norm, *args, **kwargs)
-            held = [parameters] if isinstance(parameters, Tensor) else list(parameters)  # a generator is read once
+            held = _listed(parameters)
             clip(held, max_norm, *args, **kwargs)
-            return watcher.clipped(held, max_norm, args[0] if args else kwargs.get("total_norm"))
+            return watcher.clipped(held, max_norm, total=args[0] if args else kwargs.get("total_norm"))
+
+        return noted
+
+    def around_values(clip: Callable[..., None]) -> Callable[..., None]:
+        def noted(parameters: Any, clip_value: Any, *args: Any, **kwargs: Any) -> None:
+            if torch.compiler.is_compiling():
+                return clip(parameters, clip_value, *args, **kwargs)
+            held = _listed(parameters)
+            if not held:  # torch raises: there is nothing to group by device
+                watcher.clipped(held, clip_value, by_value=True)
+            clip(held, clip_value, *args, **kwargs)
+            return watcher.clipped(held, clip_value, by_value=True)
 
         return noted
 
     # Not clip_grad_norm_ itself: that name has been imported by others before we came.
-    _patch(clip_grad, "_clip_grads_with_norm_", around, undo)
+    patch(clip_grad, "_clip_grads_with_norm_", around_norms, undo)
+    # Nor clip_grad_value_: torch 2.13 nn/utils/clip_grad.py:33 keeps the function in a cell of what it exports.
+    patch_cell(clip_grad.clip_grad_value_, around_values, undo)
+
+
+def _listed(parameters: Any) -> list[Tensor]:
+    """A generator is read once."""
+    return [parameters] if isinstance(parameters, Tensor) else list(parameters)
 
 
 def _scaler(seen: Surroundings, undo: contextlib.ExitStack) -> None:
@@ -174,9 +190,9 @@ def _scaler(seen: Surroundings, undo: contextlib.ExitStack) -> None:
 
         return noted
 
-    _patch(torch.amp.GradScaler, "step", around_step, undo)
-    _patch(torch.amp.GradScaler, "unscale_", around_unscale, undo)
-    _patch(torch.amp.GradScaler, "scale", around_scale, undo)
+    patch(torch.amp.GradScaler, "step", around_step, undo)
+    patch(torch.amp.GradScaler, "unscale_", around_unscale, undo)
+    patch(torch.amp.GradScaler, "scale", around_scale, undo)
 
 
 def _surroundings(seen: Surroundings, undo: contextlib.ExitStack) -> None:
@@ -194,6 +210,14 @@ def _surroundings(seen: Surroundings, undo: contextlib.ExitStack) -> None:
         def noted(self: Any) -> Any:
             seen.data_begins()
             return begin(self)
+
+        return noted
+
+    def around_batches(advance: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(self: Any) -> Any:
+            batch = advance(self)
+            seen.data_handed_out()
+            return batch
 
         return noted
 
@@ -220,14 +244,15 @@ def _surroundings(seen: Surroundings, undo: contextlib.ExitStack) -> None:
 
         return noted
 
-    _patch(torch.optim.lr_scheduler.LRScheduler, "step", around_schedules, undo)
-    _patch(torch.utils.data.DataLoader, "__iter__", around_passes, undo)
-    _patch(torch.nn.parallel.DistributedDataParallel, "_pre_forward", around_forwards, undo)
+    patch(torch.optim.lr_scheduler.LRScheduler, "step", around_schedules, undo)
+    patch(torch.utils.data.DataLoader, "__iter__", around_passes, undo)
+    patch(_BaseDataLoaderIter, "__next__", around_batches, undo)
+    patch(torch.nn.parallel.DistributedDataParallel, "_pre_forward", around_forwards, undo)
     for name in ("all_reduce", "all_gather", "reduce_scatter_tensor", "all_reduce_coalesced", "broadcast"):
         if hasattr(torch.distributed, name):
-            _patch(torch.distributed, name, around_collectives, undo)
+            patch(torch.distributed, name, around_collectives, undo)
     # module.to() and load_state_dict() of tensor subclasses, and of all under torch.__future__
-    _patch(torch.utils, "swap_tensors", around_swaps, undo)
+    patch(torch.utils, "swap_tensors", around_swaps, undo)
 
 
 def _replays(replays: Replays, undo: contextlib.ExitStack) -> None:
@@ -254,26 +279,7 @@ def _replays(replays: Replays, undo: contextlib.ExitStack) -> None:
 
         return noted
 
-    _patch(torch.cuda.CUDAGraph, "capture_begin", around_begin, undo)
-    _patch(torch.cuda.CUDAGraph, "capture_end", around_end, undo)
-    _patch(torch.cuda.CUDAGraph, "replay", around_replay, undo)
+    patch(torch.cuda.CUDAGraph, "capture_begin", around_begin, undo)
+    patch(torch.cuda.CUDAGraph, "capture_end", around_end, undo)
+    patch(torch.cuda.CUDAGraph, "replay", around_replay, undo)
     undo.callback(listen(replays.announced))
-
-
-def _untraced(function: Callable[P, None]) -> Callable[P, None]:
-    """The same, and when torch.compile meets it, run as it is. See [Note: tracing]."""
-    # Not torch.compiler.disable: it imports torch._dynamo at once, which takes seconds in every child process.
-    traced = _disable_dynamo(function)
-
-    def either(*args: P.args, **kwargs: P.kwargs) -> None:
-        (traced if torch.compiler.is_compiling() else function)(*args, **kwargs)
-
-    return either
-
-
-def _patch(
-    owner: object, name: str, around: Callable[[Callable[..., Any]], Callable[..., Any]], undo: contextlib.ExitStack
-) -> None:
-    real = getattr(owner, name)
-    setattr(owner, name, functools.update_wrapper(around(real), real))
-    undo.callback(setattr, owner, name, real)

@@ -157,6 +157,8 @@ class Judge:
     def deposit_on_clipped(self, account: Account, deposit: Deposit, fact: Fact, clipped: Event) -> None:
         """A backward adds to what was clipped, or comes after a clip that found nothing."""
         same = bool(account.window.deposits) and account.window.deposits[-1].site == deposit.site
+        if same and account.habits.lone():  # no window of micro-batches: the step that it was clipped for did not come
+            account.window.deposits[-1].clipped, same = True, False
         hollow = fact.state.content in HOLLOW
         if hollow:
             self._blind[clipped.site] += 1

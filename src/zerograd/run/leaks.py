@@ -6,12 +6,18 @@ stepped, a later backward was added, and then a step of the other reads the sum.
 step at different paces, do the same on purpose; so it must also be true that the objective ran *through* these
 parameters to reach its own (a generator's loss through the discriminator), and that nothing from its line is meant
 for this step.
+
+An iteration was given up where its backward raised or its loss is not finite; where every way through the program leads
+from the backward to the step, so that only an exception can have come between; or where it had been clipped, as is done
+right before a step. Whoever goes on without a step for another reason may be accumulating: that is only possible.
 """
 
 from zerograd.core.events import Event
 from zerograd.run.account import Account
+from zerograd.run.bytecode import always_steps
 from zerograd.run.deposit import Deposit
 from zerograd.run.detector import Detector
+from zerograd.run.values import nonzero
 
 
 class Leaks(Detector):
@@ -44,26 +50,40 @@ class Leaks(Detector):
                 return
 
     def _inherited(self, account: Account, window: list[Deposit], step: Event) -> None:
-        raised = [deposit for deposit in window if deposit.raised]
-        broken = raised or self._skipped(account, window)
-        if broken and broken[0] is not window[-1]:
-            # Someone who stops every backward by an exception does it on purpose.
-            certain = not raised or account.habits.raised(raised[0].site) <= 0.5
-            why = "ended with an exception" if raised else "gave a loss that is not finite"
-            self.say(
-                "ZG007",
-                step.site or broken[0].site,
-                certain=certain,
-                led=[(broken[0].event, "the broken iteration deposits here")],
-                step=step.what,
-                deposit=f"backward() on line {broken[0].site.line}",
-                why=why,
-            )
+        found = self._broken(account, window)
+        if found is None:
+            return
+        deposit, why, certain = found
+        self.say(
+            "ZG007",
+            step.site or deposit.site,
+            certain=certain,
+            led=[(deposit.event, "the broken iteration deposits here")],
+            step=step.what,
+            deposit=f"backward() on line {deposit.site.line}",
+            why=why,
+        )
 
     @staticmethod
-    def _skipped(account: Account, window: list[Deposit]) -> list[Deposit]:
-        """Deposits of a loss that is not finite, in a window larger than usual: the step was skipped, not the clear."""
-        usual = account.habits.usual()
-        if len(window) < 2 or (usual is not None and len(window) <= usual):
-            return []
-        return [deposit for deposit in window[:-1] if not deposit.finite()]
+    def _broken(account: Account, window: list[Deposit]) -> tuple[Deposit, str, bool] | None:
+        """The backward of an iteration that was given up before its step, how that shows, and whether it is certain."""
+        habits = account.habits
+        for deposit in window[:-1]:
+            if deposit.raised:
+                # Someone who stops every backward by an exception does it on purpose.
+                return deposit, "ended with an exception", habits.raised(deposit.site) <= 0.5
+        usual = habits.usual()
+        if len(window) < 2 or (usual is not None and account.window.size() <= usual):
+            return None
+        again = {deposit.site for deposit in window[1:]}
+        left = [one for one in window[:-1] if one.settled is None and one.site in again]
+        for deposit in left:
+            if not deposit.finite():  # and if a hand has cleared it, what lies there now is finite
+                return None if account.slots.are_finite() else (deposit, "gave a loss that is not finite", True)
+        if not left or not habits.lone() or not any(nonzero(account.window.found)):
+            return None
+        if any(deposit.clipped for deposit in left):
+            return left[0], "was clipped and then given up", True
+        if always_steps(left[0].site):
+            return left[0], "was given up by an exception before its step", True
+        return left[0], "was not followed by its step", False

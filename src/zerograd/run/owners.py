@@ -110,7 +110,9 @@ class Owners(Detector):
             )
         elif grown:
             self._told.add(deposit.site.line)
-            self.say("ZG008", deposit.site, certain=True, deposit=deposit.event.what, parameters=named(grown))
+            # Where no optimizer holds a part of a model, inputs are what is trained: images, latents, prompts.
+            certain = not _unused([one for account in accounts for one in account.slots.parameters()])
+            self.say("ZG008", deposit.site, certain=certain, deposit=deposit.event.what, parameters=named(grown))
 
 
 def _owned_by_anyone() -> set[int]:

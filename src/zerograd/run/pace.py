@@ -1,12 +1,15 @@
 """Whether a loop does the same over and over, and what is left to do while it does. See [Note: routine]."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
+
+from torch import Tensor
 
 from zerograd.core.events import Event, Kind
 from zerograd.core.findings import Finding
 from zerograd.core.machine import Content
 from zerograd.run.account import Account
+from zerograd.run.deposit import scalar
 from zerograd.run.retelling import retell
 from zerograd.run.sites import user_site
 
@@ -51,22 +54,35 @@ class Pace:
         """Whether this is what the routine expects next."""
         return self._watcher.mine.routine.passes(kind, user_site()) is not None
 
+    def depositing(self, roots: Sequence[Tensor]) -> bool:
+        """A backward begins: whether the routine expects it."""
+        due = self.passes(Kind.DEPOSIT)
+        if due:
+            self._watcher.mine.routine.depositing(scalar(roots))
+        return due
+
     def deposited(self, *, raised: bool) -> None:
         """A backward of the routine is over."""
         routine = self._watcher.mine.routine
         account = routine.account()
-        if routine.going and (raised or not routine.deposited()):
-            self.leave()
-            if account is not None:
-                account.reopen()  # nobody has looked before it: what it did cannot be told
+        if not routine.going or not (raised or not routine.deposited()):
+            return
+        self.leave()
+        if account is None:
+            return
+        if raised and account.window.deposits:
+            account.window.deposits[-1].raised = True
+        elif not raised:
+            account.reopen()  # nobody has looked before it: what it did cannot be told
 
     def leave(self) -> None:
         """Something is not as always: tell the books what was only ticked off."""
         watcher, routine = self._watcher, self._watcher.mine.routine
         if not routine.going:
             return
-        account, passed = routine.account(), routine.leave()
+        account = routine.account()
+        passed, losses = routine.leave()
         for clear in passed[:1]:  # a round begins with its clear
             watcher.judge.cleared(clear, to_none=True)
         if account is not None:
-            retell(account, passed, clock=watcher.accounts.clock, epoch=watcher.epoch)
+            retell(account, passed, losses, clock=watcher.accounts.clock, epoch=watcher.epoch)

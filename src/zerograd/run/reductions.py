@@ -2,20 +2,20 @@
 
 Losses of one line are micro-batches of one group when the step stands in the same loop body as the backward, behind a
 guard. A loop of its own around the backward may as well go over tasks or heads, whose losses are added on purpose: then
-nothing is certain.
+it is certain only if the program itself calls their number accumulation.
 """
 
-import dis
 from collections.abc import Sequence
-from types import FrameType
 
 from torch import Tensor
 
 from zerograd.core.events import Event, Site
 from zerograd.run.account import Account
+from zerograd.run.bytecode import in_one_body
 from zerograd.run.deposit import Deposit
 from zerograd.run.detector import Detector
 from zerograd.run.losses import read
+from zerograd.run.settings import called_accumulation
 from zerograd.run.sites import user_frame
 
 _GROUPS = 2  # that must agree before anything is certain
@@ -28,6 +28,7 @@ class Reductions(Detector):
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         self._added: dict[Site, int] = {}
         self._uneven: dict[Site, int] = {}
+        self._groups: dict[tuple[Site, int], bool] = {}  # whether so many backwards of a line are one group
 
     def done_with(self, site: Site) -> bool:
         return False  # every loss is read
@@ -42,16 +43,17 @@ class Reductions(Detector):
         readings = [deposit.reading for deposit in window.deposits if deposit.reading is not None]
         if len(sites) != 1 or len(readings) < 2 or len(readings) != len(window.deposits):
             return
-        if window.edited or not all(reading.mean for reading in readings):
-            return
+        if window.edited or not all(reading.mean for reading in readings) or account.habits.lone():
+            return  # what is left of a batch that was given up is no group: ZG007
         (site,) = sites
-        # What another optimizer has stepped on one by one is a batch each, and this one goes at a slower pace.
-        grouped = in_one_body(user_frame(), site) and all(one.settled is None for one in window.deposits)
-        names = {"deposit": window.deposits[-1].event.what, "size": str(len(readings))}
+        size = len(readings)
+        names = {"deposit": window.deposits[-1].event.what, "size": str(size)}
         led = [(step, "the step that consumes them")]
         if all(reading.factor == 1.0 for reading in readings):
             times = self._added[site] = self._added.get(site, 0) + 1
             if times >= _GROUPS:
+                # What another optimizer has stepped on one by one is a batch each, and this one goes at a slower pace.
+                grouped = self._is_group(site, size) and all(one.settled is None for one in window.deposits)
                 self.say("ZG101", site, certain=grouped, led=led, **names)
         elif len({round(reading.factor, 9) for reading in readings}) == 1:
             counts = [reading.items for reading in readings]
@@ -61,15 +63,8 @@ class Reductions(Detector):
                     told = ", ".join(f"{int(count or 0)}" for count in counts[:4]) + ", ..." * (len(counts) > 4)
                     self.say("ZG104", site, certain=True, led=led, counts=told, **names)
 
-
-def in_one_body(frame: FrameType | None, deposit: Site) -> bool:
-    """Whether the line of the backward and the line that runs in `frame` stand in the body of the same loop."""
-    if frame is None:
-        return False
-    here = [start for start, _, line in frame.f_code.co_lines() if line == deposit.line]
-    if not here or here[0] >= frame.f_lasti:
-        return False
-    jumps = [(one.offset, one.argval) for one in dis.get_instructions(frame.f_code) if "BACKWARD" in one.opname]
-    # A loop around the backward that is over before the step: its head is never jumped to from behind the step.
-    around = {target for offset, target in jumps if target <= here[0] < offset < frame.f_lasti}
-    return around <= {target for offset, target in jumps if offset > frame.f_lasti}
+    def _is_group(self, site: Site, size: int) -> bool:
+        if (site, size) not in self._groups:
+            frame = user_frame()
+            self._groups[site, size] = in_one_body(frame, site) or called_accumulation(frame, size) is not None
+        return self._groups[site, size]

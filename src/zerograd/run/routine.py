@@ -11,6 +11,8 @@ gets longer to prove itself.
 from collections.abc import Sequence
 from weakref import ref
 
+from torch import Tensor
+
 from zerograd.core.events import Event, Kind, Site
 from zerograd.run.account import Account
 from zerograd.run.slots import Glimpse
@@ -35,6 +37,7 @@ class Routine:
         self._held: Glimpse | None = None  # what the guards held after the last backward
         self._pattern: list[bool] = []  # which guards usually hold something then
         self._rounds = 0  # that were ticked off
+        self._losses: list[Tensor | None] = []  # of the backwards that were ticked off since the last step; not read
 
     # Learning
 
@@ -76,8 +79,13 @@ class Routine:
         self._position += 1
         if kind is Kind.CONSUME:
             self._position = self.clips = 0
+            self._losses = []
             self._rounds += 1
         return due
+
+    def depositing(self, loss: Tensor | None) -> None:
+        """A backward begins that was due."""
+        self._losses.append(loss)
 
     def deposited(self) -> bool:
         """A backward is over: whether the guards hold what they should."""
@@ -96,11 +104,12 @@ class Routine:
         account, held = self.account(), self._held
         return account is not None and held is not None and account.slots.glimpse().same(held, clips=self.clips)
 
-    def leave(self) -> Sequence[Event]:
-        """Something else happens. Returns what was ticked off since the last step."""
+    def leave(self) -> tuple[Sequence[Event], Sequence[Tensor | None]]:
+        """Something else happens. Returns what was ticked off since the last step, and the losses of its backwards."""
         passed, account = self._usual[: self._position], self.account()
+        losses, self._losses = self._losses, []
         if account is not None:
             account.steps += self._rounds
         self.going, self._alike, self._held, self._events = False, 0, None, list(passed)
         self._needed *= 2
-        return passed
+        return passed, losses

@@ -31,6 +31,7 @@ class Scaling(Detector):
         self._scaled: list[ref[Tensor]] = []
         self._in_use = False  # a scaler has scaled or stepped
         self._plain = 0  # steps through a scaler whose losses were not scaled
+        self._past: tuple[Event, Deposit] | None = None  # a step past the scaler, and the scaled loss that it consumed
 
     def done_with(self, site: Site) -> bool:
         return not self._in_use
@@ -38,6 +39,18 @@ class Scaling(Detector):
     def begins(self, deposit: Deposit, roots: Sequence[Tensor], accounts: Sequence[Account], *, kept: bool) -> None:
         if self._in_use and not deposit.event.scaled and deposit.reading is None and len(roots) == 1:
             deposit.reading = read(roots[0])  # somebody may multiply by the scale himself
+
+    def consuming(self, account: Account, step: Event) -> None:
+        scaled = [deposit for deposit in account.window.deposits if deposit.event.scaled]
+        self._past = (step, scaled[-1]) if scaled and not step.scaled else None
+
+    def raised(self, error: BaseException) -> None:
+        """An exception has left the program: `scaler.update()` refuses where nothing was stepped through it."""
+        if self._past is not None and isinstance(error, AssertionError) and "No inf checks" in str(error):
+            step, deposit = self._past
+            why = "that are still multiplied by the loss scale"
+            led = [(deposit.event, "deposited here")]
+            self.say("ZG202", step.site or deposit.site, certain=True, led=led, step=step.what, scaled=why)
 
     def scaled(self, result: object) -> None:
         """`scaler.scale()` of an enabled scaler has returned."""

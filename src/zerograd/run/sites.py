@@ -131,3 +131,8 @@ def located(path: str) -> str:
 def theirs(filename: str) -> bool:
     """Whether a file is the user's own."""
     return _whose(filename) is _Whose.USER
+
+
+def is_machinery(filename: str) -> bool:
+    """Whether a file is torch's, the standard library's or ours."""
+    return _whose(filename) is _Whose.MACHINERY

@@ -18,7 +18,7 @@ from weakref import ref
 from torch import Tensor
 from torch.optim import Optimizer
 
-from zerograd.run.values import largest, nonzero
+from zerograd.run.values import finite, largest, nonzero
 
 _gradient = operator.attrgetter("grad")
 _in_group = operator.itemgetter("params")
@@ -223,6 +223,10 @@ class Slots:
         parameters = self.parameters()
         held = {i: gradient for i in slots if (gradient := parameters[i].grad) is not None}
         return dict(zip(held, largest(held.values()), strict=True))
+
+    def are_finite(self) -> bool:
+        """Whether every gradient there is holds numbers alone. Waits for the answer where they lie on a device."""
+        return finite(self.sizes(range(self.size())).values())
 
     def zeros(self, slots: Iterable[int]) -> set[int]:
         """Those of these slots that hold a gradient of nothing but zeros."""

@@ -74,6 +74,10 @@ class Surroundings:
         """A pass over a DataLoader begins."""
         self._watcher.epoch += 1
 
+    def data_handed_out(self) -> None:
+        """A DataLoader hands out a batch."""
+        self._watcher.detectors.groups.fetched()
+
     def forward(self, module: Any) -> None:
         """A DistributedDataParallel begins its forward."""
         self._watcher.detectors.syncing.forward(module)

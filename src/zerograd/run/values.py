@@ -63,6 +63,14 @@ def nonzero(sizes: Sequence[Tensor | None]) -> list[bool]:
     return [_is_nonzero(size) for size in sizes]
 
 
+def finite(sizes: Iterable[Tensor | None]) -> bool:
+    """Whether each of these sizes is a number, or cannot be read."""
+    try:
+        return all(size is None or math.isfinite(float(size)) for size in sizes)
+    except Exception:  # fake, meta, or a graph that is being captured
+        return True
+
+
 def least(one: Tensor | None, other: Tensor | None) -> Tensor | None:
     """The smaller of two sizes of one slot, still unread."""
     return None if one is None or other is None else torch.minimum(one, other)

@@ -15,9 +15,9 @@ from zerograd.core.events import Event, Site
 from zerograd.core.findings import Related
 from zerograd.rules.telling import ERASED, UNUSED, note
 from zerograd.run.account import Account
+from zerograd.run.bytecode import in_one_body
 from zerograd.run.detector import Detector
 from zerograd.run.readers import nobody_looks
-from zerograd.run.reductions import in_one_body
 from zerograd.run.sites import user_frame
 
 _WASTED, _USED = 4, 2

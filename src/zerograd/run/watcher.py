@@ -21,7 +21,7 @@ from zerograd.run.account import Account
 from zerograd.run.accounts import Accounts
 from zerograd.run.chronicle import Chronicle
 from zerograd.run.clipping import limits
-from zerograd.run.deposit import Deposit
+from zerograd.run.deposit import Deposit, scalar
 from zerograd.run.detectors import Detectors
 from zerograd.run.judging import Judge
 from zerograd.run.norms import Norms
@@ -94,7 +94,7 @@ class Watcher:
             self.backwards += 1
             mine.backwards += 1
             if mine.routine.going:
-                if not kept and self.pace.passes(Kind.DEPOSIT):
+                if not kept and self.pace.depositing(roots):
                     return mine.routine
                 self.pace.leave()
             if self.asleep:
@@ -103,15 +103,14 @@ class Watcher:
             if kept:
                 mine.routine.spoil()
             self.chronicle.begins(Kind.DEPOSIT)
-            return Backward(deposit, [(account, account.before_deposit()) for account in self.accounts.ours()])
+            return Backward(deposit, [(one, one.before_deposit(deposit.site)) for one in self.accounts.ours()])
         except BaseException:
             mine.depth -= 1
             raise
 
     def _deposit(self, roots: Sequence[Tensor], *, kept: bool) -> Deposit:
         event = Event(Kind.DEPOSIT, site=user_site(), scaled=self.detectors.scaling.is_scaled(roots), what="backward()")
-        loss = roots[0].detach() if len(roots) == 1 and roots[0].numel() == 1 else None
-        deposit = Deposit(event, moment=self.accounts.clock.tick(), epoch=self.epoch, loss=loss)
+        deposit = Deposit(event, moment=self.accounts.clock.tick(), epoch=self.epoch, loss=scalar(roots))
         self.detectors.begins(deposit, roots, self.accounts, kept=kept)
         for optimizer in self.mine.stepping.optimizers():
             account = self.accounts.own(optimizer)
@@ -198,13 +197,14 @@ class Watcher:
                 self.detectors.clearing(account, clear)
                 account.window.erase()
 
-    def clipped(self, parameters: Sequence[Tensor], max_norm: Any, total: object) -> None:
+    def clipped(self, parameters: list[Tensor], limit: Any, *, total: object = None, by_value: bool = False) -> None:
         """A clip has returned: what it wrote back is what was there, shorter."""
         if self.mine.depth or self.asleep:
             return
+        writes = 2 if by_value else 1  # from above and from below
         if self.mine.routine.going:
-            if parameters and limits(max_norm) and self.pace.passes(Kind.CLIP):
-                self.mine.routine.clips += 1
+            if parameters and limits(limit) and self.pace.passes(Kind.CLIP):
+                self.mine.routine.clips += writes
                 return
             self.pace.leave()
         site = user_site()
@@ -212,15 +212,15 @@ class Watcher:
             self.detectors.clipping.reached_nobody(site)
             self.detectors.flush()
             return
-        event = Event(Kind.CLIP, site=site, what="clip_grad_norm_()")
+        event = Event(Kind.CLIP, site=site, what="clip_grad_value_()" if by_value else "clip_grad_norm_()")
         reached = [account for account in self.accounts.ours() if account.holds(parameters[0], parameters[-1])]
         for account in reached:
-            account.clipping()
-        if not limits(max_norm):
+            account.clipping(writes)
+        if not limits(limit):
             return  # it only measures
         self.mine.routine.note(event)
         self.judge.clip(reached, event, judged=not self.mine.stepping.optimizers())
-        event = self.chronicle.clipped(event, total, max_norm)
+        event = self.chronicle.clipped(event, total, limit)
         for account in reached:
             account.clipped(event)
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from zerograd.core.comments import Comment, comments_of, statements_of
 from zerograd.core.findings import Edit, Finding
 from zerograd.errors import SourceError
-from zerograd.source.comments import Comment, comments_of, statements_of
 from zerograd.source.discover import NOTEBOOK, encoding_of, read_text
 from zerograd.source.lines import lines_of, replaced, to_column
 from zerograd.source.suppression import UNUSED

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 from zerograd.core.events import Site
 from zerograd.core.findings import Edit, Finding, Fix, Safety
 from zerograd.errors import UsageError
-from zerograd.rules import REGISTRY, select
+from zerograd.rules import REGISTRY, select, words_name
 from zerograd.rules.rule import Rule, Sees
 from zerograd.rules.telling import note
 from zerograd.source.lines import lines_of, to_column
 from zerograd.source.triggers import may_allow
 
 if TYPE_CHECKING:
-    from zerograd.source.comments import Comment, Item
+    from zerograd.core.comments import Comment, Item
 
 UNUSED = "ZG901"
 _OURS = REGISTRY[UNUSED]
@@ -27,7 +27,7 @@ def allow(findings: list[Finding], text: str, path: str, rules: Iterable[Rule]) 
     """
     if not may_allow(text) and not (findings and "noqa" in text.lower()):
         return findings
-    from zerograd.source.comments import comments_of  # 5 ms: most files have no such comment
+    from zerograd.core.comments import comments_of  # 5 ms: most files have no such comment
 
     chosen = frozenset(rule.code for rule in rules)
     ledger = [_Entry(comment) for comment in comments_of(text)]
@@ -52,7 +52,7 @@ class _Entry:
 
     def __init__(self, comment: "Comment") -> None:
         self._comment = comment
-        self._codes = {item: _codes(item, comment) for item in comment.items}
+        self._codes = {item: words_name(item.word, native=comment.native) for item in comment.items}
         self._used: set[Item | None] = set()
 
     def allows(self, finding: Finding, *, blanket: bool) -> bool:
@@ -121,14 +121,3 @@ def _meant(items: "list[Item]") -> str:
         if len(items) == 1 and error.cure.startswith("Did you mean"):
             return f" ({error.cure[0].lower()}{error.cure[1:]})"
     return ""
-
-
-def _codes(item: "Item", comment: "Comment") -> frozenset[str]:
-    """The rules that an item names. Other tools' codes stand in a noqa, and name none of ours."""
-    word = item.word if comment.native else item.word.upper()
-    if not comment.native and not word.startswith("ZG"):
-        return frozenset()
-    try:
-        return select([word])
-    except UsageError:
-        return frozenset()

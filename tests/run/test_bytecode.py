@@ -1,0 +1,114 @@
+"""Whether a backward always leads to the step that runs, by the bytecode: no way around it but an exception."""
+
+import sys
+from types import FrameType
+
+import pytest
+
+from zerograd.core.events import Site
+from zerograd.run.bytecode import always_steps, in_one_body
+from zerograd.run.sites import shown
+
+ALWAYS = """
+for i in range(3):
+    loss.backward()
+    if i == 9: raise ValueError
+    optimizer.step()
+""", """
+for i in range(3):
+    try:
+        loss.backward(); optimizer.step()
+    except ValueError:
+        continue
+""", """
+def train():
+    with open('/dev/null'):
+        loss.backward()
+        log = [one for one in (1, 2) if one]
+    apply()
+def apply():
+    for group in range(2):
+        pass
+    optimizer.step()
+train()
+""", """
+while True:
+    loss.backward()
+    if True:
+        optimizer.step()
+    else:
+        optimizer.step(None)
+    break
+"""  # fmt: skip
+NOT_ALWAYS = """
+for i in range(3):
+    loss.backward()
+    if i == 9: continue
+    optimizer.step()
+""", """
+for i in range(3):
+    for _ in range(2):
+        loss.backward()
+    optimizer.step()
+""", """
+def train():
+    loss.backward()
+    apply(1)
+def apply(n):
+    if n > 1:
+        return
+    optimizer.step()
+train()
+""", """
+loss.backward()
+for one in [1]:
+    optimizer.step()
+""", """
+for i in range(3):
+    optimizer.step() if i else loss.backward()
+"""  # fmt: skip
+
+
+class Loss:
+    def backward(self) -> None: ...
+
+
+class Optimizer:
+    def __init__(self, line: int) -> None:
+        self.line = line
+        self.answers: set[bool] = set()
+
+    def step(self, _: object = None) -> None:
+        frame: FrameType | None = sys._getframe(1)
+        assert frame is not None
+        self.answers.add(always_steps(Site(shown(frame.f_code.co_filename), self.line)))
+
+
+def answers(text: str, monkeypatch: pytest.MonkeyPatch) -> set[bool]:
+    # This test stands between the program and the question; torch would not.
+    monkeypatch.setattr("zerograd.run.bytecode.theirs", lambda name: name == "loop.py")
+    monkeypatch.setattr("zerograd.run.bytecode.is_machinery", lambda name: True)
+    line = next(number for number, one in enumerate(text.splitlines(), 1) if "backward()" in one)
+    optimizer = Optimizer(line)
+    exec(compile(text, "loop.py", "exec"), {"loss": Loss(), "optimizer": optimizer})
+    return optimizer.answers
+
+
+@pytest.mark.parametrize("text", ALWAYS)
+def test_always(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert answers(text, monkeypatch) == {True}
+
+
+@pytest.mark.parametrize("text", NOT_ALWAYS)
+def test_not_always(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert answers(text, monkeypatch) == {False}
+
+
+def test_a_package_in_between_cannot_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("zerograd.run.bytecode.theirs", lambda name: name == "loop.py")
+    monkeypatch.setattr("zerograd.run.bytecode.is_machinery", lambda name: False)
+    assert not always_steps(Site("loop.py", 1))
+
+
+def test_nothing_runs() -> None:
+    assert not in_one_body(None, Site("loop.py", 1))
