@@ -17,6 +17,7 @@ from zerograd.source.flow import CYCLE, Interpreter
 from zerograd.source.library import Library
 from zerograd.source.objectives import NOT_SHARED, Deposits, Owned, read_objectives
 from zerograd.source.parsing import parse
+from zerograd.source.privacy import is_private
 from zerograd.source.program import Program
 from zerograd.source.reading import File, Reading
 from zerograd.source.scopes import Scope
@@ -146,6 +147,8 @@ class _Checker:
                 return
             # What this function leaves undone, its caller may do before it calls again.
             undone = CYCLE - interpreter.kinds(block, seen=True)
+            if Kind.CLEAR in undone and is_private(slot, cls, self._file.text):
+                undone -= {Kind.CLEAR}
             if Kind.DEPOSIT in undone and self._file.says("unscale_"):  # who deposits may unscale too
                 undone |= {Kind.UNSCALE}
             if any(isinstance(loop, Loop) and loop.begun for loop in walk(block)):
