@@ -114,3 +114,5 @@ def _bind(scope: Scope, target: ast.AST, value: ast.AST) -> None:
         home.scaled.add(path)
     if binding is not None:
         home.bindings[path] = binding
+    elif path in home.bindings and home.bindings[path].role is Role.LEAF:
+        del home.bindings[path]  # made of something else by then

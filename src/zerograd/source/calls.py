@@ -73,7 +73,7 @@ class CallReader:
 
         match name:
             case "backward" | "manual_backward":
-                if not _is_definition(call, scope):
+                if not _is_definition(call, scope) and not _is_made_leaf(receiver, scope):
                     scaled = is_scaled(call, scope)
                     yield act(Kind.DEPOSIT, None)._replace(scaled=scaled)
                     if self._scales and not scaled and not is_plain(loss_of(call), scope):
@@ -249,6 +249,12 @@ def _is_definition(call: ast.Call, scope: Scope) -> bool:
     """`SomeFunction.backward(ctx, grad)`, `super().backward(...)`: a method being passed on, not a loss."""
     value = call.func.value if isinstance(call.func, ast.Attribute) else None
     return isinstance(value, ast.Call) and path_of(value.func) == "super"
+
+
+def _is_made_leaf(loss: str | None, scope: Scope) -> bool:
+    """Whether the loss is a copy without a graph: its backward() reaches no parameter."""
+    binding = scope.bindings.get(loss) if loss is not None else None
+    return binding is not None and binding.role is Role.LEAF
 
 
 def _is_gradient(func: ast.expr) -> bool:

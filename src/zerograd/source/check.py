@@ -44,7 +44,7 @@ def check_text(
         return allow([], text, path, chosen)
     try:
         program = library.open(path, text) if library is not None else Program(parse(text, path), text, path)
-        checker = _Checker(program, chosen, text, looks_around=library is not None)
+        checker = _Checker(program, chosen, text)
         found = list(checker.findings())
         if library is not None:
             library.consulted(path, checker.privacy.asked)
@@ -56,9 +56,8 @@ def check_text(
 class _Checker:
     """Runs the interpreter for every function and every slot in it."""
 
-    def __init__(self, program: Program, rules: tuple[Rule, ...], text: str, *, looks_around: bool) -> None:
+    def __init__(self, program: Program, rules: tuple[Rule, ...], text: str) -> None:
         self._program = program
-        self._looks_around = looks_around  # into the files beside this one
         self._budget = Budget()
         self._chosen = {rule.code for rule in rules}
         self._exactly = {rule.refines: rule for rule in rules if rule.refines}  # by what each tells more exactly
@@ -153,12 +152,12 @@ class _Checker:
                 return
             # What this function leaves undone, its caller may do before it calls again.
             undone = CYCLE - interpreter.kinds(block, seen=True)
+            if Kind.CLEAR in undone and self.privacy.of(slot, scope):
+                undone -= {Kind.CLEAR}
             if Kind.DEPOSIT in undone and self._file.says("unscale_"):  # who deposits may unscale too
                 undone |= {Kind.UNSCALE}
             if any(isinstance(loop, Loop) and loop.begun for loop in walk(block)):
                 undone |= {Kind.CLEAR}  # with a first iteration of its own it may be meant to be called once
-            if self._looks_around and Kind.CLEAR in undone and self.privacy.of(slot, scope):
-                undone -= {Kind.CLEAR}
             back = doubt(join(flow.normal, flow.returns), undone)
             # The settings of one call are those of the next; a place in a window is not.
             grown = join(head, slim(fact._replace(assumed=fact.assumed - places(fact.assumed)) for fact in back))

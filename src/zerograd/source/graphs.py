@@ -19,7 +19,7 @@ from zerograd.source.skeleton import Call, walk
 
 _DATA = re.compile(r"batch|iter|len\(|steps?\b|size")
 _FEW = 12  # sums that are looked at in one function: a tangle of hundreds takes seconds
-_READERS = frozenset(dir(builtins)) | {"torch", "numpy", "math", "statistics"}
+_READERS = frozenset(dir(builtins)) | {"torch", "numpy", "math", "statistics", "matplotlib"}
 _USES_AGAIN = ("autograd.grad", "autograd.backward")
 
 
@@ -76,9 +76,9 @@ def _hands_over(function: Reading, call: ast.Call, step: ast.AST | None) -> bool
 
 
 class _Kept(NamedTuple):
-    """`total += loss`, `losses.append(loss)`."""
+    """`total += loss * n`, `total = total + loss`, `losses.append(loss)`."""
 
-    node: ast.AugAssign | ast.Expr
+    node: ast.AugAssign | ast.Assign | ast.Expr
     keeper: str
     loss: str
 
@@ -95,7 +95,7 @@ def _summed(function: Reading) -> Iterator[Finding]:
         loop = function.loop_around(node)
         if loop is None or keeper in deposits or _feeds_a_loss(function, keeper, deposits.keys()):
             continue
-        fresh = _resets(function, loop, keeper) or _counts_to_few(loop)
+        fresh = _resets(function, loop, keeper, node) or _counts_to_few(loop)
         if not fresh and not _is_rebound(function, loss, deposits[loss], node) and not function.without_grad(node):
             what = f"{written(node)} keeps the graph of every iteration alive"
             certain = function.arms(node) <= function.arms(deposits[loss])
@@ -113,23 +113,64 @@ def _name_of(loss: ast.expr | None) -> str | None:
 
 
 def _sums(function: Reading, losses: Collection[str]) -> Iterator[_Kept]:
-    for node in function.of(ast.AugAssign):
-        total, loss = path_of(node.target), path_of(node.value)
-        if isinstance(node.op, ast.Add) and total and loss in losses:
+    sums: list[tuple[ast.AugAssign | ast.Assign, str, ast.expr]] = [*_added(function), *_added_anew(function)]
+    for node, total, added in sums:
+        loss = next((loss for loss in losses if _weighs(added, loss)), None)
+        if loss is not None:
             root = total.partition("[")[0]
             if root == total or ("[*]" not in total and not _is_handed_on(function, root)):
-                yield _Kept(node, total, loss or "")
+                yield _Kept(node, total, loss)
+
+
+def _added(function: Reading) -> Iterator[tuple[ast.AugAssign, str, ast.expr]]:
+    """total += added"""
+    for node in function.of(ast.AugAssign):
+        total = path_of(node.target)
+        if isinstance(node.op, ast.Add) and total:
+            yield node, total, node.value
+
+
+def _added_anew(function: Reading) -> Iterator[tuple[ast.Assign, str, ast.expr]]:
+    """total = total + added"""
+    for node in function.of(ast.Assign):
+        match node:
+            case ast.Assign(targets=[target], value=ast.BinOp(left=left, op=ast.Add(), right=right)):
+                total = path_of(target)
+                if total and path_of(left) == total:
+                    yield node, total, right
+
+
+def _weighs(added: ast.expr, loss: str) -> bool:
+    """Whether the loss itself is added, as it is or times a number."""
+    match added:
+        case ast.BinOp(left=left, op=ast.Mult() | ast.Div(), right=right):
+            return path_of(left) == loss or path_of(right) == loss
+    return path_of(added) == loss
 
 
 def _lists(function: Reading, losses: Collection[str]) -> Iterator[_Kept]:
     """What is appended to a list that this function made empty."""
     for node in function.of(ast.Expr):
         match node:
-            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[given])):
-                made = [one.value for one in function.of(ast.Assign) if _assigns(one, name)]
-                empty = bool(made) and all(isinstance(value, ast.List) and not value.elts for value in made)
-                if empty and path_of(given) in losses and not _is_handed_on(function, name):
-                    yield _Kept(node, name, path_of(given) or "")
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=keeper, attr="append"), args=[given])):
+                name = path_of(keeper) or ""
+                root = name.partition("[")[0]
+                if path_of(given) in losses and _is_made_empty(function, root, name):
+                    yield _Kept(node, root, path_of(given) or "")
+
+
+def _is_made_empty(function: Reading, root: str, name: str) -> bool:
+    """losses = [], history = {"loss": []}: of this function's own making, and nobody else gets to see it."""
+    made = [one.value for one in function.of(ast.Assign) if _assigns(one, root)]
+    if not made or "." in root or _is_handed_on(function, root):
+        return False
+    if root == name:
+        return all(isinstance(value, ast.List) and not value.elts for value in made)
+    return all(isinstance(value, ast.Dict) and all(map(_is_empty_list, value.values)) for value in made)
+
+
+def _is_empty_list(value: ast.expr) -> bool:
+    return isinstance(value, ast.List) and not value.elts
 
 
 def _is_handed_on(function: Reading, name: str) -> bool:
@@ -177,5 +218,5 @@ def _feeds_a_loss(function: Reading, total: str, losses: Collection[str]) -> boo
     )
 
 
-def _resets(function: Reading, loop: LoopNode, name: str) -> bool:
-    return any(holds(loop, node) and _assigns(node, name) for node in function.of(ast.Assign))
+def _resets(function: Reading, loop: LoopNode, name: str, kept: ast.AST) -> bool:
+    return any(holds(loop, node) and _assigns(node, name) for node in function.of(ast.Assign) if node is not kept)

@@ -50,6 +50,12 @@ class Library:
             program = self._enter(path, text)
         return program
 
+    def put_back(self, program: Program, text: str) -> None:
+        """A program that was opened before, in place of another text of the same file."""
+        path = os.path.normpath(program.path)
+        self._programs[path], self._texts[path] = program, text
+        self._homes[program.roots.module] = program
+
     def looked_for(self, path: str) -> dict[str, bool]:
         """Every file that was looked for on behalf of `path`, and whether it was there: its findings hang on them."""
         found: dict[str, bool] = {}

@@ -51,4 +51,9 @@ def _is_inherited(path: str, scope: Scope) -> bool:
     lineage = list(scope.owner.lineage())
     if any(path in cls.assigned for cls in lineage):
         return False
-    return any(base not in _FAMILIAR_BASES and cls.class_scope(base) is None for cls in lineage for base in cls.bases)
+    return not all(map(is_familiar, lineage))
+
+
+def is_familiar(cls: Scope) -> bool:
+    """Whether all that a class has it has from classes of this project, and of torch or Python."""
+    return all(base in _FAMILIAR_BASES or cls.class_scope(base) is not None for base in cls.bases)

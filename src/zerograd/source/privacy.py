@@ -11,10 +11,10 @@ import re
 
 from zerograd.errors import SourceError
 from zerograd.source.discover import NOTEBOOK, read_text
+from zerograd.source.opaque import is_familiar
 from zerograd.source.reading import File
-from zerograd.source.scopes import Role, Scope, path_of
+from zerograd.source.scopes import Binding, Role, Scope, path_of
 
-_OPEN = ("", "object", "torch.nn.Module", "abc.ABC")  # bases that clear no optimizer of ours
 _SLOT = re.compile(r"self\.(\w+)")
 _MOST = 400  # files beside it
 
@@ -38,9 +38,9 @@ class Privacy:
         return self._known[slot, cls]
 
     def _is_made_here(self, slot: str, cls: Scope) -> bool:
-        binding = cls.bindings.get(slot)
-        made = binding is not None and binding.role is Role.OPTIMIZER and binding.made_by.startswith("torch.optim.")
-        return made and all(base in _OPEN for base in cls.bases)
+        binding = _binding(slot, cls)
+        made = binding is not None and binding.made_by.startswith("torch.optim.")
+        return made and all(map(is_familiar, cls.lineage()))
 
     def _may_be_cleared(self, slot: str, cls: Scope) -> bool:
         if self._file.reads_gradients:
@@ -48,9 +48,8 @@ class Privacy:
         for node in ast.walk(self._file.program.tree):
             if isinstance(node, ast.Attribute) and node.attr == "zero_grad":
                 path = path_of(node.value)
-                binding = cls.bindings.get(path) if path is not None and path != slot else None
-                if binding is None or binding.role is not Role.OPTIMIZER:
-                    return True
+                if path is None or path == slot or _binding(path, cls) is None:
+                    return True  # it is cleared, or may be: through the module, in a loop over several
         return self._beside(slot)
 
     def _beside(self, slot: str) -> bool:
@@ -59,7 +58,7 @@ class Privacy:
         knows = re.compile(rf"\b{re.escape(stem)}\b")
         does = re.compile(rf"zero_grad|\.grad\b|\.{slot[5:]}\b")
         if not os.path.isfile(self._file.path):
-            return True  # nobody knows what lies beside it
+            return False  # a text alone
         folders, files = _neighbours(self._file.path)
         self.asked.update(folders)
         if len(files) > _MOST:
@@ -73,6 +72,12 @@ class Privacy:
             if knows.search(text) and does.search(text):
                 return True
         return False
+
+
+def _binding(path: str, cls: Scope) -> Binding | None:
+    """The optimizer that the class, or one that it derives from, has made under this name."""
+    known = next((one.bindings[path] for one in cls.lineage() if path in one.bindings), None)
+    return known if known is not None and known.role is Role.OPTIMIZER else None
 
 
 def _neighbours(path: str) -> tuple[list[str], list[str]]:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from zerograd.source.scopes import Binding, Role, Scope, path_of
 
 _NAMED = (ast.Name, ast.Attribute, ast.Subscript)
+# What they are given they copy, without its graph.
+_COPIES = ("torch.tensor", "torch.autograd.Variable")
 _TORCH_SCHEDULES = frozenset({"torch", "transformers", "pytorch_transformers", "diffusers"})
 
 
@@ -23,6 +25,8 @@ def role_of(value: ast.AST, scope: Scope) -> Binding | None:
         if called is not None and called.role is Role.TORCH:
             return called  # what a torch module returns is torch's too
         made = _made_by(scope.dotted(path), scope)
+        if made is not None and made.made_by in _COPIES and _requires_grad(value):
+            return Binding(Role.LEAF, made.made_by)
         if made is not None and made.role is Role.SCHEDULER:
             given = [*value.args[:1], *(k.value for k in value.keywords if k.arg == "optimizer")]
             path = scope.slot(given[0]) if given else None
@@ -37,6 +41,14 @@ def role_of(value: ast.AST, scope: Scope) -> Binding | None:
     # nn.Linear(3, 4).to(device), model(x).mean(): a method of a torch object returns another.
     inner = role_of(value.func.value, scope) if isinstance(value.func, ast.Attribute) else None
     return inner if inner is not None and inner.role in (Role.TORCH, Role.INSTANCE) else None
+
+
+def _requires_grad(call: ast.Call) -> bool:
+    """Of something, not of a number: loss = torch.tensor(0.0, requires_grad=True) is where a sum begins."""
+    if not call.args or isinstance(call.args[0], ast.Constant | ast.List):
+        return False
+    asked = (keyword.value for keyword in call.keywords if keyword.arg == "requires_grad")
+    return any(isinstance(value, ast.Constant) and value.value is True for value in asked)
 
 
 def _made_by(dotted: str, scope: Scope) -> Binding | None:

@@ -19,6 +19,7 @@ class Role(Enum):
     SCHEDULER = "scheduler"
     SCALER = "scaler"
     SCALED_LOSS = "scaled loss"  # scaler.scale(loss), kept in a variable
+    LEAF = "leaf"  # a tensor made anew that requires a gradient: Variable(loss, requires_grad=True)
     TORCH = "torch"  # made by torch itself: a module, a tensor, a dataset. Calling it deposits nothing
     INSTANCE = "instance"  # made by a class of this project
 

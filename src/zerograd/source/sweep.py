@@ -90,8 +90,9 @@ class Reader:
         from zerograd.source.fixes.offering import offer  # for the few files that have findings
 
         everything = findings if self._all else None
+        program = self._library.open(path, text)
         fixed = offer(findings, text, path, lambda other: self._check(other, path, library=self._library), everything)
-        self._library.open(path, text)  # whoever imports it shall not see what was tried
+        self._library.put_back(program, text)  # whoever imports it shall not see what was tried
         return fixed
 
 

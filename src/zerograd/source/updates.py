@@ -1,17 +1,20 @@
 """Parameters that are updated by hand: where autograd is watching, or under a new name."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from zerograd.core.events import Kind
-from zerograd.core.findings import Finding
+from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.nodes import written
+from zerograd.source.nodes import holds, place, written
 from zerograd.source.reading import Reading
 from zerograd.source.scopes import Scope, path_of
+from zerograd.source.skeleton import Act, Blur, Call, walk
 
 _IN_PLACE = frozenset({"sub_", "add_"})
+_CLEARED = re.compile(r"(\w+)\.grad(?:\.data)?(?:\.zero_\(\)| = None)$")
 
 
 def detect(function: Reading) -> Iterator[Finding]:
@@ -19,6 +22,7 @@ def detect(function: Reading) -> Iterator[Finding]:
         made = _made(function)
         yield from _rebound(function, {name for name, each in made.items() if any(each)})
         yield from _watched(function, made)
+        yield from _never_cleared(function)
 
 
 def _made(function: Reading) -> dict[str, list[bool]]:
@@ -64,6 +68,66 @@ def _watched(function: Reading, made: dict[str, list[bool]]) -> Iterator[Finding
         certain = bool(function.having(Kind.DEPOSIT))
         what = f"{written(node)} changes {name} in place while autograd is watching, which raises"
         yield note(REGISTRY["ZG304"], function.site(node), certain=certain, what=what)
+
+
+def _never_cleared(function: Reading) -> Iterator[Finding]:
+    """backward(); W -= lr * W.grad, round and round, and nothing clears W.grad."""
+    deposits, clears = function.having(Kind.DEPOSIT), function.having(Kind.CLEAR)
+    if function.having(Kind.CONSUME) or _may_clear(function):
+        return
+    anybody = {part.id for loop in function.of(ast.For) for part in ast.walk(loop.target) if isinstance(part, ast.Name)}
+    for node, name in _updates(function):
+        loop = function.loop_around(node)
+        if isinstance(loop, ast.For) and path_of(loop.target) == name and _is_parameters(loop.iter):
+            loop = max((one for one in function.loops if holds(one, loop) and one is not loop), key=place, default=None)
+        elif any(
+            path_of(target) == name
+            for one in function.of(ast.Assign)
+            for target in one.targets
+            if loop is not None and holds(loop, one)
+        ):
+            continue  # another tensor in every round
+        fed = [act for act in deposits if act.node is not None and loop is not None and holds(loop, act.node)]
+        if len(fed) == 1 and not any(_may_reach(act.what, name, anybody) for act in clears):
+            step = written(node)
+            deposit, consumer = f"{fed[0].what} on line {fed[0].site.line}", f"{step} one iteration earlier"
+            related = (Related(fed[0].site, "the gradient is deposited here"),)
+            names = {"step": step, "deposit": deposit, "consumer": consumer}
+            yield note(REGISTRY["ZG001"], function.site(node), certain=True, related=related, **names)
+
+
+def _updates(function: Reading) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
+    """W -= lr * W.grad; W.data -= ...; W.data.add_(...), W.data.sub_(...)"""
+    found: list[tuple[ast.stmt | ast.expr, ast.expr]] = []
+    found += [(one, one.target) for one in function.of(ast.AugAssign) if isinstance(one.op, ast.Sub | ast.Add)]
+    for call in function.of(ast.Call):
+        if isinstance(call.func, ast.Attribute) and call.func.attr in _IN_PLACE:
+            found.append((call, call.func.value))
+    for node, changed in found:
+        name = (path_of(changed) or "").removesuffix(".data")
+        if name and "." not in name and _reads(node, name):
+            yield node, name
+
+
+def _is_parameters(over: ast.expr) -> bool:
+    return isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute) and over.func.attr == "parameters"
+
+
+def _may_reach(clear: str, name: str, anybody: set[str]) -> bool:
+    """Whether a clear may be one of W.grad: it is, unless it names another tensor and no loop variable."""
+    cleared = _CLEARED.match(clear)
+    return cleared is None or cleared[1] == name or cleared[1] in anybody
+
+
+def _may_clear(function: Reading) -> bool:
+    """Whether something that is called here clears, or may."""
+    calls = [node for node in walk(function.block) if isinstance(node, Call)]
+    bodies = [walk(function.file.program.body_of(call.function)) for call in calls]
+    inside = [node for body in bodies for node in body]
+    unread = [node for node in (*walk(function.block), *inside) if isinstance(node, Blur)]
+    return any(Kind.CLEAR in node.kinds for node in unread) or any(
+        isinstance(node, Act) and node.kind is Kind.CLEAR for node in inside
+    )
 
 
 def _in_place(function: Reading) -> Iterator[tuple[ast.stmt | ast.expr, str]]:

@@ -4,7 +4,6 @@ What cannot be made so is told as text, in the finding's cure. Nothing is offere
 excuse, for Python 2, or near optimizers whose methods are not torch's own.
 """
 
-import ast
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -15,6 +14,7 @@ from zerograd.source.fixes.acts import is_wrapped
 from zerograd.source.fixes.makers import MAKERS, OF_VALUES
 from zerograd.source.fixes.page import Page
 from zerograd.source.fixes.places import Places, apply
+from zerograd.source.parsing import tree_of
 
 Check = Callable[[str], list[Finding]]  # all findings of a text that stands in this one's place
 # Each fix that is tried is as much work as a check: so many of one file, and so many characters in all.
@@ -40,7 +40,7 @@ class Trial:
 
     def __init__(self, text: str, path: str, check: Check, before: Sequence[Finding] | None = None) -> None:
         self._page = Page(text, path)
-        self._text = text
+        self._text, self._path = text, path
         self._check = check
         self._lines = Lines(text)
         self._wrapped = is_wrapped(self._page)
@@ -63,7 +63,7 @@ class Trial:
     def cures(self, finding: Finding, fix: Fix) -> bool:
         fixed = apply(self._text, fix.edits)
         try:
-            ast.parse(fixed)
+            tree_of(fixed, self._path)
             after = self._check(fixed)
         except (SyntaxError, ValueError, SourceError):
             return False

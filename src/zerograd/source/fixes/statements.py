@@ -7,6 +7,7 @@ from typing import TypeVar
 from zerograd.core.events import Site
 from zerograd.source.fixes.places import Places
 from zerograd.source.nodes import holds, place
+from zerograd.source.parsing import tree_of
 from zerograd.source.scopes import FunctionNode
 
 N = TypeVar("N", bound=ast.AST)
@@ -21,7 +22,7 @@ class Statements:
     def __init__(self, text: str, path: str) -> None:
         self.text = text
         self.path = path
-        self.tree = ast.parse(text)
+        self.tree = tree_of(text, path)
         self.places = Places(text)
         self._parents: dict[ast.AST, ast.AST] = {}
         self._blocks: dict[ast.AST, list[ast.stmt]] = {}
