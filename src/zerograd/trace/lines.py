@@ -80,6 +80,8 @@ def to_json(event: Event) -> dict[str, object]:
         line["site"] = list(event.site)
     if event.scaled:
         line["scaled"] = True
+    if event.midway:
+        line["midway"] = True
     if event.what:
         line["what"] = event.what
     if event.numbers:

@@ -84,7 +84,8 @@ def _line(kind: Kind, fields: dict[str, Any], sites: dict[tuple[object, ...], Si
     if not (type(slot) in _TEXT and type(what) is str and type(at) in _WHOLE and type(hit) in _WHOLE):
         raise TypeError
     numbers = fields.get("numbers")
-    event = Event(kind, slot, site, fields.get("scaled") is True, what, numbers_of(numbers) if numbers else ())
+    scaled, midway = fields.get("scaled") is True, fields.get("midway") is True
+    event = Event(kind, slot, site, scaled, what, numbers_of(numbers) if numbers else (), midway)
     return Line(event, at, hit)
 
 

@@ -217,7 +217,7 @@ class Page {
 
   // Where a reader looks first: at the first finding, or at the beginning.
   begin() {
-    const worst = this.model.findings.find((finding) => finding.fails && finding.rows.length);
+    const worst = this.model.findings.find((finding) => finding.rows.length); // they come in the order of their weight
     if (worst) {
       const [process, row] = worst.rows[0];
       const rows = involved(this.model, process, row);
