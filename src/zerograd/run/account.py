@@ -5,7 +5,6 @@ gone means cleared, and what else has changed is somebody's handwork. See [Note:
 """
 
 from itertools import islice
-from math import inf
 
 from torch import Tensor
 from torch.optim import Optimizer
@@ -171,7 +170,7 @@ class Account:
         if self._vacant:  # what someone may have put there since will be fresh, together with what is deposited
             return self._seen
         now = self.settle()
-        if self.window.times(site) >= (self.habits.usual() or inf):
+        if not self.window.found and self.window.begins_with(site) and self.habits.lone():
             self.window.found = largest(self.few_gradients().values())
         spent, mixed = (self.books.within({content}) for content in (Content.SPENT, Content.MIXED))
         if spent or mixed:

@@ -32,11 +32,12 @@ class Allowing:
         return self._known[key]
 
     def _asked(self, finding: Finding) -> bool:
-        here = [one for one in self._comments(finding.site.path) if one.covers(finding.site.line)]
+        path = finding.site.path
+        here = [one for one in self._comments(path) if one.covers(finding.site.line)]
         if any(not one.items for one in here):
             return True
-        around = [Site(finding.site.path, line) for line in _guards(finding.site)] if self._files else []
-        places = [*around, *(related.site for related in finding.related)]
+        guards = [Site(path, line) for line in _guards(finding.site)] if self._comments(path) else []
+        places = [*guards, *(related.site for related in finding.related)]
         here += [one for place in places for one in self._comments(place.path) if one.covers(place.line)]
         return any(finding.code in words_name(item.word, native=one.native) for one in here for item in one.items)
 

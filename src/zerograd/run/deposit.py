@@ -72,7 +72,7 @@ class Window:
         self.deposits: list[Deposit] = []
         self.erased: list[Deposit] = []  # a few that were cleared unread since the last step
         self.sizes: list[Tensor | None] = []  # of what was cleared unread, where a step had starved before; not read
-        self.found: list[Tensor | None] = []  # sizes of what lay there when it became larger than usual; not read
+        self.found: list[Tensor | None] = []  # sizes of what lay there when a line deposited again; not read
         self.edited = False  # somebody wrote into gradients by hand
         self.all_reduced = False  # a collective ran since the last deposit: somebody may average by hand
 
@@ -104,9 +104,9 @@ class Window:
         except Exception:  # fake, meta, or a graph that is being captured
             return True
 
-    def times(self, site: Site) -> int:
-        """How often this line has deposited."""
-        return sum(deposit.site == site for deposit in self.deposits)
+    def begins_with(self, site: Site) -> bool:
+        """Whether this line was among the first that deposited."""
+        return any(deposit.site == site for deposit in self.deposits[:_FEW])
 
     def size(self) -> int:
         """How many micro-batches: as often as the busiest line deposited."""

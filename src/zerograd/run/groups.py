@@ -7,6 +7,7 @@ every backward has a step of its own.
 """
 
 from collections.abc import Sequence
+from weakref import WeakKeyDictionary
 
 from torch import Tensor
 
@@ -31,7 +32,7 @@ class Groups(Detector):
         self._meant: dict[Site, tuple[str, int] | None] = {}  # what a line's loss is divided by, and its name
         self._seen: dict[Site, int] = {}
         self._factors: dict[Site, set[float]] = {}  # what a line's losses were multiplied by, early on
-        self._counters: dict[Account, list[tuple[int, dict[str, int]]]] = {}  # see _counts_micro_batches
+        self._counters: WeakKeyDictionary[Account, list[tuple[int, dict[str, int]]]] = WeakKeyDictionary()
         self._fetched = 0  # batches that DataLoaders have handed out
         self._last_step: dict[Account, Event] = {}  # accounts outlive their optimizers here, to be asked at the end
 
@@ -60,7 +61,8 @@ class Groups(Detector):
         size = window.size()
         if len(habits.sizes) <= _ALIKE:
             sizes = [*habits.sizes, size]
-            self._counters.setdefault(account, []).append((self._fetched, whole_numbers(user_frame())))
+            if sizes[0] == min(sizes):  # see _counts_micro_batches
+                self._counters.setdefault(account, []).append((self._fetched, whole_numbers(user_frame())))
             self._uneven(account, step, sizes, left=None)
         if size > 1 and (usual := habits.usual()) and usual > 1 and size > usual:
             epochs = {deposit.epoch for deposit in window.deposits}
@@ -99,7 +101,7 @@ def _counts_micro_batches(at_steps: list[tuple[int, dict[str, int]]], first: int
     group has a smaller first window as well, at another count. A number that is ahead by one may count from 1, or count
     a batch that was no micro-batch: the DataLoader must have handed out as many as were deposited.
     """
-    counts = [first + i * size for i in range(len(at_steps))]
+    counts = [first + i * size for i, _ in enumerate(at_steps)]
     from_zero = _kept_by_someone(at_steps, [count - 1 for count in counts])
     from_one = _kept_by_someone(at_steps, counts) and [fetched for fetched, _ in at_steps] == counts
     return len(at_steps) > 1 and (from_zero if first == 1 else from_zero or from_one)

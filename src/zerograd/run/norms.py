@@ -17,7 +17,7 @@ from zerograd.run.deposit import Deposit
 from zerograd.run.naming import named
 from zerograd.run.values import dense
 
-_AFFORDABLE = 1000  # tensors whose norms are taken every time; of twice as many, every second time
+_AFFORDABLE = 600  # tensors whose norms are taken every time; of five times as many, every sixth time
 
 
 class NonFinite(NamedTuple):
