@@ -35,6 +35,10 @@ def test_wrong_and_failing():
 def test_allowed():
     train(False)
 
+@pytest.mark.zerograd_allow("stale-acumulation")
+def test_mistyped():
+    pass
+
 @pytest.mark.zerograd_allow("ZG004")
 def test_something_else_allowed():
     train(False)
@@ -74,6 +78,7 @@ def test_every_test_is_judged_by_what_it_did(options: list[str], tmp_path: Path)
         line.split(" - ")[0] for line in told if line.startswith(("PASSED", "FAILED", "ERROR ", "XFAIL "))
     )
     assert verdicts == [
+        "ERROR test_it.py::test_mistyped",
         "ERROR test_it.py::test_wrong_in_a_fixture",
         "FAILED test_it.py::test_something_else_allowed",
         "FAILED test_it.py::test_wrong",
@@ -87,3 +92,4 @@ def test_every_test_is_judged_by_what_it_did(options: list[str], tmp_path: Path)
     ]
     assert sum(line.startswith("test_it.py:11:1: ZG001 SGD.step() consumes stale gradients") for line in told) >= 5
     assert "zerograd: every test is audited" in told
+    assert told.count("zerograd_allow: unknown rule 'stale-acumulation'") == 1

@@ -16,6 +16,7 @@ CASES = {
     "folder": (["check", "no/such/place.py"], "no file or folder 'no/such/place.py'", ""),
     "script": (["run", "trian.py"], "no script 'trian.py'", "Did you mean 'train.py'?"),
     "no script": (["run"], "no script to run", "zerograd run train.py"),
+    "a notebook": (["run", "train.ipynb"], "train.ipynb is a notebook", "%load_ext zerograd"),
     "module": (["run", "-m", "no.such.module"], "no module 'no.such.module'", ""),
     "claim": (["lab", "D05"], "unknown claim 'D05'", "Did you mean 'C05'?"),
     "shell": (["completion", "bsh"], "unknown shell 'bsh'", "Did you mean 'bash'?"),

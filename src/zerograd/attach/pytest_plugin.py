@@ -44,6 +44,7 @@ class _Auditor:
     def __init__(self) -> None:
         self._found: list[Finding] = []
         self._audit: Audit
+        self._allowed: frozenset[str] = frozenset()
 
     def pytest_report_header(self) -> str:
         return "zerograd: every test is audited"
@@ -70,16 +71,18 @@ class _Auditor:
 
     def _phase(self, item: pytest.Item, when: str) -> Generator[None, None, None]:
         self._found.clear()
+        if when == "setup":
+            self._allowed = _allowed(item)
         try:
             yield
             if when == "teardown":
                 self._audit.stop()  # here, so that what it says in the end still finds a phase to fail
         except BaseException as error:  # it fails for a reason of its own: ours is told beside it
             self._audit.raised(error)
-            if told := _told(self._unallowed(item)):
+            if told := _told(self._unallowed()):
                 item.add_report_section(when, "zerograd", told)
             raise
-        if told := _told(self._unallowed(item)):
+        if told := _told(self._unallowed()):
             pytest.fail(told, pytrace=False)
 
     def _note(self, finding: "Finding") -> None:
@@ -88,13 +91,21 @@ class _Auditor:
         if finding.fails and not program_has_its_own():  # a test that audits itself says itself what it expects
             self._found.append(finding)
 
-    def _unallowed(self, item: pytest.Item) -> "list[Finding]":
-        from zerograd.rules import select
+    def _unallowed(self) -> "list[Finding]":
+        return [finding for finding in self._found if finding.code not in self._allowed]
 
-        allowed: set[str] = set()
-        for marker in item.iter_markers(_ALLOW):
-            allowed |= select(marker.args or ("ALL",))
-        return [finding for finding in self._found if finding.code not in allowed]
+
+def _allowed(item: pytest.Item) -> frozenset[str]:
+    """The rules whose findings its markers allow. A word that names none fails the test before it begins."""
+    from zerograd.errors import UsageError
+    from zerograd.rules import select
+
+    words = [word for marker in item.iter_markers(_ALLOW) for word in marker.args or ("ALL",)]
+    try:
+        return select(words) if words else frozenset()
+    except UsageError as error:
+        told = f"{_ALLOW}: {error}"
+    pytest.fail(told, pytrace=False)
 
 
 def _told(findings: "list[Finding]") -> str:

@@ -46,6 +46,9 @@ def main(argv: Sequence[str]) -> int:
     options = parser().parse_args(ours)
     if not script:
         raise UsageError("no script to run", cure="zerograd run train.py", slug="no-script")
+    if script[0].endswith(".ipynb") and not options.module:
+        cure = "Write %load_ext zerograd into its first cell, and run it as ever"
+        raise UsageError(f"{script[0]} is a notebook", cure=cure, slug="no-script")
     if find_spec("torch") is None:
         raise MissingExtra("zerograd run needs torch", cure="pip install 'zerograd[torch]'", slug="missing-extra")
     settings = Settings(
