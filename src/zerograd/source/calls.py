@@ -75,6 +75,8 @@ class CallReader:
             case "backward" | "manual_backward":
                 if not _is_definition(call, scope) and not _is_made_leaf(receiver, scope):
                     scaled = is_scaled(call, scope)
+                    if receiver and call.args and self.is_optimizer(receiver, scope):
+                        yield Blur(_CLEARED, receiver)  # optimizer.backward(losses): a wrapper may clear by itself
                     yield act(Kind.DEPOSIT, None)._replace(scaled=scaled)
                     if self._scales and not scaled and not is_plain(loss_of(call), scope):
                         yield Blur(_SCALES)

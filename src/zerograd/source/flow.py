@@ -5,9 +5,12 @@ of the real program are exactly the findings of this walk: the transfer is the i
 loop heads are iterated to the least fixpoint (the lattice is finite).
 """
 
+from ast import FunctionDef
+
 from zerograd.core.events import Kind
 from zerograd.core.facts import (
     ALL_DOUBTS,
+    NO_DOUBT,
     NOWHERE,
     Doubts,
     Fact,
@@ -199,12 +202,15 @@ class Interpreter(Actor):
         kinds = self._frames.kinds(loop.body)
         self._loops.append(kinds)
         self._windows.append(loop)
+        # What a function that is called once per batch leaves undone, its caller may do.
+        called = isinstance(loop.node, FunctionDef)
+        undone = CYCLE - self._frames.kinds(loop.body, seen=True) if called else NO_DOUBT
         out, back = Flow(), NOWHERE
         head = new = begin(loop, facts)
         while new:  # the lift distributes over union: what was walked once need not be walked again
             once = self.block(loop.body, new)
             out = out.beside(once._replace(normal=NOWHERE, continues=NOWHERE))
-            came = turn(loop, join(once.normal, once.continues))
+            came = doubt(turn(loop, join(once.normal, once.continues)), undone)
             grown = join(head, came)
             head, new, back = grown, grown - head, join(back, came)
         self._loops.pop()

@@ -10,7 +10,7 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.iterations import is_closed
+from zerograd.source.iterations import Trained, is_closed
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import holds, place, written
 from zerograd.source.reading import LoopNode, Reading
@@ -18,6 +18,9 @@ from zerograd.source.scopes import path_of
 from zerograd.source.skeleton import Call, walk
 
 _DATA = re.compile(r"batch|iter|len\(|steps?\b|size")
+_TERM = re.compile(
+    r"loss(?!_?(weight|coef|scale|factor|lambda))|(^|_)(kl|kld|nll|elbo|bound|bce|mse|err|likelihood)(_|$)"
+)
 _FEW = 12  # sums that are looked at in one function: a tangle of hundreds takes seconds
 _READERS = frozenset(dir(builtins)) | {"torch", "numpy", "math", "statistics", "matplotlib"}
 _USES_AGAIN = ("autograd.grad", "autograd.backward")
@@ -47,7 +50,7 @@ def _retained(function: Reading) -> Iterator[Finding]:
             continue
         loss = loss_of(call)
         step = _step_behind(function, call, loop)
-        closed = loss is not None and is_closed(function, loss, loop, stepped=step is not None)
+        closed = loss is not None and is_closed(function, loss, loop, _trained(function, loop, step is not None))
         certain = closed and not _hands_over(function, call, step)
         what = f"{act.what[:-1]}retain_graph=True) keeps a graph that nothing goes through again"
         yield note(REGISTRY["ZG402"], act.site, certain=certain, what=what)
@@ -58,6 +61,15 @@ def _step_behind(function: Reading, call: ast.Call, loop: LoopNode | None) -> as
     steps = [act.node for act in function.having(Kind.CONSUME) if loop is not None and act.node is not None]
     behind = [node for node in steps if place(node) > place(call) and not function.excludes(call, node)]
     return min((node for node in behind if loop is not None and holds(loop, node)), key=place, default=None)
+
+
+def _trained(function: Reading, loop: LoopNode | None, stepped: bool) -> Trained:
+    """Whether a step of this loop changes a module's weights: unless all optimizers are known to hold others."""
+    steps = [act for act in function.having(Kind.CONSUME) if loop is not None and act.node and holds(loop, act.node)]
+    bindings = [function.scope.lookup(act.slot or "") for act in steps]
+    held = {path for binding in bindings if binding is not None for path in binding.over}
+    unknown = any(binding is None or not binding.over for binding in bindings)
+    return lambda path: stepped and (unknown or path in held)
 
 
 def _hands_over(function: Reading, call: ast.Call, step: ast.AST | None) -> bool:
@@ -90,6 +102,7 @@ def _summed(function: Reading) -> Iterator[Finding]:
         for act in function.having(Kind.DEPOSIT)
         if isinstance(act.node, ast.Call) and (name := _name_of(loss_of(act.node)))
     }
+    deposits |= _parts(function, deposits)
     kept = [*_sums(function, deposits.keys()), *_lists(function, deposits.keys())] if deposits else []
     for node, keeper, loss in kept[:_FEW]:
         loop = function.loop_around(node)
@@ -100,6 +113,28 @@ def _summed(function: Reading) -> Iterator[Finding]:
             what = f"{written(node)} keeps the graph of every iteration alive"
             certain = function.arms(node) <= function.arms(deposits[loss])
             yield note(REGISTRY["ZG402"], function.site(node), certain=certain, what=what)
+
+
+def _parts(function: Reading, deposits: dict[str, ast.Call]) -> dict[str, ast.Call]:
+    """The terms of the losses: `kl` of `loss = likelihood + beta * kl`, where it is named for what it is."""
+    found = dict(deposits)
+    for node in reversed(function.of(ast.Assign)):  # a loss stands behind its terms
+        loss = next((name for target in node.targets if (name := path_of(target)) in found), None)
+        if loss is not None and place(node) < place(found[loss]):
+            for term in _terms(node.value):
+                found.setdefault(path_of(term) or loss, found[loss])
+    return {name: call for name, call in found.items() if name not in deposits and _TERM.search(name.lower())}
+
+
+def _terms(node: ast.expr) -> Iterator[ast.expr]:
+    match node:
+        case ast.BinOp(left=left, right=right):
+            yield from _terms(left)
+            yield from _terms(right)
+        case ast.UnaryOp(operand=operand):
+            yield from _terms(operand)
+        case _:
+            yield node
 
 
 def _name_of(loss: ast.expr | None) -> str | None:

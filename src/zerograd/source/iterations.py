@@ -7,8 +7,10 @@ iteration before, may carry a graph; so may what a module remembers. Whatever ca
 import ast
 import builtins
 import re
+from collections.abc import Callable
 
 from zerograd.source.nodes import holds, place, written
+from zerograd.source.opaque import makes_something
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.scopes import Function, Role, Scope, path_of
 
@@ -20,15 +22,18 @@ _DEPTH = 20
 _FEW = 3  # functions that one calls another
 
 
-def is_closed(function: Reading, loss: ast.expr, loop: LoopNode | None, *, stepped: bool = False) -> bool:
-    """False unless every tensor the loss is made of was made by this iteration, or carries no graph. `stepped`: a step
-    changes the weights before the next one, so that no graph through them can be gone through again."""
-    return loop is not None and _Tracer(function, loop, stepped).closed(loss, 0)
+Trained = Callable[[str], bool]  # whether a step changes the weights of this module
+
+
+def is_closed(function: Reading, loss: ast.expr, loop: LoopNode | None, trained: Trained) -> bool:
+    """False unless every tensor the loss is made of was made by this iteration, or carries no graph that could be gone
+    through again: none can that goes through weights which a step changes before the next iteration."""
+    return loop is not None and _Tracer(function, loop, trained).closed(loss, 0)
 
 
 class _Tracer:
-    def __init__(self, function: Reading, loop: LoopNode, stepped: bool) -> None:
-        self._function, self._loop, self._stepped = function, loop, stepped
+    def __init__(self, function: Reading, loop: LoopNode, trained: Trained) -> None:
+        self._function, self._loop, self._trained = function, loop, trained
         self._made: dict[str, list[ast.Assign | ast.AugAssign]] = {}
         self._seen: set[int] = set()
         bound: list[ast.Assign | ast.AugAssign] = [*function.of(ast.Assign), *function.of(ast.AugAssign)]
@@ -88,12 +93,19 @@ class _Tracer:
         return not inner and self._function.arms(made) <= self._function.arms(use)
 
     def _carries_no_graph(self, path: str, root: str) -> bool:
-        """Something from outside the loop: an import, a constant, data that torch made without a graph."""
+        """Something from outside the loop: a setting, an import, a constant, data that torch made without a graph."""
+        if _SETTING.search(path):
+            return True
         if path in self._made or root in self._made:
             values = [made.value for made in self._made.get(path, self._made.get(root, []))]
             outside = [made for made in self._made.get(root, []) if not holds(self._loop, made)]
             return len(outside) == len(values) and all(isinstance(value, ast.Constant) for value in values)
-        return self._function.scope.dotted(root) != root or _SETTING.search(path) is not None
+        return self._function.scope.dotted(root) != root
+
+    def _is_model(self, path: str) -> bool:
+        """Something that was handed in, or made before the loop as one makes an object: Model().to(device)."""
+        made = self._made.get(path, [])
+        return all(not holds(self._loop, one) and _makes_object(one.value) for one in made)
 
     def _callee(self, func: ast.expr, depth: int) -> bool:
         """What is called remembers nothing: a function of torch, a builtin, a torch module, a class without memory."""
@@ -109,10 +121,18 @@ class _Tracer:
         if binding is not None and binding.role is Role.INSTANCE:
             return not _remembers(binding.made_by, scope, _DEPTH)
         root = path.rpartition(".")[0]
-        if binding is None and self._stepped and root in ("", "self") and path not in self._made:
+        if binding is None and root in ("", "self") and self._trained(path) and self._is_model(path):
             function = scope.function(path)  # if there is none: a model or a criterion that is trained here
             return function is None or _forgets(function, _FEW)
         return bool(root) and isinstance(func, ast.Attribute) and self.closed(func.value, depth + 1)
+
+
+def _makes_object(value: ast.expr) -> bool:
+    while (
+        isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and isinstance(value.func.value, ast.Call)
+    ):
+        value = value.func.value
+    return isinstance(value, ast.Call) and makes_something(path_of(value.func) or "")
 
 
 def _forgets(function: Function, depth: int) -> bool:

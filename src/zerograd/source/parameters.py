@@ -8,7 +8,8 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.nodes import place, written
+from zerograd.source.nodes import holds, place, written
+from zerograd.source.opaque import makes_something
 from zerograd.source.reading import Reading
 from zerograd.source.roles import role_of
 from zerograd.source.scopes import Role, Scope, path_of
@@ -37,6 +38,9 @@ _LAYERS = (
 )
 # These make parameters of their own; torch's own convert_sync_batchnorm() does not.
 _WRAPPERS = ("FullyShardedDataParallel", "fully_shard", "get_peft_model", "convert_syncbn_model")
+
+
+_LOADERS = ("load", "from_pretrained")
 
 
 class _Made(NamedTuple):
@@ -97,6 +101,8 @@ def _replaces(node: ast.Assign, model: str, scope: Scope) -> bool:
         return False
     if any(path_of(part) == model for part in ast.walk(call)):
         return last in _WRAPPERS
+    if last.startswith(_LOADERS) and makes_something(dotted.rpartition(".")[0]):
+        return True  # Model.load(path)
     binding = role_of(call, scope)
     built = binding is not None and (binding.role is Role.INSTANCE or binding.made_by.startswith("torch.nn."))
     return built or dotted.startswith("torchvision.models.") or dotted == "torch.load"
@@ -115,12 +121,17 @@ def _is_mended(function: Reading, made: _Made, change: ast.Assign, later: list[a
 
 
 def _is_used(function: Reading, made: _Made, change: ast.Assign) -> bool:
-    """Whether model and optimizer train together behind the change."""
-    calls = [call for call in function.of(ast.Call) if place(call) > place(change)]
+    """Whether model and optimizer train together behind the change, or in the next round of a loop around it."""
+    rounds = [loop for loop in function.loops if holds(loop, change) and not holds(loop, made.node)]
+
+    def behind(node: ast.AST) -> bool:
+        return place(node) > place(change) or any(holds(loop, node) for loop in rounds)
+
+    calls = [call for call in function.of(ast.Call) if call is not change.value and behind(call)]
     handed = [{path_of(a) for a in (*c.args, *(k.value for k in c.keywords))} for c in calls if not _saves(c)]
     together = any({made.model, made.optimizer} <= names for names in handed)
-    behind = [act for act in function.having(Kind.CONSUME) if act.site.line > change.lineno]
-    stepped = any(act.slot == made.optimizer for act in behind)
+    steps = [act for act in function.having(Kind.CONSUME) if act.slot == made.optimizer]
+    stepped = any(act.node is not None and behind(act.node) for act in steps)
     return together or (stepped and any((path_of(call.func) or "") == made.model for call in calls))
 
 
