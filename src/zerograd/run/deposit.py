@@ -22,18 +22,8 @@ class Deposit:
     """A backward. The same object stands in the window of every optimizer whose slots it hit."""
 
     __slots__ = (
-        "alone",
-        "clipped",
-        "epoch",
-        "event",
-        "loss",
-        "moment",
-        "passed",
-        "raised",
-        "reading",
-        "settled",
-        "synced",
-    )
+        "alone", "clipped", "epoch", "event", "loss", "moment", "passed", "raised", "reading", "seed", "settled", "synced",
+    )  # fmt: skip
 
     def __init__(self, event: Event, *, moment: int, epoch: int, loss: Tensor | None) -> None:
         self.event = event
@@ -47,6 +37,7 @@ class Deposit:
         self.alone: int | None = None  # see `alone` in graph.py
         self.synced: bool | None = None  # whether a DistributedDataParallel averaged it; None: there is none
         self.reading: Reading | None = None
+        self.seed: Tensor | None = None  # in full mode: what the backward begins with, `loss.backward(seed)`; unread
 
     def finite(self) -> bool:
         """Whether its loss is a number. Waits for the answer where it lies on a device."""

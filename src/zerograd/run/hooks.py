@@ -40,7 +40,7 @@ class _EngineProxy:
             return self._engine.run_backward(roots, *args, **kwargs)
         # torch 2.13 autograd/graph.py _engine_run_backward: gradients, retain_graph, create_graph, inputs
         kept = len(args) > 2 and bool(args[1]) and not args[2]
-        backward = self._watcher.before_backward(roots, kept=kept)
+        backward = self._watcher.before_backward(roots, seeds=args[0] if args else (), kept=kept)
         raised = True
         try:
             result = self._engine.run_backward(roots, *args, **kwargs)

@@ -35,7 +35,8 @@ class Reductions(Detector):
 
     def begins(self, deposit: Deposit, roots: Sequence[Tensor], accounts: Sequence[Account], *, kept: bool) -> None:
         if self.rules and len(roots) == 1 and roots[0].numel() == 1:
-            deposit.reading = read(roots[0])
+            reading = read(roots[0])
+            deposit.reading = reading._replace(factor=reading.factor * _weight(deposit.seed))
 
     def consuming(self, account: Account, step: Event) -> None:
         window = account.window
@@ -53,7 +54,7 @@ class Reductions(Detector):
             times = self._added[site] = self._added.get(site, 0) + 1
             if times >= _GROUPS:
                 # What another optimizer has stepped on one by one is a batch each, and this one goes at a slower pace.
-                grouped = self._is_group(site, size) and all(one.settled is None for one in window.deposits)
+                grouped = self._is_group(account, site) and all(one.settled is None for one in window.deposits)
                 self.say("ZG101", site, certain=grouped, led=led, **names)
         elif len({round(reading.factor, 9) for reading in readings}) == 1:
             counts = [reading.items for reading in readings]
@@ -63,8 +64,16 @@ class Reductions(Detector):
                     told = ", ".join(f"{int(count or 0)}" for count in counts[:4]) + ", ..." * (len(counts) > 4)
                     self.say("ZG104", site, certain=True, led=led, counts=told, **names)
 
-    def _is_group(self, site: Site, size: int) -> bool:
+    def _is_group(self, account: Account, site: Site) -> bool:
+        """Whether the window is one group, and nobody divides where it cannot be seen: hooks of gradients or steps."""
+        size = len(account.window.deposits)
         if (site, size) not in self._groups:
             frame = user_frame()
-            self._groups[site, size] = in_one_body(frame, site) or called_accumulation(frame, size) is not None
+            grouped = in_one_body(frame, site) or called_accumulation(frame, size) is not None
+            self._groups[site, size] = grouped and not account.slots.hooked()
         return self._groups[site, size]
+
+
+def _weight(seed: Tensor | None) -> float:
+    """What a backward multiplies its loss by. One that lies on a device is not waited for."""
+    return float(seed) if seed is not None and type(seed) is Tensor and seed.device.type == "cpu" else 1.0

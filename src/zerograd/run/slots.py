@@ -224,6 +224,13 @@ class Slots:
         held = {i: gradient for i in slots if (gradient := parameters[i].grad) is not None}
         return dict(zip(held, largest(held.values()), strict=True))
 
+    def hooked(self) -> bool:
+        """Whether somebody's hooks see the gradients or the steps, and may change them."""
+        kinds = ("_backward_hooks", "_post_accumulate_grad_hooks")
+        if getattr(self._optimizer(), "_optimizer_step_pre_hooks", None):
+            return True
+        return any(getattr(one, kind, None) for one in self.parameters() for kind in kinds)
+
     def are_finite(self) -> bool:
         """Whether every gradient there is holds numbers alone. Waits for the answer where they lie on a device."""
         return finite(self.sizes(range(self.size())).values())

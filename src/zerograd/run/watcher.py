@@ -82,7 +82,7 @@ class Watcher:
 
     # Deposits
 
-    def before_backward(self, roots: Sequence[Tensor], *, kept: bool) -> Backward | Routine | None:
+    def before_backward(self, roots: Sequence[Tensor], *, seeds: Any, kept: bool) -> Backward | Routine | None:
         mine = self.mine
         mine.depth += 1
         if mine.depth > 1:
@@ -99,7 +99,7 @@ class Watcher:
                 self.pace.leave()
             if self.asleep:
                 return None
-            deposit = self._deposit([root for root in roots if isinstance(root, Tensor)], kept=kept)
+            deposit = self._deposit([root for root in roots if isinstance(root, Tensor)], seeds, kept=kept)
             if kept:
                 mine.routine.spoil()
             self.chronicle.begins(Kind.DEPOSIT)
@@ -108,9 +108,10 @@ class Watcher:
             mine.depth -= 1
             raise
 
-    def _deposit(self, roots: Sequence[Tensor], *, kept: bool) -> Deposit:
+    def _deposit(self, roots: Sequence[Tensor], seeds: Any, *, kept: bool) -> Deposit:
         event = Event(Kind.DEPOSIT, site=user_site(), scaled=self.detectors.scaling.is_scaled(roots), what="backward()")
         deposit = Deposit(event, moment=self.accounts.clock.tick(), epoch=self.epoch, loss=scalar(roots))
+        deposit.seed = scalar(seeds) if self._full else None
         self.detectors.begins(deposit, roots, self.accounts, kept=kept)
         for optimizer in self.mine.stepping.optimizers():
             account = self.accounts.own(optimizer)
@@ -149,8 +150,7 @@ class Watcher:
         while mine.unfollowed:
             mine.unfollowed.pop().reopen()
         for optimizer in mine.stepping.optimizers():  # a closure: the step that runs it consumes what it deposits
-            account = self.accounts.taken(optimizer)
-            account.consumed(Event(Kind.CONSUME, site=deposit.site))
+            self.accounts.taken(optimizer).consumed(Event(Kind.CONSUME, site=deposit.site))
         self.judge.flush()
 
     # Clears and clips
