@@ -22,7 +22,8 @@ class Deposit:
     """A backward. The same object stands in the window of every optimizer whose slots it hit."""
 
     __slots__ = (
-        "alone", "clipped", "epoch", "event", "loss", "moment", "passed", "raised", "reading", "seed", "settled", "synced",
+        "alone", "clipped", "epoch", "event", "loss", "moment",
+        "passed", "raised", "reading", "seed", "settled", "synced",
     )  # fmt: skip
 
     def __init__(self, event: Event, *, moment: int, epoch: int, loss: Tensor | None) -> None:
