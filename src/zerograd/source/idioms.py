@@ -4,18 +4,29 @@ from collections.abc import Iterator
 
 from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
-from zerograd.source import aliases, clears, closures, graphs, parameters, scalers, synchronising, unfilled, updates
+from zerograd.source import (
+    aliases,
+    clears,
+    closures,
+    exhausted,
+    graphs,
+    parameters,
+    scalers,
+    synchronising,
+    unfilled,
+    updates,
+)
 from zerograd.source.reading import Reading
 
 
 def detect(function: Reading) -> Iterator[Finding]:
     yield from parameters.orphaned(function)
+    yield from exhausted.detect(function)
     yield from aliases.shared_through_calls(function)
     if any(act.kind in (Kind.DEPOSIT, Kind.CONSUME) for act in function.acts):
         yield from scalers.detect(function)
         yield from closures.detect(function)
         yield from updates.detect(function)
-        yield from parameters.exhausted(function)
         yield from graphs.detect(function)
         yield from clears.detect(function)
     yield from synchronising.detect(function)

@@ -1,4 +1,4 @@
-"""What an optimizer was given: a generator that is empty afterwards, or parameters the model has since replaced."""
+"""What an optimizer was given: parameters that the model has since replaced (ZG010)."""
 
 import ast
 from collections.abc import Iterator
@@ -83,7 +83,7 @@ def _made(node: ast.Assign, scope: Scope) -> _Made | None:
             value=ast.Call(args=[ast.Call(func=ast.Attribute(value=value, attr="parameters"), args=[]), *_]) as call,
         ):
             optimizer, model = path_of(target), path_of(value)
-            if optimizer and model and "[*]" not in model and _makes_optimizer(call, scope):
+            if optimizer and model and "[*]" not in model and makes_optimizer(call, scope):
                 return _Made(node, optimizer, model)
     return None
 
@@ -115,7 +115,7 @@ def _is_mended(function: Reading, made: _Made, change: ast.Assign, later: list[a
         path_of(part) == made.optimizer for node in behind for target in node.targets for part in ast.walk(target)
     )
     calls = [call for call in function.of(ast.Call) if place(call) > place(change)]
-    joined = any(_makes_optimizer(call, function.scope) for call in calls)
+    joined = any(makes_optimizer(call, function.scope) for call in calls)
     groups = {f"{made.optimizer}.add_param_group", f"{made.optimizer}.param_groups"}
     return rebound or joined or any(path_of(node) in groups for node in function.of(ast.Attribute))
 
@@ -139,43 +139,6 @@ def _saves(call: ast.Call) -> bool:
     return any(word in (path_of(call.func) or "").lower() for word in ("save", "load", "dump", "log"))
 
 
-def exhausted(function: Reading) -> Iterator[Finding]:
-    """params = model.parameters(); Optimizer(params); clip_grad_norm_(params)."""
-    made: dict[str, list[ast.expr]] = {}
-    for node in function.of(ast.Assign):
-        name = path_of(node.targets[0]) if len(node.targets) == 1 else None
-        if name:
-            made.setdefault(name, []).append(node.value)
-    generators = {name for name, values in made.items() if len(values) == 1 and _is_generator(values[0])}
-    uses: dict[str, list[ast.Call]] = {}
-    for call in function.of(ast.Call) if generators else ():
-        name = path_of(call.args[0]) if call.args else None
-        if name in generators:
-            uses.setdefault(name, []).append(call)
-    for name, calls in uses.items():
-        maker = next((call for call in sorted(calls, key=place) if _makes_optimizer(call, function.scope)), None)
-        for call in calls:
-            if maker is not None and call.lineno > maker.lineno and _reads_parameters(call, function.scope):
-                consumer = f"{path_of(maker.func)}() on line {maker.lineno}"
-                related = (Related(function.site(maker), "it is read to the end here"),)
-                names = {"name": name, "consumer": consumer}
-                yield note(REGISTRY["ZG306"], function.site(call), certain=True, related=related, **names)
-
-
-def _is_generator(value: ast.expr) -> bool:
-    match value:
-        case ast.Call(func=ast.Name(id="filter")) | ast.GeneratorExp():
-            return True
-        case ast.Call(func=ast.Attribute(attr="parameters"), args=[]):
-            return True
-    return False
-
-
-def _makes_optimizer(call: ast.Call, scope: Scope) -> bool:
+def makes_optimizer(call: ast.Call, scope: Scope) -> bool:
     dotted = scope.dotted(path_of(call.func) or "")
     return dotted.startswith("torch.optim.") and ".lr_scheduler." not in dotted
-
-
-def _reads_parameters(call: ast.Call, scope: Scope) -> bool:
-    name = (path_of(call.func) or "").rpartition(".")[2]
-    return name.startswith("clip_grad_") or _makes_optimizer(call, scope)

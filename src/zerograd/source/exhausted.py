@@ -1,0 +1,89 @@
+"""Generators of parameters that an optimizer has read to the end: whoever comes next gets nothing, in silence (ZG306).
+
+self.params = chain(q1.parameters(), q2.parameters())
+self.optimizer = Adam(self.params)
+...
+for p in self.params: p.requires_grad_(False)      # freezes nothing
+clip_grad_norm_(self.params, 1.0)                  # clips nothing
+"""
+
+import ast
+from collections.abc import Iterator
+
+from zerograd.core.findings import Finding, Related
+from zerograd.rules import REGISTRY
+from zerograd.rules.telling import note
+from zerograd.source.nodes import Nodes, place
+from zerograd.source.parameters import makes_optimizer
+from zerograd.source.reading import Reading
+from zerograd.source.scopes import Scope, path_of
+
+_CHAINS = ("itertools.chain", "itertools.chain.from_iterable")
+_Use = ast.Call | ast.For
+
+
+def detect(function: Reading) -> Iterator[Finding]:
+    for name, use in _uses(function.nodes, function.scope):
+        maker = _maker(name, function.nodes, function.scope)
+        if maker is not None and maker.lineno >= use.lineno:
+            continue
+        maker = maker or _maker_elsewhere(name, function)
+        if maker is not None:
+            where = use.iter if isinstance(use, ast.For) else use
+            names = {"name": name, "consumer": f"{path_of(maker.func)}() on line {maker.lineno}"}
+            related = (Related(function.site(maker), "it is read to the end here"),)
+            yield note(REGISTRY["ZG306"], function.site(where), certain=True, related=related, **names)
+
+
+def _maker(name: str, nodes: Nodes, scope: Scope) -> ast.Call | None:
+    """The optimizer that is given `name`, if that is a generator which is made here, and once."""
+    made = _made(name, nodes)
+    if len(made) != 1 or not _is_generator(made[0], scope):
+        return None
+    calls = [call for call in nodes.of(ast.Call) if call.args and path_of(call.args[0]) == name]
+    return next((call for call in sorted(calls, key=place) if makes_optimizer(call, scope)), None)
+
+
+def _maker_elsewhere(name: str, function: Reading) -> ast.Call | None:
+    """The same for an attribute that another method of its class makes, and nobody makes anew."""
+    cls = function.scope.owner
+    if cls is None or not name.startswith("self."):
+        return None
+    methods = [method for method in cls.functions.values() if method.node is not function.node]
+    known = [(function.file.program.nodes(method.node), method.scope) for method in methods]
+    if _made(name, function.nodes) or sum(len(_made(name, nodes)) for nodes, _ in known) != 1:
+        return None
+    return next((maker for nodes, scope in known if (maker := _maker(name, nodes, scope)) is not None), None)
+
+
+def _made(name: str, nodes: Nodes) -> list[ast.expr]:
+    """What is assigned to a path."""
+    return [node.value for node in nodes.of(ast.Assign) if any(path_of(target) == name for target in node.targets)]
+
+
+def _uses(nodes: Nodes, scope: Scope) -> Iterator[tuple[str, _Use]]:
+    """Where parameters are read from a name."""
+    for call in nodes.of(ast.Call):
+        name = path_of(call.args[0]) if call.args and _reads_parameters(call, scope) else None
+        if name:
+            yield name, call
+    for loop in nodes.of(ast.For):
+        name = path_of(loop.iter)
+        if name:
+            yield name, loop
+
+
+def _is_generator(value: ast.expr, scope: Scope) -> bool:
+    match value:
+        case ast.Call(func=ast.Name(id="filter")) | ast.GeneratorExp():
+            return True
+        case ast.Call(func=ast.Attribute(attr="parameters"), args=[]):
+            return True
+        case ast.Call(func=func, args=[_, *_]):
+            return scope.dotted(path_of(func) or "") in _CHAINS
+    return False
+
+
+def _reads_parameters(call: ast.Call, scope: Scope) -> bool:
+    name = (path_of(call.func) or "").rpartition(".")[2]
+    return name.startswith("clip_grad_") or makes_optimizer(call, scope)
