@@ -16,7 +16,7 @@ TOLD = [
     (BOTH, "92 of the last 108", "first-contact.md", "92 of 108 certain findings true"),
     (BOTH, "42 of 58", "first-contact.md", "42 of 58 without the 50 copies"),
     (BOTH, "31 of 57", "first-contact.md", "31 of 57 faults certain"),
-    (BOTH, "1.3 to 1.4%", "audit.md", "| 148 | lean | 84.8 | 1137 | 1.34 |"),
+    (BOTH, "0.1 to 0.5%", "audit.md", "| 148 | lean | no | 89.2 | 405 | 0.45 |"),
     (BOTH, "2.1 to 4.1%", "audit.md", "| 4.1; 2.1 |"),
 ]
 
