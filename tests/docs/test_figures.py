@@ -16,7 +16,7 @@ TOLD = [
     (BOTH, "42 of the last 49", "first-contact.md", "42 of 49 certain findings true"),
     (BOTH, "29 of 71", "first-contact.md", "29 of 71 faults certain"),
     (BOTH, "26 of 46", "first-contact.md", "26 of 46 of"),
-    (BOTH, "1.3 to 1.4%", "audit.md", "| 148 | lean | 84.8 | 1137 | 1.34 |"),
+    (BOTH, "0.1 to 0.5%", "audit.md", "| 148 | lean | no | 89.2 | 405 | 0.45 |"),
     (BOTH, "2.1 to 4.1%", "audit.md", "| 4.1; 2.1 |"),
 ]
 

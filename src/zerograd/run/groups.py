@@ -42,9 +42,11 @@ class Groups(Detector):
     def begins(self, deposit: Deposit, roots: Sequence[Tensor], accounts: Sequence[Account], *, kept: bool) -> None:
         seen = self._seen[deposit.site] = self._seen.get(deposit.site, 0) + 1
         if seen <= _EARLY and self.rules and roots:
-            factor = deposit.reading.factor if deposit.reading else read(roots[0]).factor
+            reading = deposit.reading or read(roots[0])
+            factor = reading.factor
             self._factors.setdefault(deposit.site, set()).add(round(factor, 9))
-            size = round(1 / factor) if 0 < factor <= 0.5 else 0
+            # A sum of several losses that is divided by their number has been accumulated already.
+            size = round(1 / factor) if 0 < factor <= 0.5 and reading.mean is not None else 0
             named = called_accumulation(user_frame(), size) if size and abs(size * factor - 1) < 1e-6 else None
             meant = (named, size) if named else None
             if self._meant.setdefault(deposit.site, meant) != meant:
