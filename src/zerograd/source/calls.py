@@ -44,10 +44,12 @@ def site_of(node: ast.expr | ast.stmt | ast.ExceptHandler, path: str) -> Site:
 
 class CallReader:
     """Reads the calls of one file. `by_manner` are the paths that the file both steps and clears: whatever they are
-    called, they behave as optimizers. `scales`: losses are scaled in this file."""
+    called, they behave as optimizers. `scales`: losses are scaled in this file. `old`: it is written for a torch before
+    1.0, where a schedule moved first."""
 
-    def __init__(self, path: str, *, by_manner: frozenset[str], scales: bool) -> None:
+    def __init__(self, path: str, *, by_manner: frozenset[str], scales: bool, old: bool) -> None:
         self._path = path
+        self._old = old
         self._scales = scales
         self._by_manner = by_manner
 
@@ -86,7 +88,7 @@ class CallReader:
                 yield from self._closure(call, receiver, scope)
                 yield act(Kind.CONSUME, receiver)
             case "step" if receiver and not call.args and not call.keywords and self.is_scheduler(receiver, scope):
-                if scope.lookup(receiver) is None and has_own_schedules(scope.module):
+                if self._old or (scope.lookup(receiver) is None and has_own_schedules(scope.module)):
                     yield Blur(_SCHEDULES_OWN)
                 yield act(Kind.SCHEDULE, self.driven_by(receiver, scope))
             case _ if name in HALVES and receiver and self.is_optimizer(receiver, scope):

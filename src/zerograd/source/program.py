@@ -38,7 +38,8 @@ class Program:
         # Losses are traced to modules only where it can matter: several optimizers, and nothing frozen and thawed.
         self.traces_losses = relevance.has_several and not freezes(text)
         self.has_several = relevance.has_several  # optimizers
-        self.calls = CallReader(path, by_manner=relevance.by_manner, scales=".scale(" in text)
+        old = ".data[0]" in text or "volatile=True" in text
+        self.calls = CallReader(path, by_manner=relevance.by_manner, scales=".scale(" in text, old=old)
 
     def body_of(self, function: Function) -> Block:
         """The skeleton of a function of this file, or of one that it imports."""
