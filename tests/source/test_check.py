@@ -180,3 +180,21 @@ def test_what_nobody_can_prove_is_possible(text: str, code: str) -> None:
     found = [one for one in check_text(text, "program.py") if one.code == code]
     assert found
     assert {one.certainty for one in found} == {Certainty.POSSIBLE}
+
+
+MICRO = """
+import torch
+model = torch.nn.Linear(4, 1)
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+for x in loader:
+    opt.zero_grad()
+    for i in range({count}):
+        (model(x).square().mean() / 4).backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(("count", "doubted"), [("4", False), ("1, 5, 2", False), ("0", True), ("n", True)])
+def test_a_loop_over_a_number_runs(count: str, doubted: bool) -> None:
+    """Nothing is wrong with it, and not even doubted if it must have run."""
+    assert [finding.code for finding in check_text(MICRO.format(count=count))] == ["ZG003"] * doubted

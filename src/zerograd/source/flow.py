@@ -216,7 +216,8 @@ class Interpreter(Actor):
         self._loops.pop()
         self._windows.pop()
         # That the loop ran not even once is possible, but doubtful; so is an end in the middle of a window.
-        done = NOWHERE if loop.endless else join(left(loop, back, kinds), doubt(facts, kinds))
+        never = NOWHERE if loop.runs else doubt(facts, kinds)
+        done = NOWHERE if loop.endless else join(left(loop, back, kinds), never)
         after = self.block(loop.orelse, done)
         breaks = left(loop, out.breaks, kinds)
         return Flow(join(after.normal, breaks), after.breaks, after.continues).beside(

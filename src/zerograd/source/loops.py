@@ -76,3 +76,14 @@ def has_gate(loop: ast.AST) -> bool:
 
 def inside(loop: ast.AST) -> Iterator[ast.AST]:
     return (node for node in ast.walk(loop) if node is not loop)
+
+
+def runs_at_least_once(over: ast.expr) -> bool:
+    """for _ in range(4): nobody needs to ask what happens if it never runs."""
+    if not (isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.func.id in ("range", "trange")):
+        return False
+    given = [arg.value if isinstance(arg, ast.Constant) else None for arg in over.args]
+    numbers = [number for number in given if type(number) is int]
+    if len(numbers) != len(given) or over.keywords or not 0 < len(given) < 4 or (len(given) == 3 and not numbers[2]):
+        return False
+    return len(range(*numbers)) > 0

@@ -7,7 +7,7 @@ from zerograd.core.events import Kind
 from zerograd.source.byhand import read_assignment
 from zerograd.source.calls import site_of
 from zerograd.source.expressions import Expressions
-from zerograd.source.loops import has_gate, inside
+from zerograd.source.loops import has_gate, inside, runs_at_least_once
 from zerograd.source.questions import asks_for_nan, takes_all
 from zerograd.source.roles import role_of
 from zerograd.source.scopes import Role, path_of
@@ -126,7 +126,8 @@ class FunctionLowering(Expressions):
             gates = ("accumulate",) if innermost else ()
             windows = (*self._questions.windows(node), *gates)
             begun = node in self._questions.begun
-            yield Loop(body, orelse, endless, self._each(each, body, node), node, windows, begun)
+            runs = not isinstance(node, ast.While) and runs_at_least_once(node.iter)
+            yield Loop(body, orelse, endless, self._each(each, body, node), node, windows, begun, runs)
 
     def _try(self, node: ast.Try | ast.TryStar) -> Iterator[Node]:
         body = self.block(node.body)

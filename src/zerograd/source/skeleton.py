@@ -121,6 +121,7 @@ class Loop(NamedTuple):
     node: ast.AST | None = None
     windows: tuple[str, ...] = ()  # the sizes N of the windows that this loop's counters cut
     begun: bool = False  # it is asked whether this is its first iteration
+    runs: bool = False  # at least once: range(4)
 
 
 class Attempt(NamedTuple):
