@@ -122,3 +122,4 @@ def test_two_ranks_under_torchrun(tmp_path: Path) -> None:
     for rank in "01":
         (said,) = (tmp_path / "said").glob(f"*/attempt_0/{rank}/stderr.log")
         assert f"zerograd [rank {rank}]: 4 steps" in said.read_text()
+        assert f"zerograd [rank {rank}]: train.py:" in said.read_text()

@@ -128,3 +128,32 @@ def test_a_notebook(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("--- n.ipynb:cell 2\n+++ n.ipynb:cell 2\n@@ -6,6 +6,7 @@\n")
     assert main(["check", *BOTH]) == 0
     assert Path("n.ipynb").read_text().replace('    "    optimizer.zero_grad()\\n",\n', "") == text
+
+
+GAN = """\
+import torch
+from torch import nn
+
+G, D = nn.Linear(2, 2), nn.Linear(2, 1)
+opt_g = torch.optim.Adam(G.parameters())
+opt_d = torch.optim.Adam(D.parameters())
+for real in torch.randn(20, 8, 2):
+    opt_g.zero_grad()
+    fake = G(torch.randn(8, 2))
+    g_loss = nn.functional.softplus(-D(fake)).mean()
+    g_loss.backward()
+    opt_g.step()
+    d_loss = (nn.functional.softplus(-D(real)) + nn.functional.softplus(D(fake.detach()))).mean()
+    d_loss.backward()
+    opt_d.step()
+"""
+
+
+def test_one_clear_cures_two_findings(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("bad.py").write_text(GAN)
+    assert main(["check", "--output-format", "concise"]) == 1
+    assert {line.split()[1] for line in capsys.readouterr().out.splitlines()} == {"ZG005", "ZG006"}
+    assert main(["check", *BOTH]) == 0
+    assert Path("bad.py").read_text() == GAN.replace(
+        "    d_loss.backward", "    opt_d.zero_grad()\n    d_loss.backward"
+    )

@@ -83,7 +83,7 @@ class Child:
         if self._pulse is not None:
             self._pulse.condemn(finding)
         if not self._settings.watched:
-            say(f"zerograd: {finding}")
+            say(f"{_who()}: {finding}")
 
     def end(self) -> None:
         """Tell what was found, once. A process that never trained has nothing to tell."""
@@ -104,7 +104,7 @@ class Child:
             self._audit.counts(),
             source=listing,
             paint=Paint(on=wants_colour("auto", sys.stderr)),
-            who=f"zerograd [rank {os.environ['RANK']}]" if "RANK" in os.environ else "zerograd",
+            who=_who(),
             possible=self._settings.possible,
             notes=self._settings.notes,
             trace=self._trace.path,
@@ -119,6 +119,11 @@ class Child:
             usual(kind, error, tb)
 
         sys.excepthook = hook
+
+
+def _who() -> str:
+    """Ranks share a terminal: each says which one it is."""
+    return f"zerograd [rank {os.environ['RANK']}]" if "RANK" in os.environ else "zerograd"
 
 
 def begin() -> None:

@@ -57,7 +57,10 @@ def _together(findings: Sequence[Finding]) -> list[Finding]:
 def _disagree(one: Finding, other: Finding) -> bool:
     assert one.fix is not None
     assert other.fix is not None
-    return one.fix.edits != other.fix.edits and overlap(one.fix.edits, other.fix.edits)
+    if one.fix.edits == other.fix.edits:
+        return False
+    # Two findings about one step may be cured by one of them: the other is looked at again when that is made.
+    return one.site == other.site or overlap(one.fix.edits, other.fix.edits)
 
 
 def _made(text: str, path: str, findings: Iterable[Finding]) -> str:
