@@ -12,15 +12,12 @@ from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel as DDP
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
+from engine.checkpoint.interrupted import run
 from engine.ranks.ddp_checks import close, same_everywhere
 from zerograd import CheckpointError, Checkpoints, Cursor, Step, groups
 
 warnings.simplefilter("ignore")
 DATA = TensorDataset(torch.randn(44, 4, generator=torch.Generator().manual_seed(3)).double())
-
-
-class Stop(Exception):
-    pass
 
 
 def folder() -> str:
@@ -48,27 +45,9 @@ def make(wrap: str, ranks: int, rank: int, path: str):
 
 def train(wrap, ranks, rank, path, *, stop=None, inside=None):
     """The samples that were seen, and the weights at the end."""
-    model, step, cursor, saved = make(wrap, ranks, rank, path)
-    seen = []
-    try:
-        saved.resume()
-        while cursor.epoch < 2:
-            for group in groups(cursor, 3, begun=step.in_flight):
-                with step:
-                    for number, (batch,) in enumerate(step.micro_batches(group, weight=lambda b: len(b[0]))):
-                        step.backward(model(batch).square().mean())
-                        seen += batch.sum(1).tolist()
-                        if inside == (step.committed, number):
-                            saved.save()
-                            raise Stop
-                saved.keep_up()
-                if stop == step.committed:
-                    raise Stop
-    except Stop:
-        return seen, None
-    finally:
-        saved.close()
-    return seen, state(model)
+    made = make(wrap, ranks, rank, path)
+    seen, ended = run(*made, size=3, stop=stop, inside=inside)
+    return seen, state(made[0]) if ended else None
 
 
 def state(model: nn.Module) -> torch.Tensor:

@@ -14,17 +14,14 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from engine.checkpoint.interrupted import run
 from engine.ranks.company import names_of, told_by
-from zerograd import CheckpointError, Checkpoints, Cursor, Step, groups
+from zerograd import CheckpointError, Checkpoints, Cursor, Step
 from zerograd.engine.checkpoint.stopping import STOPPED
 
 RANKS = "engine.checkpoint.rank_checks"
 DAMAGES = int(os.environ.get("ZEROGRAD_DAMAGES", "40"))
 DATA = TensorDataset(torch.randn(38, 4, generator=torch.Generator().manual_seed(3)))
-
-
-class Stop(Exception):
-    pass
 
 
 def make(path: Path, **options):
@@ -40,27 +37,9 @@ def make(path: Path, **options):
 
 
 def train(path: Path, *, stop: int | None = None, inside: tuple[int, int] | None = None):
-    net, step, cursor, saved = make(path)
-    seen: list[float] = []
-    try:
-        saved.resume()
-        while cursor.epoch < 2:
-            for group in groups(cursor, 4, begun=step.in_flight):
-                with step:
-                    for number, (batch,) in enumerate(step.micro_batches(group, weight=lambda item: len(item[0]))):
-                        step.backward(net(batch).square().mean())
-                        seen += batch.sum(1).tolist()
-                        if inside == (step.committed, number):
-                            saved.save()
-                            raise Stop
-                saved.keep_up()
-                if stop == step.committed:
-                    raise Stop
-    except Stop:
-        return seen, None
-    finally:
-        saved.close()
-    return seen, list(net.state_dict().values())
+    made = make(path)
+    seen, ended = run(*made, size=4, stop=stop, inside=inside)
+    return seen, list(made[0].state_dict().values()) if ended else None
 
 
 @pytest.fixture(scope="module")
