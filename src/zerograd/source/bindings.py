@@ -3,7 +3,7 @@
 import ast
 from typing import NamedTuple
 
-from zerograd.source.nodes import inner_statements
+from zerograd.source.nodes import below, inner_statements
 from zerograd.source.roles import role_of
 from zerograd.source.scopes import Elsewhere, Function, FunctionNode, Role, Scope, path_of
 
@@ -13,7 +13,7 @@ _SEVERAL = (ast.Tuple, ast.List)
 
 
 def _names(target: ast.AST) -> list[str]:
-    return [node.id for node in ast.walk(target) if isinstance(node, ast.Name)]
+    return [node.id for node in below(target) if isinstance(node, ast.Name)]
 
 
 class Roots(NamedTuple):
@@ -27,6 +27,8 @@ def bind_module(tree: ast.Module, elsewhere: Elsewhere | None = None) -> Roots:
     binder = _Binder()
     binder.scope.elsewhere = elsewhere
     binder.walk(tree)
+    for cls in binder.classes:
+        cls.settled = True
     return Roots(binder.scope, binder.functions)
 
 
@@ -37,6 +39,7 @@ class _Binder:
         self.scope = Scope()
         self.cls: Scope | None = None  # set while directly in a class body
         self.functions: list[Function] = []
+        self.classes: list[Scope] = []
 
     def walk(self, node: ast.AST) -> None:
         for child in inner_statements(node):
@@ -89,6 +92,7 @@ class _Binder:
 
     def _class(self, node: ast.ClassDef) -> None:
         outer, self.cls = self.cls, Scope(self.scope)
+        self.classes.append(self.cls)
         self.scope.class_scopes[node.name] = self.cls
         self.cls.bases = tuple(self.scope.dotted(path_of(base) or "?") for base in node.bases)
         self.walk(node)

@@ -47,6 +47,7 @@ from zerograd.source.windows import begin, decide_place, left, turn
 CYCLE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR})
 _UPDATE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME})
 _MOST = 64
+_SIMPLE = (Act, Create, Blur, Forget)  # they have one way out
 
 
 class Interpreter(Actor):
@@ -77,35 +78,29 @@ class Interpreter(Actor):
         return self._frames.kinds(block, seen=seen)
 
     def block(self, block: Block, facts: Facts) -> Flow:
-        flow = Flow(facts)
+        out = Flow()  # the ways that lead out before the end
         for position, node in enumerate(block):
-            if not flow.normal:
+            if not facts:
                 break
+            if not self._trying and isinstance(node, _SIMPLE):
+                facts = self._after(node, facts)
+                continue
             if isinstance(node, Choice) and leaves(node.body) != leaves(node.orelse):
                 # `if bad: continue` makes the rest of the block the other arm.
-                return flow.then(self._choice(self._with_rest(node, block, position), flow.normal))
-            flow = flow.then(self._node(node, flow.normal))
-        return flow
+                return out.then(self._choice(self._with_rest(node, block, position), facts))
+            out = out.then(self._node(node, facts))
+            facts = out.normal
+        return out if facts is out.normal else Flow(facts, *out[1:])
 
     def _node(self, node: Node, facts: Facts) -> Flow:
+        if isinstance(node, _SIMPLE):  # inside a try: an exception may strike before an event or behind it
+            after = self._after(node, facts)
+            strikes = join(facts, after) if isinstance(node, Act) else after if isinstance(node, Blur) else NOWHERE
+            return Flow(after, raises=strikes)
         self._budget.spend(len(facts))
         match node:
-            case Act():
-                after = self.act(node, facts)
-                # Inside a try an exception may strike before the event or behind it.
-                return Flow(after, raises=join(facts, after) if self._trying else NOWHERE)
-            case Create(slot):
-                return Flow(slim(Fact(assumed=fact.assumed) for fact in facts) if slot in self._frames.names else facts)
-            case Blur(kinds, slot):
-                after = doubt(facts, kinds) if self._frames.hits(slot) else facts
-                return Flow(after, raises=after if self._trying else NOWHERE)
             case Call():
                 return self._call(node, facts)
-            case Forget(keys, learned):
-                if not learned and not any(fact.assumed for fact in facts):
-                    return Flow(slim(facts))
-                assumed = ((fact, forgetting(fact.assumed, keys) | learned) for fact in facts)
-                return Flow(slim([Fact(fact.state, fact.doubts, known) for fact, known in assumed]))
             case Choice():
                 return self._choice(node, facts)
             case Loop():
@@ -120,6 +115,22 @@ class Interpreter(Actor):
                 return Flow(returns=facts)
             case Jump():
                 return Flow(raises=facts)
+
+    def _after(self, node: Act | Create | Blur | Forget, facts: Facts) -> Facts:
+        """What is known behind a node that has one way out."""
+        self._budget.spend(len(facts))
+        if isinstance(node, Act):
+            return self.act(node, facts)
+        if isinstance(node, Create):
+            ours = node.slot in self._frames.names
+            return slim(Fact(assumed=fact.assumed) for fact in facts) if ours else facts
+        if isinstance(node, Blur):
+            return doubt(facts, node.kinds) if self._frames.hits(node.slot) else facts
+        keys, learned = node
+        if not learned and not any(fact.assumed for fact in facts):
+            return slim(facts)
+        assumed = ((fact, forgetting(fact.assumed, keys) | learned) for fact in facts)
+        return slim([Fact(fact.state, fact.doubts, known) for fact, known in assumed])
 
     def _with_rest(self, choice: Choice, block: Block, position: int) -> Choice:
         """The choice with what follows it as a part of the arm that does not jump away. Made once: what is known of a

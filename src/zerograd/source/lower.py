@@ -8,6 +8,7 @@ from zerograd.source.byhand import read_assignment
 from zerograd.source.calls import site_of
 from zerograd.source.expressions import Expressions
 from zerograd.source.loops import has_gate, inside, runs_at_least_once
+from zerograd.source.nodes import below
 from zerograd.source.questions import asks_for_nan, takes_all
 from zerograd.source.roles import role_of
 from zerograd.source.scopes import Role, path_of
@@ -91,7 +92,7 @@ class FunctionLowering(Expressions):
             return True
         if not self._calls.is_optimizer(path, self._scope) or self._calls.is_harmless(call, self._scope):
             return False  # optimizer_path = os.path.join(folder, "optimizer.pt")
-        return not any(path_of(part) == path for part in ast.walk(call))
+        return not any(path_of(part) == path for part in below(call))
 
     def _forget(self, node: ast.AST) -> Iterator[Node]:
         """What is assigned may change the answer of a test that will be asked again."""

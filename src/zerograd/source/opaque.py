@@ -48,7 +48,7 @@ def _is_inherited(path: str, scope: Scope) -> bool:
     """A method that `self` has from a base class of another file: it may do anything."""
     if scope.owner is None or not path.startswith("self.") or path.count(".") > 1:
         return False
-    lineage = list(scope.owner.lineage())
+    lineage = scope.owner.lineage()
     if any(path in cls.assigned for cls in lineage):
         return False
     return not all(map(is_familiar, lineage))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from zerograd.core.facts import NOTHING_ASSUMED, Assumptions
-from zerograd.source.nodes import Nodes, written
+from zerograd.source.nodes import Nodes, below, written
 from zerograd.source.scopes import path_of
 
 _IMPURE = (ast.Call, ast.Await, ast.Yield, ast.NamedExpr, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.BinOp)
@@ -140,7 +140,7 @@ def _atom(node: ast.expr) -> Atom | None:
     path = path_of(node)
     if path is not None and "[" not in path:
         return Atom(path)  # most tests: a flag
-    if isinstance(node, ast.Constant) or any(isinstance(inner, _IMPURE) for inner in ast.walk(node)):
+    if isinstance(node, ast.Constant) or any(isinstance(inner, _IMPURE) for inner in below(node)):
         return None
     return Atom(path or written(node))
 
