@@ -12,6 +12,7 @@ from zerograd.core.facts import (
     ALL_DOUBTS,
     NO_DOUBT,
     NOWHERE,
+    Assumptions,
     Doubts,
     Fact,
     Facts,
@@ -47,6 +48,7 @@ from zerograd.source.windows import begin, decide_place, left, turn
 CYCLE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR})
 _UPDATE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME})
 _MOST = 64
+_Answers = dict[Assumptions, bool | None]
 _SIMPLE = (Act, Create, Blur, Forget)  # they have one way out
 
 
@@ -143,31 +145,34 @@ class Interpreter(Actor):
         return self._rests[key][1]
 
     def _choice(self, choice: Choice, facts: Facts) -> Flow:
-        body, orelse = choice.body, choice.orelse
-        return self._arm(choice.test, True, body, orelse, facts).beside(
-            self._arm(choice.test, False, orelse, body, facts)
+        body, orelse, test = choice.body, choice.orelse, choice.test
+        known = None if test is None else {assumed: decide(test, assumed) for assumed in {fact[2] for fact in facts}}
+        return self._arm(test, True, body, orelse, facts, known).beside(
+            self._arm(test, False, orelse, body, facts, known)
         )
 
-    def _arm(self, test: Test | None, answer: bool, arm: Block, other: Block, facts: Facts) -> Flow:
+    def _arm(
+        self, test: Test | None, answer: bool, arm: Block, other: Block, facts: Facts, known: _Answers | None
+    ) -> Flow:
         """Take one arm. What the other would have done is doubted, unless the place in a window decides: that comes
-        round again."""
-        entering: list[Fact] = []
+        round again. `known`: how the test is answered by what each fact assumes."""
         missed = self.skipped(arm, other)
-        skipped = frozenset() if missed and decide_place(test) else missed
-        if test is None and not missed and len(facts) <= _MOST:
-            return self.block(arm, slim(facts))
-        for state, doubts, assumed in facts:
-            known = decide(test, assumed)
-            if known is answer:
-                entering.append(Fact(state, doubts | skipped, assumed))
-            elif known is None:
-                entering.append(Fact(state, doubts | missed, assume(test, answer, assumed)))
+        if known is None:
+            entering = [Fact(state, doubts | missed, assumed) for state, doubts, assumed in facts] if missed else facts
+        else:
+            skipped = NO_DOUBT if missed and decide_place(test) else missed
+            told = {one: assume(test, answer, one) if said is None else one for one, said in known.items()}
+            entering = [
+                Fact(state, doubts | (missed if known[assumed] is None else skipped), told[assumed])
+                for state, doubts, assumed in facts
+                if known[assumed] is not (not answer)
+            ]
         if len(entering) > _MOST:  # too many questions at once: the answers are forgotten, the states are not
             entering = [fact._replace(assumed=places(fact.assumed)) for fact in entering]
         return self.block(arm, slim(entering)) if entering else Flow()
 
     def _call(self, call: Call, facts: Facts) -> Flow:
-        kinds, call = self._frames.kinds_of_call(call), call.on(self._frames.cls)
+        kinds, call = self._frames.kinds_of_call(call), self._frames.run_by(call)
         if not kinds:
             return Flow(facts, raises=facts if self._trying else NOWHERE)
         if self._frames.is_closed(call):
@@ -175,15 +180,19 @@ class Interpreter(Actor):
             return Flow(after, raises=after if self._trying else NOWHERE)
         # What the caller knows holds in the callee under the callee's names; what the callee learns stays there.
         flow = Flow()
-        for assumed in {fact.assumed for fact in facts}:
+        alike: dict[Assumptions, list[Fact]] = {}
+        for fact in facts:
+            alike.setdefault(fact.assumed, []).append(fact)
+        for assumed, these in alike.items():
             known = carried(assumed, call.arguments, call.shares_self) | call.literals
-            entry = frozenset(Fact(fact.state, fact.doubts, known) for fact in facts if fact.assumed == assumed)
-            inner = self._run(call, entry)
-            back = [
-                slim([Fact(state, doubts, assumed | returned(known, call.arguments)) for state, doubts, known in way])
+            inner = self._run(call, frozenset([Fact(state, doubts, known) for state, doubts, _ in these]))
+            learned = {fact.assumed for way in (inner.normal, inner.raises) for fact in way}
+            later = {known: assumed | returned(known, call.arguments) for known in learned}
+            normal, raises = (
+                slim([Fact(state, doubts, later[known]) for state, doubts, known in way]) if way else NOWHERE
                 for way in (inner.normal, inner.raises)
-            ]
-            flow = flow.beside(Flow(back[0], raises=back[1]))
+            )
+            flow = flow.beside(Flow(normal, raises=raises))
         return flow
 
     def _run(self, call: Call, facts: Facts) -> Flow:
@@ -220,7 +229,8 @@ class Interpreter(Actor):
         head = new = begin(loop, facts)
         while new:  # the lift distributes over union: what was walked once need not be walked again
             once = self.block(loop.body, new)
-            out = out.beside(once._replace(normal=NOWHERE, continues=NOWHERE))
+            if once.breaks or once.returns or once.raises:
+                out = out.beside(Flow(NOWHERE, once.breaks, NOWHERE, once.returns, once.raises))
             came = doubt(turn(loop, join(once.normal, once.continues)), undone)
             grown = join(head, came)
             head, new, back = grown, grown - head, join(back, came)
