@@ -9,6 +9,9 @@ from zerograd.source.scopes import Elsewhere, Function, FunctionNode, Role, Scop
 
 # Statements that bind nothing and have none below them.
 _SILENT = frozenset({ast.Expr, ast.Return, ast.AugAssign, ast.Pass, ast.Raise, ast.Assert, ast.Continue, ast.Break})
+# Those that bind names by themselves, and those that have none below them.
+_BINDING = frozenset({ast.Import, ast.ImportFrom, ast.AnnAssign, ast.For, ast.AsyncFor, ast.withitem})
+_FLAT = frozenset({ast.Import, ast.ImportFrom, ast.AnnAssign, ast.withitem, ast.Delete, ast.Global, ast.Nonlocal})
 _SEVERAL = (ast.Tuple, ast.List)
 
 
@@ -43,18 +46,20 @@ class _Binder:
 
     def walk(self, node: ast.AST) -> None:
         for child in inner_statements(node):
-            if child.__class__ in _SILENT:
+            kind = child.__class__
+            if kind in _SILENT:
                 continue
-            match child:
-                case ast.FunctionDef() | ast.AsyncFunctionDef():
-                    self._function(child)
-                case ast.ClassDef():
-                    self._class(child)
-                case ast.Assign(targets=targets, value=value):
-                    for target in targets:
-                        _bind(self.scope, target, value)
-                case _:
+            if isinstance(child, ast.Assign):
+                for target in child.targets:
+                    _bind(self.scope, target, child.value)
+            elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                self._function(child)
+            elif isinstance(child, ast.ClassDef):
+                self._class(child)
+            else:
+                if kind in _BINDING:
                     self._statement(child)
+                if kind not in _FLAT:
                     self.walk(child)
 
     def _statement(self, node: ast.AST) -> None:
