@@ -7,7 +7,10 @@ to the class. A path may stand for several things in one scope: what it is bound
 import ast
 from collections.abc import Callable
 from enum import Enum
-from typing import NamedTuple, Union
+from typing import TYPE_CHECKING, NamedTuple, Union
+
+if TYPE_CHECKING:
+    from zerograd.source.skeleton import Block
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -95,6 +98,7 @@ class Scope:
         self.class_scopes: dict[str, Scope] = {}
         self.elsewhere: Elsewhere | None = None  # of a module: what the names it imports stand for
         self.stars: list[str] = []  # of a module: those it imports all names of
+        self.body_of: Callable[[Function], Block] | None = None  # of a module: the skeletons of its functions
         self.settled = False  # of a class: its file is bound, so that its bases stay what they are
         self._lineage: tuple[Scope, ...] | None = None
 

@@ -8,7 +8,7 @@ they mention is assigned.
 import ast
 import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -106,8 +106,12 @@ Keys = dict[str, list[str]]  # of questions, by the words in them
 def keys_of(nodes: Nodes) -> Keys:
     """The keys of all questions that a function asks."""
     asking: list[ast.If | ast.IfExp] = [*nodes.of(ast.If), *nodes.of(ast.IfExp)]
+    return by_word({key for node in asking for key in _keys(read_test(node.test))})
+
+
+def by_word(keys: Iterable[str]) -> Keys:
     found: Keys = {}
-    for key in {key for node in asking for key in _keys(read_test(node.test))}:
+    for key in keys:
         for word in set(_WORD.findall(key)):
             found.setdefault(word, []).append(key)
     return found
