@@ -73,15 +73,18 @@ class CallReader:
             what = f"{short(call.func)}({inside or ''})"
             return Act(kind, slot, site_of(call, self._path), what, scaled, call)
 
+        def blur(kinds: Doubts, slot: str | None = None) -> Blur:
+            return self._blur(call, kinds, slot)
+
         match name:
             case "backward" | "manual_backward":
                 if not _is_definition(call, scope) and not _is_made_leaf(receiver, scope):
                     scaled = is_scaled(call, scope)
                     if receiver and call.args and self.is_optimizer(receiver, scope):
-                        yield Blur(_CLEARED, receiver)  # optimizer.backward(losses): a wrapper may clear by itself
+                        yield blur(_CLEARED, receiver)  # optimizer.backward(losses): a wrapper may clear by itself
                     yield act(Kind.DEPOSIT, None)._replace(scaled=scaled)
                     if self._scales and not scaled and not is_plain(loss_of(call), scope):
-                        yield Blur(_SCALES)
+                        yield blur(_SCALES)
             case "step" if receiver and self.is_scaler(receiver, scope) and first:
                 yield act(Kind.CONSUME, first, scaled=True)
             case "step" if receiver and self.is_optimizer(receiver, scope):
@@ -89,15 +92,15 @@ class CallReader:
                 yield act(Kind.CONSUME, receiver)
             case "step" if receiver and not call.args and not call.keywords and self.is_scheduler(receiver, scope):
                 if self._old or (scope.lookup(receiver) is None and has_own_schedules(scope.module)):
-                    yield Blur(_SCHEDULES_OWN)
+                    yield blur(_SCHEDULES_OWN)
                 yield act(Kind.SCHEDULE, self.driven_by(receiver, scope))
             case _ if name in HALVES and receiver and self.is_optimizer(receiver, scope):
                 if self._scales:
-                    yield Blur(_SCALES)  # the way up is of a length of its own, whatever the scale
+                    yield blur(_SCALES)  # the way up is of a length of its own, whatever the scale
                 yield act(Kind.CONSUME, receiver)
                 clears = clears_too(call, name, receiver, scope)
                 if clears is not False:
-                    yield act(Kind.CLEAR, receiver) if clears else Blur(_CLEARED, receiver)
+                    yield act(Kind.CLEAR, receiver) if clears else blur(_CLEARED, receiver)
             case "zero_grad":
                 yield self._clear(act, receiver, scope)
             case "unscale_" if first:
@@ -107,7 +110,7 @@ class CallReader:
             case "mul_" | "div_" if _is_gradient(call.func):
                 yield act(Kind.RESCALE, None)
             case "fill_" | "copy_" | "set_" if _is_gradient(call.func):
-                yield Blur(ALL_DOUBTS)  # gradients of the user's own making
+                yield blur(ALL_DOUBTS)  # gradients of the user's own making
             case _ if name in _CLIPS and not _only_measures(call):
                 # Accelerate's and Fabric's own clipping divides the loss scale out first.
                 own = receiver is not None and not scope.dotted(receiver).startswith("torch")
@@ -142,7 +145,7 @@ class CallReader:
     def _closure(self, call: ast.Call, receiver: str, scope: Scope) -> Iterator[Blur]:
         """A closure clears and deposits inside the step."""
         if call.args or call.keywords:
-            yield Blur(ALL_DOUBTS, receiver)
+            yield self._blur(call, ALL_DOUBTS, receiver)
 
     def _owner(self, call: ast.Call, scope: Scope) -> str | None:
         """The optimizer whose parameters are clipped, as far as its construction tells."""
@@ -193,11 +196,14 @@ class CallReader:
         for argument in () if makes_something(path) else (*call.args, *(k.value for k in call.keywords)):
             handed = scope.slot(argument)
             if handed and self.is_optimizer(handed, scope):
-                found.append(Blur(ALL_DOUBTS, handed))
+                found.append(self._blur(call, ALL_DOUBTS, handed))
             elif handed and self.is_scaler(handed, scope):
-                found.append(Blur(ALL_DOUBTS))
+                found.append(self._blur(call, ALL_DOUBTS))
         kinds = unseen(path, call, scope)
-        return [*found, Blur(kinds)] if kinds else found
+        return [*found, self._blur(call, kinds)] if kinds else found
+
+    def _blur(self, call: ast.Call, kinds: Doubts, slot: str | None = None) -> Blur:
+        return Blur(kinds, slot, site_of(call, self._path), f"{short(call.func)}()")
 
     def is_harmless(self, call: ast.Call, scope: Scope) -> bool:
         """Whether a call is one of Python's or torch's own: it makes no optimizer, unless torch.optim does."""
@@ -234,7 +240,7 @@ class CallReader:
         arguments = tuple((parameter, path) for parameter, path in pairs if path)
         shares_self = receiver == "self" or callee.owner is scope.owner is not None
         literals = frozenset(read_literals(call, function.node, skip=receiver is not None))
-        return Call(function, scope, arguments, shares_self, literals, cls)
+        return Call(function, scope, arguments, shares_self, literals, cls, site_of(call, self._path))
 
 
 def _name(func: ast.expr) -> str:

@@ -7,7 +7,7 @@ loop heads are iterated to the least fixpoint (the lattice is finite).
 
 from ast import FunctionDef
 
-from zerograd.core.events import Kind
+from zerograd.core.events import Kind, Site
 from zerograd.core.facts import (
     ALL_DOUBTS,
     NO_DOUBT,
@@ -21,9 +21,11 @@ from zerograd.core.facts import (
     skipping,
     slim,
 )
-from zerograd.core.judgement import Code
+from zerograd.core.findings import Related
+from zerograd.core.judgement import Code, Verdict
 from zerograd.rules.rule import Rule
 from zerograd.source.acting import Actor, Report
+from zerograd.source.excuses import Excuses
 from zerograd.source.frames import BodyOf, Frames
 from zerograd.source.objectives import NOT_SHARED, Owned
 from zerograd.source.scopes import Scope
@@ -74,6 +76,13 @@ class Interpreter(Actor):
         self._rests: dict[tuple[int, int], tuple[Block, Choice]] = {}
         self._budget = budget or Budget()
         self._trying = 0
+
+    def excuse(self, block: Block, verdict: Verdict[Rule], entered_at: Site | None) -> Related | None:
+        """Why a verdict is only possible."""
+        lacking, site = verdict.law.lacks(verdict.state, verdict.event), verdict.event.site
+        if lacking is None or site is None:
+            return None
+        return Excuses(lacking, site, self._frames, self.skipped).nearest(block, entered_at)
 
     def kinds(self, block: Block, *, seen: bool = False) -> Doubts:
         """The kinds of event that `block` may do to the slot."""

@@ -53,7 +53,8 @@ def _retained(function: Reading) -> Iterator[Finding]:
         closed = loss is not None and is_closed(function, loss, loop, _trained(function, loop, step is not None))
         certain = closed and not _hands_over(function, call, step)
         what = f"{act.what[:-1]}retain_graph=True) keeps a graph that nothing goes through again"
-        yield note(REGISTRY["ZG402"], act.site, certain=certain, what=what)
+        unless = "what the loss is made of may be used again where it cannot be seen"
+        yield note(REGISTRY["ZG402"], act.site, certain=certain, unless=unless, what=what)
 
 
 def _step_behind(function: Reading, call: ast.Call, loop: LoopNode | None) -> ast.AST | None:
@@ -112,7 +113,8 @@ def _summed(function: Reading) -> Iterator[Finding]:
         if not fresh and not _is_rebound(function, loss, deposits[loss], node) and not function.without_grad(node):
             what = f"{written(node)} keeps the graph of every iteration alive"
             certain = function.arms(node) <= function.arms(deposits[loss])
-            yield note(REGISTRY["ZG402"], function.site(node), certain=certain, what=what)
+            unless = "a branch decides whether this loss is the one that backward() was called on"
+            yield note(REGISTRY["ZG402"], function.site(node), certain=certain, unless=unless, what=what)
 
 
 def _parts(function: Reading, deposits: dict[str, ast.Call]) -> dict[str, ast.Call]:
