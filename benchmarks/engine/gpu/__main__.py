@@ -61,7 +61,6 @@ def _weights(model: nn.Module) -> Tensor:
 
 def measure(task: Task, names: list[str]) -> dict[str, dict[str, object]]:
     data, ways, told = task.data(), list[Way](), dict[str, dict[str, object]]()
-    torch.backends.cudnn.benchmark = task.tuned
     torch._dynamo.reset()  # and never while a graph is alive: it would unload kernels that the graph launches
     for name in names:
         try:

@@ -94,7 +94,6 @@ class Task:
     steps: int = 40  # timed in one turn
     owned: bool = False  # also with the libraries that own the loop
     apart: bool = False  # too large for all ways to lie in memory at once
-    tuned: bool = False  # with torch.backends.cudnn.benchmark, as those who train convolutions set it
 
     def model(self) -> nn.Module:
         torch.manual_seed(0)
@@ -138,7 +137,6 @@ TASKS = {
         Task("MLP, 64-256-256-16, batch 256", mlp, _points(256, 64, classes=16), steps=200),
         Task("LSTM, 2 x 256, 32 x 64", Recurrent, _words(1000, 32, 64), steps=60),
         Task("ResNet-18, 32 x 32, batch 64", resnet18, _points(64, 3, 32, 32, classes=10), steps=40),
-        Task("the same, cudnn.benchmark", resnet18, _points(64, 3, 32, 32, classes=10), steps=40, tuned=True),
         Task(
             "transformer, 124M parameters, 4 x 16 x 1024",
             lambda: Transformer(12, 768, 12, 50304, 1024),
