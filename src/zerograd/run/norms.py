@@ -20,7 +20,7 @@ from zerograd.run.posted import Post
 from zerograd.run.values import dense
 
 _AFFORDABLE = 600  # tensors whose norms are taken every time; of five times as many, every sixth time
-_LAUNCHED = 100  # the same on a device: it reads them while the host goes on, but each has to be asked for
+_LAUNCHED = 40  # the same on a device: it reads them while the host goes on, but each has to be asked for
 
 
 class NonFinite(NamedTuple):
