@@ -3,17 +3,20 @@
 import ast
 from typing import NamedTuple
 
-from zerograd.source.nodes import inner_statements
+from zerograd.source.nodes import below, inner_statements
 from zerograd.source.roles import role_of
 from zerograd.source.scopes import Elsewhere, Function, FunctionNode, Role, Scope, path_of
 
 # Statements that bind nothing and have none below them.
 _SILENT = frozenset({ast.Expr, ast.Return, ast.AugAssign, ast.Pass, ast.Raise, ast.Assert, ast.Continue, ast.Break})
+# Those that bind names by themselves, and those that have none below them.
+_BINDING = frozenset({ast.Import, ast.ImportFrom, ast.AnnAssign, ast.For, ast.AsyncFor, ast.withitem})
+_FLAT = frozenset({ast.Import, ast.ImportFrom, ast.AnnAssign, ast.withitem, ast.Delete, ast.Global, ast.Nonlocal})
 _SEVERAL = (ast.Tuple, ast.List)
 
 
 def _names(target: ast.AST) -> list[str]:
-    return [node.id for node in ast.walk(target) if isinstance(node, ast.Name)]
+    return [node.id for node in below(target) if isinstance(node, ast.Name)]
 
 
 class Roots(NamedTuple):
@@ -27,6 +30,8 @@ def bind_module(tree: ast.Module, elsewhere: Elsewhere | None = None) -> Roots:
     binder = _Binder()
     binder.scope.elsewhere = elsewhere
     binder.walk(tree)
+    for cls in binder.classes:
+        cls.settled = True
     return Roots(binder.scope, binder.functions)
 
 
@@ -37,21 +42,24 @@ class _Binder:
         self.scope = Scope()
         self.cls: Scope | None = None  # set while directly in a class body
         self.functions: list[Function] = []
+        self.classes: list[Scope] = []
 
     def walk(self, node: ast.AST) -> None:
         for child in inner_statements(node):
-            if child.__class__ in _SILENT:
+            kind = child.__class__
+            if kind in _SILENT:
                 continue
-            match child:
-                case ast.FunctionDef() | ast.AsyncFunctionDef():
-                    self._function(child)
-                case ast.ClassDef():
-                    self._class(child)
-                case ast.Assign(targets=targets, value=value):
-                    for target in targets:
-                        _bind(self.scope, target, value)
-                case _:
+            if isinstance(child, ast.Assign):
+                for target in child.targets:
+                    _bind(self.scope, target, child.value)
+            elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                self._function(child)
+            elif isinstance(child, ast.ClassDef):
+                self._class(child)
+            else:
+                if kind in _BINDING:
                     self._statement(child)
+                if kind not in _FLAT:
                     self.walk(child)
 
     def _statement(self, node: ast.AST) -> None:
@@ -89,6 +97,7 @@ class _Binder:
 
     def _class(self, node: ast.ClassDef) -> None:
         outer, self.cls = self.cls, Scope(self.scope)
+        self.classes.append(self.cls)
         self.scope.class_scopes[node.name] = self.cls
         self.cls.bases = tuple(self.scope.dotted(path_of(base) or "?") for base in node.bases)
         self.walk(node)

@@ -62,7 +62,7 @@ class CallReader:
             known += self._native_scaler(call, path, scope)
         if known and not self._is_read(path or "", scope):
             return known
-        return [] if path is None else list(self._other(call, path, scope))
+        return [] if path is None else self._other(call, path, scope)
 
     def _events(self, call: ast.Call, scope: Scope) -> Iterator[Act | Blur | Call]:
         name, receiver = _split(call.func, scope)
@@ -179,24 +179,25 @@ class CallReader:
 
     # Everything else
 
-    def _other(self, call: ast.Call, path: str, scope: Scope) -> Iterator[Blur | Call]:
-        if self._is_harmless(path, scope) or self.is_scaler(path.rpartition(".")[0], scope):
-            return
-        if path.rpartition(".")[2] in _APEX:
-            return
+    def _other(self, call: ast.Call, path: str, scope: Scope) -> list[Act | Blur | Call]:
+        if self._is_harmless(path, scope):
+            return []
+        owner, _, name = path.rpartition(".")
+        if (owner and self.is_scaler(owner, scope)) or name in _APEX:
+            return []
         function, receiver, cls = self._function(path, scope)
         if function is not None:
-            yield self._call(call, function, receiver, cls, scope)
-            return
-        kinds = unseen(path, call, scope)
+            return [self._call(call, function, receiver, cls, scope)]
+        found: list[Act | Blur | Call] = []
         # A constructor keeps what it is handed; it takes no step with it.
         for argument in () if makes_something(path) else (*call.args, *(k.value for k in call.keywords)):
             handed = scope.slot(argument)
-            if handed and (self.is_optimizer(handed, scope) or self.is_scaler(handed, scope)):
-                slot = handed if self.is_optimizer(handed, scope) else None
-                yield Blur(ALL_DOUBTS, slot)
-        if kinds:
-            yield Blur(kinds)
+            if handed and self.is_optimizer(handed, scope):
+                found.append(Blur(ALL_DOUBTS, handed))
+            elif handed and self.is_scaler(handed, scope):
+                found.append(Blur(ALL_DOUBTS))
+        kinds = unseen(path, call, scope)
+        return [*found, Blur(kinds)] if kinds else found
 
     def is_harmless(self, call: ast.Call, scope: Scope) -> bool:
         """Whether a call is one of Python's or torch's own: it makes no optimizer, unless torch.optim does."""

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import chain
 
 from zerograd.core.events import Kind
@@ -53,6 +54,11 @@ def check_text(
     return allow(once(found), text, path, chosen)
 
 
+@lru_cache(maxsize=8)  # what it has worked out for one file holds for all
+def _laws(judged: frozenset[str]) -> Code[Rule]:
+    return Code(rule for code, rule in REGISTRY.items() if code in judged and rule.lacks is not idiom)
+
+
 class _Checker:
     """Runs the interpreter for every function and every slot in it."""
 
@@ -62,7 +68,7 @@ class _Checker:
         self._chosen = {rule.code for rule in rules}
         self._exactly = {rule.refines: rule for rule in rules if rule.refines}  # by what each tells more exactly
         judged = self._chosen | self._exactly.keys()
-        self._laws = Code(rule for code, rule in REGISTRY.items() if code in judged and rule.lacks is not idiom)
+        self._laws = _laws(frozenset(judged))
         self._deposits: dict[int, Deposits] = {}
         self._names: dict[tuple[object, ...], frozenset[tuple[str, Kind | None]]] = {}
         self._file = File(program, text)

@@ -51,11 +51,34 @@ class Expressions:
         return found
 
     def _gather(self, node: ast.AST, found: list[Node]) -> None:
-        if node.__class__ not in _BRANCHING:
-            self._gather_below(node, found)
+        self._gather_all([node], found)
+
+    def _gather_all(self, stack: list[ast.AST], found: list[Node]) -> None:
+        # From right to left, outer before inner: the other way round, that is the order in which Python evaluates.
+        later: list[ast.AST] = []
+        while stack:
+            node = stack.pop()
+            kind = node.__class__
+            if kind in LEAVES:
+                continue
+            if kind in _BRANCHING:
+                later.append(node)
+                continue
+            if kind is ast.Call:
+                later.append(node)
+            held = READ[kind](node)
+            for part in held if held.__class__ is tuple else (held,):
+                if part.__class__ is list:
+                    stack += part
+                elif part.__class__ not in LEAVES:
+                    stack.append(part)
+        for node in reversed(later):
             if isinstance(node, ast.Call):
                 found += self._call(node)
-            return
+            else:
+                self._branch(node, found)
+
+    def _branch(self, node: ast.AST, found: list[Node]) -> None:
         match node:
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 self._gather(test, found)
@@ -73,16 +96,6 @@ class Expressions:
                 parameter = event.what.removesuffix(".zero_()").removesuffix(".data").removesuffix(".grad")
                 event = event._replace(partial=self._reaches_some(ast.Name(parameter.partition(".")[0])))
             yield from self._when_told(call, self._gated(self._traced(event)))
-
-    def _gather_below(self, node: ast.AST, found: list[Node]) -> None:
-        held = READ[node.__class__](node)
-        for part in held if held.__class__ is tuple else (held,):
-            if part.__class__ is list:
-                for one in part:
-                    if one.__class__ not in LEAVES:
-                        self._gather(one, found)
-            elif part.__class__ not in LEAVES:
-                self._gather(part, found)
 
     def _traced(self, node: Node) -> Node:
         """A deposit, with the modules its loss is proved to reach."""
@@ -112,7 +125,8 @@ class Expressions:
         each = self._enter(first.target, first.iter)
         outer, self._scope.elements = self._scope.elements, {**self._scope.elements, **each}
         events: list[Node] = []
-        self._gather_below(node, events)
+        whole = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+        self._gather_all([*whole, *node.generators], events)
         self._scope.elements = outer
         body = tuple(events)
         if body:

@@ -12,7 +12,7 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.iterations import Trained, is_closed
 from zerograd.source.losses import loss_of
-from zerograd.source.nodes import holds, place, written
+from zerograd.source.nodes import below, holds, place, written
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.scopes import path_of
 from zerograd.source.skeleton import Call, walk
@@ -215,7 +215,7 @@ def _is_handed_on(function: Reading, name: str) -> bool:
         for call in function.of(ast.Call)
         if function.scope.dotted(path_of(call.func) or "?").partition(".")[0] not in _READERS
         for given in (*call.args, *(keyword.value for keyword in call.keywords))
-        for part in ast.walk(given)
+        for part in below(given)
     )
 
 
@@ -228,12 +228,12 @@ def _is_rebound(function: Reading, loss: str, deposit: ast.Call, use: ast.AST) -
 
 def _assigns(node: ast.Assign | ast.AugAssign, name: str) -> bool:
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-    return any(path_of(part) == name for target in targets for part in ast.walk(target))
+    return any(path_of(part) == name for target in targets for part in below(target))
 
 
 def _takes_value(node: ast.AST) -> bool:
     """loss = loss.item(), loss = loss.detach(): from here on it is a number."""
-    return any(isinstance(part, ast.Attribute) and part.attr in ("item", "detach", "data") for part in ast.walk(node))
+    return any(isinstance(part, ast.Attribute) and part.attr in ("item", "detach", "data") for part in below(node))
 
 
 def _counts_to_few(loop: LoopNode) -> bool:
@@ -246,8 +246,8 @@ def _counts_to_few(loop: LoopNode) -> bool:
 def _feeds_a_loss(function: Reading, total: str, losses: Collection[str]) -> bool:
     """Whether the sum is itself differentiated later, under whatever name."""
     deposits = (act.node for act in function.having(Kind.DEPOSIT) if act.node is not None)
-    return any(path_of(part) == total for node in deposits for part in ast.walk(node)) or any(
-        any(path_of(part) == total for part in ast.walk(node.value))
+    return any(path_of(part) == total for node in deposits for part in below(node)) or any(
+        any(path_of(part) == total for part in below(node.value))
         and any(path_of(target) in losses for target in node.targets)
         for node in function.of(ast.Assign)
     )

@@ -9,7 +9,7 @@ import builtins
 import re
 from collections.abc import Callable
 
-from zerograd.source.nodes import holds, place, written
+from zerograd.source.nodes import below, holds, place, written
 from zerograd.source.opaque import makes_something
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.scopes import Function, Role, Scope, path_of
@@ -40,7 +40,7 @@ class _Tracer:
         for node in bound:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for target in targets:
-                for part in ast.walk(target):
+                for part in below(target):
                     if isinstance(part, ast.Name | ast.Attribute) and isinstance(part.ctx, ast.Store):
                         self._made.setdefault(path_of(part) or "", []).append(node)
         # What a loader hands out has no graph; what a list of losses or of chunks hands out may.
@@ -48,7 +48,7 @@ class _Tracer:
             part.id
             for each in function.of(ast.For)
             if _DATA.search(written(each.iter).lower())
-            for part in ast.walk(each.target)
+            for part in below(each.target)
             if isinstance(part, ast.Name)
         }
 
@@ -139,7 +139,7 @@ def _forgets(function: Function, depth: int) -> bool:
     """Whether a function makes what it returns of what it is given and of modules: it reads nothing that was kept."""
     cls = function.scope.owner
     changed = _changed(cls) if cls is not None else frozenset()
-    for node in ast.walk(function.node):
+    for node in below(function.node):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             if not function.scope.owns(node.id) and not _is_known(node.id, function.scope):
                 return False
@@ -164,7 +164,7 @@ def _changed(cls: Scope) -> frozenset[str]:
         for one in cls.lineage()
         for method in one.functions.values()
         if method.node.name != "__init__"
-        for node in ast.walk(method.node)
+        for node in below(method.node)
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and (path := path_of(node)) is not None
     )
 
@@ -180,7 +180,7 @@ def _remembers(name: str, scope: Scope, depth: int) -> bool:
     if cls is None or not depth or any(not base.endswith("Module") for base in cls.bases):
         return True
     for method in cls.functions.values():
-        for node in ast.walk(method.node):
+        for node in below(method.node):
             path = path_of(node) or ""
             if method.node.name != "__init__":
                 if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and path.startswith("self."):

@@ -28,7 +28,6 @@ class Library:
         self._root = os.path.normpath(root)
         self._programs: dict[str, Program] = {}
         self._texts: dict[str, str] = {}  # of files that were looked into, parsed or not
-        self._homes: dict[Scope, Program] = {}
         self._seen: dict[str, bool] = {}
         self._asked: dict[str, set[str]] = {}  # by importing file, the files that were looked for
         self._opening: set[str] = set()
@@ -42,7 +41,6 @@ class Library:
         path = os.path.normpath(path)
         if len(self._programs) >= _MOST:  # only here: a file that is being checked still needs those it imports
             self._programs.clear()
-            self._homes.clear()
             self._texts.clear()
         program = self._programs.get(path)
         if program is None or self._texts.get(path) != text:
@@ -54,7 +52,6 @@ class Library:
         """A program that was opened before, in place of another text of the same file."""
         path = os.path.normpath(program.path)
         self._programs[path], self._texts[path] = program, text
-        self._homes[program.roots.module] = program
 
     def looked_for(self, path: str) -> dict[str, bool]:
         """Every file that was looked for on behalf of `path`, and whether it was there: its findings hang on them."""
@@ -79,17 +76,10 @@ class Library:
     def _enter(self, path: str, text: str) -> Program:
         self._opening.add(path)
         try:
-            program = Program(
-                parse(text, path),
-                text,
-                path,
-                elsewhere=self._elsewhere(path),
-                home=self._homes.__getitem__,
-            )
+            program = Program(parse(text, path), text, path, elsewhere=self._elsewhere(path))
         finally:
             self._opening.discard(path)
         self._programs[path] = program
-        self._homes[program.roots.module] = program
         return program
 
     def _elsewhere(self, importer: str) -> Elsewhere:

@@ -1,7 +1,6 @@
 """One file: its scopes, and the skeletons of its functions, made when they are asked for."""
 
 import ast
-from collections.abc import Callable
 
 from zerograd.source.bindings import Roots, bind_module
 from zerograd.source.calls import CallReader
@@ -16,7 +15,7 @@ _LONGEST = 20_000  # nodes of one function, some 3,000 lines: more is generated,
 
 
 class Program:
-    """Lowers the functions of one file, each at most once. `home` gives the program of another module's scope."""
+    """Lowers the functions of one file, each at most once. Its module's scope knows it, for whoever imports them."""
 
     def __init__(
         self,
@@ -25,14 +24,13 @@ class Program:
         path: str,
         *,
         elsewhere: Elsewhere | None = None,
-        home: "Callable[[Scope], Program] | None" = None,
     ) -> None:
         self.tree = tree
         self.path = path
         self.roots: Roots = bind_module(tree, elsewhere)
+        self.roots.module.body_of = self.function
         relevance = read_relevance(tree, text, self.roots.functions)
         self.relevant = relevance.functions
-        self._home = home
         self._blocks: dict[ast.AST, Block] = {}
         self._nodes: dict[ast.AST, Nodes] = {}
         # Losses are traced to modules only where it can matter: several optimizers, and nothing frozen and thawed.
@@ -43,9 +41,8 @@ class Program:
 
     def body_of(self, function: Function) -> Block:
         """The skeleton of a function of this file, or of one that it imports."""
-        module = function.scope.module
-        there = self if module is self.roots.module or self._home is None else self._home(module)
-        return there.function(function)
+        body_of = function.scope.module.body_of
+        return body_of(function) if body_of is not None else ()
 
     def function(self, function: Function) -> Block:
         node = function.node

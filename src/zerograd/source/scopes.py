@@ -5,9 +5,12 @@ to the class. A path may stand for several things in one scope: what it is bound
 """
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import Enum
-from typing import NamedTuple, Union
+from typing import TYPE_CHECKING, NamedTuple, Union
+
+if TYPE_CHECKING:
+    from zerograd.source.skeleton import Block
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -95,6 +98,9 @@ class Scope:
         self.class_scopes: dict[str, Scope] = {}
         self.elsewhere: Elsewhere | None = None  # of a module: what the names it imports stand for
         self.stars: list[str] = []  # of a module: those it imports all names of
+        self.body_of: Callable[[Function], Block] | None = None  # of a module: the skeletons of its functions
+        self.settled = False  # of a class: its file is bound, so that its bases stay what they are
+        self._lineage: tuple[Scope, ...] | None = None
 
     def slot(self, node: ast.AST) -> str | None:
         """The path an expression names, with a loop variable told by what it runs over."""
@@ -118,10 +124,16 @@ class Scope:
         return found.pop() if model is not None and len(found) == 1 else None
 
     def lookup(self, path: str) -> Binding | None:
-        if path.startswith("self.") and self.owner is not None:
-            return next((cls.bindings[path] for cls in self.owner.lineage() if path in cls.bindings), None)
-        found = self.bindings.get(path)
-        return found if found is not None or self.parent is None else self.parent.lookup(path)
+        scope: Scope | None = self
+        of_self = path.startswith("self.")
+        while scope is not None:
+            if of_self and scope.owner is not None:
+                return next((cls.bindings[path] for cls in scope.owner.lineage() if path in cls.bindings), None)
+            found = scope.bindings.get(path)
+            if found is not None:
+                return found
+            scope = scope.parent
+        return None
 
     def owns(self, name: str) -> bool:
         """Whether `name` is a local of this function."""
@@ -142,15 +154,20 @@ class Scope:
         imported = self._imported(path)
         return imported if isinstance(imported, Function) else None
 
-    def lineage(self) -> "Iterator[Scope]":
+    def lineage(self) -> "tuple[Scope, ...]":
         """Of a class: itself and its base classes in this project, nearest first."""
-        pending, seen = [self], set[Scope]()
+        if self._lineage is not None:
+            return self._lineage
+        pending, found = [self], dict[Scope, None]()
         while pending:
             cls = pending.pop(0)
-            if cls not in seen:
-                seen.add(cls)
-                yield cls
+            if cls not in found:
+                found[cls] = None
                 pending += [base for name in cls.bases if (base := cls.class_scope(name)) is not None]
+        lineage = tuple(found)
+        if self.settled:
+            self._lineage = lineage
+        return lineage
 
     def method(self, name: str) -> Function | None:
         """Of a class: its own method, or that of a base class."""
@@ -158,11 +175,13 @@ class Scope:
 
     def class_scope(self, name: str) -> "Scope | None":
         """The class of this project that a dotted name stands for."""
-        found = self.class_scopes.get(name)
-        if found is None and self.parent is not None:
-            return self.parent.class_scope(name)
-        imported = self._among_stars(name) or (self.elsewhere(name) if self.elsewhere else None)
-        return imported if found is None and isinstance(imported, Scope) else found
+        scope = self
+        while (found := scope.class_scopes.get(name)) is None and scope.parent is not None:
+            scope = scope.parent
+        if found is not None or scope.elsewhere is None:
+            return found
+        imported = scope._among_stars(name) or scope.elsewhere(name)
+        return imported if isinstance(imported, Scope) else None
 
     def _imported(self, path: str) -> "Function | Scope | None":
         """What a name that is imported stands for."""
@@ -185,7 +204,10 @@ class Scope:
 
     @property
     def module(self) -> "Scope":
-        return self if self.parent is None else self.parent.module
+        scope = self
+        while scope.parent is not None:
+            scope = scope.parent
+        return scope
 
     def dotted(self, path: str) -> str:
         """`path` with its first name replaced by what it was imported as: `nn.Linear` -> `torch.nn.Linear`."""
