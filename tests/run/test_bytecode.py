@@ -1,4 +1,4 @@
-"""Whether a backward always leads to the step that runs, by the bytecode: no way around it but an exception, or a test."""
+"""Whether a backward leads to the step that runs, by the bytecode: what may come between is an exception, or a test."""
 
 import sys
 from collections.abc import Callable
@@ -131,9 +131,7 @@ class Optimizer:
         self.answers.add(self.question(Site(shown(frame.f_code.co_filename), self.line)))
 
 
-def answers(
-    text: str, monkeypatch: pytest.MonkeyPatch, question: Callable[[Site], bool] = always_steps
-) -> set[bool]:
+def answers(text: str, monkeypatch: pytest.MonkeyPatch, question: Callable[[Site], bool] = always_steps) -> set[bool]:
     # This test stands between the program and the question; torch would not.
     monkeypatch.setattr("zerograd.run.bytecode.theirs", lambda name: name == "loop.py")
     monkeypatch.setattr("zerograd.run.bytecode.is_machinery", lambda name: True)

@@ -4,7 +4,7 @@ import dis
 import functools
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from types import CodeType, FrameType
 
@@ -84,7 +84,7 @@ def _ways_around(code: CodeType, line: int | None, gate: int) -> frozenset[int] 
     """
     instructions = list(dis.get_instructions(code))
     following = {one.offset: after.offset for one, after in pairwise(instructions)}
-    lines = dict(_lines(code, instructions))
+    lines = _lines(code)
     starts = {instructions[0].offset} if line is None else _backwards(instructions, code, line)
     # While a call runs, the frame stands somewhere in the cache behind its instruction.
     gate = max(one.offset for one in instructions if one.offset <= gate)
@@ -128,14 +128,9 @@ def _leading_to(targets: set[int], ways: Mapping[int, Sequence[int]], *, without
     return leading
 
 
-def _lines(code: CodeType, instructions: Iterable[dis.Instruction]) -> Iterator[tuple[int, int]]:
-    """Each offset with its line."""
-    spans = iter([(start, end, line) for start, end, line in code.co_lines() if line is not None])
-    start, end, line = next(spans, (0, 0, 0))
-    for one in instructions:
-        while one.offset >= end and (span := next(spans, None)) is not None:
-            start, end, line = span
-        yield one.offset, line
+def _lines(code: CodeType) -> dict[int, int]:
+    """Each offset with its line; 0 where nobody wrote one."""
+    return {offset: line or 0 for start, end, line in code.co_lines() for offset in range(start, end, 2)}
 
 
 class _Line:
@@ -148,12 +143,11 @@ class _Line:
 
 @functools.lru_cache(maxsize=256)
 def _names(code: CodeType) -> Mapping[int, _Line]:
-    instructions = list(dis.get_instructions(code))
-    lines = dict(_lines(code, instructions))
+    lines = _lines(code)
     used: defaultdict[int, _Line] = defaultdict(_Line)
-    for one in instructions:
-        names = one.argval if isinstance(one.argval, tuple) else (one.argval,)
-        names = {name for name in names if isinstance(name, str)}
+    for one in dis.get_instructions(code):
+        told = one.argval if isinstance(one.argval, tuple) else (one.argval,)
+        names = {name for name in told if isinstance(name, str)}
         line = used[lines[one.offset]]
         if one.opname.startswith("STORE_"):
             line.written |= names

@@ -71,9 +71,7 @@ class Detectors:
 
     def _survey(self, site: Site, roots: Sequence[Tensor], accounts: Accounts) -> Survey:
         turnovers = accounts.clock.turnovers
-        found, new = self._surveys.of(
-            site, roots, turnovers=turnovers, walk=lambda: survey(roots, accounts.owners())
-        )
+        found, new = self._surveys.of(site, roots, turnovers=turnovers, walk=lambda: survey(roots, accounts.owners()))
         if new:
             self._owners.surveyed(site, found, owned=accounts.owned)
             self._leaks.surveyed(found)

@@ -11,7 +11,8 @@ generator that were not detached).
 
 An iteration was given up where its backward raised or its loss is not finite; where every way through the program leads
 from the backward to the step, so that only an exception can have come between, or a test of its loss; or where it had
-been clipped, as is done right before a step. Whoever goes on without a step for another reason may be accumulating: that is only possible.
+been clipped, as is done right before a step. Whoever goes on without a step for another reason may be accumulating:
+that is only possible.
 """
 
 from collections import Counter
@@ -23,7 +24,6 @@ from zerograd.run.deposit import Deposit
 from zerograd.run.detector import Detector
 from zerograd.run.graph import Survey
 from zerograd.run.values import nonzero
-
 
 _HABIT = 2
 
