@@ -18,9 +18,8 @@ from zerograd.core.events import Event, Kind
 from zerograd.core.findings import Finding
 from zerograd.run.account import Account
 from zerograd.run.books import Members
-from zerograd.run.naming import called, names
+from zerograd.run.naming import names
 from zerograd.run.posted import Post
-from zerograd.run.sites import user_frame
 from zerograd.trace.findings import to_line
 
 Numbers = tuple[tuple[str, float], ...]
@@ -52,9 +51,7 @@ class Chronicle:
 
     # Events
 
-    def opened(
-        self, account: Account, optimizer: Optimizer, *, by_scaler: bool = False
-    ) -> Callable[[Members, Event], None] | None:
+    def opened(self, account: Account, optimizer: Optimizer) -> Callable[[Members, Event], None] | None:
         """An account was opened, by a step that begins. Returns whom its books shall tell of their moves."""
         if self._log is None:
             return None
@@ -63,7 +60,7 @@ class Chronicle:
             groups = [[*group["params"]] for group in optimizer.param_groups]
             known = iter(names([one for group in groups for one in group]))
             line: dict[str, object] = {"optimizer": slot, "groups": [[next(known) for _ in group] for group in groups]}
-            line |= {"called": name} if (name := called(user_frame(), by_scaler=by_scaler)) else {}
+            line |= {"called": account.called} if account.called != account.name else {}
             self._optimizers.append(line)
             self._untold.append(line)
         latest: list[Event] = []
