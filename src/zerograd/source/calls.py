@@ -8,15 +8,16 @@ from collections.abc import Callable, Iterator
 
 from zerograd.core.events import Kind, Site
 from zerograd.core.facts import ALL_DOUBTS, Doubts
+from zerograd.source.hooks import Hooks
 from zerograd.source.literals import read_literals
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import written
 from zerograd.source.opaque import makes_something, unseen
 from zerograd.source.roles import has_own_schedules
 from zerograd.source.scales import is_plain, is_scaled
-from zerograd.source.scopes import Function, Role, Scope, path_of, short
+from zerograd.source.scopes import Binding, Function, Role, Scope, path_of, short
 from zerograd.source.sharpness import HALVES, clears_too
-from zerograd.source.skeleton import Act, Blur, Call
+from zerograd.source.skeleton import Act, Blur, Call, Choice
 
 _CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grad_value", "clip_gradients")
 # The names of calls that may be events.
@@ -52,10 +53,11 @@ class CallReader:
         self._old = old
         self._scales = scales
         self._by_manner = by_manner
+        self._hooks = Hooks()
 
-    def read(self, call: ast.Call, scope: Scope) -> list[Act | Blur | Call]:
+    def read(self, call: ast.Call, scope: Scope) -> list[Act | Blur | Call | Choice]:
         path = path_of(call.func)
-        known: list[Act | Blur | Call] = []
+        known: list[Act | Blur | Call | Choice] = []
         if _name(call.func) in _NAMES:
             known += self._events(call, scope)
         if not known and path is not None and "scaler" in path.rpartition(".")[2].lower():
@@ -179,15 +181,21 @@ class CallReader:
 
     # Everything else
 
-    def _other(self, call: ast.Call, path: str, scope: Scope) -> Iterator[Blur | Call]:
+    def _other(self, call: ast.Call, path: str, scope: Scope) -> Iterator[Blur | Call | Choice]:
         if self._is_harmless(path, scope) or self.is_scaler(path.rpartition(".")[0], scope):
             return
         if path.rpartition(".")[2] in _APEX:
             return
         function, receiver, cls = self._function(path, scope)
         if function is not None:
-            yield self._call(call, function, receiver, cls, scope)
+            called: Call | Choice = self._call(call, function, receiver, cls, scope)
+            for other in self._instead(call, path, scope):
+                called = Choice((other,), (called,))
+            yield called
             return
+        hook = self._hooks.read(path, call, scope)
+        if hook is not None:
+            yield self._call(call, hook, "self", scope.owner, scope)
         kinds = unseen(path, call, scope)
         # A constructor keeps what it is handed; it takes no step with it.
         for argument in () if makes_something(path) else (*call.args, *(k.value for k in call.keywords)):
@@ -197,6 +205,15 @@ class CallReader:
                 yield Blur(ALL_DOUBTS, slot)
         if kinds:
             yield Blur(kinds)
+
+    def _instead(self, call: ast.Call, path: str, scope: Scope) -> Iterator[Call]:
+        """What the same call runs on the objects that other arms of a branch bind to its receiver."""
+        receiver, name = _called_on(path, scope)
+        binding = scope.lookup(receiver) if scope.function(path) is None else None
+        for other in binding.beside if binding is not None else ():
+            function = _method(other.cls, name) if other.cls is not None else None
+            if function is not None:
+                yield self._call(call, function, receiver, other.cls, scope, other)
 
     def is_harmless(self, call: ast.Call, scope: Scope) -> bool:
         """Whether a call is one of Python's or torch's own: it makes no optimizer, unless torch.optim does."""
@@ -209,31 +226,47 @@ class CallReader:
 
     def _function(self, path: str, scope: Scope) -> tuple[Function | None, str | None, Scope | None]:
         """The function of this project that is called; if it is a method, the object it is called on, and its class."""
-        receiver, _, name = path.rpartition(".")
-        if receiver == "self":
-            return scope.function(path), "self", scope.owner
         found = scope.function(path)
         if found is not None:
-            return found, None, None
-        binding = scope.lookup(receiver) if receiver else scope.lookup(path)
-        cls = scope.class_scope(binding.made_by) if binding is not None and binding.role is Role.INSTANCE else None
-        if cls is not None:
-            return cls.method(name if receiver else "forward"), receiver or path, cls
-        return None, None, None
+            return (found, "self", scope.owner) if path.rpartition(".")[0] == "self" else (found, None, None)
+        receiver, name = _called_on(path, scope)
+        binding = scope.lookup(receiver)
+        cls = binding.cls if binding is not None and binding.role is Role.INSTANCE else None
+        return (_method(cls, name), receiver, cls) if cls is not None else (None, None, None)
 
-    def _call(self, call: ast.Call, function: Function, receiver: str | None, cls: Scope | None, scope: Scope) -> Call:
+    def _call(
+        self,
+        call: ast.Call,
+        function: Function,
+        receiver: str | None,
+        cls: Scope | None,
+        scope: Scope,
+        made: Binding | None = None,
+    ) -> Call:
         callee = function.scope
         given = [scope.slot(argument) for argument in call.args]
         if receiver is not None:
             given.insert(0, receiver)
         pairs = list(zip(callee.parameters, given, strict=False))
         pairs += [(keyword.arg, scope.slot(keyword.value)) for keyword in call.keywords if keyword.arg]
-        binding = scope.lookup(receiver) if receiver is not None else None
+        binding = made or (scope.lookup(receiver) if receiver is not None else None)
         pairs += binding.keeps if binding is not None else ()
         arguments = tuple((parameter, path) for parameter, path in pairs if path)
         shares_self = receiver == "self" or callee.owner is scope.owner is not None
         literals = frozenset(read_literals(call, function.node, skip=receiver is not None))
         return Call(function, scope, arguments, shares_self, literals, cls)
+
+
+def _called_on(path: str, scope: Scope) -> tuple[str, str]:
+    """The object that a call is made on, and the method: `self.attack(x)` calls what is kept there itself."""
+    receiver, _, name = path.rpartition(".")
+    itself = scope.lookup(path)
+    return (receiver, name) if receiver and (itself is None or itself.role is not Role.INSTANCE) else (path, "__call__")
+
+
+def _method(cls: Scope, name: str) -> Function | None:
+    """What a call of an object runs, which for torch's modules is `forward`."""
+    return cls.method(name) or (cls.method("forward") if name == "__call__" else None)
 
 
 def _name(func: ast.expr) -> str:

@@ -77,7 +77,8 @@ class FunctionLowering(Expressions):
             case ast.Expr(value=ast.Call(func=func)) if path_of(func) in _ENDINGS:
                 found.append(Jump("raise"))
             case ast.Assign() | ast.AugAssign() | ast.AnnAssign():
-                found += read_assignment(node, self._path, self._reaches_some)
+                made = read_assignment(node, self._path, self._reaches_some)
+                found += self._at_inputs(node, made) if self._inputs else made
                 if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.Call):
                     path = path_of(node.targets[0])
                     found += [Create(path)] if path and self._makes_optimizer(path, node.value) else []

@@ -5,8 +5,10 @@ from collections.abc import Callable
 
 from zerograd.source.bindings import Roots, bind_module
 from zerograd.source.calls import CallReader
+from zerograd.source.hooks import calls_hook
 from zerograd.source.lower import FunctionLowering
 from zerograd.source.nodes import Nodes
+from zerograd.source.probes import inputs_of
 from zerograd.source.reach import Reach, freezes
 from zerograd.source.relevance import hands_on, read_relevance
 from zerograd.source.scopes import Elsewhere, Function, FunctionNode, Scope
@@ -38,6 +40,7 @@ class Program:
         # Losses are traced to modules only where it can matter: several optimizers, and nothing frozen and thawed.
         self.traces_losses = relevance.has_several and not freezes(text)
         self.has_several = relevance.has_several  # optimizers
+        self._asks_inputs = "requires_grad" in text
         old = ".data[0]" in text or "volatile=True" in text
         self.calls = CallReader(path, by_manner=relevance.by_manner, scales=".scale(" in text, old=old)
 
@@ -51,7 +54,7 @@ class Program:
         node = function.node
         block = self._blocks.get(node)
         if block is None:
-            matters = node in self.relevant or hands_on(function, self.nodes)
+            matters = node in self.relevant or hands_on(function, self.nodes) or calls_hook(function, self.nodes)
             block = self._blocks[node] = self._lowered(node, node.body, function.scope) if matters else ()
         return block
 
@@ -72,5 +75,7 @@ class Program:
     def _lowered(self, node: ast.Module | FunctionNode, body: list[ast.stmt], scope: Scope) -> Block:
         if len(self.nodes(node)) > _LONGEST:
             return ()
-        reach = Reach(node, scope) if self.traces_losses else None
-        return FunctionLowering(node, self.nodes(node), scope, self.calls, self.path, reach).whole(body)
+        own = self.nodes(node)
+        inputs = inputs_of(node, own, scope) if self._asks_inputs else frozenset[str]()
+        reach = Reach(node, scope) if self.traces_losses or inputs else None
+        return FunctionLowering(node, own, scope, self.calls, self.path, reach, inputs).whole(body)

@@ -29,6 +29,8 @@ class Binding(NamedTuple):
     made_by: str = ""  # the dotted name that was called
     over: tuple[str, ...] = ()  # of a scheduler: its optimizer's path; of an optimizer: those of its modules
     keeps: tuple[tuple[str, str], ...] = ()  # of an instance: what it was given, by its own name for it (self.opt)
+    cls: "Scope | None" = None  # of an instance: its class
+    beside: "tuple[Binding, ...]" = ()  # of an instance: those that the other arms of a branch bind instead
 
 
 def path_of(node: ast.AST) -> str | None:
@@ -73,8 +75,9 @@ class Function(NamedTuple):
         return name == "NotImplementedError"
 
 
-# What a dotted name stands for in another file: a function, a class, or None.
-Elsewhere = Callable[[str], Union["Function", "Scope", None]]
+# What a dotted name stands for in another file: a function, a class, or None. Of a class that another one derives from
+# it counts what it keeps, even if nothing in its file touches a gradient.
+Elsewhere = Callable[[str, bool], Union["Function", "Scope", None]]
 
 
 class Scope:
@@ -92,6 +95,7 @@ class Scope:
         self.elements: dict[str, str] = {}  # loop variables of the loops we are in: opt -> opts[*]
         self.parameters: tuple[str, ...] = ()  # of a function
         self.kept: dict[str, str] = {}  # of a class: attributes that are parameters of __init__
+        self.keeps: dict[str, str] = {}  # of a method: its names for what is kept in an attribute: model -> self.model
         self.class_scopes: dict[str, Scope] = {}
         self.elsewhere: Elsewhere | None = None  # of a module: what the names it imports stand for
         self.stars: list[str] = []  # of a module: those it imports all names of
@@ -150,18 +154,18 @@ class Scope:
             if cls not in seen:
                 seen.add(cls)
                 yield cls
-                pending += [base for name in cls.bases if (base := cls.class_scope(name)) is not None]
+                pending += [base for name in cls.bases if (base := cls.class_scope(name, derived=True)) is not None]
 
     def method(self, name: str) -> Function | None:
         """Of a class: its own method, or that of a base class."""
         return next((cls.functions[name] for cls in self.lineage() if name in cls.functions), None)
 
-    def class_scope(self, name: str) -> "Scope | None":
-        """The class of this project that a dotted name stands for."""
+    def class_scope(self, name: str, *, derived: bool = False) -> "Scope | None":
+        """The class of this project that a dotted name stands for; `derived`: one that another class derives from."""
         found = self.class_scopes.get(name)
         if found is None and self.parent is not None:
-            return self.parent.class_scope(name)
-        imported = self._among_stars(name) or (self.elsewhere(name) if self.elsewhere else None)
+            return self.parent.class_scope(name, derived=derived)
+        imported = self._among_stars(name, derived) or (self.elsewhere(name, derived) if self.elsewhere else None)
         return imported if found is None and isinstance(imported, Scope) else found
 
     def _imported(self, path: str) -> "Function | Scope | None":
@@ -175,13 +179,13 @@ class Scope:
         module = self.module
         if scope is None:
             return module._among_stars(path)
-        return module.elsewhere(self.dotted(path)) if module.elsewhere is not None else None
+        return module.elsewhere(self.dotted(path), False) if module.elsewhere is not None else None
 
-    def _among_stars(self, name: str) -> "Function | Scope | None":
+    def _among_stars(self, name: str, derived: bool = False) -> "Function | Scope | None":
         """Of a module: a name that came with `from ... import *`."""
         if self.elsewhere is None or "." in name:
             return None
-        return next((found for star in self.stars if (found := self.elsewhere(star + name)) is not None), None)
+        return next((found for star in self.stars if (found := self.elsewhere(star + name, derived)) is not None), None)
 
     @property
     def module(self) -> "Scope":
