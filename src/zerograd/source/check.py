@@ -47,12 +47,13 @@ def check_text(
     try:
         program = library.open(path, text) if library is not None else Program(parse(text, path), text, path)
         checker = _Checker(program, chosen, text)
-        found = list(checker.findings())
+        found = once(checker.findings())
         if library is not None:
+            found = [one for one in found if one.site.path == program.path or not library.allows(one)]
             library.consulted(path, checker.privacy.asked)
     except RecursionError:
         raise SourceError(f"{path}: is nested too deeply to be read", slug="not-python") from None
-    return allow(once(found), text, path, chosen)
+    return allow(found, text, path, chosen)
 
 
 class _Checker:

@@ -84,7 +84,7 @@ class Leaks:
         return self._probes[key]
 
     def _linear(self, block: Block, cls: Scope | None, depth: int) -> Iterator[tuple[Act, _Modules]]:
-        """Deposits with their modules and steps with their slots, in text order, as the outermost function names them."""
+        """Deposits with their modules, steps with their slots, in text order, as the outermost function names them."""
         for node in walk(block):
             if isinstance(node, Act) and node.kind in _TURNS and (depth or not node.probes):
                 yield node, node.reaches if node.slot is None else frozenset({node.slot})

@@ -9,11 +9,13 @@ import os
 import re
 from collections.abc import Iterable
 
+from zerograd.core.findings import Finding
 from zerograd.errors import SourceError
 from zerograd.source.discover import read_text
 from zerograd.source.parsing import parse
 from zerograd.source.program import Program
 from zerograd.source.scopes import Elsewhere, Function, Scope
+from zerograd.source.suppression import allows
 
 _EVENTS = re.compile(r"backward\(|zero_grad|\.step\(|\.grad\b|clip_grad|unscale_")
 _REEXPORTS = "__init__.py"
@@ -55,6 +57,10 @@ class Library:
         path = os.path.normpath(program.path)
         self._programs[path], self._texts[path] = program, text
         self._homes[program.roots.module] = program
+
+    def allows(self, finding: Finding) -> bool:
+        """Whether a comment in another file allows a finding that this one brings out there."""
+        return allows(self._texts.get(os.path.normpath(finding.site.path), ""), finding)
 
     def looked_for(self, path: str) -> dict[str, bool]:
         """Every file that was looked for on behalf of `path`, and whether it was there: its findings hang on them."""

@@ -41,22 +41,34 @@ class Program:
         self.traces_losses = relevance.has_several and not freezes(text)
         self.has_several = relevance.has_several  # optimizers
         self._asks_inputs = "requires_grad" in text
-        old = ".data[0]" in text or "volatile=True" in text
-        self.calls = CallReader(path, by_manner=relevance.by_manner, scales=".scale(" in text, old=old)
+        self.roots.module.old = ".data[0]" in text or "volatile=True" in text
+        self.calls = CallReader(path, by_manner=relevance.by_manner, scales=".scale(" in text, idle=self._is_idle)
 
     def body_of(self, function: Function) -> Block:
         """The skeleton of a function of this file, or of one that it imports."""
-        module = function.scope.module
-        there = self if module is self.roots.module or self._home is None else self._home(module)
-        return there.function(function)
+        return self._home_of(function).function(function)
 
     def function(self, function: Function) -> Block:
         node = function.node
         block = self._blocks.get(node)
         if block is None:
-            matters = node in self.relevant or hands_on(function, self.nodes) or calls_hook(function, self.nodes)
-            block = self._blocks[node] = self._lowered(node, node.body, function.scope) if matters else ()
+            does = self._does_something(function)
+            block = self._blocks[node] = self._lowered(node, node.body, function.scope) if does else ()
         return block
+
+    def _home_of(self, function: Function) -> "Program":
+        module = function.scope.module
+        return self if module is self.roots.module or self._home is None else self._home(module)
+
+    def _does_something(self, function: Function) -> bool:
+        """Whether a function of this file may touch a gradient, itself or through what it calls."""
+        if function.node in self.relevant:
+            return True
+        return hands_on(function, self.nodes) or calls_hook(function, self.nodes)
+
+    def _is_idle(self, function: Function) -> bool:
+        """Whether nothing in a function of the project touches a gradient, as in a forward pass."""
+        return not self._home_of(function)._does_something(function)
 
     def nodes(self, function: ast.AST) -> Nodes:
         """The function's own nodes, listed once."""

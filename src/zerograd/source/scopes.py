@@ -99,6 +99,7 @@ class Scope:
         self.class_scopes: dict[str, Scope] = {}
         self.elsewhere: Elsewhere | None = None  # of a module: what the names it imports stand for
         self.stars: list[str] = []  # of a module: those it imports all names of
+        self.old = False  # of a module: it is written for a torch before 1.0
 
     def slot(self, node: ast.AST) -> str | None:
         """The path an expression names, with a loop variable told by what it runs over."""
