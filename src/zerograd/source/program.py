@@ -56,6 +56,10 @@ class Program:
             block = self._blocks[node] = self._lowered(node, node.body, function.scope) if does else ()
         return block
 
+    def path_of(self, function: Function) -> str:
+        """The file that a function of the project stands in."""
+        return self._home_of(function).path
+
     def _home_of(self, function: Function) -> "Program":
         module = function.scope.module
         return self if module is self.roots.module or self._home is None else self._home(module)
