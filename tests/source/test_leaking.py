@@ -21,6 +21,15 @@ class Attack:
     def __call__(self, x, y):
         return self.forward(x, y)
 
+    def perturb(self, x, y):
+        return self.run(x, y)
+
+    def run(self, x, y):
+        return self.ascend(x, y)
+
+    def ascend(self, x, y):
+        raise NotImplementedError
+
 
 class PGD(Attack):
     def forward(self, x, y):
@@ -36,9 +45,16 @@ class PGD(Attack):
         return x_adv.detach()
 
 
+    def ascend(self, *given):
+        return self.forward(*given)
+
+
 class Noise(Attack):
     def forward(self, x, y):
         return x + self.eps * torch.randn_like(x)
+
+    def ascend(self, *given):
+        return self.forward(*given)
 
 
 def pgd(model, x, y):
@@ -103,6 +119,7 @@ def _codes(here: Path, attack: dict[str, str], trainer: dict[str, str]) -> list[
         ({}, {"optimized": "self.model.parameters()", "attacked": "self.model"}),
         ({}, {"optimized": "[p for p in model.parameters() if p.requires_grad]"}),  # nobody says what it holds
         ({}, {"attack": "pgd(self.model, x, y)"}),
+        ({}, {"attack": "self.attack.perturb(x, y)"}),  # through methods that leave the work to others
         (
             {
                 "before": "inner = torch.optim.Adam([x_adv])",

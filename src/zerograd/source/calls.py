@@ -206,9 +206,10 @@ class CallReader:
     def _one_of(self, callees: list[Callee], call: ast.Call, scope: Scope) -> Iterator[Call | Choice]:
         called: Call | Choice | None = None
         for callee in callees:
-            if callee.function.node.name != "forward" or not self._is_idle(callee.function):  # most often it is a model
-                one = callee.called(call, scope)
-                called = one if called is None else Choice((one,), (called,))
+            if callee.receiver != "self" and callee.function.node.name == "forward" and self._is_idle(callee.function):
+                continue  # model(x)
+            one = callee.called(call, scope)
+            called = one if called is None else Choice((one,), (called,))
         if called is not None:
             yield called
 
