@@ -1,15 +1,16 @@
 """Expressions to events: in the order in which Python evaluates them, each with what its place in the function says."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from zerograd.core.events import Kind
 from zerograd.source.calls import CallReader, site_of
 from zerograd.source.loops import accumulates, elements, picked
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import LEAVES, READ, Nodes
+from zerograd.source.probes import called_modules
 from zerograd.source.questions import Questions, chooses
-from zerograd.source.reach import Reach
+from zerograd.source.reach import NOTHING, Reach
 from zerograd.source.scales import deposits_scaled
 from zerograd.source.scopes import FunctionNode, Scope, path_of
 from zerograd.source.skeleton import Act, Block, Blur, Call, Choice, Loop, Node, walk
@@ -34,8 +35,11 @@ class Expressions:
         calls: CallReader,
         path: str,
         reach: Reach | None = None,
+        inputs: frozenset[str] = frozenset(),
     ) -> None:
         self._reach = reach
+        self._inputs = inputs  # the tensors that this function's backwards are meant for
+        self._modules = called_modules(own, scope) if inputs else frozenset()
         self._function, self._scope, self._calls, self._path = function, scope, calls, path
         self._keys = keys_of(own)
         self._questions = Questions(function, own, scope)
@@ -92,6 +96,10 @@ class Expressions:
 
     def _call(self, call: ast.Call) -> Iterator[Node]:
         for event in self._calls.read(call, self._scope):
+            if self._inputs and self._is_of_input(call.func):
+                if not isinstance(event, Act):
+                    continue
+                event = event._replace(probes=True)
             if isinstance(event, Act) and event.what.endswith(".zero_()"):
                 parameter = event.what.removesuffix(".zero_()").removesuffix(".data").removesuffix(".grad")
                 event = event._replace(partial=self._reaches_some(ast.Name(parameter.partition(".")[0])))
@@ -105,7 +113,24 @@ class Expressions:
         if self._reach is None:
             return node
         loss = loss_of(node.node) if isinstance(node.node, ast.Call) else None
-        return node._replace(reaches=self._reach.of(loss)) if loss is not None else node
+        reaches = self._reach.of(loss) if loss is not None else NOTHING
+        return node._replace(reaches=reaches or self._modules, probes=bool(self._inputs))
+
+    def _at_inputs(
+        self, node: ast.Assign | ast.AugAssign | ast.AnnAssign, events: Iterable[Act | Blur]
+    ) -> Iterator[Act | Blur]:
+        """What an assignment does by hand; to the gradient of an input it is nothing that a parameter feels."""
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        if not any(map(self._is_of_input, targets)):
+            yield from events
+            return
+        yield from (event._replace(probes=True) for event in events if isinstance(event, Act))
+
+    def _is_of_input(self, gradient: ast.expr) -> bool:
+        """Whether `x.grad` of an input is what is changed: no parameter's is."""
+        while isinstance(gradient, ast.Attribute) and gradient.attr != "grad":
+            gradient = gradient.value
+        return isinstance(gradient, ast.Attribute) and path_of(gradient.value) in self._inputs
 
     def _when_told(self, call: ast.Call, node: Node) -> Iterator[Node]:
         """A step that a keyword allows: loss_scaler(loss, optimizer, update_grad=(i + 1) % N == 0)."""

@@ -1,5 +1,6 @@
 """The calls we are in, seen from one slot: what each function calls it, and what a block may do to it there."""
 
+import re
 from collections.abc import Callable
 
 from zerograd.core.events import Kind
@@ -9,6 +10,7 @@ from zerograd.source.skeleton import Act, Block, Blur, Call, walk
 
 BodyOf = Callable[[Function], Block]
 _DEPTH = 5
+_KEY = re.compile(r"\[([^\]]*)\]")
 
 
 class Frames:
@@ -34,14 +36,21 @@ class Frames:
             return True
         return any(slot.startswith(f"{name}.") or name.startswith(f"{slot}.") for name in self.names)
 
+    def _may_hit(self, slot: str | None) -> bool | None:
+        """None if a slot is one of several and ours may be that one, by its key: opts[*] and opts['D']; else False."""
+        chosen = slot is not None and "[" in slot and any(_may_be(slot, name) for name in self.names)
+        return None if chosen else False
+
     def is_one_of(self, each: frozenset[str]) -> bool:
         """Whether the slot is another one in every iteration of a loop over these, or is a part of what is."""
         return any(name == one or name.startswith((f"{one}.", f"{one}[")) for one in each for name in self.names)
 
     def touches(self, act: Act) -> bool | None:
         """Whether an event is one at our slot; None: it may be. Two optimizers over one module share their clears."""
+        if act.probes and act.kind is not Kind.DEPOSIT:
+            return False
         if act.kind is not Kind.CLEAR or not act.reaches or act.slot in self.names:
-            return self.hits(act.slot)
+            return self.hits(act.slot) or self._may_hit(act.slot)
         if not self.modules:
             return None if act.of_module else self.hits(act.slot)
         shares = any(_overlap(one, other) for one in act.reaches for other in self.modules)
@@ -107,6 +116,17 @@ class Frames:
     def is_closed(self, call: Call) -> bool:
         """Whether a call is not looked into: it calls itself, is too deep, or stands for what a subclass does."""
         return call.function in self._calling or len(self._calling) >= _DEPTH or call.function.is_abstract
+
+
+def _may_be(one: str, other: str) -> bool:
+    """Whether two paths are alike but for keys that one of them leaves open."""
+    if "[*]" not in one and "[*]" not in other:
+        return False
+    parts = list(zip(_KEY.split(one), _KEY.split(other), strict=False))
+    alike = all(
+        its == theirs or (position % 2 and "*" in (its, theirs)) for position, (its, theirs) in enumerate(parts)
+    )
+    return alike and one.count("[") == other.count("[")
 
 
 def _overlap(one: str, other: str) -> bool:

@@ -78,7 +78,8 @@ class FunctionLowering(Expressions):
             if isinstance(node.value, ast.Call) and path_of(node.value.func) in _ENDINGS:
                 found.append(Jump("raise"))
         elif isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign):
-            found += read_assignment(node, self._path, self._reaches_some)
+            made = read_assignment(node, self._path, self._reaches_some)
+            found += self._at_inputs(node, made) if self._inputs else made
             if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.Call):
                 path = path_of(node.targets[0])
                 found += [Create(path)] if path and self._makes_optimizer(path, node.value) else []

@@ -35,7 +35,7 @@ def role_of(value: ast.AST, scope: Scope) -> Binding | None:
             made = made._replace(over=tuple(_modules_of(value.args[0])) if value.args else ())
         if made is not None and made.role is Role.INSTANCE:
             cls = scope.class_scope(made.made_by)
-            made = made._replace(keeps=tuple(_kept(value, cls, scope))) if cls is not None else made
+            made = made._replace(keeps=tuple(_kept(value, cls, scope)), cls=cls) if cls is not None else made
         if made is not None:
             return made
     # nn.Linear(3, 4).to(device), model(x).mean(): a method of a torch object returns another.
