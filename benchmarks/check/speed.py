@@ -4,9 +4,9 @@ usage: python benchmarks/check/speed.py FOLDER [--repeats N] [--training N] [--s
                                         [--dslinter PYLINT] [--torchfix COMMAND]
 
 Every repeat runs every command once, cold and in one process, and takes its CPU time; the figures are medians of the
-ratios within one repeat, so that what else the machine does falls on all of them alike. Cold: no findings are known. But
-zerograd has its bytecode, as pip leaves it, also where the environment keeps Python from writing any. `--training N` takes only N
-random files that train (seed 0). `--slowest N` names the files that took longest, timed one by one.
+ratios within one repeat, so that what else the machine does falls on all of them alike. Cold is without known findings,
+but with the bytecode that pip leaves, also where the environment keeps Python from writing any. `--training N` takes
+only N random files that train (seed 0). `--slowest N` names the files that took longest, timed one by one.
 """
 
 import argparse
