@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from rules.programs import programs
 from zerograd.core.findings import Certainty, Finding
-from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Sees
 from zerograd.source.fixes.mending import mend
@@ -103,7 +102,7 @@ def test_fixes_of_the_pages_cure_and_settle(text: str) -> None:
 @given(wounded())
 def test_fixes_of_wounded_programs_cure_and_settle(text: str) -> None:
     try:
-        look(text)
-    except SourceError:
+        ast.parse(text)
+    except SyntaxError:  # a function whose only line was lost: it is read by guessing, and nothing is offered
         assume(False)
     hold_the_law(text)

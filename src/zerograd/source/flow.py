@@ -50,6 +50,7 @@ from zerograd.source.windows import begin, decide_place, left, turn
 CYCLE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR})
 _UPDATE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME})
 _MOST = 64
+_NO_WAY = Flow()
 _Answers = dict[Assumptions, bool | None]
 _SIMPLE = (Act, Create, Blur, Forget)  # they have one way out
 
@@ -89,7 +90,7 @@ class Interpreter(Actor):
         return self._frames.kinds(block, seen=seen)
 
     def block(self, block: Block, facts: Facts) -> Flow:
-        out = Flow()  # the ways that lead out before the end
+        out = _NO_WAY  # those that lead out before the end
         for position, node in enumerate(block):
             if not facts:
                 break
@@ -101,6 +102,8 @@ class Interpreter(Actor):
                 return out.then(self._choice(self._with_rest(node, block, position), facts))
             out = out.then(self._node(node, facts))
             facts = out.normal
+        if out is _NO_WAY:
+            return Flow(facts)
         return out if facts is out.normal else Flow(facts, *out[1:])
 
     def _node(self, node: Node, facts: Facts) -> Flow:
