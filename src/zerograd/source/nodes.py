@@ -80,6 +80,25 @@ def below(node: ast.AST) -> list[Any]:
     return found
 
 
+def parents_of(tree: ast.AST) -> dict[ast.AST, ast.AST]:
+    """For every node below another, the one it stands in."""
+    parents: dict[ast.AST, ast.AST] = {}
+    pending: list[Any] = [tree]
+    for node in pending:  # it grows on the way
+        kind = node.__class__
+        if kind in LEAVES:
+            continue
+        held = READ[kind](node)
+        for part in held if held.__class__ is tuple else (held,):
+            if part.__class__ is list:
+                pending += part
+                parents.update(dict.fromkeys(part, node))
+            elif part.__class__ is not NoneType:
+                pending.append(part)
+                parents[part] = node
+    return parents
+
+
 def inner_statements(node: ast.AST) -> list[ast.AST]:
     """The statements directly below, and what holds more of them: handlers, cases, with-items."""
     kind = node.__class__
