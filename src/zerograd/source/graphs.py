@@ -10,12 +10,11 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.iterations import Trained, is_closed
+from zerograd.source import retained
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import holds, place, written
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.scopes import path_of
-from zerograd.source.skeleton import Call, walk
 
 _DATA = re.compile(r"batch|iter|len\(|steps?\b|size")
 _TERM = re.compile(
@@ -23,68 +22,12 @@ _TERM = re.compile(
 )
 _FEW = 12  # sums that are looked at in one function: a tangle of hundreds takes seconds
 _READERS = frozenset(dir(builtins)) | {"torch", "numpy", "math", "statistics", "matplotlib"}
-_USES_AGAIN = ("autograd.grad", "autograd.backward")
 
 
 def detect(function: Reading) -> Iterator[Finding]:
     yield from _summed(function)
-    if function.file.says("retain_graph"):
-        yield from _retained(function)
-
-
-def _retained(function: Reading) -> Iterator[Finding]:
-    """backward(retain_graph=True) behind which nothing goes through that graph again."""
-    deposits = [act for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
-    for act in deposits:
-        call = act.node
-        assert isinstance(call, ast.Call)
-        given = {k.arg: k.value for k in call.keywords}
-        kept = given.get("retain_graph")
-        if "create_graph" in given or not isinstance(kept, ast.Constant) or kept.value is not True:
-            continue
-        loop = function.loop_around(call)
-        inside = [node for node in function.of(ast.Call) if loop is None or holds(loop, node)]
-        others = [other.node for other in deposits if other.node is not call and other.node]
-        others += [node for node in inside if (path_of(node.func) or "").endswith(_USES_AGAIN)]
-        if any(place(other) > place(call) and not function.excludes(call, other) for other in others):
-            continue
-        loss = loss_of(call)
-        step = _step_behind(function, call, loop)
-        closed = loss is not None and is_closed(function, loss, loop, _trained(function, loop, step is not None))
-        certain = closed and not _hands_over(function, call, step)
-        what = f"{act.what[:-1]}retain_graph=True) keeps a graph that nothing goes through again"
-        yield note(REGISTRY["ZG402"], act.site, certain=certain, what=what)
-
-
-def _step_behind(function: Reading, call: ast.Call, loop: LoopNode | None) -> ast.AST | None:
-    """The first step that changes weights behind a backward, in its loop: no graph through them is of use any more."""
-    steps = [act.node for act in function.having(Kind.CONSUME) if loop is not None and act.node is not None]
-    behind = [node for node in steps if place(node) > place(call) and not function.excludes(call, node)]
-    return min((node for node in behind if loop is not None and holds(loop, node)), key=place, default=None)
-
-
-def _trained(function: Reading, loop: LoopNode | None, stepped: bool) -> Trained:
-    """Whether a step of this loop changes a module's weights: unless all optimizers are known to hold others."""
-    steps = [act for act in function.having(Kind.CONSUME) if loop is not None and act.node and holds(loop, act.node)]
-    bindings = [function.scope.lookup(act.slot or "") for act in steps]
-    held = {path for binding in bindings if binding is not None for path in binding.over}
-    unknown = any(binding is None or not binding.over for binding in bindings)
-    return lambda path: stepped and (unknown or path in held)
-
-
-def _hands_over(function: Reading, call: ast.Call, step: ast.AST | None) -> bool:
-    """Whether losses leave this function before a step, or something of this file that deposits is called: either may
-    go through the graph again."""
-    if step is None and any("loss" in written(node) for node in function.of(ast.Return)):
-        return True
-    first, last = call.lineno, step.lineno if isinstance(step, ast.expr) else 0
-    called = {
-        (path_of(node.func) or "").rpartition(".")[2]
-        for node in function.of(ast.Call)
-        if not last or first <= node.lineno <= last
-    }
-    calls = [node.function for node in walk(function.block) if isinstance(node, Call)]
-    return any(function.file.program.body_of(one) for one in calls if not last or one.node.name in called)
+    if function.file.says("retain_"):
+        yield from retained.detect(function)
 
 
 class _Kept(NamedTuple):
