@@ -25,6 +25,7 @@ class File:
         self.program = program
         self.text = text
         self.path = program.path
+        self.asked: set[str] = set()  # the files beside it that were looked into, and their folders
         self._said: dict[str, bool] = {}
 
     def says(self, word: str) -> bool:

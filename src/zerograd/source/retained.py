@@ -27,6 +27,8 @@ _TRAINS = re.compile(r"backward|train|update|optimi|closure|learn|grad")
 
 
 def detect(function: Reading) -> Iterator[Finding]:
+    if not function.file.says("retain_"):
+        return
     deposits = [act for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
     for act in deposits:
         call = act.node

@@ -32,6 +32,7 @@ _RECURRENT = re.compile(
     r"hidden(?!s|_?(size|dim|layer|unit|channel|feature|node|num|neuron))|\b[hc]x\b|\b[hc]_?0\b|lstm|\bgru|rnn|init_state",
     re.IGNORECASE,
 )
+_MODEL = re.compile(r"model|net(work)?$|(^|[._])(net|vae|flow|encoder|decoder|unet|generator|policy)\w*$")
 _QUIET = re.compile(r"no_grad|inference_mode(?!\(False)|set_grad_enabled\(False")
 
 
@@ -67,6 +68,11 @@ def keeps(path: str) -> bool:
 def moves(name: str) -> bool:
     """A method that goes on from where it was: a simulation, a state that is unrolled."""
     return _MOVES.search(name.lower()) is not None
+
+
+def is_model(path: str) -> bool:
+    """model, self.net, vae: something with weights that is called."""
+    return _MODEL.search(path.lower()) is not None
 
 
 def is_recurrent(text: str) -> bool:
