@@ -30,7 +30,13 @@ _UNSCALED: Doubts = frozenset({Kind.UNSCALE})
 
 
 class Judge(Detector):
-    codes = ("ZG009", "ZG107", "ZG305", "ZG401")  # idioms that show in the books, at the events that are judged
+    codes = (
+        "ZG002",
+        "ZG009",
+        "ZG107",
+        "ZG305",
+        "ZG401",
+    )  # idioms that show in the books, at the events that are judged
 
     def __init__(self, rules: Sequence[Rule], report: Callable[[Finding], None], accounts: Accounts) -> None:
         self._pending: deque[Finding] = deque()  # two threads may add to it and take from it at once
@@ -43,6 +49,7 @@ class Judge(Detector):
         self._last_clear: dict[int, tuple[Event, int]] = {}  # in each thread, and when
         self._blind: Counter[Site | None] = Counter()
         self._useful: set[Site | None] = set()
+        self._emptied: Counter[Site] = Counter()  # steps whose closure cleared what it had deposited for them
 
     def flush(self) -> None:
         """Say what was found. Only when the books are in order again: whoever hears it may raise."""
@@ -67,7 +74,7 @@ class Judge(Detector):
             fact = fact._replace(doubts=fact.doubts | _UNSCALED)
         for verdict in judge(frozenset({fact}), event, self._laws):
             finding = self._told_exactly(tell(verdict, standing.trail), verdict, account)
-            if verdict.law.needs_loss and account.starved.get(event.site, 0) < patience():
+            if verdict.law.needs_loss and account.habits.starved.get(event.site, 0) < patience():
                 finding = finding._replace(certainty=Certainty.POSSIBLE)  # what is learned may be learned elsewhere
             self._pending.append(self._enriched(finding, verdict, account))
         if again_and_again(_factors(account)):
@@ -121,6 +128,18 @@ class Judge(Detector):
         site = step.site if step is not None and step.site is not None else deposit.site
         led = [(deposit.event, "the closure adds to what its last evaluation left")]
         self.say("ZG009", site, certain=True, led=led, step=step.what if step is not None else "step()")
+
+    def fed(self, account: Account, step: Event | None) -> None:
+        """A step that ran a closure has ended, and the closure has deposited."""
+        clear = account.closure.erased
+        if clear is None or step is None or step.site is None:
+            return
+        self._emptied[step.site] += 1
+        where = f"{clear.what} on line {clear.site.line}" if clear.site is not None else clear.what
+        names = {"step": step.what, "clear": where, "deposit": "the closure's backward()"}
+        certain = self._emptied[step.site] >= _HABIT
+        self.say("ZG002", step.site, certain=certain, led=[(clear, "it is cleared here")], **names)
+        self.flush()
 
     # Clears
 

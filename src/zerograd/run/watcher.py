@@ -203,6 +203,7 @@ class Watcher:
                     self._consume(account, self.mine.step, optimizer, hooked=hooked)
                 if fed:
                     self.unaudited["fed by a closure"] += 1
+                    self.judge.fed(account, self.mine.step)
                 account.after_step()
             self.chronicle.ends(Kind.CONSUME)
             self.turn()
