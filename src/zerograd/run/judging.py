@@ -30,13 +30,7 @@ _UNSCALED: Doubts = frozenset({Kind.UNSCALE})
 
 
 class Judge(Detector):
-    codes = (
-        "ZG002",
-        "ZG009",
-        "ZG107",
-        "ZG305",
-        "ZG401",
-    )  # idioms that show in the books, at the events that are judged
+    codes = ("ZG002", "ZG009", "ZG107", "ZG305", "ZG401")  # idioms that show in the books, where these are judged
 
     def __init__(self, rules: Sequence[Rule], report: Callable[[Finding], None], accounts: Accounts) -> None:
         self._pending: deque[Finding] = deque()  # two threads may add to it and take from it at once
