@@ -47,6 +47,14 @@ def makes_something(path: str) -> bool:
     return name[:1].isupper() and not name.isupper()
 
 
+def makes_object(value: ast.expr) -> bool:
+    """Model(...), Model(...).to(device)."""
+    func = value.func if isinstance(value, ast.Call) else None
+    while isinstance(func, ast.Attribute) and isinstance(func.value, ast.Call):
+        func = func.value.func
+    return func is not None and makes_something(path_of(func) or "")
+
+
 def _is_inherited(path: str, scope: Scope) -> bool:
     """A method that `self` has from a base class of another file: it may do anything."""
     if scope.owner is None or not path.startswith("self.") or path.count(".") > 1:

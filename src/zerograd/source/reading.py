@@ -25,6 +25,7 @@ class File:
         self.program = program
         self.text = text
         self.path = program.path
+        self.asked: set[str] = set()  # the files beside it that were looked into, and their folders
         self._said: dict[str, bool] = {}
         self.built: set[ast.AST] = set()  # the methods that were looked at for what they make
         self._attributes: dict[Scope, dict[str, list[Function]]] = {}

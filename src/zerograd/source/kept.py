@@ -1,4 +1,4 @@
-"""Graphs that are kept alive and that nobody will use again."""
+"""Losses that are kept with their graphs: summed, listed or stored in every iteration, and never differentiated."""
 
 import ast
 import builtins
@@ -10,81 +10,16 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.iterations import Trained, is_closed
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, place, written
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.scopes import path_of
-from zerograd.source.skeleton import Call, walk
+from zerograd.source.terms import parts_of
 
 _DATA = re.compile(r"batch|iter|len\(|steps?\b|size")
-_TERM = re.compile(
-    r"loss(?!_?(weight|coef|scale|factor|lambda))|(^|_)(kl|kld|nll|elbo|bound|bce|mse|err|likelihood)(_|$)"
-)
+_STORAGES = frozenset({"torch.zeros", "torch.empty", "torch.ones"})
 _FEW = 12  # sums that are looked at in one function: a tangle of hundreds takes seconds
 _READERS = frozenset(dir(builtins)) | {"torch", "numpy", "math", "statistics", "matplotlib"}
-_USES_AGAIN = ("autograd.grad", "autograd.backward")
-
-
-def detect(function: Reading) -> Iterator[Finding]:
-    yield from _summed(function)
-    if function.file.says("retain_graph"):
-        yield from _retained(function)
-
-
-def _retained(function: Reading) -> Iterator[Finding]:
-    """backward(retain_graph=True) behind which nothing goes through that graph again."""
-    deposits = [act for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
-    for act in deposits:
-        call = act.node
-        assert isinstance(call, ast.Call)
-        given = {k.arg: k.value for k in call.keywords}
-        kept = given.get("retain_graph")
-        if "create_graph" in given or not isinstance(kept, ast.Constant) or kept.value is not True:
-            continue
-        loop = function.loop_around(call)
-        inside = [node for node in function.of(ast.Call) if loop is None or holds(loop, node)]
-        others = [other.node for other in deposits if other.node is not call and other.node]
-        others += [node for node in inside if (path_of(node.func) or "").endswith(_USES_AGAIN)]
-        if any(place(other) > place(call) and not function.excludes(call, other) for other in others):
-            continue
-        loss = loss_of(call)
-        step = _step_behind(function, call, loop)
-        closed = loss is not None and is_closed(function, loss, loop, _trained(function, loop, step is not None))
-        certain = closed and not _hands_over(function, call, step)
-        what = f"{act.what[:-1]}retain_graph=True) keeps a graph that nothing goes through again"
-        yield note(REGISTRY["ZG402"], act.site, certain=certain, what=what)
-
-
-def _step_behind(function: Reading, call: ast.Call, loop: LoopNode | None) -> ast.AST | None:
-    """The first step that changes weights behind a backward, in its loop: no graph through them is of use any more."""
-    steps = [act.node for act in function.having(Kind.CONSUME) if loop is not None and act.node is not None]
-    behind = [node for node in steps if place(node) > place(call) and not function.excludes(call, node)]
-    return min((node for node in behind if loop is not None and holds(loop, node)), key=place, default=None)
-
-
-def _trained(function: Reading, loop: LoopNode | None, stepped: bool) -> Trained:
-    """Whether a step of this loop changes a module's weights: unless all optimizers are known to hold others."""
-    steps = [act for act in function.having(Kind.CONSUME) if loop is not None and act.node and holds(loop, act.node)]
-    bindings = [function.scope.lookup(act.slot or "") for act in steps]
-    held = {path for binding in bindings if binding is not None for path in binding.over}
-    unknown = any(binding is None or not binding.over for binding in bindings)
-    return lambda path: stepped and (unknown or path in held)
-
-
-def _hands_over(function: Reading, call: ast.Call, step: ast.AST | None) -> bool:
-    """Whether losses leave this function before a step, or something of this file that deposits is called: either may
-    go through the graph again."""
-    if step is None and any("loss" in written(node) for node in function.of(ast.Return)):
-        return True
-    first, last = call.lineno, step.lineno if isinstance(step, ast.expr) else 0
-    called = {
-        (path_of(node.func) or "").rpartition(".")[2]
-        for node in function.of(ast.Call)
-        if not last or first <= node.lineno <= last
-    }
-    calls = [node.function for node in walk(function.block) if isinstance(node, Call)]
-    return any(function.file.program.body_of(one) for one in calls if not last or one.node.name in called)
 
 
 class _Kept(NamedTuple):
@@ -95,46 +30,27 @@ class _Kept(NamedTuple):
     loss: str
 
 
-def _summed(function: Reading) -> Iterator[Finding]:
+def detect(function: Reading) -> Iterator[Finding]:
     """A loss that backward() was called on is kept in what is never itself differentiated, in every iteration."""
     deposits = {
         name: act.node
         for act in function.having(Kind.DEPOSIT)
         if isinstance(act.node, ast.Call) and (name := _name_of(loss_of(act.node)))
     }
-    deposits |= _parts(function, deposits)
-    kept = [*_sums(function, deposits.keys()), *_lists(function, deposits.keys())] if deposits else []
+    if not deposits:
+        return
+    deposits |= parts_of(function, deposits)
+    names = deposits.keys()
+    kept = [*_sums(function, names), *_lists(function, names), *_stores(function, names)]
     for node, keeper, loss in kept[:_FEW]:
         loop = function.loop_around(node)
         if loop is None or keeper in deposits or _feeds_a_loss(function, keeper, deposits.keys()):
             continue
-        fresh = _resets(function, loop, keeper, node) or _counts_to_few(loop)
+        fresh = resets(function, loop, keeper, node) or counts_to_few(loop)
         if not fresh and not _is_rebound(function, loss, deposits[loss], node) and not function.without_grad(node):
             what = f"{written(node)} keeps the graph of every iteration alive"
             certain = function.arms(node) <= function.arms(deposits[loss])
             yield note(REGISTRY["ZG402"], function.site(node), certain=certain, what=what)
-
-
-def _parts(function: Reading, deposits: dict[str, ast.Call]) -> dict[str, ast.Call]:
-    """The terms of the losses: `kl` of `loss = likelihood + beta * kl`, where it is named for what it is."""
-    found = dict(deposits)
-    for node in reversed(function.of(ast.Assign)):  # a loss stands behind its terms
-        loss = next((name for target in node.targets if (name := path_of(target)) in found), None)
-        if loss is not None and place(node) < place(found[loss]):
-            for term in _terms(node.value):
-                found.setdefault(path_of(term) or loss, found[loss])
-    return {name: call for name, call in found.items() if name not in deposits and _TERM.search(name.lower())}
-
-
-def _terms(node: ast.expr) -> Iterator[ast.expr]:
-    match node:
-        case ast.BinOp(left=left, right=right):
-            yield from _terms(left)
-            yield from _terms(right)
-        case ast.UnaryOp(operand=operand):
-            yield from _terms(operand)
-        case _:
-            yield node
 
 
 def _name_of(loss: ast.expr | None) -> str | None:
@@ -148,13 +64,17 @@ def _name_of(loss: ast.expr | None) -> str | None:
 
 
 def _sums(function: Reading, losses: Collection[str]) -> Iterator[_Kept]:
-    sums: list[tuple[ast.AugAssign | ast.Assign, str, ast.expr]] = [*_added(function), *_added_anew(function)]
-    for node, total, added in sums:
-        loss = next((loss for loss in losses if _weighs(added, loss)), None)
+    for node, total, added in adds_to(function):
+        loss = next((loss for loss in losses if weighs(added, loss)), None)
         if loss is not None:
             root = total.partition("[")[0]
             if root == total or ("[*]" not in total and not _is_handed_on(function, root)):
                 yield _Kept(node, total, loss)
+
+
+def adds_to(function: Reading) -> list[tuple[ast.AugAssign | ast.Assign, str, ast.expr]]:
+    """Every sum that something is added to, and what."""
+    return [*_added(function), *_added_anew(function)]
 
 
 def _added(function: Reading) -> Iterator[tuple[ast.AugAssign, str, ast.expr]]:
@@ -175,11 +95,18 @@ def _added_anew(function: Reading) -> Iterator[tuple[ast.Assign, str, ast.expr]]
                     yield node, total, right
 
 
-def _weighs(added: ast.expr, loss: str) -> bool:
-    """Whether the loss itself is added, as it is or times a number."""
+def weighs(added: ast.expr, loss: str) -> bool:
+    """Whether the loss itself is added, as it is, times a number, beside others, or as a mean."""
     match added:
-        case ast.BinOp(left=left, op=ast.Mult() | ast.Div(), right=right):
-            return path_of(left) == loss or path_of(right) == loss
+        case ast.BinOp(left=left, op=ast.Mult() | ast.Div() | ast.Add() | ast.Sub(), right=right):
+            return weighs(left, loss) or weighs(right, loss)
+        case (
+            ast.UnaryOp(operand=inner)
+            | ast.Call(func=ast.Attribute(value=inner, attr="mean" | "sum" | "clone" | "cpu"))
+        ):
+            return weighs(inner, loss)
+        case ast.Call(func=ast.Attribute(value=terms, attr="get"), args=[ast.Constant(value=str() as key), *_]):
+            return f"{path_of(terms)}[{key!r}]" == loss
     return path_of(added) == loss
 
 
@@ -192,6 +119,36 @@ def _lists(function: Reading, losses: Collection[str]) -> Iterator[_Kept]:
                 root = name.partition("[")[0]
                 if path_of(given) in losses and _is_made_empty(function, root, name):
                     yield _Kept(node, root, path_of(given) or "")
+
+
+def _stores(function: Reading, losses: Collection[str]) -> Iterator[_Kept]:
+    """storage[i] = loss: into a tensor, which gets a graph by it, or a list or dictionary of this function's own."""
+    for node in function.of(ast.Assign):
+        match node.targets:
+            case [ast.Subscript() as target]:
+                loss = next((loss for loss in losses if weighs(node.value, loss)), None)
+                root, loop = (path_of(target) or "").partition("[")[0], function.loop_around(node)
+                if loss and isinstance(loop, ast.For) and _is_at(target, loop) and _is_storage(function, root):
+                    yield _Kept(node, root, loss)
+
+
+def _is_at(target: ast.expr, loop: ast.For) -> bool:
+    """Whether every iteration has a place of its own."""
+    counted = {part.id for part in below(loop.target) if isinstance(part, ast.Name)}
+    return any(isinstance(part, ast.Name) and part.id in counted for part in below(target))
+
+
+def _is_storage(function: Reading, root: str) -> bool:
+    made = [one.value for one in function.of(ast.Assign) if any(path_of(target) == root for target in one.targets)]
+    return bool(made) and all(
+        (isinstance(value, ast.List | ast.Dict) and not _is_handed_on(function, root) and _is_empty(value))
+        or (isinstance(value, ast.Call) and function.scope.dotted(path_of(value.func) or "") in _STORAGES)
+        for value in made
+    )
+
+
+def _is_empty(value: ast.expr) -> bool:
+    return isinstance(value, ast.List | ast.Dict) and not (value.elts if isinstance(value, ast.List) else value.keys)
 
 
 def _is_made_empty(function: Reading, root: str, name: str) -> bool:
@@ -228,7 +185,8 @@ def _is_rebound(function: Reading, loss: str, deposit: ast.Call, use: ast.AST) -
 
 def _assigns(node: ast.Assign | ast.AugAssign, name: str) -> bool:
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-    return any(path_of(part) == name for target in targets for part in below(target))
+    parts = (part for target in targets for part in below(target))
+    return any(path_of(part) == name and isinstance(getattr(part, "ctx", None), ast.Store) for part in parts)
 
 
 def _takes_value(node: ast.AST) -> bool:
@@ -236,7 +194,7 @@ def _takes_value(node: ast.AST) -> bool:
     return any(isinstance(part, ast.Attribute) and part.attr in ("item", "detach", "data") for part in below(node))
 
 
-def _counts_to_few(loop: LoopNode) -> bool:
+def counts_to_few(loop: LoopNode) -> bool:
     """for _ in range(n): an inner loop over repetitions, not over the data."""
     if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or path_of(loop.iter.func) != "range":
         return False
@@ -253,5 +211,5 @@ def _feeds_a_loss(function: Reading, total: str, losses: Collection[str]) -> boo
     )
 
 
-def _resets(function: Reading, loop: LoopNode, name: str, kept: ast.AST) -> bool:
+def resets(function: Reading, loop: LoopNode, name: str, kept: ast.AST) -> bool:
     return any(holds(loop, node) and _assigns(node, name) for node in function.of(ast.Assign) if node is not kept)
