@@ -14,6 +14,7 @@ from zerograd.core.facts import Doubts, Fact
 from zerograd.core.findings import Certainty, Finding
 from zerograd.core.judgement import Code, Verdict, judge
 from zerograd.core.machine import HOLLOW, Content
+from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Rule, idiom
 from zerograd.rules.telling import NOWHERE, note, tell
 from zerograd.run.account import Account
@@ -35,8 +36,10 @@ class Judge(Detector):
     def __init__(self, rules: Sequence[Rule], report: Callable[[Finding], None], accounts: Accounts) -> None:
         self._pending: deque[Finding] = deque()  # two threads may add to it and take from it at once
         super().__init__({rule.code: rule for rule in rules}, self._pending.append)
-        self._laws = Code(rule for rule in rules if rule.lacks is not idiom)
+        self._chosen = {rule.code for rule in rules}
         self._exactly = {rule.refines: rule for rule in rules if rule.refines}  # by what each tells more exactly
+        refined = [REGISTRY[code] for code in self._exactly if code not in self._chosen]
+        self._laws = Code(rule for rule in (*rules, *refined) if rule.lacks is not idiom)
         self._tell = report
         self._accounts = accounts
         self._named: set[Site] = set()
@@ -70,7 +73,8 @@ class Judge(Detector):
             finding = self._told_exactly(tell(verdict, standing.trail), verdict, account)
             if verdict.law.needs_loss and account.habits.starved.get(event.site, 0) < patience():
                 finding = finding._replace(certainty=Certainty.POSSIBLE)  # what is learned may be learned elsewhere
-            self._pending.append(self._enriched(finding, verdict, account))
+            if finding.code in self._chosen:
+                self._pending.append(self._enriched(finding, verdict, account))
         if again_and_again(_factors(account)):
             self._rescaled(account, event)
         if account.aliases.returned:
@@ -81,7 +85,8 @@ class Judge(Detector):
         standing = account.standing()
         count_starving(account, event.site, standing.fact)
         for verdict in judge(frozenset({standing.fact}), event, self._laws):
-            self._pending.append(tell(verdict, standing.trail))
+            if verdict.law.code in self._chosen:
+                self._pending.append(tell(verdict, standing.trail))
 
     def _told_exactly(self, finding: Finding, verdict: Verdict[Rule], account: Account) -> Finding:
         """A stale gradient beside a clear that did not reach it is a clear that does not cover what is stepped."""
