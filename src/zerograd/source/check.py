@@ -12,7 +12,7 @@ from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Rule, Sees, idiom
 from zerograd.rules.telling import note, tell
-from zerograd.source import accumulation, erasing, idioms
+from zerograd.source import accumulation, erasing, idioms, wiping
 from zerograd.source.flow import CYCLE, Interpreter
 from zerograd.source.leaking import Leaks
 from zerograd.source.library import Library
@@ -125,6 +125,7 @@ class _Checker:
             found = chain(
                 accumulation.detect(block, reading.nodes, scope, self._program.body_of),
                 erasing.detect(reading),
+                wiping.detect(reading),
                 found,
                 self._clip_without_step(block),
             )

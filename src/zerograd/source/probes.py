@@ -96,6 +96,9 @@ def called_modules(nodes: Nodes, scope: Scope) -> frozenset[str]:
         known = path is not None and (path in scope.parameters or (path.startswith("self.") and path.count(".") == 1))
         if path is None or not known or _JUDGES.search(path) or scope.function(path) is not None:
             continue
+        binding = scope.lookup(path)
+        if binding is not None and binding.cls is not None and binding.cls.method("__call__") is not None:
+            continue  # an object of this project that is no module of torch's
         if not any(holds(block, call) for block in quiet):
             found.add(path)
     return frozenset(found) if len(found) == 1 else frozenset()
