@@ -27,6 +27,7 @@ from zerograd.source.suppression import allow
 from zerograd.source.templates import is_another, templates
 from zerograd.source.tests import places
 from zerograd.source.triggers import may_train
+from zerograd.source.unfolding import waits_for_others
 from zerograd.source.ways import Budget, TooMuch
 
 _DEPTH = 5
@@ -121,9 +122,10 @@ class _Checker:
             return
         reading = Reading(function, block, scope, self._file)
         found = idioms.detect(reading)
-        if any(act.kind in (Kind.DEPOSIT, Kind.CONSUME) for act in reading.acts):
+        trains = any(act.kind in (Kind.DEPOSIT, Kind.CONSUME) for act in reading.acts)
+        if trains or waits_for_others(block):
             found = chain(
-                accumulation.detect(block, reading.nodes, scope, self._program.body_of),
+                accumulation.detect(block, reading.nodes, scope, self._program.body_of, self._program.nodes),
                 erasing.detect(reading),
                 wiping.detect(reading),
                 found,
