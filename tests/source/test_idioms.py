@@ -24,6 +24,10 @@ CASES = {
     "ZG402 a module of torch": (TRAIN.format("loss = net(x).mean()", "retain_graph=True"), "certain"),
     "ZG402 a module from elsewhere": (
         "other = Model()\n" + TRAIN.format("loss = other(x).mean()", "retain_graph=True"),
+        "certain",
+    ),
+    "ZG402 a recurrent module from elsewhere": (
+        "other = Model()\n" + TRAIN.format("other.detach_hidden(); loss = other(x).mean()", "retain_graph=True"),
         "possible",
     ),
     "ZG402 a state that goes round": (

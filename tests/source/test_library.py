@@ -1,5 +1,7 @@
 """What an imported name stands for: found as Python would find it, read and never executed."""
 
+import gc
+import weakref
 from pathlib import Path
 
 import pytest
@@ -90,6 +92,15 @@ def test_without_a_library_no_other_file_is_read(here: Path) -> None:
     (here / "tools.py").write_text(IDLE)
     text = LOOP.format(imports="from tools import reset_grad", clear="reset_grad([model])")
     assert not any(finding.certainty is Certainty.CERTAIN for finding in check_text(text, "train.py"))
+
+
+def test_old_texts_of_a_file_are_let_go() -> None:
+    library = Library()
+    old = weakref.ref(library.open("train.py", CLEARS))
+    for edit in range(3):  # the last parsed trees are kept for whoever asks again
+        library.open("train.py", f"{CLEARS}\n# {edit}\n")
+    gc.collect()
+    assert old() is None
 
 
 BASE = """\

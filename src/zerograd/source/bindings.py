@@ -3,18 +3,21 @@
 import ast
 from typing import NamedTuple
 
-from zerograd.source.nodes import inner_statements
+from zerograd.source.nodes import below, inner_statements
 from zerograd.source.roles import role_of
 from zerograd.source.scopes import Binding, Elsewhere, Function, FunctionNode, Role, Scope, path_of
 
 # Statements that bind nothing and have none below them.
 _SILENT = frozenset({ast.Expr, ast.Return, ast.AugAssign, ast.Pass, ast.Raise, ast.Assert, ast.Continue, ast.Break})
+# Those that bind names by themselves, and those that have none below them.
+_BINDING = frozenset({ast.Import, ast.ImportFrom, ast.AnnAssign, ast.For, ast.AsyncFor, ast.withitem})
+_FLAT = frozenset({ast.Import, ast.ImportFrom, ast.AnnAssign, ast.withitem, ast.Delete, ast.Global, ast.Nonlocal})
 _SEVERAL = (ast.Tuple, ast.List)
 _Arms = frozenset[tuple[ast.AST, bool]]
 
 
 def _names(target: ast.AST) -> list[str]:
-    return [node.id for node in ast.walk(target) if isinstance(node, ast.Name)]
+    return [node.id for node in below(target) if isinstance(node, ast.Name)]
 
 
 class Roots(NamedTuple):
@@ -29,6 +32,8 @@ def bind_module(tree: ast.Module, elsewhere: Elsewhere | None = None) -> Roots:
     binder.scope.elsewhere = elsewhere
     binder.walk(tree)
     binder.bind_the_rest()
+    for cls in binder.classes:
+        cls.settled = True
     return Roots(binder.scope, binder.functions)
 
 
@@ -41,6 +46,7 @@ class _Binder:
         self._early: list[tuple[Scope, _Arms, ast.AST, ast.Call]] = []  # objects whose class comes further down
         self.cls: Scope | None = None  # set while directly in a class body
         self.functions: list[Function] = []
+        self.classes: list[Scope] = []
         self._arms: _Arms = frozenset()  # of the branches we are in
         self._made: dict[tuple[Scope, str], list[tuple[_Arms, Binding]]] = {}  # the objects bound to a path, and where
 
@@ -49,24 +55,26 @@ class _Binder:
 
     def _walk(self, statements: list[ast.AST] | list[ast.stmt]) -> None:
         for child in statements:
-            if child.__class__ in _SILENT:
+            kind = child.__class__
+            if kind in _SILENT:
                 continue
-            match child:
-                case ast.FunctionDef() | ast.AsyncFunctionDef():
-                    self._function(child)
-                case ast.ClassDef():
-                    self._class(child)
-                case ast.Assign(targets=targets, value=value):
-                    for target in targets:
-                        self._bind(target, value)
-                case ast.If(body=body, orelse=orelse):
-                    outer = self._arms
-                    for arm, its in ((True, body), (False, orelse)):
-                        self._arms = outer | {(child, arm)}
-                        self._walk(its)
-                    self._arms = outer
-                case _:
+            if isinstance(child, ast.Assign):
+                for target in child.targets:
+                    self._bind(target, child.value)
+            elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                self._function(child)
+            elif isinstance(child, ast.ClassDef):
+                self._class(child)
+            elif isinstance(child, ast.If):
+                outer = self._arms
+                for arm, its in ((True, child.body), (False, child.orelse)):
+                    self._arms = outer | {(child, arm)}
+                    self._walk(its)
+                self._arms = outer
+            else:
+                if kind in _BINDING:
                     self._statement(child)
+                if kind not in _FLAT:
                     self.walk(child)
 
     def _statement(self, node: ast.AST) -> None:
@@ -104,6 +112,7 @@ class _Binder:
 
     def _class(self, node: ast.ClassDef) -> None:
         outer, self.cls = self.cls, Scope(self.scope)
+        self.classes.append(self.cls)
         self.scope.class_scopes[node.name] = self.cls
         self.cls.bases = tuple(self.scope.dotted(path_of(base) or "?") for base in node.bases)
         self.walk(node)

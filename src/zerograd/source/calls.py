@@ -64,7 +64,7 @@ class CallReader:
             known += self._native_scaler(call, path, scope)
         if known and not self._is_read(path or "", scope):
             return known
-        return [] if path is None else list(self._other(call, path, scope))
+        return [] if path is None else self._other(call, path, scope)
 
     def _events(self, call: ast.Call, scope: Scope) -> Iterator[Act | Blur | Call]:
         name, receiver = _split(call.func, scope)
@@ -181,37 +181,37 @@ class CallReader:
 
     # Everything else
 
-    def _other(self, call: ast.Call, path: str, scope: Scope) -> Iterator[Blur | Call | Choice]:
-        if self._is_harmless(path, scope) or self.is_scaler(path.rpartition(".")[0], scope):
-            return
-        if path.rpartition(".")[2] in _APEX:
-            return
+    def _other(self, call: ast.Call, path: str, scope: Scope) -> list[Act | Blur | Call | Choice]:
+        if self._is_harmless(path, scope):
+            return []
+        owner, _, name = path.rpartition(".")
+        if (owner and self.is_scaler(owner, scope)) or name in _APEX:
+            return []
         callees = callees_of(path, scope)
         if callees:
-            yield from self._one_of(callees, call, scope)
-            return
+            return self._one_of(callees, call, scope)
+        found: list[Act | Blur | Call | Choice] = []
         hook = self._hooks.read(path, call, scope)
         if hook is not None:
-            yield Callee(hook, "self", scope.owner).called(call, scope)
-        kinds = unseen(path, call, scope)
+            found.append(Callee(hook, "self", scope.owner).called(call, scope))
         # A constructor keeps what it is handed; it takes no step with it.
         for argument in () if makes_something(path) else (*call.args, *(k.value for k in call.keywords)):
             handed = scope.slot(argument)
-            if handed and (self.is_optimizer(handed, scope) or self.is_scaler(handed, scope)):
-                slot = handed if self.is_optimizer(handed, scope) else None
-                yield Blur(ALL_DOUBTS, slot)
-        if kinds:
-            yield Blur(kinds)
+            if handed and self.is_optimizer(handed, scope):
+                found.append(Blur(ALL_DOUBTS, handed))
+            elif handed and self.is_scaler(handed, scope):
+                found.append(Blur(ALL_DOUBTS))
+        kinds = unseen(path, call, scope)
+        return [*found, Blur(kinds)] if kinds else found
 
-    def _one_of(self, callees: list[Callee], call: ast.Call, scope: Scope) -> Iterator[Call | Choice]:
+    def _one_of(self, callees: list[Callee], call: ast.Call, scope: Scope) -> list[Act | Blur | Call | Choice]:
         called: Call | Choice | None = None
         for callee in callees:
             if callee.receiver != "self" and callee.function.node.name == "forward" and self._is_idle(callee.function):
                 continue  # model(x)
             one = callee.called(call, scope)
             called = one if called is None else Choice((one,), (called,))
-        if called is not None:
-            yield called
+        return [] if called is None else [called]
 
     def is_harmless(self, call: ast.Call, scope: Scope) -> bool:
         """Whether a call is one of Python's or torch's own: it makes no optimizer, unless torch.optim does."""

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import chain
 
 from zerograd.core.events import Kind
@@ -12,7 +13,7 @@ from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Rule, Sees, idiom
 from zerograd.rules.telling import note, tell
-from zerograd.source import accumulation, erasing, idioms, wiping
+from zerograd.source import accumulation, erasing, evaluations, idioms, wiping
 from zerograd.source.flow import CYCLE, Interpreter
 from zerograd.source.leaking import Leaks
 from zerograd.source.library import Library
@@ -57,6 +58,11 @@ def check_text(
     return allow(found, text, path, chosen)
 
 
+@lru_cache(maxsize=8)  # what it has worked out for one file holds for all
+def _laws(judged: frozenset[str]) -> Code[Rule]:
+    return Code(rule for code, rule in REGISTRY.items() if code in judged and rule.lacks is not idiom)
+
+
 class _Checker:
     """Runs the interpreter for every function and every slot in it."""
 
@@ -66,7 +72,7 @@ class _Checker:
         self._chosen = {rule.code for rule in rules}
         self._exactly = {rule.refines: rule for rule in rules if rule.refines}  # by what each tells more exactly
         judged = self._chosen | self._exactly.keys()
-        self._laws = Code(rule for code, rule in REGISTRY.items() if code in judged and rule.lacks is not idiom)
+        self._laws = _laws(frozenset(judged))
         self._deposits: dict[int, Deposits] = {}
         self._names: dict[tuple[object, ...], frozenset[tuple[str, Kind | None]]] = {}
         self._leaks = Leaks(program)
@@ -86,6 +92,7 @@ class _Checker:
                 scope=self._program.roots.module,
             )
         yield from self._idioms(module, self._program.tree, self._program.roots.module)
+        yield from (finding for finding in evaluations.detect(self._file) if finding.code in self._chosen)
         for function in self._program.roots.functions:
             if function.node not in self._program.relevant:
                 continue

@@ -1,7 +1,7 @@
 """Expressions to events: in the order in which Python evaluates them, each with what its place in the function says."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from zerograd.core.events import Kind
 from zerograd.source.calls import CallReader, site_of
@@ -55,11 +55,34 @@ class Expressions:
         return found
 
     def _gather(self, node: ast.AST, found: list[Node]) -> None:
-        if node.__class__ not in _BRANCHING:
-            self._gather_below(node, found)
+        self._gather_all([node], found)
+
+    def _gather_all(self, stack: list[ast.AST], found: list[Node]) -> None:
+        # From right to left, outer before inner: the other way round, that is the order in which Python evaluates.
+        later: list[ast.AST] = []
+        while stack:
+            node = stack.pop()
+            kind = node.__class__
+            if kind in LEAVES:
+                continue
+            if kind in _BRANCHING:
+                later.append(node)
+                continue
+            if kind is ast.Call:
+                later.append(node)
+            held = READ[kind](node)
+            for part in held if held.__class__ is tuple else (held,):
+                if part.__class__ is list:
+                    stack += part
+                elif part.__class__ not in LEAVES:
+                    stack.append(part)
+        for node in reversed(later):
             if isinstance(node, ast.Call):
                 found += self._call(node)
-            return
+            else:
+                self._branch(node, found)
+
+    def _branch(self, node: ast.AST, found: list[Node]) -> None:
         match node:
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 self._gather(test, found)
@@ -82,16 +105,6 @@ class Expressions:
                 event = event._replace(partial=self._reaches_some(ast.Name(parameter.partition(".")[0])))
             yield from self._when_told(call, self._gated(self._traced(event)))
 
-    def _gather_below(self, node: ast.AST, found: list[Node]) -> None:
-        held = READ[node.__class__](node)
-        for part in held if held.__class__ is tuple else (held,):
-            if part.__class__ is list:
-                for one in part:
-                    if one.__class__ not in LEAVES:
-                        self._gather(one, found)
-            elif part.__class__ not in LEAVES:
-                self._gather(part, found)
-
     def _traced(self, node: Node) -> Node:
         """A deposit, with the modules its loss is proved to reach."""
         if not isinstance(node, Act) or node.kind is not Kind.DEPOSIT:
@@ -104,7 +117,7 @@ class Expressions:
         return node._replace(reaches=reaches or self._modules, probes=bool(self._inputs))
 
     def _at_inputs(
-        self, node: ast.Assign | ast.AugAssign | ast.AnnAssign, events: Iterator[Act | Blur]
+        self, node: ast.Assign | ast.AugAssign | ast.AnnAssign, events: Iterable[Act | Blur]
     ) -> Iterator[Act | Blur]:
         """What an assignment does by hand; to the gradient of an input it is nothing that a parameter feels."""
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -137,7 +150,8 @@ class Expressions:
         each = self._enter(first.target, first.iter)
         outer, self._scope.elements = self._scope.elements, {**self._scope.elements, **each}
         events: list[Node] = []
-        self._gather_below(node, events)
+        whole = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+        self._gather_all([*whole, *node.generators], events)
         self._scope.elements = outer
         body = tuple(events)
         if body:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 from zerograd.core.events import Kind
-from zerograd.core.facts import ALL_DOUBTS, Doubts
+from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT, Doubts
 from zerograd.source.scopes import Function, Scope
 from zerograd.source.skeleton import Act, Block, Blur, Call, walk
 
@@ -22,9 +22,12 @@ class Frames:
         self.modules = modules  # and those whose parameters it holds
         self.cls = cls
         self.body_of = body_of
-        self._kinds: dict[tuple[object, ...], tuple[Block | Call, Doubts]] = {}
+        self._numbers: dict[tuple[frozenset[str], frozenset[str], Scope | None], int] = {}  # of what may differ
+        self._here = self._number()
+        self._kinds: dict[tuple[int, int, bool], tuple[Block | Call, Doubts]] = {}
+        self._run_by: dict[tuple[int, Scope | None], tuple[Call, Call]] = {}
         self._calling: list[Function] = []
-        self._callers: list[tuple[frozenset[str], frozenset[str], Scope | None]] = []
+        self._callers: list[tuple[frozenset[str], frozenset[str], Scope | None, int]] = []
 
     def hits(self, slot: str | None) -> bool:
         """Whether an event at `slot` is one at ours. A wrapper and the optimizer inside it are one slot: whichever of
@@ -55,7 +58,9 @@ class Frames:
 
     def kinds(self, block: Block, *, seen: bool = False) -> Doubts:
         """The kinds of event that `block` may do to the slot; `seen`: without those that no text shows."""
-        key = (id(block), self.names, self.modules, self.cls, seen)
+        if not block:
+            return NO_DOUBT
+        key = (id(block), self._here, seen)
         memo = self._kinds.get(key)
         if memo is None or memo[0] is not block:
             found: set[Kind] = set()
@@ -72,10 +77,10 @@ class Frames:
 
     def kinds_of_call(self, call: Call, *, seen: bool = False) -> Doubts:
         """The same of what a call in the text runs."""
-        run = call.on(self.cls)
+        run = self.run_by(call)
         if self.is_closed(run):
             return frozenset() if seen else ALL_DOUBTS
-        key = (id(call), self.names, self.modules, self.cls, seen)
+        key = (id(call), self._here, seen)
         memo = self._kinds.get(key)
         if memo is None or memo[0] is not call:
             self.enter(run)
@@ -84,16 +89,29 @@ class Frames:
             memo = self._kinds[key] = (call, kinds)
         return memo[1]
 
+    def run_by(self, call: Call) -> Call:
+        """The call that one in the text is, where `self` is of the class we are in."""
+        key = (id(call), self.cls)
+        memo = self._run_by.get(key)
+        if memo is None or memo[0] is not call:
+            memo = self._run_by[key] = (call, call.on(self.cls))
+        return memo[1]
+
     def enter(self, call: Call) -> None:
         """Be in the called function: other names for the slot, and no way back into it."""
-        self._callers.append((self.names, self.modules, self.cls))
+        self._callers.append((self.names, self.modules, self.cls, self._here))
         self._calling.append(call.function)
         self.names, self.modules, self.cls = call.names(self.names), call.names(self.modules), call.cls
+        self._here = self._number()
 
     def leave(self) -> None:
         """Be back. Whatever ends the walk before that ends all use of these frames."""
         self._calling.pop()
-        self.names, self.modules, self.cls = self._callers.pop()
+        self.names, self.modules, self.cls, self._here = self._callers.pop()
+
+    def _number(self) -> int:
+        """Where we are, as far as it matters to what a block may do: shorter than the names themselves."""
+        return self._numbers.setdefault((self.names, self.modules, self.cls), len(self._numbers))
 
     def is_closed(self, call: Call) -> bool:
         """Whether a call is not looked into: it calls itself, is too deep, or stands for what a subclass does."""

@@ -9,8 +9,9 @@ from zerograd.source import (
     clears,
     closures,
     exhausted,
-    graphs,
+    kept,
     parameters,
+    retained,
     scalers,
     synchronising,
     unfilled,
@@ -27,7 +28,8 @@ def detect(function: Reading) -> Iterator[Finding]:
         yield from scalers.detect(function)
         yield from closures.detect(function)
         yield from updates.detect(function)
-        yield from graphs.detect(function)
+        yield from kept.detect(function)
+        yield from retained.detect(function)
         yield from clears.detect(function)
     yield from synchronising.detect(function)
     yield from unfilled.detect(function)

@@ -30,7 +30,6 @@ class Library:
         self._root = os.path.normpath(root)
         self._programs: dict[str, Program] = {}
         self._texts: dict[str, str] = {}  # of files that were looked into, parsed or not
-        self._homes: dict[Scope, Program] = {}
         self._seen: dict[str, bool] = {}
         self._asked: dict[str, set[str]] = {}  # by importing file, the files that were looked for
         self._opening: set[str] = set()
@@ -44,7 +43,6 @@ class Library:
         path = os.path.normpath(path)
         if len(self._programs) >= _MOST:  # only here: a file that is being checked still needs those it imports
             self._programs.clear()
-            self._homes.clear()
             self._texts.clear()
         program = self._programs.get(path)
         if program is None or self._texts.get(path) != text:
@@ -56,7 +54,6 @@ class Library:
         """A program that was opened before, in place of another text of the same file."""
         path = os.path.normpath(program.path)
         self._programs[path], self._texts[path] = program, text
-        self._homes[program.roots.module] = program
 
     def allows(self, finding: Finding) -> bool:
         """Whether a comment in another file allows a finding that this one brings out there."""
@@ -85,17 +82,10 @@ class Library:
     def _enter(self, path: str, text: str) -> Program:
         self._opening.add(path)
         try:
-            program = Program(
-                parse(text, path),
-                text,
-                path,
-                elsewhere=self._elsewhere(path),
-                home=self._homes.__getitem__,
-            )
+            program = Program(parse(text, path), text, path, elsewhere=self._elsewhere(path))
         finally:
             self._opening.discard(path)
         self._programs[path] = program
-        self._homes[program.roots.module] = program
         return program
 
     def _elsewhere(self, importer: str) -> Elsewhere:

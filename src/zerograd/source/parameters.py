@@ -9,7 +9,7 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.nodes import holds, place, written
+from zerograd.source.nodes import below, holds, place, written
 from zerograd.source.opaque import makes_something
 from zerograd.source.reading import Reading
 from zerograd.source.roles import role_of
@@ -122,7 +122,7 @@ def _replaces(node: ast.Assign, model: str, scope: Scope) -> bool:
         return dotted.startswith("torch.nn.") and last in _LAYERS
     if target != model:
         return False
-    if any(path_of(part) == model for part in ast.walk(call)):
+    if any(path_of(part) == model for part in below(call)):
         return last in _WRAPPERS
     if last.startswith(_LOADERS) and makes_something(dotted.rpartition(".")[0]):
         return True  # Model.load(path)
@@ -135,7 +135,7 @@ def _is_mended(function: Reading, made: _Made, change: ast.Assign, later: list[a
     """Whether the optimizer is made anew, given the new parameters, or joined by another one behind the change."""
     behind = [node for node in later if place(node) > place(change)]
     rebound = any(
-        path_of(part) == made.optimizer for node in behind for target in node.targets for part in ast.walk(target)
+        path_of(part) == made.optimizer for node in behind for target in node.targets for part in below(target)
     )
     calls = [call for call in function.of(ast.Call) if place(call) > place(change)]
     joined = any(makes_optimizer(call, function.scope) for call in calls)

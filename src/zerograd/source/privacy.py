@@ -11,6 +11,7 @@ import re
 
 from zerograd.errors import SourceError
 from zerograd.source.discover import NOTEBOOK, read_text
+from zerograd.source.nodes import below
 from zerograd.source.opaque import is_familiar
 from zerograd.source.reading import File
 from zerograd.source.scopes import Binding, Role, Scope, path_of
@@ -25,7 +26,7 @@ class Privacy:
     def __init__(self, file: File) -> None:
         self._file = file
         self._known: dict[tuple[str, Scope], bool] = {}
-        self.asked: set[str] = set()  # the files beside it that were looked into, and their folders
+        self.asked = file.asked
 
     def of(self, slot: str, scope: Scope | None) -> bool:
         """Whether nobody but its class can clear this optimizer, as a method of that class names it."""
@@ -45,7 +46,7 @@ class Privacy:
     def _may_be_cleared(self, slot: str, cls: Scope) -> bool:
         if self._file.reads_gradients:
             return True
-        for node in ast.walk(self._file.program.tree):
+        for node in below(self._file.program.tree):
             if isinstance(node, ast.Attribute) and node.attr == "zero_grad":
                 path = path_of(node.value)
                 if path is None or path == slot or _binding(path, cls) is None:
@@ -59,7 +60,7 @@ class Privacy:
         does = re.compile(rf"zero_grad|\.grad\b|\.{slot[5:]}\b")
         if not os.path.isfile(self._file.path):
             return False  # a text alone
-        folders, files = _neighbours(self._file.path)
+        folders, files = neighbours(self._file.path)
         self.asked.update(folders)
         if len(files) > _MOST:
             return True
@@ -80,7 +81,7 @@ def _binding(path: str, cls: Scope) -> Binding | None:
     return known if known is not None and known.role is Role.OPTIMIZER else None
 
 
-def _neighbours(path: str) -> tuple[list[str], list[str]]:
+def neighbours(path: str) -> tuple[list[str], list[str]]:
     """Its folder and the one above, and the other Python files in them."""
     folder = os.path.dirname(path)
     folders = [folder, os.path.dirname(folder) or "."] if folder else ["."]

@@ -1,7 +1,6 @@
 """One file: its scopes, and the skeletons of its functions, made when they are asked for."""
 
 import ast
-from collections.abc import Callable
 
 from zerograd.source.bindings import Roots, bind_module
 from zerograd.source.calls import CallReader
@@ -18,7 +17,7 @@ _LONGEST = 20_000  # nodes of one function, some 3,000 lines: more is generated,
 
 
 class Program:
-    """Lowers the functions of one file, each at most once. `home` gives the program of another module's scope."""
+    """Lowers the functions of one file, each at most once. Its module's scope knows it, for whoever imports them."""
 
     def __init__(
         self,
@@ -27,14 +26,13 @@ class Program:
         path: str,
         *,
         elsewhere: Elsewhere | None = None,
-        home: "Callable[[Scope], Program] | None" = None,
     ) -> None:
         self.tree = tree
         self.path = path
         self.roots: Roots = bind_module(tree, elsewhere)
+        self.roots.module.home = self
         relevance = read_relevance(tree, text, self.roots.functions)
         self.relevant = relevance.functions
-        self._home = home
         self._blocks: dict[ast.AST, Block] = {}
         self._nodes: dict[ast.AST, Nodes] = {}
         # Losses are traced to modules only where it can matter: several optimizers, and nothing frozen and thawed.
@@ -46,25 +44,23 @@ class Program:
 
     def body_of(self, function: Function) -> Block:
         """The skeleton of a function of this file, or of one that it imports."""
-        return self._home_of(function).function(function)
+        home = function.scope.module.home
+        return home.function(function) if home is not None else ()
 
     def function(self, function: Function) -> Block:
         node = function.node
         block = self._blocks.get(node)
         if block is None:
-            does = self._does_something(function)
+            does = self.does_something(function)
             block = self._blocks[node] = self._lowered(node, node.body, function.scope) if does else ()
         return block
 
     def path_of(self, function: Function) -> str:
         """The file that a function of the project stands in."""
-        return self._home_of(function).path
+        home = function.scope.module.home
+        return self.path if home is None else home.path
 
-    def _home_of(self, function: Function) -> "Program":
-        module = function.scope.module
-        return self if module is self.roots.module or self._home is None else self._home(module)
-
-    def _does_something(self, function: Function) -> bool:
+    def does_something(self, function: Function) -> bool:
         """Whether a function of this file may touch a gradient, itself or through what it calls."""
         if function.node in self.relevant:
             return True
@@ -72,7 +68,8 @@ class Program:
 
     def _is_idle(self, function: Function) -> bool:
         """Whether nothing in a function of the project touches a gradient, as in a forward pass."""
-        return not self._home_of(function)._does_something(function)
+        home = function.scope.module.home
+        return home is not None and not home.does_something(function)
 
     def nodes(self, function: ast.AST) -> Nodes:
         """The function's own nodes, listed once."""

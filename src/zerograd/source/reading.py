@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from zerograd.core.events import Kind, Site
 from zerograd.source.calls import site_of
-from zerograd.source.nodes import holds, written
+from zerograd.source.nodes import below, holds, written
 from zerograd.source.program import Program
 from zerograd.source.scopes import Function, Scope, path_of
 from zerograd.source.skeleton import Act, Block, walk
@@ -25,6 +25,7 @@ class File:
         self.program = program
         self.text = text
         self.path = program.path
+        self.asked: set[str] = set()  # the files beside it that were looked into, and their folders
         self._said: dict[str, bool] = {}
         self.built: set[ast.AST] = set()  # the methods that were looked at for what they make
         self._attributes: dict[Scope, dict[str, list[Function]]] = {}
@@ -57,7 +58,7 @@ class File:
         """The last names of everything that `.update()` is called on."""
         return frozenset(
             (path_of(node.func.value) or "").rpartition(".")[2]
-            for node in ast.walk(self.program.tree)
+            for node in below(self.program.tree)
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "update"
         )
 
@@ -66,7 +67,7 @@ class File:
         """Whether a scaler is handed on, to someone who may update it."""
         return any(
             isinstance(node, ast.Return | ast.Call) and _hands_on(node, "scaler") and not _is_scaler_call(node)
-            for node in ast.walk(self.program.tree)
+            for node in below(self.program.tree)
         )
 
 
@@ -149,7 +150,7 @@ def _is_super(func: ast.Attribute, name: str) -> bool:
 def _hands_on(node: ast.Return | ast.Call, word: str) -> bool:
     """To a call as an argument, or to the caller."""
     handed = [*node.args, *(k.value for k in node.keywords)] if isinstance(node, ast.Call) else [node]
-    return any(word in (path_of(part) or "").lower() for whole in handed for part in ast.walk(whole))
+    return any(word in (path_of(part) or "").lower() for whole in handed for part in below(whole))
 
 
 def _is_scaler_call(node: ast.AST) -> bool:

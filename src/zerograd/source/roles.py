@@ -94,7 +94,7 @@ def _kept(call: ast.Call, cls: Scope, scope: Scope) -> Iterator[tuple[str, str]]
         return
     given = dict(zip(made.scope.parameters[1:], call.args, strict=False))
     given |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
-    kept = {attribute: name for parent in reversed(list(cls.lineage())) for attribute, name in parent.kept.items()}
+    kept = {attribute: name for parent in reversed(cls.lineage()) for attribute, name in parent.kept.items()}
     for attribute, parameter in kept.items():
         path = scope.slot(given[parameter]) if parameter in given else None
         if path is not None:

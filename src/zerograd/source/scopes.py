@@ -5,9 +5,12 @@ to the class. A path may stand for several things in one scope: what it is bound
 """
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import Enum
-from typing import NamedTuple, Union
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Union
+
+if TYPE_CHECKING:
+    from zerograd.source.skeleton import Block
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -77,6 +80,16 @@ class Function(NamedTuple):
 
 # What a dotted name stands for in another file: a function, a class, or None. Of a class that another one derives from
 # it counts what it keeps, even if nothing in its file touches a gradient.
+class Home(Protocol):
+    """The file that functions stand in (program.py)."""
+
+    path: str
+
+    def function(self, function: "Function") -> "Block": ...
+
+    def does_something(self, function: "Function") -> bool: ...
+
+
 Elsewhere = Callable[[str, bool], Union["Function", "Scope", None]]
 
 
@@ -99,7 +112,10 @@ class Scope:
         self.class_scopes: dict[str, Scope] = {}
         self.elsewhere: Elsewhere | None = None  # of a module: what the names it imports stand for
         self.stars: list[str] = []  # of a module: those it imports all names of
+        self.home: Home | None = None  # of a module: what knows the skeletons of its functions
         self.old = False  # of a module: it is written for a torch before 1.0
+        self.settled = False  # of a class: its file is bound, so that its bases stay what they are
+        self._lineage: tuple[Scope, ...] | None = None
 
     def slot(self, node: ast.AST) -> str | None:
         """The path an expression names, with a loop variable told by what it runs over."""
@@ -123,10 +139,16 @@ class Scope:
         return found.pop() if model is not None and len(found) == 1 else None
 
     def lookup(self, path: str) -> Binding | None:
-        if path.startswith("self.") and self.owner is not None:
-            return next((cls.bindings[path] for cls in self.owner.lineage() if path in cls.bindings), None)
-        found = self.bindings.get(path)
-        return found if found is not None or self.parent is None else self.parent.lookup(path)
+        scope: Scope | None = self
+        of_self = path.startswith("self.")
+        while scope is not None:
+            if of_self and scope.owner is not None:
+                return next((cls.bindings[path] for cls in scope.owner.lineage() if path in cls.bindings), None)
+            found = scope.bindings.get(path)
+            if found is not None:
+                return found
+            scope = scope.parent
+        return None
 
     def owns(self, name: str) -> bool:
         """Whether `name` is a local of this function."""
@@ -147,15 +169,20 @@ class Scope:
         imported = self._imported(path)
         return imported if isinstance(imported, Function) else None
 
-    def lineage(self) -> "Iterator[Scope]":
+    def lineage(self) -> "tuple[Scope, ...]":
         """Of a class: itself and its base classes in this project, nearest first."""
-        pending, seen = [self], set[Scope]()
+        if self._lineage is not None:
+            return self._lineage
+        pending, found = [self], dict[Scope, None]()
         while pending:
             cls = pending.pop(0)
-            if cls not in seen:
-                seen.add(cls)
-                yield cls
+            if cls not in found:
+                found[cls] = None
                 pending += [base for name in cls.bases if (base := cls.class_scope(name, derived=True)) is not None]
+        lineage = tuple(found)
+        if self.settled:
+            self._lineage = lineage
+        return lineage
 
     def method(self, name: str) -> Function | None:
         """Of a class: its own method, or that of a base class."""
@@ -163,11 +190,13 @@ class Scope:
 
     def class_scope(self, name: str, *, derived: bool = False) -> "Scope | None":
         """The class of this project that a dotted name stands for; `derived`: one that another class derives from."""
-        found = self.class_scopes.get(name)
-        if found is None and self.parent is not None:
-            return self.parent.class_scope(name, derived=derived)
-        imported = self._among_stars(name, derived) or (self.elsewhere(name, derived) if self.elsewhere else None)
-        return imported if found is None and isinstance(imported, Scope) else found
+        scope = self
+        while (found := scope.class_scopes.get(name)) is None and scope.parent is not None:
+            scope = scope.parent
+        if found is not None or scope.elsewhere is None:
+            return found
+        imported = scope._among_stars(name, derived) or scope.elsewhere(name, derived)
+        return imported if isinstance(imported, Scope) else None
 
     def _imported(self, path: str) -> "Function | Scope | None":
         """What a name that is imported stands for."""
@@ -190,7 +219,10 @@ class Scope:
 
     @property
     def module(self) -> "Scope":
-        return self if self.parent is None else self.parent.module
+        scope = self
+        while scope.parent is not None:
+            scope = scope.parent
+        return scope
 
     def dotted(self, path: str) -> str:
         """`path` with its first name replaced by what it was imported as: `nn.Linear` -> `torch.nn.Linear`."""

@@ -28,7 +28,10 @@ def allow(findings: list[Finding], text: str, path: str, rules: Iterable[Rule]) 
     """
     if not may_allow(text) and not (findings and "noqa" in text.lower()):
         return findings
-    from zerograd.core.comments import comments_of  # 5 ms: most files have no such comment
+    from zerograd.core.comments import comments_of, may_name_us  # 5 ms: most files have no such comment
+
+    if not may_name_us(text):
+        return findings
 
     chosen = frozenset(rule.code for rule in rules)
     ledger = [_Entry(comment) for comment in comments_of(text)]

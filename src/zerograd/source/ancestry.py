@@ -1,0 +1,298 @@
+"""What the graph of a value goes through: the calls that recorded it, and the names that bring in what others recorded.
+
+Names are followed back to every assignment that may reach them, into the functions of this project that return them,
+and out to the callers that hand them in. The answer is an upper bound: two values that have no ancestor in common share
+no graph. What was kept from an earlier iteration or an earlier call, or cannot be read, is KEPT: it may be any of them.
+"""
+
+import ast
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+from zerograd.source import wording
+from zerograd.source.callers import arguments, called, handed_in
+from zerograd.source.definitions import Definition, Definitions, Item, is_key, item_of
+from zerograd.source.literals import default_of
+from zerograd.source.memories import remembers
+from zerograd.source.nodes import below, holds, written
+from zerograd.source.opaque import makes_object, makes_something
+from zerograd.source.reading import Reading
+from zerograd.source.scopes import Function, Role, path_of
+from zerograd.source.wording import BUILTINS, CUTS, HANDS_OUT, MODULES, NUMBERS, SAME, SHAPES
+
+Ancestors = frozenset[ast.AST | str]
+KEPT = "?"
+NONE: Ancestors = frozenset()
+OLD: Ancestors = frozenset({KEPT})
+_DEPTH, _DEEP = 40, 3
+
+
+class Ancestry:
+    """The values of one function, with what it calls and what calls it `deep` levels away."""
+
+    def __init__(self, function: Reading, deep: int = _DEEP) -> None:
+        self._function, self._deep = function, deep
+        self._known: dict[tuple[int, Item], Ancestors] = {}
+        self._visited: set[tuple[int, Item]] = set()
+        self._depth, self._grew = 0, False
+        self._names = Definitions(function)
+        self._called: dict[ast.AST, Ancestry] = {}
+        self._quiet = list(_quiet_parts(function))
+
+    @cached_property
+    def _wary(self) -> bool:
+        """Whether states that go from call to call are spoken of: then a module that cannot be read may have one."""
+        return wording.is_recurrent(self._function.file.text)
+
+    @cached_property
+    def _modules(self) -> frozenset[str]:
+        """What is used as a module: it has weights, but no graph."""
+        calls = [node.func for node in self._function.of(ast.Call)]
+        called = {path_of(func) or "" for func in calls if isinstance(func, ast.Name)}
+        used = {path_of(func.value) or "" for func in calls if isinstance(func, ast.Attribute) and func.attr in MODULES}
+        return frozenset(used | {path for path in called if "loss" not in path})
+
+    def of(self, node: ast.AST, at: Item = None) -> Ancestors:
+        """The ancestors of an expression; `at`: of its item at this place. Names that are made of each other are gone
+        round until nothing is new."""
+        if self._depth:
+            return self._visit(node, at)
+        self._grew = True
+        while self._grew:
+            self._grew = False
+            self._visited.clear()
+            found = self._visit(node, at)
+        return found
+
+    def _visit(self, node: ast.AST, at: Item) -> Ancestors:
+        key = id(node), at
+        known = self._known.get(key, NONE)
+        if key in self._visited:
+            return known
+        self._visited.add(key)
+        self._depth += 1
+        found = known | (self._of(node, at) if self._depth < _DEPTH else OLD)
+        self._depth -= 1
+        if found != known:
+            self._known[key], self._grew = found, True
+        return found
+
+    def _of(self, node: ast.AST, at: Item) -> Ancestors:
+        match node:
+            case ast.Constant() | ast.Compare() | ast.JoinedStr():
+                return NONE
+            case ast.Attribute(attr=attr) if attr in CUTS:
+                return NONE
+            case ast.Name() | ast.Attribute() | ast.Subscript() if path_of(node) is not None:
+                return self._of_path(path_of(node) or "", node, at)
+            case ast.Call():
+                return NONE if self._is_quiet(node) else self._of_call(node, at)
+            case ast.Tuple(elts=elements) | ast.List(elts=elements) if isinstance(at, int) and at < len(elements):
+                return self.of(elements[at])
+            case ast.Dict(keys=keys, values=values):
+                named = [its for key, its in zip(keys, values, strict=True) if is_key(key, at)]
+                return self._union(named or values)
+            case ast.Lambda() | ast.Await() | ast.Yield():
+                return OLD
+            case ast.NamedExpr(value=value) | ast.Starred(value=value):
+                return self.of(value, at)
+            case ast.Subscript(value=value):
+                return self.of(value, item_of(node.slice))
+            case ast.ListComp() | ast.GeneratorExp() | ast.SetComp():
+                return self._union([node.elt])
+            case ast.DictComp():
+                return self._union([node.value])
+        return self._union(part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
+
+    def _union(self, nodes: Iterable[ast.AST]) -> Ancestors:
+        return NONE.union(*map(self.of, nodes))
+
+    def _is_quiet(self, node: ast.AST) -> bool:
+        return any(holds(block, node) for block in self._quiet)
+
+    # Names
+
+    def _of_path(self, path: str, use: ast.AST, at: Item) -> Ancestors:
+        if wording.is_setting(path) or not CUTS.isdisjoint(path.replace("[", ".").split(".")):
+            return NONE
+        if path in self._modules:
+            return NONE
+        reached = self._names.reaching(path, use)
+        if reached is None:
+            return self._from_outside(path)
+        item = reached.item or at
+        found = NONE.union(*(self._made(one, item) for one in reached.here))
+        if any(self._made(one, item) for one in reached.around):
+            found |= OLD
+        return found if reached.certain else found | self._from_outside(path)
+
+    def _made(self, one: Definition, item: Item = None) -> Ancestors:
+        if one.each and wording.is_data(written(one.value)):
+            return NONE  # what a loader hands out has no graph; what a list of losses or of chunks hands out may
+        if self._is_quiet(one.node) and path_of(one.value) is None:
+            return NONE
+        return self.of(one.value, one.at if one.at is not None else item)
+
+    def _from_outside(self, path: str) -> Ancestors:
+        scope, root = self._function.scope, path.partition(".")[0].partition("[")[0]
+        if wording.is_coefficient(path):
+            return NONE
+        if root == "self":
+            parts = path.partition("[")[0].split(".")
+            return self._of_attribute(path) if len(parts) == 2 else OLD  # what another object keeps, only it knows
+        if root in scope.parameters:
+            return self._handed(root)
+        if scope.parent is None or scope.owns(root):
+            return NONE  # assigned on another way
+        if scope.parent.owns(root):
+            return OLD  # of the function around this one
+        return self._of_global(root)
+
+    def _of_global(self, name: str) -> Ancestors:
+        program = self._function.file.program
+        if name not in program.roots.module.assigned or not self._deep:
+            return NONE
+        module = Function(program.tree, program.roots.module)  # type: ignore[arg-type]
+        inside = self._inside(module)
+        return OLD if any(inside._made(one) for one in inside._names.every(name)) else NONE
+
+    def _of_attribute(self, path: str) -> Ancestors:
+        """What an object keeps: what was made with it has no graph, what a method assigns may have."""
+        cls = self._function.scope.owner
+        if cls is None or not self._deep:
+            return OLD
+        seen = False
+        for one in cls.lineage():
+            for method in one.functions.values():
+                seen = seen or path in one.assigned
+                if method.node.name not in ("__init__", "reset", "build") and self._keeps(method, path):
+                    return OLD
+        return OLD if not seen and wording.keeps(path) else NONE
+
+    def _keeps(self, method: Function, path: str) -> bool:
+        """Whether a method assigns something with a graph to this attribute."""
+        inside = self if method.node is self._function.node else None
+        for node in below(method.node):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and path_of(node) == path:
+                inside = inside or self._inside(method)
+                return any(inside._made(one) for one in inside._names.every(path))
+        return False
+
+    def _handed(self, name: str) -> Ancestors:
+        """A parameter: what the callers in this file hand in; of none, only a name says what it is."""
+        function = self._function.node
+        assert isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        told: Ancestors = NONE if wording.is_given(name) else frozenset({name})
+        default = default_of(function, name)
+        if isinstance(default, ast.Constant) and default.value is not None:
+            return NONE
+        given = list(handed_in(self._function, name)) if self._deep else []
+        if not given:
+            return told
+        known = (argument is not None and not Ancestry(where, self._deep - 1).of(argument) for where, argument in given)
+        return NONE if all(known) else frozenset({name})
+
+    # Calls
+
+    def _of_call(self, call: ast.Call, at: Item) -> Ancestors:
+        func, path, scope = call.func, path_of(call.func), self._function.scope
+        if isinstance(func, ast.Attribute) and func.attr in CUTS and func.attr != "grad":
+            return NONE
+        given = self._union([*call.args, *(keyword.value for keyword in call.keywords)])
+        if isinstance(func, ast.Attribute) and func.attr in SHAPES:
+            given = NONE  # numbers
+        if path is None:
+            return self.of(func.value) | given if isinstance(func, ast.Attribute) else given | {call}
+        dotted = scope.dotted(path)
+        root, last = dotted.partition(".")[0], dotted.rpartition(".")[2]
+        if root in NUMBERS:
+            return NONE
+        if root == "torch":
+            return NONE if wording.is_made_anew(last) else given
+        if path in BUILTINS or last in HANDS_OUT or self._is_class(path):
+            return given
+        owner, _, name = path.rpartition(".")
+        if not self._is_value(owner) and wording.hands_out_data(owner, name):
+            return NONE
+        function = called(path, self._function.scope)
+        if function is not None:
+            return self._returned(function, call, at) if self._deep else given | OLD | {call}
+        return given | self._of_object(call, path)
+
+    def _is_class(self, path: str) -> bool:
+        """Whether a call makes an object: its name is written as a class's, and is nobody's variable."""
+        scope = self._function.scope
+        variable = path.startswith("self.") or path in scope.parameters or bool(self._names.every(path))
+        named = makes_something(path) or (path[:1].isupper() and scope.dotted(path) != path)
+        return named and not variable and path not in scope.module.bindings
+
+    def _of_object(self, call: ast.Call, path: str) -> Ancestors:
+        """A module, or a method of something: what it is called on, and a graph of its own."""
+        owner, _, name = path.rpartition(".")
+        if isinstance(call.func, ast.Attribute) and (name in SAME or self._is_value(owner)):
+            return self.of(call.func.value)
+        if isinstance(call.func, ast.Attribute) and self._names.every(owner) and self.of(call.func.value):
+            return self.of(call.func.value)  # Normal(mean, std).sample()
+        if self._is_handed(owner):
+            return self._from_outside(owner) | {call}
+        scope = self._function.scope
+        binding = scope.lookup(path)
+        read = binding is not None and not (binding.role is Role.INSTANCE and remembers(binding.made_by, scope))
+        alone = bool(owner) and not call.args and not call.keywords  # of what it was given before
+        kept = alone or wording.keeps(owner) or wording.moves(name) or (self._wary and not read)
+        return frozenset({call, KEPT}) if kept else frozenset({call})
+
+    def _is_handed(self, name: str) -> bool:
+        """Whether this is a value that was handed in, of which the call that did so knows more."""
+        return False
+
+    def is_local(self, path: str) -> bool:
+        """Whether this function made what a path begins with: nobody else sees what it is given."""
+        root = path.partition(".")[0].partition("[")[0]
+        return bool(self._names.every(root)) and root not in self._function.scope.parameters
+
+    def _is_value(self, path: str) -> bool:
+        """Whether something is a tensor, or a part of one, rather than a module that was handed in or made."""
+        made = self._names.every(path.partition(".")[0].partition("[")[0])
+        return bool(made) and not all(makes_object(one.value) for one in made)
+
+    def _returned(self, function: Function, call: ast.Call, at: Item) -> Ancestors:
+        """What a function of this project returns, told by what it was given."""
+        inside = self._inside(function)
+        nodes = inside._function.nodes
+        if nodes.of(ast.Yield) or function.node is self._function.node:
+            return frozenset({call, KEPT})
+        found = NONE.union(*(inside.of(back.value, at) for back in nodes.of(ast.Return) if back.value is not None))
+        given = dict(arguments(call, function))
+        brought = NONE.union(*(self.of(given[name]) for name in found if isinstance(name, str) and name in given))
+        unknown = {name for name in found if isinstance(name, str) and name != KEPT and name not in given}
+        starred = any(isinstance(argument, ast.Starred) for argument in call.args)
+        if starred and unknown:
+            brought |= self._union(call.args)
+        made: Ancestors = frozenset({call}) if any(isinstance(one, ast.AST) for one in found) else NONE
+        return made | brought | (OLD if KEPT in found else NONE)
+
+    def _inside(self, function: Function) -> "Ancestry":
+        if function.node not in self._called:
+            reading = Reading(function.node, (), function.scope, self._function.file)
+            self._called[function.node] = _Called(reading, self._deep - 1)
+        return self._called[function.node]
+
+
+class _Called(Ancestry):
+    """A function as one call sees it: what it is handed, that call knows."""
+
+    def _is_handed(self, name: str) -> bool:
+        return name in self._function.scope.parameters and name != "self"
+
+    def _handed(self, name: str) -> Ancestors:
+        return frozenset({name})
+
+
+def _quiet_parts(function: Reading) -> Iterator[ast.AST]:
+    """Where autograd is told to look away: the function itself, or blocks of it."""
+    if any(wording.looks_away(written(decorator)) for decorator in getattr(function.node, "decorator_list", ())):
+        yield function.node
+    for block in function.of(ast.With):
+        if any(wording.looks_away(written(item.context_expr)) for item in block.items):
+            yield block

@@ -1,0 +1,49 @@
+"""The calls between the functions of a project: which one a call runs, what it hands over, and who calls one."""
+
+import ast
+from collections.abc import Iterator
+
+from zerograd.source.reading import Reading
+from zerograd.source.scopes import Function, Role, Scope, path_of
+
+
+def called(path: str, scope: Scope) -> Function | None:
+    """The function of this project that is called: by its name, as a method, or as a module's forward pass."""
+    receiver, _, name = path.rpartition(".")
+    for bound, method in ((path, "forward"), (receiver, name)):
+        binding = scope.lookup(bound)
+        cls = scope.class_scope(binding.made_by) if binding and binding.role is Role.INSTANCE else None
+        if cls is not None:
+            return cls.method(method)
+    return scope.function(path)
+
+
+def arguments(call: ast.Call, function: Function) -> Iterator[tuple[str, ast.expr]]:
+    """What a call hands to each parameter."""
+    parameters = function.scope.parameters
+    if function.scope.owner is not None and parameters[:1] == ("self",):
+        parameters = parameters[1:]
+    yield from zip(parameters, call.args, strict=False)
+    yield from ((keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg)
+
+
+def calls_of(function: Reading) -> Iterator[tuple[Reading, ast.Call]]:
+    """The calls of a function in its own file, by its name, and where they stand."""
+    program, name = function.file.program, getattr(function.node, "name", None)
+    roots: list[tuple[ast.AST, Scope]] = [(program.tree, program.roots.module), *program.roots.functions]
+    for node, scope in roots if name else ():
+        for call in program.nodes(node).of(ast.Call):
+            if (path_of(call.func) or "").rpartition(".")[2] == name and node is not function.node:
+                yield Reading(node, (), scope, function.file), call
+
+
+def handed_in(function: Reading, name: str) -> Iterator[tuple[Reading, ast.expr | None]]:
+    """What the calls in its own file hand to a parameter, and where; None if it cannot be told."""
+    node = function.node
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    for where, call in calls_of(function):
+        given = dict(arguments(call, Function(node, function.scope)))
+        if any(isinstance(argument, ast.Starred) for argument in call.args):
+            yield where, None
+        elif name in given:
+            yield where, given[name]

@@ -1,0 +1,150 @@
+"""Which assignments of a function may have made what a name stands for, at one place in it."""
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from zerograd.source.nodes import below, holds, place, written
+from zerograd.source.reading import Reading
+from zerograd.source.scopes import path_of
+
+_GROWS = frozenset({"append", "extend", "insert", "add", "copy_", "add_", "update", "put", "push", "appendleft"})
+_Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+_KEY = re.compile(r"\['(\w+)'\]$")
+_Branches = frozenset[tuple[str, bool]]
+Item = int | str | None
+
+
+class Definition(NamedTuple):
+    """One assignment to a path: of `value`, or of its item at `at`. `adds`: what was there before is still in it."""
+
+    node: ast.AST
+    value: ast.expr
+    at: Item = None
+    adds: bool = False
+    each: bool = False  # what a loop hands out of `value`
+
+
+class Reached(NamedTuple):
+    """The assignments that may reach a use in its own iteration, and those that come around a loop from an earlier one.
+    `certain`: one of the first always has run, so that nothing comes from outside the function."""
+
+    here: list[Definition]
+    around: list[Definition]
+    certain: bool
+    item: str | None = None  # of these, the one that is asked for
+
+
+class Definitions:
+    def __init__(self, function: Reading) -> None:
+        self._function = function
+        self._made: dict[str, list[Definition]] = {}
+        self._arms: dict[int, _Branches] = {}
+        for path, made in _all(function):
+            self._made.setdefault(path, []).append(made)
+        for several in self._made.values():
+            several.sort(key=lambda made: place(made.node))
+
+    def every(self, path: str) -> list[Definition]:
+        return self._made.get(path, [])
+
+    def reaching(self, path: str, use: ast.AST) -> Reached | None:
+        """None: nothing here assigns it, nor anything that it is a part of."""
+        item = None
+        while path not in self._made:
+            key, path = _KEY.search(path), path[: max(path.rfind("["), path.rfind("."), 0)]
+            item = key[1] if key is not None else None
+            if path in ("", "self"):
+                return None
+        made = self._made[path]
+        before = [one for one in made if _is_before(one.node, use) and not self._excludes(one.node, use)]
+        sure = [one for one in before if not one.adds and self._runs_before(one.node, use)]
+        begun = sure[-1] if sure else None
+        here = [one for one in before if begun is None or place(one.node) >= place(begun.node)]
+        loops = [loop for loop in self._function.loops if holds(loop, use) and not (begun and holds(loop, begun.node))]
+        around = [one for one in made if any(holds(loop, one.node) for loop in loops)]
+        return Reached(here, around, begun is not None, item)
+
+    def _runs_before(self, made: ast.AST, use: ast.AST) -> bool:
+        """Whether it has run whenever the use is reached."""
+        inner = any(holds(loop, made) and not holds(loop, use) for loop in self._function.loops)
+        return not inner and self._branches(made) <= self._branches(use)
+
+    def _excludes(self, one: ast.AST, other: ast.AST) -> bool:
+        """Whether they stand in different arms of one branch, or of two that ask the same."""
+        theirs = self._branches(other)
+        return any((test, not arm) in theirs for test, arm in self._branches(one))
+
+    def _branches(self, node: ast.AST) -> _Branches:
+        """The branches around a node, by what they ask: a setting that is asked twice has one answer."""
+        if id(node) not in self._arms:
+            arms = self._function.arms(node)
+            self._arms[id(node)] = frozenset((written(branch.test), arm) for branch, arm in arms)
+        return self._arms[id(node)]
+
+
+def _all(function: Reading) -> Iterator[tuple[str, Definition]]:
+    for node in function.of(ast.Assign):
+        for target in node.targets:
+            yield from _targets(target, node.value, node, None)
+    for annotated in function.of(ast.AnnAssign):
+        if annotated.value is not None:
+            yield from _targets(annotated.target, annotated.value, annotated, None)
+    for named in function.of(ast.NamedExpr):
+        yield from _targets(named.target, named.value, named, None)
+    for change in function.of(ast.AugAssign):
+        target = change.target.value if isinstance(change.target, ast.Subscript) else change.target
+        yield path_of(target) or "", Definition(change, change.value, adds=True)
+    loops: list[ast.For | ast.AsyncFor] = [*function.of(ast.For), *function.of(ast.AsyncFor)]
+    for loop in loops:
+        yield from _elements(loop.target, loop.iter, loop.target)
+    listed: list[_Comprehension] = [*function.of(ast.ListComp), *function.of(ast.SetComp), *function.of(ast.DictComp)]
+    for made in (*listed, *function.of(ast.GeneratorExp)):
+        for each in made.generators:
+            yield from _elements(each.target, each.iter, made)
+    for item in function.of(ast.withitem):
+        if item.optional_vars is not None:
+            yield from _targets(item.optional_vars, item.context_expr, item.optional_vars, None)
+    for call in function.of(ast.Call):
+        match call.func:
+            case ast.Attribute(value=keeper, attr=attr) if attr in _GROWS and call.args and path_of(keeper):
+                yield from ((path_of(keeper) or "", Definition(call, given, adds=True)) for given in call.args)
+
+
+def _elements(target: ast.expr, over: ast.expr, node: ast.AST) -> Iterator[tuple[str, Definition]]:
+    """What a loop hands out may be any item of any item."""
+    names = (part for part in below(target) if isinstance(part, ast.Name | ast.Attribute))
+    yield from ((path_of(part) or "", Definition(node, over, each=True)) for part in names)
+
+
+def _is_before(made: ast.AST, use: ast.AST) -> bool:
+    """In front of the use; the names of a comprehension are seen inside it alone."""
+    return holds(made, use) if isinstance(made, _Comprehension) else place(made)[1] <= place(use)[0]
+
+
+def _targets(target: ast.expr, value: ast.expr, node: ast.AST, at: Item) -> Iterator[tuple[str, Definition]]:
+    if isinstance(target, ast.Tuple | ast.List):
+        parallel = value.elts if isinstance(value, ast.Tuple | ast.List) else []
+        for position, element in enumerate(target.elts):
+            if len(parallel) == len(target.elts):
+                yield from _targets(element, parallel[position], node, None)
+            else:
+                yield from _targets(element, value, node, position if at is None else at)
+        return
+    target = target.value if isinstance(target, ast.Starred) else target
+    if isinstance(target, ast.Subscript):  # x[i] = value: the rest of x is what it was
+        yield path_of(target.value) or "", Definition(node, value, at, adds=True)
+        if not isinstance(target.slice, ast.Constant):
+            return
+    yield path_of(target) or "", Definition(node, value, at)
+
+
+def item_of(node: ast.expr) -> Item:
+    """The place or the key that an index names."""
+    value = node.value if isinstance(node, ast.Constant) else None
+    return value if isinstance(value, str) or (isinstance(value, int) and value >= 0) else None
+
+
+def is_key(node: ast.expr | None, item: Item) -> bool:
+    return isinstance(item, str) and isinstance(node, ast.Constant) and node.value == item

@@ -1,0 +1,215 @@
+"""Losses that are kept with their graphs: summed, listed or stored in every iteration, and never differentiated."""
+
+import ast
+import builtins
+import re
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from zerograd.core.events import Kind
+from zerograd.core.findings import Finding
+from zerograd.rules import REGISTRY
+from zerograd.rules.telling import note
+from zerograd.source.losses import loss_of
+from zerograd.source.nodes import below, holds, place, written
+from zerograd.source.reading import LoopNode, Reading
+from zerograd.source.scopes import path_of
+from zerograd.source.terms import parts_of
+
+_DATA = re.compile(r"batch|iter|len\(|steps?\b|size")
+_STORAGES = frozenset({"torch.zeros", "torch.empty", "torch.ones"})
+_FEW = 12  # sums that are looked at in one function: a tangle of hundreds takes seconds
+_READERS = frozenset(dir(builtins)) | {"torch", "numpy", "math", "statistics", "matplotlib"}
+
+
+class _Kept(NamedTuple):
+    """`total += loss * n`, `total = total + loss`, `losses.append(loss)`."""
+
+    node: ast.AugAssign | ast.Assign | ast.Expr
+    keeper: str
+    loss: str
+
+
+def detect(function: Reading) -> Iterator[Finding]:
+    """A loss that backward() was called on is kept in what is never itself differentiated, in every iteration."""
+    deposits = {
+        name: act.node
+        for act in function.having(Kind.DEPOSIT)
+        if isinstance(act.node, ast.Call) and (name := _name_of(loss_of(act.node)))
+    }
+    if not deposits:
+        return
+    deposits |= parts_of(function, deposits)
+    names = deposits.keys()
+    kept = [*_sums(function, names), *_lists(function, names), *_stores(function, names)]
+    for node, keeper, loss in kept[:_FEW]:
+        loop = function.loop_around(node)
+        if loop is None or keeper in deposits or _feeds_a_loss(function, keeper, deposits.keys()):
+            continue
+        fresh = resets(function, loop, keeper, node) or counts_to_few(loop)
+        if not fresh and not _is_rebound(function, loss, deposits[loss], node) and not function.without_grad(node):
+            what = f"{written(node)} keeps the graph of every iteration alive"
+            certain = function.arms(node) <= function.arms(deposits[loss])
+            yield note(REGISTRY["ZG402"], function.site(node), certain=certain, what=what)
+
+
+def _name_of(loss: ast.expr | None) -> str | None:
+    """`loss` of `loss`, `loss / n`."""
+    match loss:
+        case ast.BinOp(left=left, op=ast.Div()):
+            return path_of(left)
+        case None:
+            return None
+    return path_of(loss)
+
+
+def _sums(function: Reading, losses: Collection[str]) -> Iterator[_Kept]:
+    for node, total, added in adds_to(function):
+        loss = next((loss for loss in losses if weighs(added, loss)), None)
+        if loss is not None:
+            root = total.partition("[")[0]
+            if root == total or ("[*]" not in total and not _is_handed_on(function, root)):
+                yield _Kept(node, total, loss)
+
+
+def adds_to(function: Reading) -> list[tuple[ast.AugAssign | ast.Assign, str, ast.expr]]:
+    """Every sum that something is added to, and what."""
+    return [*_added(function), *_added_anew(function)]
+
+
+def _added(function: Reading) -> Iterator[tuple[ast.AugAssign, str, ast.expr]]:
+    """total += added"""
+    for node in function.of(ast.AugAssign):
+        total = path_of(node.target)
+        if isinstance(node.op, ast.Add) and total:
+            yield node, total, node.value
+
+
+def _added_anew(function: Reading) -> Iterator[tuple[ast.Assign, str, ast.expr]]:
+    """total = total + added"""
+    for node in function.of(ast.Assign):
+        match node:
+            case ast.Assign(targets=[target], value=ast.BinOp(left=left, op=ast.Add(), right=right)):
+                total = path_of(target)
+                if total and path_of(left) == total:
+                    yield node, total, right
+
+
+def weighs(added: ast.expr, loss: str) -> bool:
+    """Whether the loss itself is added, as it is, times a number, beside others, or as a mean."""
+    match added:
+        case ast.BinOp(left=left, op=ast.Mult() | ast.Div() | ast.Add() | ast.Sub(), right=right):
+            return weighs(left, loss) or weighs(right, loss)
+        case (
+            ast.UnaryOp(operand=inner)
+            | ast.Call(func=ast.Attribute(value=inner, attr="mean" | "sum" | "clone" | "cpu"))
+        ):
+            return weighs(inner, loss)
+        case ast.Call(func=ast.Attribute(value=terms, attr="get"), args=[ast.Constant(value=str() as key), *_]):
+            return f"{path_of(terms)}[{key!r}]" == loss
+    return path_of(added) == loss
+
+
+def _lists(function: Reading, losses: Collection[str]) -> Iterator[_Kept]:
+    """What is appended to a list that this function made empty."""
+    for node in function.of(ast.Expr):
+        match node:
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=keeper, attr="append"), args=[given])):
+                name = path_of(keeper) or ""
+                root = name.partition("[")[0]
+                if path_of(given) in losses and _is_made_empty(function, root, name):
+                    yield _Kept(node, root, path_of(given) or "")
+
+
+def _stores(function: Reading, losses: Collection[str]) -> Iterator[_Kept]:
+    """storage[i] = loss: into a tensor, which gets a graph by it, or a list or dictionary of this function's own."""
+    for node in function.of(ast.Assign):
+        match node.targets:
+            case [ast.Subscript() as target]:
+                loss = next((loss for loss in losses if weighs(node.value, loss)), None)
+                root, loop = (path_of(target) or "").partition("[")[0], function.loop_around(node)
+                if loss and isinstance(loop, ast.For) and _is_at(target, loop) and _is_storage(function, root):
+                    yield _Kept(node, root, loss)
+
+
+def _is_at(target: ast.expr, loop: ast.For) -> bool:
+    """Whether every iteration has a place of its own."""
+    counted = {part.id for part in below(loop.target) if isinstance(part, ast.Name)}
+    return any(isinstance(part, ast.Name) and part.id in counted for part in below(target))
+
+
+def _is_storage(function: Reading, root: str) -> bool:
+    made = [one.value for one in function.of(ast.Assign) if any(path_of(target) == root for target in one.targets)]
+    return bool(made) and all(
+        (isinstance(value, ast.List | ast.Dict) and not _is_handed_on(function, root) and _is_empty(value))
+        or (isinstance(value, ast.Call) and function.scope.dotted(path_of(value.func) or "") in _STORAGES)
+        for value in made
+    )
+
+
+def _is_empty(value: ast.expr) -> bool:
+    return isinstance(value, ast.List | ast.Dict) and not (value.elts if isinstance(value, ast.List) else value.keys)
+
+
+def _is_made_empty(function: Reading, root: str, name: str) -> bool:
+    """losses = [], history = {"loss": []}: of this function's own making, and nobody else gets to see it."""
+    made = [one.value for one in function.of(ast.Assign) if _assigns(one, root)]
+    if not made or "." in root or _is_handed_on(function, root):
+        return False
+    if root == name:
+        return all(isinstance(value, ast.List) and not value.elts for value in made)
+    return all(isinstance(value, ast.Dict) and all(map(_is_empty_list, value.values)) for value in made)
+
+
+def _is_empty_list(value: ast.expr) -> bool:
+    return isinstance(value, ast.List) and not value.elts
+
+
+def _is_handed_on(function: Reading, name: str) -> bool:
+    """Whether someone else gets to see it, who may empty it or go through the graphs: not torch, nor a builtin."""
+    return any(
+        isinstance(part, ast.Name) and part.id == name
+        for call in function.of(ast.Call)
+        if function.scope.dotted(path_of(call.func) or "?").partition(".")[0] not in _READERS
+        for given in (*call.args, *(keyword.value for keyword in call.keywords))
+        for part in below(given)
+    )
+
+
+def _is_rebound(function: Reading, loss: str, deposit: ast.Call, use: ast.AST) -> bool:
+    """Whether the name stands for something else by then: `loss = loss.item()`, `loss = to_number(loss)`."""
+    bound: list[ast.Assign | ast.AugAssign] = [*function.of(ast.Assign), *function.of(ast.AugAssign)]
+    again = [one for one in bound if one is not use and _assigns(one, loss)]
+    return any(_takes_value(one) or place(deposit) < place(one) < place(use) for one in again)
+
+
+def _assigns(node: ast.Assign | ast.AugAssign, name: str) -> bool:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    parts = (part for target in targets for part in below(target))
+    return any(path_of(part) == name and isinstance(getattr(part, "ctx", None), ast.Store) for part in parts)
+
+
+def _takes_value(node: ast.AST) -> bool:
+    """loss = loss.item(), loss = loss.detach(): from here on it is a number."""
+    return any(isinstance(part, ast.Attribute) and part.attr in ("item", "detach", "data") for part in below(node))
+
+
+def counts_to_few(loop: LoopNode) -> bool:
+    """for _ in range(n): an inner loop over repetitions, not over the data."""
+    if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or path_of(loop.iter.func) != "range":
+        return False
+    return not any(_DATA.search(written(bound)) for bound in loop.iter.args)
+
+
+def _feeds_a_loss(function: Reading, total: str, losses: Collection[str]) -> bool:
+    """Whether the sum is itself differentiated later, under whatever name."""
+    deposits = (act.node for act in function.having(Kind.DEPOSIT) if act.node is not None)
+    return any(path_of(part) == total for node in deposits for part in below(node)) or any(
+        any(path_of(part) == total for part in below(node.value))
+        and any(path_of(target) in losses for target in node.targets)
+        for node in function.of(ast.Assign)
+    )
+
+
+def resets(function: Reading, loop: LoopNode, name: str, kept: ast.AST) -> bool:
+    return any(holds(loop, node) and _assigns(node, name) for node in function.of(ast.Assign) if node is not kept)

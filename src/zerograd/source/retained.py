@@ -1,0 +1,149 @@
+"""backward(retain_graph=True) behind which nothing goes through that graph again.
+
+A later backward goes through it again if the two losses have an ancestor in common; so does the same one, if it stands
+in a loop that did not make all of its loss. Where nothing does, and nothing of the graph is left to anybody else, the
+graph is kept for nobody.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from zerograd.core.events import Kind
+from zerograd.core.findings import Finding
+from zerograd.rules import REGISTRY
+from zerograd.rules.telling import note
+from zerograd.source.ancestry import KEPT, Ancestors, Ancestry
+from zerograd.source.losses import loss_of
+from zerograd.source.nodes import below, holds, place
+from zerograd.source.reading import LoopNode, Reading
+from zerograd.source.scopes import path_of
+from zerograd.source.wording import CUTS
+
+_NAMES = ("retain_graph", "retain_variables")  # the second until torch 0.4
+_AGAIN = ("autograd.grad", "autograd.backward")
+_RECORDS = re.compile(r"^log|add_scalar|record|write|print|info|debug|set_postfix|set_description|meter|track|backward")
+_TRAINS = re.compile(r"backward|train|update|optimi|closure|learn|grad")
+
+
+def detect(function: Reading) -> Iterator[Finding]:
+    if not function.file.says("retain_"):
+        return
+    deposits = [act for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
+    for act in deposits:
+        call = act.node
+        assert isinstance(call, ast.Call)
+        certain = _keeps_for_nobody(function, call) if _retains(call) else None
+        if certain is not None:
+            what = f"{act.what[:-1]}{_named(call)}=True) keeps a graph that nothing goes through again"
+            yield note(REGISTRY["ZG402"], act.site, certain=certain, what=what)
+
+
+def _named(call: ast.Call) -> str:
+    return next((keyword.arg for keyword in call.keywords if keyword.arg in _NAMES), None) or ""
+
+
+def _retains(call: ast.Call) -> bool:
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    kept = given.get(_named(call))
+    return "create_graph" not in given and isinstance(kept, ast.Constant) and kept.value is True
+
+
+def _keeps_for_nobody(function: Reading, call: ast.Call) -> bool | None:
+    """True if nothing goes through the graph again, False if nothing is seen to; None if something may well."""
+    loop, loss = function.loop_around(call), loss_of(call)
+    step = _step_behind(function, call, loop)
+    ancestry = Ancestry(function)
+    mine = ancestry.of(loss) if loss is not None else frozenset({KEPT})
+    certain = bool(mine) and all(isinstance(one, ast.AST) for one in mine) and _trains(function)
+    if loop is not None and any(isinstance(one, ast.AST) and not holds(loop, one) for one in mine):
+        certain = False  # the next iteration goes through what was made before the loop
+    for other in _others(function, call):
+        theirs = _ancestors(ancestry, other)
+        behind = place(other) > place(call) and not function.excludes(call, other)
+        if behind and (theirs is None or theirs & mine - {KEPT}):
+            return None
+        certain = certain and theirs is not None and KEPT not in theirs
+    return certain and not _leaves(function, ancestry, mine, step) and not _is_handed_on(function, ancestry, mine, call)
+
+
+def _trains(function: Reading) -> bool:
+    """Whether this is done again and again: a test's or a demonstration's one backward keeps its graph for a moment."""
+    name = getattr(function.node, "name", "")
+    return function.file.says(".step(") and not name.startswith("test")
+
+
+def _others(function: Reading, call: ast.Call) -> Iterator[ast.Call]:
+    """The other calls of this function that go through a graph."""
+    for act in function.having(Kind.DEPOSIT):
+        if isinstance(act.node, ast.Call) and act.node is not call:
+            yield act.node
+    yield from (node for node in function.of(ast.Call) if (path_of(node.func) or "").endswith(_AGAIN))
+
+
+def _ancestors(ancestry: Ancestry, other: ast.Call) -> Ancestors | None:
+    """Those of what is differentiated; None if that cannot be read."""
+    if (path_of(other.func) or "").endswith(_AGAIN):
+        given = [*other.args[:1], *(named.value for named in other.keywords if named.arg in ("outputs", "tensors"))]
+        return ancestry.of(given[0]) if given else None
+    loss = loss_of(other)
+    return ancestry.of(loss) if loss is not None else None
+
+
+def _step_behind(function: Reading, call: ast.Call, loop: LoopNode | None) -> ast.AST | None:
+    """The first step that changes weights behind a backward: no graph through them is of use any more."""
+    steps = [act.node for act in function.having(Kind.CONSUME) if act.node is not None]
+    behind = [node for node in steps if place(node) > place(call) and not function.excludes(call, node)]
+    return min((node for node in behind if loop is None or holds(loop, node)), key=place, default=None)
+
+
+def _leaves(function: Reading, ancestry: Ancestry, mine: Ancestors, step: ast.AST | None) -> bool:
+    """Whether something of the graph is returned, or kept in an attribute that another function reads."""
+    for node in function.of(ast.Return):
+        for part in node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]:
+            is_loss = step is not None and part is not None and "loss" in (path_of(part) or "").lower()
+            if part is not None and not is_loss and ancestry.of(part) & mine:
+                return True
+    return any(
+        ancestry.of(node.value) & mine and _is_read_elsewhere(function, path_of(target) or "")
+        for node in function.of(ast.Assign)
+        for whole in node.targets
+        for target in (whole.elts if isinstance(whole, ast.Tuple) else [whole])
+        if isinstance(target, ast.Attribute)
+    )
+
+
+def _is_read_elsewhere(function: Reading, path: str) -> bool:
+    """Whether some other function has a use for what an attribute keeps: a number of it is none."""
+    name = path.rpartition(".")[2]
+    tree = function.file.program.tree
+    cut = {id(node.value) for node in below(tree) if isinstance(node, ast.Attribute) and node.attr in CUTS}
+    return any(
+        isinstance(node, ast.Attribute)
+        and node.attr == name
+        and isinstance(node.ctx, ast.Load)
+        and id(node) not in cut
+        and not holds(function.node, node)
+        for node in below(tree)
+    )
+
+
+def _is_handed_on(function: Reading, ancestry: Ancestry, mine: Ancestors, call: ast.Call) -> bool:
+    """Whether a part of the graph is given to something that may deposit or keep it, or can be seen from there."""
+    kept = {id(node.value) for node in function.of(ast.Expr)}
+    for node in function.of(ast.Call):
+        path = path_of(node.func) or ""
+        if path in ("", path_of(call.func)) or path.partition(".")[0] in ("torch", "print"):
+            continue
+        called, name = function.scope.function(path), path.rpartition(".")[2].lower()
+        if called is not None:
+            does = bool(function.file.program.body_of(called))
+            if does and place(node) > place(call) and called.scope.is_inside(function.scope):
+                return True
+        else:
+            does = _TRAINS.search(name) is not None
+        stays = id(node) in kept and "." in path and not _RECORDS.search(name) and not ancestry.is_local(path)
+        given = (*node.args, *(keyword.value for keyword in node.keywords))
+        if (stays or (does and place(node) > place(call))) and any(ancestry.of(one) & mine for one in given):
+            return True
+    return False

@@ -1,0 +1,90 @@
+"""The terms of a loss, where they can be read: each of them has a graph, as the loss has."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from zerograd.source.callers import called
+from zerograd.source.nodes import Nodes, place
+from zerograd.source.reading import Reading
+from zerograd.source.scopes import path_of
+
+_TERM = re.compile(r"loss|(^|[_'])(kl|kld|nll|elbo|bound|bce|mse|err|likelihood|jac|log_?det|recon)(_|'|$)")
+_FACTOR = re.compile(r"weight|coef|scale|factor|lambda|beta|anneal|rate")
+
+
+def parts_of(function: Reading, deposits: dict[str, ast.Call]) -> dict[str, ast.Call]:
+    """`kl` of `loss = likelihood + beta * kl`, or of `loss, kl = criterion(...)`, named for what it is; with the
+    backward that its loss is for."""
+    found = dict(deposits)
+    for node in reversed(function.of(ast.Assign)):  # a loss stands behind its terms
+        loss = next((name for target in node.targets if (name := path_of(target)) in found), None)
+        if loss is not None and place(node) < place(found[loss]):
+            for name in _names(node.value):
+                found.setdefault(name, found[loss])
+        for name, call in list(_handed_back(function, node, found)):
+            found.setdefault(name, call)
+    return {name: call for name, call in found.items() if name not in deposits and _is_term(name.lower())}
+
+
+def _is_term(name: str) -> bool:
+    return _TERM.search(name) is not None and _FACTOR.search(name) is None
+
+
+def _names(value: ast.expr) -> Iterator[str]:
+    yield from (name for term in _terms(value) if (name := path_of(term)) is not None)
+
+
+def _terms(node: ast.expr) -> Iterator[ast.expr]:
+    match node:
+        case ast.BinOp(left=left, right=right):
+            yield from _terms(left)
+            yield from _terms(right)
+        case ast.UnaryOp(operand=operand):
+            yield from _terms(operand)
+        case ast.Call(func=ast.Attribute(value=ast.BinOp() | ast.UnaryOp() as value, attr="mean" | "sum")):
+            yield from _terms(value)
+        case _:
+            yield node
+
+
+def _handed_back(function: Reading, node: ast.Assign, losses: dict[str, ast.Call]) -> Iterator[tuple[str, ast.Call]]:
+    """What a function of this project returns beside a loss, if the loss is made of it."""
+    if not isinstance(node.value, ast.Call) or len(node.targets) != 1:
+        return
+    path = path_of(node.value.func)
+    callee = called(path, function.scope) if path is not None else None
+    if callee is None:
+        return
+    own = Nodes(callee.node)
+    for back in own.of(ast.Return):
+        handed = dict(_items(node.targets[0], back.value))
+        for name, value in handed.items():
+            if name in losses:
+                made_of = set(_closure(own, value))
+                yield from ((other, losses[name]) for other, its in handed.items() if path_of(its) in made_of)
+
+
+def _items(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[str, ast.expr]]:
+    """The names that the caller has for what is returned: of a tuple, or of a dictionary."""
+    match target, value:
+        case ast.Tuple(elts=names), ast.Tuple(elts=values) if len(names) == len(values):
+            yield from ((path_of(name) or "", its) for name, its in zip(names, values, strict=True))
+        case ast.Name(id=name), ast.Dict(keys=keys, values=values):
+            for key, its in zip(keys, values, strict=True):
+                if isinstance(key, ast.Constant):
+                    yield f"{name}[{key.value!r}]", its
+
+
+def _closure(own: Nodes, value: ast.expr) -> Iterator[str]:
+    """The names that a value is a sum of, through the assignments of its function."""
+    pending, seen = list(_names(value)), set[str]()
+    while pending:
+        name = pending.pop()
+        if name not in seen:
+            seen.add(name)
+            yield name
+            made = [
+                node.value for node in own.of(ast.Assign) if any(path_of(target) == name for target in node.targets)
+            ]
+            pending += _names(made[0]) if len(made) == 1 else ()

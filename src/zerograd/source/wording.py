@@ -1,0 +1,90 @@
+"""What names say of values where nothing else does: whether they are data, settings, or something that was kept."""
+
+import builtins
+import re
+
+BUILTINS = frozenset(dir(builtins))
+# What has no graph, whatever it is asked of: numbers, shapes, places.
+CUTS = frozenset(
+    {"detach", "detach_", "data", "item", "numpy", "tolist", "shape", "size", "dim", "argmax", "argmin", "device"}
+    | {"dtype", "is_cuda", "grad", "numel", "ndim", "long", "int", "bool", "eq", "ne", "argsort"}
+)
+NUMBERS = frozenset({"numpy", "math", "random", "os", "time", "len", "int", "float", "range", "str", "bool", "print"})
+SAME = frozenset({"to", "cuda", "cpu", "float", "double", "half", "view", "reshape", "squeeze", "unsqueeze", "clone"})
+SHAPES = frozenset({"view", "reshape", "repeat", "expand", "permute", "transpose", "squeeze", "unsqueeze", "to"})
+MODULES = frozenset({"parameters", "named_parameters", "zero_grad", "train", "eval", "state_dict", "modules"})
+HANDS_OUT = frozenset({"tqdm", "trange", "cycle", "islice"})  # what they are given, item by item
+_COPIES = frozenset({"tensor", "from_numpy", "zeros", "ones", "rand", "randn", "full", "arange", "randint", "device"})
+_LIKE = re.compile(r"_like$|Tensor$")
+_DATA = re.compile(r"load|data|batch|range|replay|sampler|iter")
+_GIVEN = re.compile(
+    r"^(real\w*|images?|imgs?|labels?|rewards?|dones?|masks?|input_ids|gt\w*|ones|zeros|noise|targets?|epochs?|\w*_size)$"
+    r"|(^|_)(data|batch|loader|iter|dataset|sampler)$"
+)
+_SETTING = re.compile(r"(^|[._])(device|args?|opts?|options?|cfg|conf|config|hparams|flags)(\.|\[|$)", re.IGNORECASE)
+_COEFFICIENT = re.compile(
+    r"(^|[._])(weight|coef\w*|lambda\w*|lmbda|alpha|beta|gamma|eps\w*|tau|lr|num|max|min|scale|ratio|temp\w*|clip\w*)(_|$)",
+    re.IGNORECASE,
+)
+_KEEPS = re.compile(r"hidden|memor|mem$|traj|storage|buffer|prev|last|old|cache|log_?prob|loss|state$|history")
+_MOVES = re.compile(r"roll_?out|unroll|simul|(^|_)step")
+_RECURRENT = re.compile(
+    r"hidden(?!s|_?(size|dim|layer|unit|channel|feature|node|num|neuron))|\b[hc]x\b|\b[hc]_?0\b|lstm|\bgru|rnn|init_state",
+    re.IGNORECASE,
+)
+_MODEL = re.compile(r"model|net(work)?$|(^|[._])(net|vae|flow|encoder|decoder|unet|generator|policy)\w*$")
+_QUIET = re.compile(r"no_grad|inference_mode(?!\(False)|set_grad_enabled\(False")
+
+
+def is_data(name: str) -> bool:
+    """A loader, a batch, a replay buffer: what it hands out has no graph."""
+    return _DATA.search(name.lower()) is not None
+
+
+def hands_out_data(owner: str, method: str) -> bool:
+    """loader.next(), dataset.get(i), memory.sample(n)."""
+    kept = keeps(owner)
+    return (is_data(owner) and not kept) or (kept and method.startswith("sample"))
+
+
+def is_given(name: str) -> bool:
+    """A parameter that is named for what a data set holds."""
+    return _GIVEN.search(name) is not None
+
+
+def is_setting(path: str) -> bool:
+    return _SETTING.search(path) is not None
+
+
+def is_coefficient(path: str) -> bool:
+    return _COEFFICIENT.search(path) is not None
+
+
+def keeps(path: str) -> bool:
+    """Something that holds what earlier calls gave it."""
+    return _KEEPS.search(path.lower()) is not None
+
+
+def moves(name: str) -> bool:
+    """A method that goes on from where it was: a simulation, a state that is unrolled."""
+    return _MOVES.search(name.lower()) is not None
+
+
+def is_model(path: str) -> bool:
+    """model, self.net, vae: something with weights that is called."""
+    return _MODEL.search(path.lower()) is not None
+
+
+def is_recurrent(text: str) -> bool:
+    """Whether a file speaks of states that go from call to call."""
+    return _RECURRENT.search(text) is not None
+
+
+def is_made_anew(name: str) -> bool:
+    """A function of torch that makes a tensor of numbers, or copies one without its graph."""
+    return name in _COPIES or _LIKE.search(name) is not None
+
+
+def looks_away(expression: str) -> bool:
+    """torch.no_grad(), torch.inference_mode(), torch.set_grad_enabled(False)."""
+    return _QUIET.search(expression) is not None
