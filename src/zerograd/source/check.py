@@ -13,7 +13,7 @@ from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Rule, Sees, idiom
 from zerograd.rules.telling import note, tell
-from zerograd.source import accumulation, erasing, evaluations, idioms
+from zerograd.source import accumulation, erasing, evaluations, idioms, wiping
 from zerograd.source.flow import CYCLE, Interpreter
 from zerograd.source.leaking import Leaks
 from zerograd.source.library import Library
@@ -28,6 +28,7 @@ from zerograd.source.suppression import allow
 from zerograd.source.templates import is_another, templates
 from zerograd.source.tests import places
 from zerograd.source.triggers import may_train
+from zerograd.source.unfolding import waits_for_others
 from zerograd.source.ways import Budget, TooMuch
 
 _DEPTH = 5
@@ -128,10 +129,12 @@ class _Checker:
             return
         reading = Reading(function, block, scope, self._file)
         found = idioms.detect(reading)
-        if any(act.kind in (Kind.DEPOSIT, Kind.CONSUME) for act in reading.acts):
+        trains = any(act.kind in (Kind.DEPOSIT, Kind.CONSUME) for act in reading.acts)
+        if trains or waits_for_others(block):
             found = chain(
-                accumulation.detect(block, reading.nodes, scope, self._program.body_of),
+                accumulation.detect(block, reading.nodes, scope, self._program.body_of, self._program.nodes),
                 erasing.detect(reading),
+                wiping.detect(reading),
                 found,
                 self._clip_without_step(block),
             )

@@ -27,6 +27,7 @@ from zerograd.rules.rule import Rule
 from zerograd.source.acting import Actor, Report
 from zerograd.source.excuses import Excuses
 from zerograd.source.frames import BodyOf, Frames
+from zerograd.source.loops import runs_over
 from zerograd.source.objectives import NOT_SHARED, Owned
 from zerograd.source.scopes import Scope
 from zerograd.source.skeleton import (
@@ -49,6 +50,7 @@ from zerograd.source.windows import begin, decide_place, left, turn
 
 CYCLE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR})
 _UPDATE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME})
+_SCHEDULE: Doubts = frozenset({Kind.SCHEDULE})
 _MOST = 64
 _NO_WAY = Flow()
 _Answers = dict[Assumptions, bool | None]
@@ -232,7 +234,9 @@ class Interpreter(Actor):
             after = self.block(loop.orelse, join(once.normal, once.continues))
             return Flow(once.breaks, returns=once.returns, raises=once.raises).beside(after)
         kinds = self._frames.kinds(loop.body)
-        self._loops.append(kinds)
+        # `for scheduler in schedulers` is a step of the loop around it.
+        passing = kinds == _SCHEDULE and bool(self._loops) and runs_over(loop.node, "sched")
+        self._loops.append(self._loops[-1] if passing else kinds)
         self._windows.append(loop)
         # What a function that is called once per batch leaves undone, its caller may do.
         called = isinstance(loop.node, FunctionDef)
