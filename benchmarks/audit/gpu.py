@@ -89,12 +89,14 @@ def main() -> None:
         for _ in range(3):
             loop.step()
         for mode in ("lean", "full"):
-            inside, *_ = self_timed(loop.step, steps=60 if small else 20, wait=wait, mode=mode)
+            spent = self_timed(loop.step, steps=60, wait=wait, mode=mode)
             ratio, plain = paired(loop.step, pairs=8, block=50 if small else 8, wait=wait, mode=mode)
             found[f"{name}, {mode}"] = {
                 "step ms": round(plain * 1e3, 3),
-                "inside us": round(inside * 1e6),
-                "inside %": round(100 * inside / plain, 3),
+                "inside us": round(spent.inside * 1e6),
+                "inside %": round(100 * spent.inside / plain, 3),
+                "mean us": round(spent.average * 1e6),
+                "mean %": round(100 * spent.average / plain, 3),
                 "paired %": round(100 * (ratio - 1), 3),
                 "syncs added per step": syncs(loop.step, mode=mode),
                 "weights equal": equal(settings, steps=8, mode=mode),

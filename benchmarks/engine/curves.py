@@ -94,7 +94,8 @@ def measure(curve: str, point: int, device: str) -> dict[str, float]:
     for name, make in WAYS.items():
         if name == "Step, captured" and device == "cpu":
             continue
-        net = model(curve, point).to(device)
+        with torch.device(device):
+            net = model(curve, point)
         takes[name] = make(net, device, data(net, curve, point, device))
     group = data(net, curve, point, device)
     times: dict[str, list[float]] = {name: [] for name in takes}

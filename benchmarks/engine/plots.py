@@ -20,10 +20,12 @@ WAYS = ["raw loop", "Accelerate", "Fabric", "raw loop + compile", "graph by hand
 
 def bars(told: dict[str, dict[str, dict[str, float]]]) -> None:
     tasks = [task for task in told if "compiled" not in task]
-    # Two abreast: read in a column of text, six in a row would be too small.
+    # Two abreast: read in a column of text, all in a row would be too small.
     rows = -(-len(tasks) // 2)
     figure, places = plt.subplots(rows, 2, figsize=(8.4, 2.6 * rows), layout="constrained")
-    for axes, task in zip(places.flat, tasks, strict=True):
+    for axes in places.flat[len(tasks) :]:
+        axes.remove()
+    for axes, task in zip(places.flat, tasks, strict=False):
         known = [way for way in WAYS if way in told[task]]
         times = [told[task][way]["ms"] for way in known]
         axes.barh(

@@ -72,6 +72,8 @@ def test_to_look_for_torch_and_to_change_folders_hides_nothing(tmp_path: Path) -
         "    loss.backward()\n", "    loss.backward()\n    os.chdir('/' if os.getcwd() == home else home)\n"
     )
     err = run(tmp_path, look + "os.chdir('data')\nhome = os.getcwd()\n" + text).stderr
-    assert err.startswith("zerograd: train.py:15:1: ZG001 SGD.step() consumes stale gradients: backward() on line 13")
+    assert err.startswith(
+        "zerograd: train.py:15:1: ZG001 optimizer.step() consumes stale gradients: backward() on line 13"
+    )
     assert "  15 |     optimizer.step()" in err
     assert "= seen 3 times" in err

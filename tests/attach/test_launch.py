@@ -56,7 +56,7 @@ def test_a_finding_is_told_at_once_and_again_with_the_next_command(tmp_path: Pat
     first, middle, *rest = done.stderr.splitlines()
     assert first == "zerograd: " + rest[0]
     assert middle == "the end"
-    assert rest[0].startswith("train.py:11:1: ZG001 SGD.step() consumes stale gradients: backward() on line 10")
+    assert rest[0].startswith("train.py:11:1: ZG001 optimizer.step() consumes stale gradients: backward() on line 10")
     assert any(line.startswith("  11 |     optimizer.step()") for line in rest)
     assert "  = seen 3 times" in rest
     assert rest[-2].startswith("zerograd: 4 steps, 4 backwards, 2 slots audited; 1 finding")

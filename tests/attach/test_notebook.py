@@ -28,7 +28,9 @@ def test_findings_stand_under_the_cell(tmp_path: Path, monkeypatch: pytest.Monke
     outputs = [cell.outputs for cell in notebook.cells]
     assert [len(shown) for shown in outputs] == [0, 0, 0, 1, 0, 1, 1, 0]
     told = outputs[3][0].data
-    assert told["text/plain"].startswith("In[3]:4:1: ZG001 SGD.step() consumes stale gradients: backward() on line 3")
+    assert told["text/plain"].startswith(
+        "In[3]:4:1: ZG001 optimizer.step() consumes stale gradients: backward() on line 3"
+    )
     assert "  4 |         optimizer.step()" in told["text/plain"]
     assert "&lt;- the gradient is deposited here" in told["text/html"]
     assert outputs[5][0].data["text/plain"] == told["text/plain"]  # run again, told again

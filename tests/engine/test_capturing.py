@@ -234,6 +234,20 @@ def test_a_skip_is_told_when_the_device_has_told_it() -> None:
 
 
 @gpu
+@pytest.mark.parametrize("clip", [None, 0.5])
+def test_every_step_is_told_in_order(clip: float | None) -> None:
+    """Also when the rows that the device writes have come round, and the host never asks."""
+    pair = Pair(OPTIMIZERS["adamw fused"], clip=clip)
+    x, y = batches("cuda")[0]
+    bad = {3, 100, 255, 256, 257, 300, 513}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for place in range(600):
+            pair.update(x * float("nan") if place in bad else x, y)
+        assert (pair.steps[0].skipped, pair.steps[0].committed) == (len(bad), 600 - len(bad))
+
+
+@gpu
 def test_too_many_skips_are_an_error() -> None:
     pair = Pair(OPTIMIZERS["adamw fused"], max_skips=3)
     (x, y), *_ = batches("cuda")

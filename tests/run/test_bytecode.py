@@ -1,12 +1,14 @@
-"""Whether a backward always leads to the step that runs, by the bytecode: no way around it but an exception."""
+"""Whether a backward leads to the step that runs, by the bytecode: what may come between is an exception, or a test."""
 
 import sys
+from collections.abc import Callable
 from types import FrameType
 
 import pytest
+import torch
 
 from zerograd.core.events import Site
-from zerograd.run.bytecode import always_steps, in_one_body
+from zerograd.run.bytecode import always_steps, in_one_body, turned_by_its_loss
 from zerograd.run.sites import shown
 
 ALWAYS = """
@@ -68,29 +70,74 @@ for i in range(3):
     optimizer.step() if i else loss.backward()
 """  # fmt: skip
 
+BY_ITS_LOSS = """
+for i in range(3):
+    loss.backward()
+    if loss > 50 and i:
+        continue
+    optimizer.step()
+""", """
+def train():
+    for i in range(3):
+        mine = loss
+        mine.backward()
+        value = float(mine)
+        if value > 50:
+            return
+        optimizer.step()
+train()
+""", """
+for i in range(3):
+    loss.backward()
+    size = loss.grad
+    if size is None:
+        optimizer.step()
+"""  # fmt: skip
+NOT_BY_ITS_LOSS = """
+for i in range(3):
+    loss.backward()
+    if loss > 50:
+        continue
+    if i % 2:
+        optimizer.step()
+""", """
+for i in range(3):
+    loss.backward()
+    if loss > 50:
+        print("high")
+    if i == 2:
+        optimizer.step()
+""", """
+for i in range(3):
+    loss.backward()
+    if loss > 50:
+        raise ValueError
+    optimizer.step()
+"""  # fmt: skip
 
-class Loss:
-    def backward(self) -> None: ...
+
+class Loss(torch.Tensor):
+    def backward(self) -> None: ...  # type: ignore[override]
 
 
 class Optimizer:
-    def __init__(self, line: int) -> None:
-        self.line = line
+    def __init__(self, line: int, question: Callable[[Site], bool]) -> None:
+        self.line, self.question = line, question
         self.answers: set[bool] = set()
 
     def step(self, _: object = None) -> None:
         frame: FrameType | None = sys._getframe(1)
         assert frame is not None
-        self.answers.add(always_steps(Site(shown(frame.f_code.co_filename), self.line)))
+        self.answers.add(self.question(Site(shown(frame.f_code.co_filename), self.line)))
 
 
-def answers(text: str, monkeypatch: pytest.MonkeyPatch) -> set[bool]:
+def answers(text: str, monkeypatch: pytest.MonkeyPatch, question: Callable[[Site], bool] = always_steps) -> set[bool]:
     # This test stands between the program and the question; torch would not.
     monkeypatch.setattr("zerograd.run.bytecode.theirs", lambda name: name == "loop.py")
     monkeypatch.setattr("zerograd.run.bytecode.is_machinery", lambda name: True)
     line = next(number for number, one in enumerate(text.splitlines(), 1) if "backward()" in one)
-    optimizer = Optimizer(line)
-    exec(compile(text, "loop.py", "exec"), {"loss": Loss(), "optimizer": optimizer})
+    optimizer = Optimizer(line, question)
+    exec(compile(text, "loop.py", "exec"), {"loss": Loss([1.0]), "optimizer": optimizer})
     return optimizer.answers
 
 
@@ -102,6 +149,16 @@ def test_always(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("text", NOT_ALWAYS)
 def test_not_always(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert answers(text, monkeypatch) == {False}
+
+
+@pytest.mark.parametrize("text", BY_ITS_LOSS)
+def test_given_up_by_its_loss(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert answers(text, monkeypatch, turned_by_its_loss) == {True}
+
+
+@pytest.mark.parametrize("text", [*ALWAYS, *NOT_ALWAYS, *NOT_BY_ITS_LOSS])
+def test_given_up_by_nothing_or_by_something_else(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert answers(text, monkeypatch, turned_by_its_loss) == {False}
 
 
 def test_a_package_in_between_cannot_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:

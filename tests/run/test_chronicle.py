@@ -91,7 +91,7 @@ def test_a_skip_on_a_device_is_read_a_step_later(tmp_path: Path, monkeypatch: py
     tell = chronicle.opened(Account(optimizer, clock=Clock(), thread=0), optimizer)
     assert tell is not None
     found = iter([0.0, 1.0, 0.0])
-    monkeypatch.setattr(torch.Tensor, "__float__", lambda tensor: next(found))
+    monkeypatch.setattr(torch.Tensor, "tolist", lambda tensor: [next(found)])
     for _ in range(3):
         optimizer.found_inf = torch.zeros((), device="meta")  # type: ignore[attr-defined]
         tell(None, chronicle.scaled(Event(Kind.CONSUME), None, optimizer))
@@ -173,7 +173,7 @@ def test_numbers_on_a_device_are_read_a_step_later(tmp_path: Path, monkeypatch: 
     tell = chronicle.opened(account, optimizer)
     assert tell is not None
     read: list[int] = []
-    monkeypatch.setattr(torch.Tensor, "__float__", lambda tensor: float(read.append(len(read)) or len(read)))
+    monkeypatch.setattr(torch.Tensor, "tolist", lambda tensor: [float(read.append(len(read)) or len(read))])
     for _ in range(3):
         numbers = chronicle.measured("norm", torch.ones((), device="meta"))
         assert numbers == ()

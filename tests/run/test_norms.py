@@ -1,9 +1,11 @@
 """Full mode says which loss, which parameter and which step was the first to go wrong."""
 
+import pytest
 import torch
 from torch import nn
 
 import zerograd
+from zerograd.run import norms
 
 
 def test_the_first_number_that_is_none_is_named() -> None:
@@ -31,3 +33,21 @@ def test_a_sound_run_says_nothing() -> None:
             weight.sum().backward()
             optimizer.step()
     assert watch.summary() == "3 steps, 3 backwards, 1 slots audited; every gradient accounted for"
+
+
+@pytest.mark.parametrize(("bad", "said"), [(2, "step 3"), (3, "step 5")])  # the first step opens the books
+def test_of_many_tensors_some_backwards_are_left_out(bad: int, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(norms, "_AFFORDABLE", 2)  # of three tensors, every second backward
+    weights = [nn.Parameter(torch.ones(2)) for _ in range(3)]
+    optimizer = torch.optim.SGD(weights, lr=0.0)
+    with zerograd.audit(on_finding="collect", mode="full") as watch:
+        for step in range(5):
+            optimizer.zero_grad()
+            loss = torch.stack([weight.sum() for weight in weights]).sum()
+            if step >= bad:
+                loss.register_hook(lambda gradient: gradient * float("inf"))
+            loss.backward()
+            optimizer.step()
+    (first, *_) = watch.summary().splitlines()
+    assert said in first
+    assert first.endswith("; the one before it not measured")

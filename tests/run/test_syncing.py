@@ -6,9 +6,12 @@ from run.ranks import on_two_ranks
 from zerograd.trace.ranks import disagreements, read_ranks
 
 PROGRAM = """
-def train(syncs, *, reduce=False):
+alone = [dist.new_group([one]) for one in range(2)][rank]
+
+
+def train(syncs, *, reduce=False, group=None):
     torch.manual_seed(0)
-    model = DDP(nn.Linear(4, 1))
+    model = DDP(nn.Linear(4, 1), process_group=group)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with zerograd.audit(on_finding="collect") as watch:
         for i in range(8):
@@ -23,11 +26,13 @@ def train(syncs, *, reduce=False):
     return [finding.code for finding in watch.findings if finding.certainty.value == "certain"]
 
 print(train([False, True]), train([True, True]), train([True, False]), train([False, False], reduce=True))
+print(train([False, True], group=alone), train([True, True], group=alone), train([True, False], group=alone))
 """
 
 
 def test_which_micro_batch_averages(tmp_path: Path) -> None:
-    assert on_two_ranks(PROGRAM, tmp_path) == ["[] ['ZG501'] ['ZG502'] []\n"] * 2
+    several, one = "[] ['ZG501'] ['ZG502'] []\n", "[] [] ['ZG502']\n"
+    assert on_two_ranks(PROGRAM, tmp_path) == [several + one] * 2
 
 
 DRIFTING = """

@@ -77,7 +77,9 @@ def test_the_clear_that_is_blamed_is_the_one_that_cleared() -> None:
             another.step()
             another.zero_grad()
             optimizer.step()
-    assert _said(watch) == [f"SGD.step() has nothing to consume: zero_grad() on line {here} erases {_made(here - 2)}"]
+    assert _said(watch) == [
+        f"optimizer.step() has nothing to consume: zero_grad() on line {here} erases {_made(here - 2)}"
+    ]
 
 
 def test_a_clear_by_none_has_no_line() -> None:
@@ -89,7 +91,7 @@ def test_a_clear_by_none_has_no_line() -> None:
             weight.sum().backward()
             weight.grad = None
             optimizer.step()
-    assert _said(watch) == [f"SGD.step() has nothing to consume: a clear erases {_made(here)}"]
+    assert _said(watch) == [f"optimizer.step() has nothing to consume: a clear erases {_made(here)}"]
 
 
 def test_a_clear_by_the_optimizer_that_shares_the_parameters_has_its_line() -> None:
@@ -102,7 +104,9 @@ def test_a_clear_by_the_optimizer_that_shares_the_parameters_has_its_line() -> N
             here = _line(1)
             first.zero_grad(set_to_none=set_to_none)
             second.step()
-    assert _said(watch) == [f"Adam.step() has nothing to consume: zero_grad() on line {here} erases {_made(here - 3)}"]
+    assert _said(watch) == [
+        f"second.step() has nothing to consume: zero_grad() on line {here} erases {_made(here - 3)}"
+    ]
 
 
 def test_a_clear_by_a_module_that_does_not_hold_the_parameter_is_not_blamed() -> None:
@@ -115,7 +119,7 @@ def test_a_clear_by_a_module_that_does_not_hold_the_parameter_is_not_blamed() ->
             weight.grad = None
             stranger.zero_grad()
             optimizer.step()
-    assert _said(watch) == [f"SGD.step() has nothing to consume: a clear erases {_made(here)}"]
+    assert _said(watch) == [f"optimizer.step() has nothing to consume: a clear erases {_made(here)}"]
 
 
 def test_a_clear_by_an_optimizer_that_never_steps_has_its_line() -> None:
@@ -127,7 +131,9 @@ def test_a_clear_by_an_optimizer_that_never_steps_has_its_line() -> None:
             here = _line(1)
             wrapper.zero_grad()
             optimizer.step()
-    assert _said(watch) == [f"SGD.step() has nothing to consume: zero_grad() on line {here} erases {_made(here - 2)}"]
+    assert _said(watch) == [
+        f"optimizer.step() has nothing to consume: zero_grad() on line {here} erases {_made(here - 2)}"
+    ]
 
 
 CERTAIN_WHEN = {

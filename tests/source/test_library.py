@@ -1,5 +1,7 @@
 """What an imported name stands for: found as Python would find it, read and never executed."""
 
+import gc
+import weakref
 from pathlib import Path
 
 import pytest
@@ -90,3 +92,118 @@ def test_without_a_library_no_other_file_is_read(here: Path) -> None:
     (here / "tools.py").write_text(IDLE)
     text = LOOP.format(imports="from tools import reset_grad", clear="reset_grad([model])")
     assert not any(finding.certainty is Certainty.CERTAIN for finding in check_text(text, "train.py"))
+
+
+def test_old_texts_of_a_file_are_let_go() -> None:
+    library = Library()
+    old = weakref.ref(library.open("train.py", CLEARS))
+    for edit in range(3):  # the last parsed trees are kept for whoever asks again
+        library.open("train.py", f"{CLEARS}\n# {edit}\n")
+    gc.collect()
+    assert old() is None
+
+
+BASE = """\
+import torch
+
+
+class Base:
+    def __init__(self, model):
+        self.model = model
+        self.params = {params}
+        self.optimizer = torch.optim.Adam(self.params)
+"""
+SUB = """\
+import torch
+from base import Base
+
+
+class Agent(Base):
+    def __init__(self, model):
+        {init}
+
+    def learn(self, loss):
+        self.optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.params, 1.0)
+        self.optimizer.step()
+"""
+GENERATOR = "filter(lambda p: p.requires_grad, model.parameters())"
+SUPER = "super().__init__(model)"
+
+
+@pytest.mark.parametrize(
+    ("params", "init", "codes"),
+    [
+        (GENERATOR, SUPER, ["ZG306"]),
+        ("self.model.parameters()", SUPER, ["ZG306"]),
+        (f"list({GENERATOR})", SUPER, []),
+        (GENERATOR, "self.params = list(model.parameters())", []),  # of the base class it has nothing
+        (GENERATOR, f"{SUPER}; self.params = list(model.parameters())", []),
+    ],
+)
+def test_what_a_base_class_of_another_file_keeps(here: Path, params: str, init: str, codes: list[str]) -> None:
+    (here / "base.py").write_text(BASE.format(params=params))
+    assert _codes(here, SUB.format(init=init)) == codes
+
+
+TEMPLATE = """\
+class Base:
+    def fit(self, loader):
+        for epoch in range(10):
+            {before}
+            self.run_epoch(loader)
+            {behind}
+
+    def on_start(self):
+        self.scheduler.step()
+"""
+TRAINER = """\
+import torch
+from base import Base
+{imports}
+
+
+class Trainer(Base):
+    def __init__(self, model):
+        self.model = model
+        self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        self.scheduler = {scheduler}(self.optimizer, 10)
+
+    def run_epoch(self, loader):
+        for x in loader:
+            self.optimizer.zero_grad()
+            self.model(x).mean().backward()
+            self.optimizer.step()
+"""
+OWN = """\
+class Warmup:
+    def __init__(self, optimizer, n):
+        self.n = n
+
+    def step(self):
+        pass
+"""
+STEP_LR = "torch.optim.lr_scheduler.StepLR"
+
+
+@pytest.mark.parametrize(
+    ("before", "behind", "scheduler", "codes"),
+    [
+        ("self.scheduler.step()", "pass", STEP_LR, ["ZG301"]),
+        ("self.on_start()", "pass", STEP_LR, ["ZG301"]),
+        ("pass", "self.on_start()", STEP_LR, []),
+        ("self.on_start()", "pass", "Warmup", []),  # a schedule of one's own may be meant to
+    ],
+)
+def test_a_template_is_run_as_the_subclass_would(
+    here: Path, before: str, behind: str, scheduler: str, codes: list[str]
+) -> None:
+    (here / "base.py").write_text(TEMPLATE.format(before=before, behind=behind))
+    assert _codes(here, TRAINER.format(imports=OWN, scheduler=scheduler)) == codes
+
+
+def test_what_is_allowed_in_the_other_file(here: Path) -> None:
+    comment = "self.scheduler.step()  # zerograd: ignore[ZG301]"
+    (here / "base.py").write_text(TEMPLATE.format(before=comment, behind="pass"))
+    assert _codes(here, TRAINER.format(imports="", scheduler=STEP_LR)) == []

@@ -88,7 +88,7 @@ def doubt(facts: Facts, kinds: Doubts) -> Facts:
     if not kinds:
         return facts
     skipped = skipping(kinds)
-    return slim([Fact(state, doubts | skipped, assumed) for state, doubts, assumed in facts])
+    return slim([fact if skipped <= fact[1] else Fact(fact[0], fact[1] | skipped, fact[2]) for fact in facts])
 
 
 def skipping(kinds: Doubts) -> Doubts:
@@ -106,8 +106,8 @@ def join(one: Facts, other: Facts) -> Facts:
 def slim(facts: Iterable[Fact]) -> Facts:
     """Of facts that differ only in doubts, the minimal ones: they say all that the others could say."""
     distinct = frozenset(facts)
-    if len(distinct) < 2:
-        return distinct
+    if len(distinct) < 2 or len({doubts for _, doubts, _ in distinct}) < 2:
+        return distinct  # most sets: nothing differs in doubts
     alike: dict[tuple[State, Assumptions], list[Fact]] = {}
     for fact in distinct:
         state, _, assumed = fact

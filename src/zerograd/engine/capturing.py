@@ -20,12 +20,13 @@ from zerograd.core.events import Event, Kind
 from zerograd.engine import capturable, commit, inputs, refusals
 from zerograd.engine.baked import Baked, Rates
 from zerograd.engine.block import Block
+from zerograd.engine.board import board
 from zerograd.engine.compiling import compiled_around
 from zerograd.engine.deferring import verdict
 from zerograd.engine.journal import Rehearsal
 from zerograd.engine.outcome import Ending
 from zerograd.engine.record import Record
-from zerograd.engine.recording import Recording
+from zerograd.engine.recording import Recording, told
 from zerograd.trace.announcing import announced
 
 if TYPE_CHECKING:
@@ -134,11 +135,13 @@ class Captured:
                     self._transact(self._fn, given)
                 capturable.check_state(step.optimizers, before)
                 with capturable.told_why():
-                    self._transact(self._fn, given, strict=True)
+                    block, _ = self._transact(self._fn, given, strict=True)
+                like = told(block)
             self._expected = capturable.state_keys(step.optimizers)
             self._events = []
             with capturable.told_why():
-                recording = Recording(given, self._body, self._pool, self._stream)
+                place = None if like is None else board(like)
+                recording = Recording(given, self._body, self._pool, self._stream, place)
             recording.events = self._events
         if not self._is_born():  # the state it was recorded with was the rehearsal's, and is gone
             return None
@@ -182,13 +185,13 @@ class Captured:
     def _ended(self, recording: Recording) -> None:
         step = self._step
         record, terms = step._record, step._terms
-        if recording.told is None:
-            record.ended(recording.outcome([]))
-        else:
-            record.promises.add(
-                recording.told,
-                lambda numbers: verdict(record, terms, recording.outcome(numbers), found=bool(numbers[0])),
+        if recording.tells:
+            recording.promise(
+                record.promises,
+                lambda numbers: verdict(record, terms, recording.outcome(numbers), found=recording.found(numbers)),
             )
+        else:
+            record.ended(recording.outcome([]))
         if terms.schedulers or terms.trace is not None:
             moved = terms.nonfinite == "ignore" or self._has_moved()
             if moved:

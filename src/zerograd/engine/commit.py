@@ -176,18 +176,20 @@ def _step(block: Block) -> None:
 def _step_divided(block: Block, ready: Ready) -> None:
     """Fused optimizers divide on their own while they read the gradients: one pass over memory less.
 
-    And they leave everything as it is if they are told that something was found.
+    And they leave everything as it is if they are told that something was found. They are told to divide only if there
+    is something to divide by: they would write the quotients back.
     """
-    device, divisor = block.slots.device, 1.0 if ready.divisor is None else ready.divisor
-    factor = divisor.float() if isinstance(divisor, Tensor) else torch.full((), divisor, device=device)
-    found = torch.zeros((), device=device) if ready.found is None else ready.found
+    device, divisor = block.slots.device, ready.divisor
+    told = {"found_inf": torch.zeros((), device=device) if ready.found is None else ready.found}
+    if divisor is not None:
+        told["grad_scale"] = divisor.float() if isinstance(divisor, Tensor) else torch.full((), divisor, device=device)
     for optimizer in block.terms.optimizers:
-        optimizer.grad_scale = factor  # type: ignore[attr-defined]
-        optimizer.found_inf = found  # type: ignore[attr-defined]
+        vars(optimizer).update(told)
         try:
             optimizer.step()
         finally:
-            del optimizer.grad_scale, optimizer.found_inf  # type: ignore[attr-defined]
+            for name in told:
+                delattr(optimizer, name)
 
 
 def committed(blocks: Sequence[Block]) -> None:

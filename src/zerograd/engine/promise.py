@@ -12,10 +12,11 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from zerograd.engine.board import NOT_YET
+
 Tell = Callable[[list[float]], None]
 _BEHIND = 4  # steps that the host may be ahead of what it knows: more would hide a divergence, and win nothing
 _LOOKS = 2_000  # at a number that should be here, before the device is asked what it is doing: some milliseconds
-_NOT_YET = -1.0  # none of them is ever negative
 
 
 class Promises:
@@ -37,15 +38,19 @@ class Promises:
             self._rows = list(board.unbind())
         row = self._rows[self._next % len(self._rows)]
         self._next += 1
-        row.fill_(_NOT_YET)
+        row.fill_(NOT_YET)
         row.copy_(numbers, non_blocking=True)
-        self._open.append((row, numbers.device, tell))
+        self.expect(row, numbers.device, tell)
+
+    def expect(self, row: Tensor, device: torch.device, tell: Tell) -> None:
+        """The device writes this row by itself."""
+        self._open.append((row, device, tell))
 
     def keep(self, *, all_of_them: bool) -> None:
         """All, or those that have come and those that are overdue."""
         while self._open:
             row, device, tell = self._open[0]
-            if _NOT_YET in row.tolist():
+            if NOT_YET in row.tolist():
                 if not all_of_them and len(self._open) < _BEHIND:
                     return
                 _wait(row, device)
@@ -56,7 +61,7 @@ class Promises:
 def _wait(row: Tensor, device: torch.device) -> None:
     """For this one, and not for the steps behind it: the device would run dry."""
     for _ in range(_LOOKS):
-        if _NOT_YET not in row.tolist():
+        if NOT_YET not in row.tolist():
             return
         time.sleep(0)  # let other threads have their turn
     torch.cuda.synchronize(device)  # also tells if it has failed

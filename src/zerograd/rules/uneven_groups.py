@@ -38,4 +38,5 @@ RULE = Rule(
     bad=ACCUMULATED + BAD,
     good=ACCUMULATED + GOOD,
     explanation=__doc__ or "",
+    in_run="{step} consumes {first} at first and {size} each time after: the first group was not complete",
 )

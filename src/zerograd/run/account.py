@@ -25,8 +25,9 @@ from zerograd.run.values import largest
 
 
 class Account:
-    def __init__(self, optimizer: Optimizer, *, clock: Clock, thread: int, counted: int = 0) -> None:
+    def __init__(self, optimizer: Optimizer, *, clock: Clock, thread: int, counted: int = 0, called: str = "") -> None:
         self.name = type(optimizer).__name__
+        self.called = called or self.name  # by the line that stepped it first
         self.thread = thread  # the one that last stepped the optimizer: no other may look at its gradients
         self.counted = counted  # slots that some step has had to do with
         self.starved: dict[Site | None, int] = {}  # steps in a row that found nothing, by their place

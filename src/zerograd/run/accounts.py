@@ -13,6 +13,8 @@ from torch.optim import Optimizer
 from zerograd.run.account import Account
 from zerograd.run.books import Clock
 from zerograd.run.chronicle import Chronicle
+from zerograd.run.naming import called
+from zerograd.run.sites import user_frame
 
 
 class Accounts:
@@ -38,11 +40,12 @@ class Accounts:
             return account
         with self._lock:
             counted = account.counted if account else 0
-            account = Account(optimizer, clock=self.clock, thread=thread, counted=counted)
+            name = called(user_frame(), by_scaler=by_scaler)
+            account = Account(optimizer, clock=self.clock, thread=thread, counted=counted, called=name)
             self._accounts[number] = account
             self._optimizers[number] = ref(optimizer, lambda _: self._died(number))
             self._changes += 1
-            account.books.log = self._chronicle.opened(account, optimizer, by_scaler=by_scaler)
+            account.books.log = self._chronicle.opened(account, optimizer)
         return account
 
     def _died(self, number: int) -> None:

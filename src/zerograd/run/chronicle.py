@@ -1,12 +1,12 @@
 """What a run writes down while it is watched: every move of the books, in order, with the numbers that cost nothing.
 
 A backward and a step are held back until they are over, because only then it is known how long they took. A number that
-lies on a device is read a step later, so that nobody waits for it, and written as a line of its own.
+lies on a device is read when it has come, so that nobody waits for it, and written as a line of its own.
 """
 
-import contextlib
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from threading import get_ident
 from typing import Any
 
@@ -18,8 +18,8 @@ from zerograd.core.events import Event, Kind
 from zerograd.core.findings import Finding
 from zerograd.run.account import Account
 from zerograd.run.books import Members
-from zerograd.run.naming import called, names
-from zerograd.run.sites import user_frame
+from zerograd.run.naming import names
+from zerograd.run.posted import Post
 from zerograd.trace.findings import to_line
 
 Numbers = tuple[tuple[str, float], ...]
@@ -47,14 +47,11 @@ class Chronicle:
         self._slot: str | None = None  # whose event was told last
         self._sets: dict[frozenset[int], int] = {}
         self._found: dict[tuple[object, ...], int] = {}
-        self._waiting: list[tuple[int, str, Tensor]] = []
-        self._ripe: list[tuple[int, str, Tensor]] = []
+        self._post = Post()
 
     # Events
 
-    def opened(
-        self, account: Account, optimizer: Optimizer, *, by_scaler: bool = False
-    ) -> Callable[[Members, Event], None] | None:
+    def opened(self, account: Account, optimizer: Optimizer) -> Callable[[Members, Event], None] | None:
         """An account was opened, by a step that begins. Returns whom its books shall tell of their moves."""
         if self._log is None:
             return None
@@ -63,7 +60,7 @@ class Chronicle:
             groups = [[*group["params"]] for group in optimizer.param_groups]
             known = iter(names([one for group in groups for one in group]))
             line: dict[str, object] = {"optimizer": slot, "groups": [[next(known) for _ in group] for group in groups]}
-            line |= {"called": name} if (name := called(user_frame(), by_scaler=by_scaler)) else {}
+            line |= {"called": account.called} if account.called != account.name else {}
             self._optimizers.append(line)
             self._untold.append(line)
         latest: list[Event] = []
@@ -94,7 +91,7 @@ class Chronicle:
             self._held = event._replace(numbers=event.numbers + numbers() + took), hit
         self._release()
         if kind is Kind.CONSUME:
-            self._read_ripe()
+            self._post.collect()
 
     def _hold(self, event: Event, hit: int | None) -> None:
         self._release()
@@ -143,7 +140,7 @@ class Chronicle:
         if value.device.type == "cpu":
             return ((name, float(value)),)
         if self._full and self._note is not None and not _captured(value):
-            self._waiting.append((self._written, name, value.detach().clone()))
+            self._post.send([value], partial(self._arrived, self._written, name))
         return ()
 
     def clipped(self, clip: Event, norm: object, limit: float) -> Event:
@@ -161,13 +158,9 @@ class Chronicle:
         skipped = found if found and found[0][1] else ()
         return step._replace(numbers=step.numbers + skipped + self.measured("scale", getattr(scaler, "_scale", None)))
 
-    def _read_ripe(self) -> None:
-        """A step is over: what was measured before the last one has been computed by now."""
-        for ordinal, name, value in self._ripe:
-            with contextlib.suppress(RuntimeError):  # what is wrong with a device, the program will hear from it
-                number = float(value)
-                self.later(ordinal, ((name, number),) if number or name != SKIPPED else ())
-        self._ripe, self._waiting = self._waiting, []
+    def _arrived(self, ordinal: int, name: str, numbers: list[float]) -> None:
+        if numbers[0] or name != SKIPPED:
+            self.later(ordinal, ((name, numbers[0]),))
 
     # Findings
 
@@ -184,8 +177,7 @@ class Chronicle:
     def finish(self) -> None:
         """The audit stops."""
         self._release()
-        self._read_ripe()
-        self._read_ripe()
+        self._post.collect(all_of_them=True)
 
 
 def _captured(value: Tensor) -> bool:

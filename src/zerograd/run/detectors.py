@@ -24,6 +24,7 @@ from zerograd.run.reductions import Reductions
 from zerograd.run.retained import Retained
 from zerograd.run.scaling import Scaling
 from zerograd.run.schedules import Schedules
+from zerograd.run.surveys import Surveys
 from zerograd.run.syncing import Syncing
 from zerograd.run.waste import Waste
 
@@ -36,13 +37,13 @@ class Detectors:
         say = self._pending.append
         self.scaling, self.schedules, self.clipping = Scaling(known, say), Schedules(known, say), Clipping(known, say)
         self.syncing, self.retained, self.nones = Syncing(known, say), Retained(known, say), Nones(known, say)
-        self._owners, self.groups = Owners(known, say), Groups(known, say)
+        self._owners, self.groups, self._leaks = Owners(known, say), Groups(known, say), Leaks(known, say)
         reading = [Reductions(known, say)] if full else []
-        idioms = [Leaks(known, say), Waste(known, say), self.groups, self._owners]
+        idioms = [self._leaks, Waste(known, say), self.groups, self._owners]
         self._listening: list[Detector] = [*reading, *idioms, self.retained, self.syncing, self.scaling]
         self._ears = _ears(self._listening)
         self.lost: tuple[str, ...] = ()  # rules whose detector has failed
-        self._surveys: dict[Site, tuple[int, Survey]] = {}
+        self._surveys = Surveys()
 
     def flush(self) -> None:
         """Say what was found. Only when the books are in order again: whoever hears it may raise."""
@@ -54,7 +55,8 @@ class Detectors:
     def begins(self, deposit: Deposit, roots: Sequence[Tensor], accounts: Accounts, *, kept: bool) -> None:
         ours = accounts.ours()
         if ours and roots:
-            self._survey(deposit, roots, accounts)
+            found = self._survey(deposit.site, roots, accounts)
+            deposit.passed, deposit.alone = found.behind, found.alone
         self._tell("begins", deposit, roots, ours, kept=kept)
 
     def _tell(self, event: str, *args: object, **kwargs: object) -> None:
@@ -67,13 +69,18 @@ class Detectors:
                 self._ears = _ears(self._listening)
                 self.lost += detector.codes
 
-    def _survey(self, deposit: Deposit, roots: Sequence[Tensor], accounts: Accounts) -> None:
-        turnovers, found = self._surveys.get(deposit.site, (-1, Survey()))
-        if turnovers != accounts.clock.turnovers:
-            found = survey(roots, accounts.owners())
-            self._surveys[deposit.site] = (accounts.clock.turnovers, found)
-            self._owners.surveyed(deposit.site, found, owned=accounts.owned)
-        deposit.passed, deposit.alone = found.behind, found.alone
+    def _survey(self, site: Site, roots: Sequence[Tensor], accounts: Accounts) -> Survey:
+        turnovers = accounts.clock.turnovers
+        found, new = self._surveys.of(site, roots, turnovers=turnovers, walk=lambda: survey(roots, accounts.owners()))
+        if new:
+            self._owners.surveyed(site, found, owned=accounts.owned)
+            self._leaks.surveyed(found)
+        return found
+
+    def as_before(self, site: Site, roots: Sequence[Tensor], accounts: Accounts) -> bool:
+        """Whether nobody has to be told of this line's loss: it fills what it always did."""
+        self._survey(site, roots, accounts)
+        return self._owners.done_with(site)
 
     def done_with(self, site: Site) -> bool:
         """Whether more backwards of this line, like those before, would tell nobody anything."""
@@ -81,7 +88,7 @@ class Detectors:
 
     def forget(self) -> None:
         """Tensors change places: keep no reference to any."""
-        self._surveys.clear()
+        self._surveys.forget()
         self._owners.forget()
 
     def patience(self, account: Account, accounts: Accounts) -> float:

@@ -20,6 +20,7 @@ class Survey(NamedTuple):
     behind: frozenset[tuple[int, int]] = (
         frozenset()
     )  # (a, b): the loss runs through parameters of a to reach those of b
+    first: int = 0  # accounts, as bits, whose parameters meet data: what the loss runs through last
     oldest: int = 0  # the sequence number of the node that was made first
     whole: bool = False
     alone: int | None = None  # the account that holds every leaf, if there is such a one
@@ -27,7 +28,7 @@ class Survey(NamedTuple):
 
 def newest(roots: Sequence[Tensor]) -> int:
     """The sequence number of the node that was made last."""
-    return max((_number(root.grad_fn) for root in roots), default=0)
+    return max((number_of(root.grad_fn) for root in roots), default=0)
 
 
 def survey(roots: Sequence[Tensor], owners: Mapping[int, int]) -> Survey:
@@ -39,7 +40,7 @@ def survey(roots: Sequence[Tensor], owners: Mapping[int, int]) -> Survey:
     direct: dict[Any, int] = {}  # the account whose parameter feeds this node, and nothing else does
     unowned: dict[int, ref[Parameter]] = {}
     behind: set[tuple[int, int]] = set()
-    oldest = _LEAF
+    oldest, first = _LEAF, 0
     holders: set[int | None] = set()
     for node in order:  # children first
         variable = getattr(node, "variable", None)
@@ -51,17 +52,19 @@ def survey(roots: Sequence[Tensor], owners: Mapping[int, int]) -> Survey:
             bit = 0 if number is None else 1 << number
             reached[node], direct[node] = bit, bit
             continue
-        oldest = min(oldest, _number(node))
+        oldest = min(oldest, number_of(node))
         children = [child for child, _ in node.next_functions if child is not None]
         mask = 0
         for child in children:
             mask |= reached.get(child, 0)
         reached[node] = mask
         direct[node] = direct.get(children[0], 0) if len(children) == 1 else 0
+        if len(children) < len(node.next_functions) and mask and mask & (mask - 1) == 0:
+            first |= mask if all(direct.get(child, 0) for child in children) else 0
         if len(children) > 1 and mask & (mask - 1):
             _note_behind(children, reached, direct, behind)
     alone = holders.pop() if len(holders) == 1 else None
-    return Survey(tuple(unowned.values()), frozenset(behind), oldest, whole=True, alone=alone)
+    return Survey(tuple(unowned.values()), frozenset(behind), first, oldest, whole=True, alone=alone)
 
 
 def _note_behind(
@@ -99,6 +102,7 @@ def _ordered(starts: list[Any]) -> list[Any] | None:
     return order
 
 
-def _number(node: Any) -> int:
+def number_of(node: Any) -> int:
+    """Nodes are numbered as they are made."""
     number = getattr(node, "_sequence_nr", None)
     return int(number()) if number is not None else 0

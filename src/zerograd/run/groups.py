@@ -34,7 +34,8 @@ class Groups(Detector):
         self._factors: dict[Site, set[float]] = {}  # what a line's losses were multiplied by, early on
         self._counters: WeakKeyDictionary[Account, list[tuple[int, dict[str, int]]]] = WeakKeyDictionary()
         self._fetched = 0  # batches that DataLoaders have handed out
-        self._last_step: dict[Account, Event] = {}  # accounts outlive their optimizers here, to be asked at the end
+        # Its last step, and the line that fed it. Accounts outlive their optimizers here, to be asked at the end.
+        self._last: dict[Account, tuple[Event, Site]] = {}
 
     def done_with(self, site: Site) -> bool:
         return self._meant.get(site) is None
@@ -57,9 +58,9 @@ class Groups(Detector):
         self._fetched += 1
 
     def consuming(self, account: Account, step: Event) -> None:
-        if account in self._last_step or len(self._last_step) < _ACCOUNTS:
-            self._last_step[account] = step
         window, habits = account.window, account.habits
+        if window.deposits and (account in self._last or len(self._last) < _ACCOUNTS):
+            self._last[account] = step, window.deposits[0].site
         size = window.size()
         if len(habits.sizes) <= _ALIKE:
             sizes = [*habits.sizes, size]
@@ -84,16 +85,27 @@ class Groups(Detector):
             site, size = step.site or Site("<unknown>", 0), str(rest[0])
             alike = all(len(factors) == 1 for factors in self._factors.values())  # else the pace may be meant to change
             certain = alike and _counts_micro_batches(self._counters.get(account, []), first, rest[0])
-            self.say("ZG103", site, certain=certain, test=step.what, first=str(first), size=size)
+            count = f"{first} micro-batch{'es' * (first > 1)}"
+            self.say("ZG103", site, certain=certain, step=step.what, first=count, size=size)
 
     def ended(self, accounts: Sequence[Account]) -> None:
-        for account, step in self._last_step.items():
-            left, sizes = account.window.size(), account.habits.sizes
+        for account, (step, _) in self._last.items():
             if all(deposit.finite() for deposit in account.window.deposits):
-                self._uneven(account, step, sizes, left=left)
-            usual = account.habits.usual() or 1
-            if 0 < left < usual and sizes[0] == usual:
-                self.say("ZG102", step.site or Site("<unknown>", 0), certain=True, size=str(usual))
+                self._uneven(account, step, account.habits.sizes, left=account.window.size())
+            self._dropped(account)
+
+    def clearing(self, account: Account, clear: Event) -> None:
+        if account.window.deposits and not account.habits.always(1):
+            self._dropped(account)
+
+    def _dropped(self, account: Account) -> None:
+        """What lies there will reach no step: whether it is a tail, of the line that feeds the steps."""
+        step, line = self._last.get(account, (None, None))
+        usual, sizes = account.habits.usual() or 1, account.habits.sizes
+        if step is None or not 0 < account.window.size() < usual or sizes[0] != usual:
+            return
+        if all(deposit.site == line and deposit.finite() for deposit in account.window.deposits):
+            self.say("ZG102", step.site or Site("<unknown>", 0), certain=True, size=str(usual))
 
 
 def _counts_micro_batches(at_steps: list[tuple[int, dict[str, int]]], first: int, size: int) -> bool:

@@ -11,15 +11,16 @@ from collections.abc import Callable, Sequence
 
 from zerograd.core.events import Event, Kind, Site
 from zerograd.core.facts import Doubts, Fact
-from zerograd.core.findings import Certainty, Finding, Related
+from zerograd.core.findings import Certainty, Finding
 from zerograd.core.judgement import Code, Verdict, judge
 from zerograd.core.machine import HOLLOW, Content
 from zerograd.rules.rule import Rule, idiom
-from zerograd.rules.telling import note, tell
+from zerograd.rules.telling import NOWHERE, note, tell
 from zerograd.run.account import Account
 from zerograd.run.accounts import Accounts
 from zerograd.run.books import ALL
 from zerograd.run.deposit import Deposit
+from zerograd.run.detector import Detector
 from zerograd.run.naming import named
 from zerograd.run.rescaling import again_and_again
 from zerograd.run.sureness import count_starving, doubts
@@ -28,13 +29,16 @@ _HABIT = 2
 _UNSCALED: Doubts = frozenset({Kind.UNSCALE})
 
 
-class Judge:
+class Judge(Detector):
+    codes = ("ZG009", "ZG107", "ZG305", "ZG401")  # idioms that show in the books, at the events that are judged
+
     def __init__(self, rules: Sequence[Rule], report: Callable[[Finding], None], accounts: Accounts) -> None:
-        self._rules = {rule.code: rule for rule in rules}
-        self._laws = Code(rule for rule in rules if rule.lacks is not idiom)
-        self._report = report
-        self._accounts = accounts
         self._pending: deque[Finding] = deque()  # two threads may add to it and take from it at once
+        super().__init__({rule.code: rule for rule in rules}, self._pending.append)
+        self._laws = Code(rule for rule in rules if rule.lacks is not idiom)
+        self._exactly = {rule.refines: rule for rule in rules if rule.refines}  # by what each tells more exactly
+        self._tell = report
+        self._accounts = accounts
         self._named: set[Site] = set()
         self._last_clear: dict[int, tuple[Event, int]] = {}  # in each thread, and when
         self._blind: Counter[Site | None] = Counter()
@@ -45,7 +49,7 @@ class Judge:
         while self._pending:
             with contextlib.suppress(IndexError):  # another thread was faster
                 finding = self._pending.popleft()
-                self._report(finding)
+                self._tell(finding)
 
     # Steps
 
@@ -62,13 +66,13 @@ class Judge:
         if account.window.edited or not account.still_scaled():
             fact = fact._replace(doubts=fact.doubts | _UNSCALED)
         for verdict in judge(frozenset({fact}), event, self._laws):
-            finding = tell(verdict, standing.trail)
-            if finding.code == "ZG003" and account.starved.get(event.site, 0) < patience():
-                finding = finding._replace(certainty=Certainty.POSSIBLE)  # ZG010 will say why
-            self._pending.append(self._sorted(self._enriched(finding, account), verdict, account))
-        if again_and_again(_factors(account)) and "ZG107" in self._rules:
+            finding = self._told_exactly(tell(verdict, standing.trail), verdict, account)
+            if verdict.law.needs_loss and account.starved.get(event.site, 0) < patience():
+                finding = finding._replace(certainty=Certainty.POSSIBLE)  # what is learned may be learned elsewhere
+            self._pending.append(self._enriched(finding, verdict, account))
+        if again_and_again(_factors(account)):
             self._rescaled(account, event)
-        if account.aliases.returned and "ZG305" in self._rules:
+        if account.aliases.returned:
             self._shared(account, event)
 
     def announced(self, account: Account, event: Event) -> None:
@@ -78,62 +82,53 @@ class Judge:
         for verdict in judge(frozenset({standing.fact}), event, self._laws):
             self._pending.append(tell(verdict, standing.trail))
 
-    def _sorted(self, finding: Finding, verdict: Verdict[Rule], account: Account) -> Finding:
+    def _told_exactly(self, finding: Finding, verdict: Verdict[Rule], account: Account) -> Finding:
         """A stale gradient beside a clear that did not reach it is a clear that does not cover what is stepped."""
+        rule = self._exactly.get(finding.code)
         clear, moment = self._last_clear.get(account.thread, (None, 0))
         never = account.standing().members.isdisjoint(account.books.ever_cleared)
         beside = clear is not None and moment > account.books.stepped
-        if finding.code != "ZG001" or not never or not beside or clear is None or "ZG006" not in self._rules:
+        if rule is None or not never or not beside or clear is None:
             return finding
         where = f"zero_grad() on line {clear.site.line}" if clear.site else "zero_grad()"
         certain = finding.certainty is Certainty.CERTAIN
-        names = {"step": verdict.event.what, "cleared": f"what {where} covers", "slot": account.name}
-        told = note(self._rules["ZG006"], finding.site, certain=certain, related=finding.related, **names)
-        return self._enriched(told, account)
+        names = {"step": verdict.event.what, "cleared": f"what {where} covers", "slot": account.called}
+        return note(rule, finding.site, certain=certain, related=finding.related, **names)
 
-    def _enriched(self, finding: Finding, account: Account) -> Finding:
+    def _enriched(self, finding: Finding, verdict: Verdict[Rule], account: Account) -> Finding:
         """With the parameters and the numbers, the first time it is said."""
         if finding.certainty is not Certainty.CERTAIN or finding.site in self._named:
             return finding
         self._named.add(finding.site)
         parts = [named(account.concerned())]
-        if finding.code in ("ZG001", "ZG006") and (share := account.stale_share()) is not None:
+        if Content.MIXED in verdict.law.led_by and (share := account.stale_share()) is not None:
             parts.append(f"{share:.0%} of the norm of this update came from batches already used")
         return finding._replace(message=f"{finding.message}; {', '.join(parts)}")
 
     def _rescaled(self, account: Account, step: Event) -> None:
         last = account.window.deposits[-1]
-        related = _places(last.site, (step, "the step that consumes them"))
-        self._pending.append(
-            note(self._rules["ZG107"], last.site, certain=True, related=related, deposit=last.event.what)
-        )
+        led = [(step, "the step that consumes them")]
+        self.say("ZG107", last.site, certain=True, led=led, deposit=last.event.what)
 
     def _shared(self, account: Account, step: Event) -> None:
-        site = step.site or Site("", 0)
         led = [(one.event, "deposits into the shared gradient") for one in account.window.deposits[-1:]]
         clear, _ = self._last_clear.get(account.thread, (None, 0))
         led += [(clear, "clears one of the two")] if clear is not None else []
-        self._pending.append(
-            note(self._rules["ZG305"], site, certain=True, related=_places(site, *led), step=step.what)
-        )
+        self.say("ZG305", step.site or NOWHERE, certain=True, led=led, step=step.what)
 
     def mixed_points(self, step: Event | None, deposit: Deposit) -> None:
         """A closure adds to the gradient of another point."""
-        if "ZG009" in self._rules:
-            site = step.site if step is not None and step.site is not None else deposit.site
-            what = step.what if step is not None else "step()"
-            related = _places(site, (deposit.event, "the closure adds to what its last evaluation left"))
-            self._pending.append(note(self._rules["ZG009"], site, certain=True, related=related, step=what))
+        site = step.site if step is not None and step.site is not None else deposit.site
+        led = [(deposit.event, "the closure adds to what its last evaluation left")]
+        self.say("ZG009", site, certain=True, led=led, step=step.what if step is not None else "step()")
 
     # Clears
 
     def cleared(self, clear: Event, *, to_none: bool) -> None:
         """A zero_grad() has returned, whatever it cleared."""
         self._last_clear[threading.get_ident()] = (clear, self._accounts.clock.tick())
-        if not to_none and clear.site is not None and "ZG401" in self._rules:
-            self._pending.append(
-                note(self._rules["ZG401"], clear.site, certain=True, what="zero_grad(set_to_none=False)")
-            )
+        if not to_none and clear.site is not None:
+            self.say("ZG401", clear.site, certain=True, what="zero_grad(set_to_none=False)")
         self.flush()
 
     # Clips
@@ -148,10 +143,10 @@ class Judge:
             live = account.settle() if standing.content not in (Content.FRESH, Content.MIXED) else None
             standing = account.standing() if live is not None else standing
             for verdict in judge(frozenset({standing.fact}), event, self._laws):
-                late = verdict.law.code == "ZG302"
+                late = verdict.law.lacks(standing.fact.state, event) is Kind.DEPOSIT
                 if late and (standing.content in HOLLOW or event.site in self._useful):
                     continue  # what is clipped before its backward is told by the backward
-                self._pending.append(self._enriched(tell(verdict, standing.trail), account))
+                self._pending.append(self._enriched(tell(verdict, standing.trail), verdict, account))
         self.flush()
 
     def deposit_on_clipped(self, account: Account, deposit: Deposit, fact: Fact, clipped: Event) -> None:
@@ -163,7 +158,7 @@ class Judge:
         if hollow:
             self._blind[clipped.site] += 1
         for verdict in judge(frozenset({fact}), deposit.event, self._laws):
-            if verdict.law.code != "ZG302":
+            if verdict.law.at is not Kind.CLIP:
                 continue
             sure = self._blind[clipped.site] >= _HABIT and clipped.site not in self._useful if hollow else same
             told = tell(verdict, account.standing().trail)
@@ -180,11 +175,6 @@ class Judge:
         account.rescaling.unscaled()
         account.books.move(ALL, event)
         self.flush()
-
-
-def _places(site: Site, *led: tuple[Event, str]) -> tuple[Related, ...]:
-    """The other places that took part, each with its part."""
-    return tuple(Related(one.site, part) for one, part in led if one.site is not None and one.site != site)
 
 
 def _factors(account: Account) -> list[float | None]:

@@ -3,25 +3,42 @@
 A deposit belongs to the first optimizer whose step consumes it. What it leaves in others on the way is by-catch:
 legal as long as it is erased, or consumed before anything else is deposited. It has leaked when its own optimizer had
 stepped, a later backward was added, and then a step of the other reads the sum. Optimizers that share an encoder, or
-step at different paces, do the same on purpose; so it must also be true that the objective ran *through* these
-parameters to reach its own (a generator's loss through the discriminator), and that nothing from its line is meant
-for this step.
+step at different paces, do the same on purpose; so it must also be true that nothing from its line is meant for this
+step, and that one of the two is only passed through: the objective ran *through* these parameters to reach its own (a
+generator's loss through the discriminator); or both objectives ran through the other optimizer's to reach these, again
+and again, and those are also shown what did not come from here (a discriminator that sees images, and images of the
+generator that were not detached).
 
 An iteration was given up where its backward raised or its loss is not finite; where every way through the program leads
-from the backward to the step, so that only an exception can have come between; or where it had been clipped, as is done
-right before a step. Whoever goes on without a step for another reason may be accumulating: that is only possible.
+from the backward to the step, so that only an exception can have come between, or a test of its loss; or where it had
+been clipped, as is done right before a step. Whoever goes on without a step for another reason may be accumulating:
+that is only possible.
 """
 
-from zerograd.core.events import Event
+from collections import Counter
+
+from zerograd.core.events import Event, Site
 from zerograd.run.account import Account
-from zerograd.run.bytecode import always_steps
+from zerograd.run.bytecode import always_steps, turned_by_its_loss
 from zerograd.run.deposit import Deposit
 from zerograd.run.detector import Detector
+from zerograd.run.graph import Survey
 from zerograd.run.values import nonzero
+
+_HABIT = 2
 
 
 class Leaks(Detector):
     codes = ("ZG005", "ZG007")
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        self._opposed: Counter[Site] = Counter()  # lines whose backwards ran through the other's, as its own did
+        self._shown = 0  # accounts, as bits, whose parameters meet data in some loss
+
+    def surveyed(self, found: Survey) -> None:
+        """The graph of a loss was walked."""
+        self._shown |= found.first
 
     def consuming(self, account: Account, step: Event) -> None:
         window = account.window.deposits
@@ -41,13 +58,20 @@ class Leaks(Detector):
                 self.say(
                     "ZG005",
                     step.site or deposit.site,
-                    certain=(account.number, settler) in deposit.passed,
+                    certain=self._passes_through(account.number, settler, deposit, later),
                     led=[(deposit.event, "left here"), (later[0].event, "the optimizer's own objective")],
                     step=step.what,
                     deposit=f"backward() on line {deposit.site.line}",
                     own=f"backward() on line {later[0].site.line}",
                 )
                 return
+
+    def _passes_through(self, account: int, settler: int, deposit: Deposit, later: list[Deposit]) -> bool:
+        if (account, settler) in deposit.passed:
+            return True
+        both = all((settler, account) in one.passed for one in [deposit, *later])
+        self._opposed[deposit.site] += both and self._shown >> settler & 1
+        return self._opposed[deposit.site] >= _HABIT
 
     def _inherited(self, account: Account, window: list[Deposit], step: Event) -> None:
         found = self._broken(account, window)
@@ -86,4 +110,6 @@ class Leaks(Detector):
             return left[0], "was clipped and then given up", True
         if always_steps(left[0].site):
             return left[0], "was given up by an exception before its step", True
+        if turned_by_its_loss(left[0].site):
+            return left[0], "was given up after a look at its loss", True
         return left[0], "was not followed by its step", False

@@ -4,6 +4,7 @@ Looked up when something is told about them.
 """
 
 import ast
+import functools
 import gc
 import linecache
 from collections.abc import Sequence
@@ -44,8 +45,13 @@ def called(frame: FrameType | None, *, by_scaler: bool) -> str:
 
     The text is read and not the frame's variables: before Python 3.13 to ask for those is to write into them.
     """
+    return _of_call(_running(frame), by_scaler=by_scaler)
+
+
+@functools.lru_cache(maxsize=256)  # some programs make an optimizer for every task, on one line
+def _of_call(text: str, *, by_scaler: bool) -> str:
     try:
-        call = ast.parse(f"({_running(frame)})", mode="eval").body
+        call = ast.parse(f"({text})", mode="eval").body
     except (SyntaxError, ValueError, RecursionError):
         return ""
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != "step":

@@ -1,9 +1,10 @@
 """Full mode: how large each deposit left the gradients, and where the first number that is none came from.
 
 One norm over all gradients after every backward; of a model of thousands of tensors after every few, and whenever a
-loss is not finite. On a CPU it is read at once; on a device when the next one is taken, so that nobody waits for it.
+loss is not finite. On a CPU it is read at once; on a device when it has come, so that nobody waits for it.
 """
 
+import contextlib
 import math
 from typing import NamedTuple
 
@@ -15,9 +16,11 @@ from zerograd.run.account import Account
 from zerograd.run.chronicle import Chronicle
 from zerograd.run.deposit import Deposit
 from zerograd.run.naming import named
+from zerograd.run.posted import Post
 from zerograd.run.values import dense
 
 _AFFORDABLE = 600  # tensors whose norms are taken every time; of five times as many, every sixth time
+_LAUNCHED = 40  # the same on a device: it reads them while the host goes on, but each has to be asked for
 
 
 class NonFinite(NamedTuple):
@@ -27,11 +30,13 @@ class NonFinite(NamedTuple):
     site: Site
     parameter: str
     loss: float
+    unmeasured: int  # backwards before it of which nobody knows
 
     def __str__(self) -> str:
         place = f"backward() at {self.site.path}:{self.site.line}"
         which = f"step {self.step + 1}, {self.parameter}, from {place} (loss {self.loss:g})"
-        return f"first gradient that is not finite: {which}"
+        doubt = f"; the {'one' if self.unmeasured == 1 else self.unmeasured} before it not measured"
+        return f"first gradient that is not finite: {which}{doubt if self.unmeasured else ''}"
 
 
 class _Taken(NamedTuple):
@@ -41,20 +46,24 @@ class _Taken(NamedTuple):
     parameters: list[Tensor]
     sizes: list[Tensor]
     total: Tensor
+    unmeasured: int
 
 
 class Norms:
     def __init__(self, chronicle: Chronicle) -> None:
         self._chronicle = chronicle
         self.first: NonFinite | None = None
-        self._waiting: _Taken | None = None
-        self._turn = 0
+        self._post = Post()
+        self._unmeasured = 0  # backwards since the last one that was
 
     def take(self, account: Account, deposit: Deposit) -> tuple[tuple[str, float], ...]:
         """A backward is over. Returns the numbers that are known already."""
-        self._turn += 1
-        if self._turn % (1 + len(account.slots.ids) // _AFFORDABLE) and (not _on_cpu(deposit) or deposit.finite()):
+        on_cpu = deposit.loss is None or deposit.loss.device.type == "cpu"
+        rest = len(account.slots.ids) // (_AFFORDABLE if on_cpu else _LAUNCHED)
+        if self._unmeasured < rest and not (on_cpu and not deposit.finite()):
+            self._unmeasured += 1
             return ()
+        unmeasured, self._unmeasured = self._unmeasured, 0
         parameters = [one for one in account.slots.parameters() if one.grad is not None]
         try:
             with torch.no_grad():
@@ -63,44 +72,33 @@ class Norms:
                 total = torch.linalg.vector_norm(torch.stack(sizes))
         except Exception:  # sparse, several devices, no gradients: there is no one norm
             return ()
-        taken = _Taken(self._chronicle.ordinal, deposit, account.steps, parameters, sizes, total)
+        taken = _Taken(self._chronicle.ordinal, deposit, account.steps, parameters, sizes, total, unmeasured)
         if total.device.type == "cpu":
-            return (("norm", self._read(taken)), *_loss(deposit))
-        waiting, self._waiting = self._waiting, taken
-        if waiting is not None:
-            self._read_late(waiting)
+            with contextlib.suppress(Exception):  # fake tensors have no values
+                return self._read(taken, [float(total), *_loss(deposit)])
+            return ()
+        self._post.collect()
+        loss = [deposit.loss] if deposit.loss is not None and deposit.loss.device == total.device else []
+        self._post.send([total, *loss], lambda numbers: self._chronicle.later(taken.event, self._read(taken, numbers)))
         return ()
 
     def finish(self) -> None:
         """The audit stops."""
-        if self._waiting is not None:
-            self._read_late(self._waiting)
-            self._waiting = None
+        self._post.collect(all_of_them=True)
 
-    def _read_late(self, taken: _Taken) -> None:
-        norm = self._read(taken)
-        self._chronicle.later(taken.event, (("norm", norm), *_loss(taken.deposit)))
-
-    def _read(self, taken: _Taken) -> float:
-        try:
-            total = float(taken.total)
-        except Exception:  # fake tensors have no values
-            return math.nan
-        if type(taken.total) is Tensor and self.first is None and not math.isfinite(total):
-            bad = [
-                one for one, size in zip(taken.parameters, taken.sizes, strict=True) if not math.isfinite(float(size))
-            ]
-            loss = dict(_loss(taken.deposit)).get("loss", math.nan)
-            self.first = NonFinite(taken.step, taken.deposit.site, named(bad), loss)
-        return total
+    def _read(self, taken: _Taken, numbers: list[float]) -> tuple[tuple[str, float], ...]:
+        """Named: the norm, and the loss if it is known."""
+        norm, *loss = numbers
+        if type(taken.total) is Tensor and self.first is None and not math.isfinite(norm):
+            pairs = zip(taken.parameters, taken.sizes, strict=True)
+            bad = [one for one, size in pairs if not math.isfinite(float(size))]
+            known = loss[0] if loss else math.nan
+            self.first = NonFinite(taken.step, taken.deposit.site, named(bad), known, taken.unmeasured)
+        return tuple(zip(("norm", "loss"), numbers, strict=False))
 
 
-def _on_cpu(deposit: Deposit) -> bool:
-    return deposit.loss is None or deposit.loss.device.type == "cpu"
-
-
-def _loss(deposit: Deposit) -> tuple[tuple[str, float], ...]:
+def _loss(deposit: Deposit) -> list[float]:
     try:
-        return () if deposit.loss is None else (("loss", float(deposit.loss)),)
+        return [] if deposit.loss is None else [float(deposit.loss)]
     except Exception:  # fake, meta, or being captured
-        return ()
+        return []

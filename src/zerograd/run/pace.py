@@ -56,9 +56,12 @@ class Pace:
 
     def depositing(self, roots: Sequence[Tensor]) -> bool:
         """A backward begins: whether the routine expects it."""
+        watcher, routine = self._watcher, self._watcher.mine.routine
+        if roots and not watcher.detectors.as_before(routine.place(), roots, watcher.accounts):
+            return False  # a graph that has grown: something was unfrozen
         due = self.passes(Kind.DEPOSIT)
         if due:
-            self._watcher.mine.routine.depositing(scalar(roots))
+            routine.depositing(scalar(roots))
         return due
 
     def deposited(self, *, raised: bool) -> None:

@@ -71,6 +71,10 @@ class Routine:
     def account(self) -> Account | None:
         return self._account() if self._account is not None else None
 
+    def place(self) -> Site:
+        """Where the event that is due would happen."""
+        return self._usual[self._position].site or Site("<unknown>", 0)
+
     def passes(self, kind: Kind, site: Site) -> Event | None:
         """The event that is due, if it is this one."""
         due = self._usual[self._position]

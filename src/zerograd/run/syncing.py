@@ -1,6 +1,8 @@
 """DistributedDataParallel: which backward averaged gradients over the ranks (ZG501, ZG502).
 
-The module decides when it runs forward. So each forward is noted, and the backward that follows is its own.
+The module decides when it runs forward. So each forward is noted, and the backward that follows is its own. A group of
+one process has nothing to average, and nothing to save; but a step that would make ranks differ is told there too,
+because that is where programs are tried.
 """
 
 from collections.abc import Sequence
@@ -25,18 +27,18 @@ class Syncing(Detector):
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         self._will_sync: bool | None = None
+        self._alone = True
         self._wasteful = 0
         self._replicated: frozenset[int] = frozenset()  # what every rank has a copy of
 
     def done_with(self, site: Site) -> bool:
-        return self._will_sync is None
+        return self._will_sync is None or (self._alone and self._will_sync)
 
     def forward(self, module: Any) -> None:
         """A DistributedDataParallel begins its forward."""
-        several = getattr(module, "process_group", None)
-        self._will_sync = bool(module.require_backward_grad_sync) if several is None or several.size() > 1 else None
-
-        if self._will_sync is not None and not self._replicated:
+        group = getattr(module, "process_group", None)
+        self._will_sync, self._alone = bool(module.require_backward_grad_sync), group is not None and group.size() == 1
+        if not self._alone and not self._replicated:
             self._replicated = frozenset(id(one) for one in module.parameters() if one.requires_grad)
 
     def consumed(self, account: Account) -> tuple[tuple[str, float], ...]:
@@ -61,7 +63,7 @@ class Syncing(Detector):
         led = [(last.event, "this backward does not average over the ranks")]
         if not synced[-1] and not account.window.all_reduced and not account.window.edited:
             self.say("ZG502", step.site or last.site, certain=True, led=led, test=last.event.what)
-        elif len(synced) > 1 and all(synced) and account.window.size() == len(synced):
+        elif len(synced) > 1 and all(synced) and account.window.size() == len(synced) and not self._alone:
             self._wasteful += 1
             if self._wasteful >= _HABIT:
                 count = str(len(synced))

@@ -248,7 +248,7 @@ class Watcher:
         scaled = mine.scaler is not None
         account = self.accounts.taken(optimizer, by_scaler=scaled)
         self.slots += account.newly_stepped()
-        what = "scaler.step()" if scaled else f"{account.name}.step()"
+        what = "scaler.step()" if scaled else f"{account.called}.step()"
         event = mine.step = Event(Kind.CONSUME, account.name, user_site(), scaled=scaled, what=what)
         if new:
             account.window.deposits = mine.first_window()

@@ -68,8 +68,10 @@ class Actor:
 
     def _clear_inside_window(self, facts: Facts, event: Event, act: Act) -> None:
         """A clear that erases the micro-batches before it, in a loop that steps once per window."""
+        if not self._windows:
+            return
         midway = event._replace(midway=True)
-        at_fault = [fact for fact in facts if self._code.broken(fact.state, midway)] if self._windows else []
+        at_fault = [fact for fact in facts if self._code.broken(fact.state, midway)]
         for loop in self._windows if at_fault else ():
             for size in loop.windows:
                 inside = frozenset(fact for fact in at_fault if is_inside(loop, size, fact, act))

@@ -14,7 +14,7 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.clears import keeps_zeros
-from zerograd.source.nodes import holds, written
+from zerograd.source.nodes import below, holds, written
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.scopes import path_of
 from zerograd.source.skeleton import Act, Call, walk
@@ -121,7 +121,7 @@ def _is_made_anew(function: Reading, model: str) -> bool:
         *(loop.target for loop in function.of(ast.For)),
         *(item.optional_vars for item in function.of(ast.withitem)),
     ]
-    names = {part.id for target in handed if target for part in ast.walk(target) if isinstance(part, ast.Name)}
+    names = {part.id for target in handed if target for part in below(target) if isinstance(part, ast.Name)}
     return root in names or any(loop is None or holds(loop, node) for node in assigned for loop in _loops(function))
 
 

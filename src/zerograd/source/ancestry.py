@@ -14,7 +14,7 @@ from zerograd.source.callers import arguments, called, handed_in
 from zerograd.source.definitions import Definition, Definitions, Item, is_key, item_of
 from zerograd.source.literals import default_of
 from zerograd.source.memories import remembers
-from zerograd.source.nodes import holds, written
+from zerograd.source.nodes import below, holds, written
 from zerograd.source.opaque import makes_object, makes_something
 from zerograd.source.reading import Reading
 from zerograd.source.scopes import Function, Role, path_of
@@ -172,7 +172,7 @@ class Ancestry:
     def _keeps(self, method: Function, path: str) -> bool:
         """Whether a method assigns something with a graph to this attribute."""
         inside = self if method.node is self._function.node else None
-        for node in ast.walk(method.node):
+        for node in below(method.node):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and path_of(node) == path:
                 inside = inside or self._inside(method)
                 return any(inside._made(one) for one in inside._names.every(path))

@@ -3,17 +3,21 @@
 import ast
 from typing import NamedTuple
 
-from zerograd.source.nodes import inner_statements
+from zerograd.source.nodes import below, inner_statements
 from zerograd.source.roles import role_of
-from zerograd.source.scopes import Elsewhere, Function, FunctionNode, Role, Scope, path_of
+from zerograd.source.scopes import Binding, Elsewhere, Function, FunctionNode, Role, Scope, path_of
 
 # Statements that bind nothing and have none below them.
 _SILENT = frozenset({ast.Expr, ast.Return, ast.AugAssign, ast.Pass, ast.Raise, ast.Assert, ast.Continue, ast.Break})
+# Those that bind names by themselves, and those that have none below them.
+_BINDING = frozenset({ast.Import, ast.ImportFrom, ast.AnnAssign, ast.For, ast.AsyncFor, ast.withitem})
+_FLAT = frozenset({ast.Import, ast.ImportFrom, ast.AnnAssign, ast.withitem, ast.Delete, ast.Global, ast.Nonlocal})
 _SEVERAL = (ast.Tuple, ast.List)
+_Arms = frozenset[tuple[ast.AST, bool]]
 
 
 def _names(target: ast.AST) -> list[str]:
-    return [node.id for node in ast.walk(target) if isinstance(node, ast.Name)]
+    return [node.id for node in below(target) if isinstance(node, ast.Name)]
 
 
 class Roots(NamedTuple):
@@ -27,6 +31,8 @@ def bind_module(tree: ast.Module, elsewhere: Elsewhere | None = None) -> Roots:
     binder = _Binder()
     binder.scope.elsewhere = elsewhere
     binder.walk(tree)
+    for cls in binder.classes:
+        cls.settled = True
     return Roots(binder.scope, binder.functions)
 
 
@@ -37,21 +43,35 @@ class _Binder:
         self.scope = Scope()
         self.cls: Scope | None = None  # set while directly in a class body
         self.functions: list[Function] = []
+        self.classes: list[Scope] = []
+        self._arms: _Arms = frozenset()  # of the branches we are in
+        self._made: dict[tuple[Scope, str], list[tuple[_Arms, Binding]]] = {}  # the objects bound to a path, and where
 
     def walk(self, node: ast.AST) -> None:
-        for child in inner_statements(node):
-            if child.__class__ in _SILENT:
+        self._walk(inner_statements(node))
+
+    def _walk(self, statements: list[ast.AST] | list[ast.stmt]) -> None:
+        for child in statements:
+            kind = child.__class__
+            if kind in _SILENT:
                 continue
-            match child:
-                case ast.FunctionDef() | ast.AsyncFunctionDef():
-                    self._function(child)
-                case ast.ClassDef():
-                    self._class(child)
-                case ast.Assign(targets=targets, value=value):
-                    for target in targets:
-                        _bind(self.scope, target, value)
-                case _:
+            if isinstance(child, ast.Assign):
+                for target in child.targets:
+                    self._bind(target, child.value)
+            elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                self._function(child)
+            elif isinstance(child, ast.ClassDef):
+                self._class(child)
+            elif isinstance(child, ast.If):
+                outer = self._arms
+                for arm, its in ((True, child.body), (False, child.orelse)):
+                    self._arms = outer | {(child, arm)}
+                    self._walk(its)
+                self._arms = outer
+            else:
+                if kind in _BINDING:
                     self._statement(child)
+                if kind not in _FLAT:
                     self.walk(child)
 
     def _statement(self, node: ast.AST) -> None:
@@ -68,7 +88,7 @@ class _Binder:
                     else:
                         self.scope.imports[alias.asname or alias.name] = above + alias.name
             case ast.AnnAssign(target=target, value=ast.AST() as value):
-                _bind(self.scope, target, value)
+                self._bind(target, value)
             case ast.For(target=target) | ast.AsyncFor(target=target):
                 self.scope.assigned |= set(_names(target))
             case ast.withitem(optional_vars=ast.AST() as target):
@@ -89,30 +109,61 @@ class _Binder:
 
     def _class(self, node: ast.ClassDef) -> None:
         outer, self.cls = self.cls, Scope(self.scope)
+        self.classes.append(self.cls)
         self.scope.class_scopes[node.name] = self.cls
         self.cls.bases = tuple(self.scope.dotted(path_of(base) or "?") for base in node.bases)
         self.walk(node)
         self.cls = outer
 
+    def _bind(self, target: ast.AST, value: ast.AST) -> None:
+        scope = self.scope
+        if isinstance(target, _SEVERAL) and isinstance(value, _SEVERAL):
+            for one, its in zip(target.elts, value.elts, strict=False):
+                self._bind(one, its)
+            return
+        path = path_of(target)
+        if path is None:
+            return
+        home = scope.owner if path.startswith("self.") and scope.owner is not None else scope
+        binding = role_of(value, scope)
+        if home is scope.owner:
+            if isinstance(value, ast.Name):
+                scope.keeps[value.id] = path
+                if value.id in scope.parameters:
+                    home.kept[path] = value.id
+            binding = _as_kept(binding, scope) if binding is not None else None
+        if binding is not None and binding.role is Role.SCALED_LOSS and path in home.assigned:
+            binding = None  # scaled on one path, plain on another: nobody can say which
+        home.assigned.add(path)
+        if isinstance(value, ast.Call) and "scale" in (path_of(value.func) or "").lower():
+            home.scaled.add(path)
+        if binding is not None:
+            home.bindings[path] = self._beside_others(home, path, binding) if binding.role is Role.INSTANCE else binding
+        elif path in home.bindings and home.bindings[path].role is Role.LEAF:
+            del home.bindings[path]  # made of something else by then
 
-def _bind(scope: Scope, target: ast.AST, value: ast.AST) -> None:
-    if isinstance(target, _SEVERAL) and isinstance(value, _SEVERAL):
-        for one, its in zip(target.elts, value.elts, strict=False):
-            _bind(scope, one, its)
-        return
-    path = path_of(target)
-    if path is None:
-        return
-    home = scope.owner if path.startswith("self.") and scope.owner is not None else scope
-    if home is scope.owner and isinstance(value, ast.Name) and value.id in scope.parameters:
-        home.kept[path] = value.id
-    binding = role_of(value, scope)
-    if binding is not None and binding.role is Role.SCALED_LOSS and path in home.assigned:
-        binding = None  # scaled on one path, plain on another: nobody can say which
-    home.assigned.add(path)
-    if isinstance(value, ast.Call) and "scale" in (path_of(value.func) or "").lower():
-        home.scaled.add(path)
-    if binding is not None:
-        home.bindings[path] = binding
-    elif path in home.bindings and home.bindings[path].role is Role.LEAF:
-        del home.bindings[path]  # made of something else by then
+    def _beside_others(self, home: Scope, path: str, binding: Binding) -> Binding:
+        """An object, with those that other arms of the branches around it bind to the same path."""
+        made = self._made.setdefault((home, path), [])
+        others = tuple(other for arms, other in made if any((branch, not arm) in arms for branch, arm in self._arms))
+        made.append((self._arms, binding))
+        return binding._replace(beside=others) if others else binding
+
+
+def _as_kept(binding: Binding, scope: Scope) -> Binding:
+    """What an attribute is bound to, in the names that other methods have for it: `model` is theirs as `self.model`."""
+    if not binding.over and not binding.keeps:
+        return binding
+    over = tuple(_kept_path(path, scope) for path in binding.over)
+    keeps = ((name, _kept_path(path, scope)) for name, path in binding.keeps)
+    return binding._replace(over=over, keeps=tuple((name, path) for name, path in keeps if not _is_local(path, scope)))
+
+
+def _is_local(path: str, scope: Scope) -> bool:
+    root = path.partition(".")[0].partition("[")[0]
+    return root != "self" and scope.owns(root)
+
+
+def _kept_path(path: str, scope: Scope) -> str:
+    root = path.partition(".")[0].partition("[")[0]
+    return scope.keeps.get(root, root) + path[len(root) :]

@@ -1,7 +1,7 @@
 """What a statement does to `.grad` by hand: `p.grad = None`, `p.grad = g`, `p.grad /= n`."""
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from zerograd.core.events import Kind
 from zerograd.core.facts import ALL_DOUBTS
@@ -9,8 +9,15 @@ from zerograd.source.calls import site_of
 from zerograd.source.nodes import written
 from zerograd.source.skeleton import Act, Blur
 
+_Assignment = ast.Assign | ast.AugAssign | ast.AnnAssign
 
-def read_assignment(node: ast.stmt, path: str, reaches_some: Callable[[ast.expr], bool]) -> Iterator[Act | Blur]:
+
+def read_assignment(node: _Assignment, path: str, reaches_some: Callable[[ast.expr], bool]) -> Iterable[Act | Blur]:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return _read(node, path, reaches_some) if any(isinstance(target, ast.Attribute) for target in targets) else ()
+
+
+def _read(node: _Assignment, path: str, reaches_some: Callable[[ast.expr], bool]) -> Iterator[Act | Blur]:
     match node:
         case ast.Assign(targets=targets, value=ast.Constant(value=None)):
             for target in targets:

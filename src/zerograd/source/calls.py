@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 
 from zerograd.core.events import Kind, Site
 from zerograd.core.facts import ALL_DOUBTS, Doubts
-from zerograd.source.literals import read_literals
+from zerograd.source.callees import Callee, callees_of
+from zerograd.source.hooks import Hooks
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import written
 from zerograd.source.opaque import makes_something, unseen
@@ -16,7 +17,7 @@ from zerograd.source.roles import has_own_schedules
 from zerograd.source.scales import is_plain, is_scaled
 from zerograd.source.scopes import Function, Role, Scope, path_of, short
 from zerograd.source.sharpness import HALVES, clears_too
-from zerograd.source.skeleton import Act, Blur, Call
+from zerograd.source.skeleton import Act, Blur, Call, Choice
 
 _CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grad_value", "clip_gradients")
 # The names of calls that may be events.
@@ -44,25 +45,26 @@ def site_of(node: ast.expr | ast.stmt | ast.ExceptHandler, path: str) -> Site:
 
 class CallReader:
     """Reads the calls of one file. `by_manner` are the paths that the file both steps and clears: whatever they are
-    called, they behave as optimizers. `scales`: losses are scaled in this file. `old`: it is written for a torch before
-    1.0, where a schedule moved first."""
+    called, they behave as optimizers. `scales`: losses are scaled in this file. `idle`: of a function of the project,
+    whether it touches no gradient."""
 
-    def __init__(self, path: str, *, by_manner: frozenset[str], scales: bool, old: bool) -> None:
+    def __init__(self, path: str, *, by_manner: frozenset[str], scales: bool, idle: Callable[[Function], bool]) -> None:
         self._path = path
-        self._old = old
+        self._is_idle = idle
         self._scales = scales
         self._by_manner = by_manner
+        self._hooks = Hooks()
 
-    def read(self, call: ast.Call, scope: Scope) -> list[Act | Blur | Call]:
+    def read(self, call: ast.Call, scope: Scope) -> list[Act | Blur | Call | Choice]:
         path = path_of(call.func)
-        known: list[Act | Blur | Call] = []
+        known: list[Act | Blur | Call | Choice] = []
         if _name(call.func) in _NAMES:
             known += self._events(call, scope)
         if not known and path is not None and "scaler" in path.rpartition(".")[2].lower():
             known += self._native_scaler(call, path, scope)
         if known and not self._is_read(path or "", scope):
             return known
-        return [] if path is None else list(self._other(call, path, scope))
+        return [] if path is None else self._other(call, path, scope)
 
     def _events(self, call: ast.Call, scope: Scope) -> Iterator[Act | Blur | Call]:
         name, receiver = _split(call.func, scope)
@@ -88,7 +90,7 @@ class CallReader:
                 yield from self._closure(call, receiver, scope)
                 yield act(Kind.CONSUME, receiver)
             case "step" if receiver and not call.args and not call.keywords and self.is_scheduler(receiver, scope):
-                if self._old or (scope.lookup(receiver) is None and has_own_schedules(scope.module)):
+                if _is_old(scope.module) or (scope.lookup(receiver) is None and has_own_schedules(scope.module)):
                     yield Blur(_SCHEDULES_OWN)
                 yield act(Kind.SCHEDULE, self.driven_by(receiver, scope))
             case _ if name in HALVES and receiver and self.is_optimizer(receiver, scope):
@@ -128,8 +130,8 @@ class CallReader:
         receiver, _, name = path.rpartition(".")
         if receiver == "self":
             return scope.function(path) is not None
-        function = self._function(path, scope) if name in ("step", "zero_grad") else (None, None, None)
-        return function[0] is not None and function[1] is not None and not function[0].is_abstract
+        callees = callees_of(path, scope) if name in ("step", "zero_grad") else []
+        return bool(callees) and callees[0].receiver is not None and not callees[0].function.is_abstract
 
     def _native_scaler(self, call: ast.Call, path: str, scope: Scope) -> Iterator[Act]:
         """loss_scaler(loss, optimizer, ..., update_grad=...): backward, unscale, clip and step in one call."""
@@ -179,24 +181,37 @@ class CallReader:
 
     # Everything else
 
-    def _other(self, call: ast.Call, path: str, scope: Scope) -> Iterator[Blur | Call]:
-        if self._is_harmless(path, scope) or self.is_scaler(path.rpartition(".")[0], scope):
-            return
-        if path.rpartition(".")[2] in _APEX:
-            return
-        function, receiver, cls = self._function(path, scope)
-        if function is not None:
-            yield self._call(call, function, receiver, cls, scope)
-            return
-        kinds = unseen(path, call, scope)
+    def _other(self, call: ast.Call, path: str, scope: Scope) -> list[Act | Blur | Call | Choice]:
+        if self._is_harmless(path, scope):
+            return []
+        owner, _, name = path.rpartition(".")
+        if (owner and self.is_scaler(owner, scope)) or name in _APEX:
+            return []
+        callees = callees_of(path, scope)
+        if callees:
+            return self._one_of(callees, call, scope)
+        found: list[Act | Blur | Call | Choice] = []
+        hook = self._hooks.read(path, call, scope)
+        if hook is not None:
+            found.append(Callee(hook, "self", scope.owner).called(call, scope))
         # A constructor keeps what it is handed; it takes no step with it.
         for argument in () if makes_something(path) else (*call.args, *(k.value for k in call.keywords)):
             handed = scope.slot(argument)
-            if handed and (self.is_optimizer(handed, scope) or self.is_scaler(handed, scope)):
-                slot = handed if self.is_optimizer(handed, scope) else None
-                yield Blur(ALL_DOUBTS, slot)
-        if kinds:
-            yield Blur(kinds)
+            if handed and self.is_optimizer(handed, scope):
+                found.append(Blur(ALL_DOUBTS, handed))
+            elif handed and self.is_scaler(handed, scope):
+                found.append(Blur(ALL_DOUBTS))
+        kinds = unseen(path, call, scope)
+        return [*found, Blur(kinds)] if kinds else found
+
+    def _one_of(self, callees: list[Callee], call: ast.Call, scope: Scope) -> list[Act | Blur | Call | Choice]:
+        called: Call | Choice | None = None
+        for callee in callees:
+            if callee.receiver != "self" and callee.function.node.name == "forward" and self._is_idle(callee.function):
+                continue  # model(x)
+            one = callee.called(call, scope)
+            called = one if called is None else Choice((one,), (called,))
+        return [] if called is None else [called]
 
     def is_harmless(self, call: ast.Call, scope: Scope) -> bool:
         """Whether a call is one of Python's or torch's own: it makes no optimizer, unless torch.optim does."""
@@ -207,33 +222,11 @@ class CallReader:
         root = scope.dotted(path).partition(".")[0]
         return root in _HARMLESS_PACKAGES or path in _BUILTINS
 
-    def _function(self, path: str, scope: Scope) -> tuple[Function | None, str | None, Scope | None]:
-        """The function of this project that is called; if it is a method, the object it is called on, and its class."""
-        receiver, _, name = path.rpartition(".")
-        if receiver == "self":
-            return scope.function(path), "self", scope.owner
-        found = scope.function(path)
-        if found is not None:
-            return found, None, None
-        binding = scope.lookup(receiver) if receiver else scope.lookup(path)
-        cls = scope.class_scope(binding.made_by) if binding is not None and binding.role is Role.INSTANCE else None
-        if cls is not None:
-            return cls.method(name if receiver else "forward"), receiver or path, cls
-        return None, None, None
 
-    def _call(self, call: ast.Call, function: Function, receiver: str | None, cls: Scope | None, scope: Scope) -> Call:
-        callee = function.scope
-        given = [scope.slot(argument) for argument in call.args]
-        if receiver is not None:
-            given.insert(0, receiver)
-        pairs = list(zip(callee.parameters, given, strict=False))
-        pairs += [(keyword.arg, scope.slot(keyword.value)) for keyword in call.keywords if keyword.arg]
-        binding = scope.lookup(receiver) if receiver is not None else None
-        pairs += binding.keeps if binding is not None else ()
-        arguments = tuple((parameter, path) for parameter, path in pairs if path)
-        shares_self = receiver == "self" or callee.owner is scope.owner is not None
-        literals = frozenset(read_literals(call, function.node, skip=receiver is not None))
-        return Call(function, scope, arguments, shares_self, literals, cls)
+def _is_old(module: Scope) -> bool:
+    """Whether a file, or one that it has functions from, is written for a torch where a schedule moved first."""
+    imported = (module.function(name) for name in module.imports)
+    return module.old or any(function.scope.module.old for function in imported if function is not None)
 
 
 def _name(func: ast.expr) -> str:

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import chain
 
 from zerograd.core.events import Kind
@@ -14,6 +15,7 @@ from zerograd.rules.rule import Rule, Sees, idiom
 from zerograd.rules.telling import note, tell
 from zerograd.source import accumulation, erasing, evaluations, idioms
 from zerograd.source.flow import CYCLE, Interpreter
+from zerograd.source.leaking import Leaks
 from zerograd.source.library import Library
 from zerograd.source.objectives import NOT_SHARED, Deposits, Owned, read_objectives
 from zerograd.source.parsing import parse
@@ -23,6 +25,7 @@ from zerograd.source.reading import File, Reading
 from zerograd.source.scopes import Scope
 from zerograd.source.skeleton import Act, Block, Call, Create, Loop, walk
 from zerograd.source.suppression import allow
+from zerograd.source.templates import is_another, templates
 from zerograd.source.tests import places
 from zerograd.source.triggers import may_train
 from zerograd.source.ways import Budget, TooMuch
@@ -45,12 +48,18 @@ def check_text(
     try:
         program = library.open(path, text) if library is not None else Program(parse(text, path), text, path)
         checker = _Checker(program, chosen, text)
-        found = list(checker.findings())
+        found = once(checker.findings())
         if library is not None:
+            found = [one for one in found if one.site.path == program.path or not library.allows(one)]
             library.consulted(path, checker.privacy.asked)
     except RecursionError:
         raise SourceError(f"{path}: is nested too deeply to be read", slug="not-python") from None
-    return allow(once(found), text, path, chosen)
+    return allow(found, text, path, chosen)
+
+
+@lru_cache(maxsize=8)  # what it has worked out for one file holds for all
+def _laws(judged: frozenset[str]) -> Code[Rule]:
+    return Code(rule for code, rule in REGISTRY.items() if code in judged and rule.lacks is not idiom)
 
 
 class _Checker:
@@ -62,9 +71,10 @@ class _Checker:
         self._chosen = {rule.code for rule in rules}
         self._exactly = {rule.refines: rule for rule in rules if rule.refines}  # by what each tells more exactly
         judged = self._chosen | self._exactly.keys()
-        self._laws = Code(rule for code, rule in REGISTRY.items() if code in judged and rule.lacks is not idiom)
+        self._laws = _laws(frozenset(judged))
         self._deposits: dict[int, Deposits] = {}
         self._names: dict[tuple[object, ...], frozenset[tuple[str, Kind | None]]] = {}
+        self._leaks = Leaks(program)
         self._file = File(program, text)
         self.privacy = Privacy(self._file)
 
@@ -97,6 +107,20 @@ class _Checker:
                     node=function.node,
                     cls=function.scope.owner,
                     scope=function.scope,
+                )
+
+        for method, cls in templates(self._program):
+            block = self._program.body_of(method)
+            for slot, alone in self._slots(block, cls):
+                yield from self._run(
+                    block,
+                    slot,
+                    alone,
+                    entry=_UNKNOWN,
+                    again=True,
+                    node=method.node,
+                    cls=cls,
+                    scope=method.scope,
                 )
 
     def _idioms(self, block: Block, function: ast.AST, scope: Scope) -> Iterator[Finding]:
@@ -134,7 +158,7 @@ class _Checker:
         scope: Scope | None = None,
     ) -> Iterator[Finding]:
         verdicts: list[Verdict[Rule]] = []
-        owned = self._owned(block, slot, scope, alone) if scope is not None else NOT_SHARED
+        owned = self._owned(block, slot, scope, node, alone) if scope is not None else NOT_SHARED
         interpreter = Interpreter(
             slot,
             alone=alone,
@@ -167,6 +191,8 @@ class _Checker:
         for verdict in {(one.law.code, one.event.site, one.certain): one for one in verdicts}.values():
             if verdict.law.needs_loss and node is not None and not self._learns(block, node):
                 continue
+            if verdict.event.kind is Kind.SCHEDULE and cls is not None and is_another(verdict.event.what, cls):
+                continue
             finding = tell(verdict, interpreter.trail)
             exactly = self._told_exactly(finding, verdict, block, slot, interpreter.kinds(block))
             if exactly is not None or finding.code in self._chosen:
@@ -178,16 +204,17 @@ class _Checker:
         deposits = any(isinstance(act, Act) and act.kind is Kind.DEPOSIT for act in walk(block))
         return deposits or any("loss" in name.id.lower() for name in names)
 
-    def _owned(self, block: Block, slot: str, scope: Scope, alone: bool) -> Owned:
+    def _owned(self, block: Block, slot: str, scope: Scope, node: ast.AST | None, alone: bool) -> Owned:
         """What is known of a slot that shares its loop with others: its modules, and whom each deposit serves."""
         binding = scope.lookup(slot)
         modules = frozenset(binding.over if binding is not None else ())
+        probes = self._leaks.into(modules, block, node, scope.owner, alone=alone)
         if alone or not self._program.traces_losses:
-            return Owned(slot, modules) if modules else NOT_SHARED
+            return Owned(slot, modules, probes=probes) if modules or probes else NOT_SHARED
         key = id(block)
         if key not in self._deposits:
             self._deposits[key] = read_objectives(block, self._program.body_of)
-        return Owned(slot, modules, self._deposits[key])
+        return Owned(slot, modules, self._deposits[key], probes)
 
     def _told_exactly(
         self, finding: Finding, verdict: Verdict[Rule], block: Block, slot: str, kinds: Doubts

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from zerograd.source.nodes import holds, place, written
+from zerograd.source.nodes import below, holds, place, written
 from zerograd.source.reading import Reading
 from zerograd.source.scopes import path_of
 
@@ -114,7 +114,7 @@ def _all(function: Reading) -> Iterator[tuple[str, Definition]]:
 
 def _elements(target: ast.expr, over: ast.expr, node: ast.AST) -> Iterator[tuple[str, Definition]]:
     """What a loop hands out may be any item of any item."""
-    names = (part for part in ast.walk(target) if isinstance(part, ast.Name | ast.Attribute))
+    names = (part for part in below(target) if isinstance(part, ast.Name | ast.Attribute))
     yield from ((path_of(part) or "", Definition(node, over, each=True)) for part in names)
 
 

@@ -9,10 +9,12 @@ clip_grad_norm_(self.params, 1.0)                  # clips nothing
 
 import ast
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
+from zerograd.source.calls import site_of
 from zerograd.source.nodes import Nodes, place
 from zerograd.source.parameters import makes_optimizer
 from zerograd.source.reading import Reading
@@ -22,16 +24,23 @@ _CHAINS = ("itertools.chain", "itertools.chain.from_iterable")
 _Use = ast.Call | ast.For
 
 
+class _Maker(NamedTuple):
+    call: ast.Call
+    path: str  # of its file
+
+
 def detect(function: Reading) -> Iterator[Finding]:
     for name, use in _uses(function.nodes, function.scope):
-        maker = _maker(name, function.nodes, function.scope)
-        if maker is not None and maker.lineno >= use.lineno:
+        call = _maker(name, function.nodes, function.scope)
+        if call is not None and call.lineno >= use.lineno:
             continue
-        maker = maker or _maker_elsewhere(name, function)
+        maker = _Maker(call, function.file.path) if call is not None else _maker_elsewhere(name, function)
         if maker is not None:
             where = use.iter if isinstance(use, ast.For) else use
-            names = {"name": name, "consumer": f"{path_of(maker.func)}() on line {maker.lineno}"}
-            related = (Related(function.site(maker), "it is read to the end here"),)
+            there = site_of(maker.call, maker.path)
+            line = f"on line {there.line}" if there.path == function.file.path else f"at {there.path}:{there.line}"
+            names = {"name": name, "consumer": f"{path_of(maker.call.func)}() {line}"}
+            related = (Related(there, "it is read to the end here"),)
             yield note(REGISTRY["ZG306"], function.site(where), certain=True, related=related, **names)
 
 
@@ -44,16 +53,17 @@ def _maker(name: str, nodes: Nodes, scope: Scope) -> ast.Call | None:
     return next((call for call in sorted(calls, key=place) if makes_optimizer(call, scope)), None)
 
 
-def _maker_elsewhere(name: str, function: Reading) -> ast.Call | None:
-    """The same for an attribute that another method of its class makes, and nobody makes anew."""
+def _maker_elsewhere(name: str, function: Reading) -> _Maker | None:
+    """The same for an attribute that another method makes, of its class or of one it derives from, and nobody anew."""
     cls = function.scope.owner
-    if cls is None or not name.startswith("self."):
+    if cls is None or not name.startswith("self.") or _made(name, function.nodes):
         return None
-    methods = [method for method in cls.functions.values() if method.node is not function.node]
-    known = [(function.file.program.nodes(method.node), method.scope) for method in methods]
-    if _made(name, function.nodes) or sum(len(_made(name, nodes)) for nodes, _ in known) != 1:
+    program = function.file.program
+    made = function.file.attributes(cls).get(name, [])
+    if len(made) != 1 or made[0].node is function.node:
         return None
-    return next((maker for nodes, scope in known if (maker := _maker(name, nodes, scope)) is not None), None)
+    call = _maker(name, program.nodes(made[0].node), made[0].scope)
+    return _Maker(call, program.path_of(made[0])) if call is not None else None
 
 
 def _made(name: str, nodes: Nodes) -> list[ast.expr]:

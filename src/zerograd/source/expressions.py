@@ -1,15 +1,16 @@
 """Expressions to events: in the order in which Python evaluates them, each with what its place in the function says."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from zerograd.core.events import Kind
 from zerograd.source.calls import CallReader, site_of
 from zerograd.source.loops import accumulates, elements, picked
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import LEAVES, READ, Nodes
+from zerograd.source.probes import called_modules
 from zerograd.source.questions import Questions, chooses
-from zerograd.source.reach import Reach
+from zerograd.source.reach import NOTHING, Reach
 from zerograd.source.scales import deposits_scaled
 from zerograd.source.scopes import FunctionNode, Scope, path_of
 from zerograd.source.skeleton import Act, Block, Blur, Call, Choice, Loop, Node, walk
@@ -34,8 +35,11 @@ class Expressions:
         calls: CallReader,
         path: str,
         reach: Reach | None = None,
+        inputs: frozenset[str] = frozenset(),
     ) -> None:
         self._reach = reach
+        self._inputs = inputs  # the tensors that this function's backwards are meant for
+        self._modules = called_modules(own, scope) if inputs else frozenset()
         self._function, self._scope, self._calls, self._path = function, scope, calls, path
         self._keys = keys_of(own)
         self._questions = Questions(function, own, scope)
@@ -51,11 +55,34 @@ class Expressions:
         return found
 
     def _gather(self, node: ast.AST, found: list[Node]) -> None:
-        if node.__class__ not in _BRANCHING:
-            self._gather_below(node, found)
+        self._gather_all([node], found)
+
+    def _gather_all(self, stack: list[ast.AST], found: list[Node]) -> None:
+        # From right to left, outer before inner: the other way round, that is the order in which Python evaluates.
+        later: list[ast.AST] = []
+        while stack:
+            node = stack.pop()
+            kind = node.__class__
+            if kind in LEAVES:
+                continue
+            if kind in _BRANCHING:
+                later.append(node)
+                continue
+            if kind is ast.Call:
+                later.append(node)
+            held = READ[kind](node)
+            for part in held if held.__class__ is tuple else (held,):
+                if part.__class__ is list:
+                    stack += part
+                elif part.__class__ not in LEAVES:
+                    stack.append(part)
+        for node in reversed(later):
             if isinstance(node, ast.Call):
                 found += self._call(node)
-            return
+            else:
+                self._branch(node, found)
+
+    def _branch(self, node: ast.AST, found: list[Node]) -> None:
         match node:
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 self._gather(test, found)
@@ -69,20 +96,14 @@ class Expressions:
 
     def _call(self, call: ast.Call) -> Iterator[Node]:
         for event in self._calls.read(call, self._scope):
+            if self._inputs and self._is_of_input(call.func):
+                if not isinstance(event, Act):
+                    continue
+                event = event._replace(probes=True)
             if isinstance(event, Act) and event.what.endswith(".zero_()"):
                 parameter = event.what.removesuffix(".zero_()").removesuffix(".data").removesuffix(".grad")
                 event = event._replace(partial=self._reaches_some(ast.Name(parameter.partition(".")[0])))
             yield from self._when_told(call, self._gated(self._traced(event)))
-
-    def _gather_below(self, node: ast.AST, found: list[Node]) -> None:
-        held = READ[node.__class__](node)
-        for part in held if held.__class__ is tuple else (held,):
-            if part.__class__ is list:
-                for one in part:
-                    if one.__class__ not in LEAVES:
-                        self._gather(one, found)
-            elif part.__class__ not in LEAVES:
-                self._gather(part, found)
 
     def _traced(self, node: Node) -> Node:
         """A deposit, with the modules its loss is proved to reach."""
@@ -92,7 +113,24 @@ class Expressions:
         if self._reach is None:
             return node
         loss = loss_of(node.node) if isinstance(node.node, ast.Call) else None
-        return node._replace(reaches=self._reach.of(loss)) if loss is not None else node
+        reaches = self._reach.of(loss) if loss is not None else NOTHING
+        return node._replace(reaches=reaches or self._modules, probes=bool(self._inputs))
+
+    def _at_inputs(
+        self, node: ast.Assign | ast.AugAssign | ast.AnnAssign, events: Iterable[Act | Blur]
+    ) -> Iterator[Act | Blur]:
+        """What an assignment does by hand; to the gradient of an input it is nothing that a parameter feels."""
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        if not any(map(self._is_of_input, targets)):
+            yield from events
+            return
+        yield from (event._replace(probes=True) for event in events if isinstance(event, Act))
+
+    def _is_of_input(self, gradient: ast.expr) -> bool:
+        """Whether `x.grad` of an input is what is changed: no parameter's is."""
+        while isinstance(gradient, ast.Attribute) and gradient.attr != "grad":
+            gradient = gradient.value
+        return isinstance(gradient, ast.Attribute) and path_of(gradient.value) in self._inputs
 
     def _when_told(self, call: ast.Call, node: Node) -> Iterator[Node]:
         """A step that a keyword allows: loss_scaler(loss, optimizer, update_grad=(i + 1) % N == 0)."""
@@ -112,7 +150,8 @@ class Expressions:
         each = self._enter(first.target, first.iter)
         outer, self._scope.elements = self._scope.elements, {**self._scope.elements, **each}
         events: list[Node] = []
-        self._gather_below(node, events)
+        whole = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+        self._gather_all([*whole, *node.generators], events)
         self._scope.elements = outer
         body = tuple(events)
         if body:

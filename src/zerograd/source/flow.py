@@ -12,6 +12,7 @@ from zerograd.core.facts import (
     ALL_DOUBTS,
     NO_DOUBT,
     NOWHERE,
+    Assumptions,
     Doubts,
     Fact,
     Facts,
@@ -47,6 +48,8 @@ from zerograd.source.windows import begin, decide_place, left, turn
 CYCLE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR})
 _UPDATE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME})
 _MOST = 64
+_Answers = dict[Assumptions, bool | None]
+_SIMPLE = (Act, Create, Blur, Forget)  # they have one way out
 
 
 class Interpreter(Actor):
@@ -77,35 +80,29 @@ class Interpreter(Actor):
         return self._frames.kinds(block, seen=seen)
 
     def block(self, block: Block, facts: Facts) -> Flow:
-        flow = Flow(facts)
+        out = Flow()  # the ways that lead out before the end
         for position, node in enumerate(block):
-            if not flow.normal:
+            if not facts:
                 break
+            if not self._trying and isinstance(node, _SIMPLE):
+                facts = self._after(node, facts)
+                continue
             if isinstance(node, Choice) and leaves(node.body) != leaves(node.orelse):
                 # `if bad: continue` makes the rest of the block the other arm.
-                return flow.then(self._choice(self._with_rest(node, block, position), flow.normal))
-            flow = flow.then(self._node(node, flow.normal))
-        return flow
+                return out.then(self._choice(self._with_rest(node, block, position), facts))
+            out = out.then(self._node(node, facts))
+            facts = out.normal
+        return out if facts is out.normal else Flow(facts, *out[1:])
 
     def _node(self, node: Node, facts: Facts) -> Flow:
+        if isinstance(node, _SIMPLE):  # inside a try: an exception may strike before an event or behind it
+            after = self._after(node, facts)
+            strikes = join(facts, after) if isinstance(node, Act) else after if isinstance(node, Blur) else NOWHERE
+            return Flow(after, raises=strikes)
         self._budget.spend(len(facts))
         match node:
-            case Act():
-                after = self.act(node, facts)
-                # Inside a try an exception may strike before the event or behind it.
-                return Flow(after, raises=join(facts, after) if self._trying else NOWHERE)
-            case Create(slot):
-                return Flow(slim(Fact(assumed=fact.assumed) for fact in facts) if slot in self._frames.names else facts)
-            case Blur(kinds, slot):
-                after = doubt(facts, kinds) if self._frames.hits(slot) else facts
-                return Flow(after, raises=after if self._trying else NOWHERE)
             case Call():
                 return self._call(node, facts)
-            case Forget(keys, learned):
-                if not learned and not any(fact.assumed for fact in facts):
-                    return Flow(slim(facts))
-                assumed = ((fact, forgetting(fact.assumed, keys) | learned) for fact in facts)
-                return Flow(slim([Fact(fact.state, fact.doubts, known) for fact, known in assumed]))
             case Choice():
                 return self._choice(node, facts)
             case Loop():
@@ -121,6 +118,22 @@ class Interpreter(Actor):
             case Jump():
                 return Flow(raises=facts)
 
+    def _after(self, node: Act | Create | Blur | Forget, facts: Facts) -> Facts:
+        """What is known behind a node that has one way out."""
+        self._budget.spend(len(facts))
+        if isinstance(node, Act):
+            return self.act(node, facts)
+        if isinstance(node, Create):
+            ours = node.slot in self._frames.names
+            return slim(Fact(assumed=fact.assumed) for fact in facts) if ours else facts
+        if isinstance(node, Blur):
+            return doubt(facts, node.kinds) if self._frames.hits(node.slot) else facts
+        keys, learned = node
+        if not learned and not any(fact.assumed for fact in facts):
+            return slim(facts)
+        assumed = ((fact, forgetting(fact.assumed, keys) | learned) for fact in facts)
+        return slim([Fact(fact.state, fact.doubts, known) for fact, known in assumed])
+
     def _with_rest(self, choice: Choice, block: Block, position: int) -> Choice:
         """The choice with what follows it as a part of the arm that does not jump away. Made once: what is known of a
         block is known by its identity."""
@@ -132,31 +145,34 @@ class Interpreter(Actor):
         return self._rests[key][1]
 
     def _choice(self, choice: Choice, facts: Facts) -> Flow:
-        body, orelse = choice.body, choice.orelse
-        return self._arm(choice.test, True, body, orelse, facts).beside(
-            self._arm(choice.test, False, orelse, body, facts)
+        body, orelse, test = choice.body, choice.orelse, choice.test
+        known = None if test is None else {assumed: decide(test, assumed) for assumed in {fact[2] for fact in facts}}
+        return self._arm(test, True, body, orelse, facts, known).beside(
+            self._arm(test, False, orelse, body, facts, known)
         )
 
-    def _arm(self, test: Test | None, answer: bool, arm: Block, other: Block, facts: Facts) -> Flow:
+    def _arm(
+        self, test: Test | None, answer: bool, arm: Block, other: Block, facts: Facts, known: _Answers | None
+    ) -> Flow:
         """Take one arm. What the other would have done is doubted, unless the place in a window decides: that comes
-        round again."""
-        entering: list[Fact] = []
+        round again. `known`: how the test is answered by what each fact assumes."""
         missed = self.skipped(arm, other)
-        skipped = frozenset() if missed and decide_place(test) else missed
-        if test is None and not missed and len(facts) <= _MOST:
-            return self.block(arm, slim(facts))
-        for state, doubts, assumed in facts:
-            known = decide(test, assumed)
-            if known is answer:
-                entering.append(Fact(state, doubts | skipped, assumed))
-            elif known is None:
-                entering.append(Fact(state, doubts | missed, assume(test, answer, assumed)))
+        if known is None:
+            entering = [Fact(state, doubts | missed, assumed) for state, doubts, assumed in facts] if missed else facts
+        else:
+            skipped = NO_DOUBT if missed and decide_place(test) else missed
+            told = {one: assume(test, answer, one) if said is None else one for one, said in known.items()}
+            entering = [
+                Fact(state, doubts | (missed if known[assumed] is None else skipped), told[assumed])
+                for state, doubts, assumed in facts
+                if known[assumed] is not (not answer)
+            ]
         if len(entering) > _MOST:  # too many questions at once: the answers are forgotten, the states are not
             entering = [fact._replace(assumed=places(fact.assumed)) for fact in entering]
         return self.block(arm, slim(entering)) if entering else Flow()
 
     def _call(self, call: Call, facts: Facts) -> Flow:
-        kinds, call = self._frames.kinds_of_call(call), call.on(self._frames.cls)
+        kinds, call = self._frames.kinds_of_call(call), self._frames.run_by(call)
         if not kinds:
             return Flow(facts, raises=facts if self._trying else NOWHERE)
         if self._frames.is_closed(call):
@@ -164,15 +180,19 @@ class Interpreter(Actor):
             return Flow(after, raises=after if self._trying else NOWHERE)
         # What the caller knows holds in the callee under the callee's names; what the callee learns stays there.
         flow = Flow()
-        for assumed in {fact.assumed for fact in facts}:
+        alike: dict[Assumptions, list[Fact]] = {}
+        for fact in facts:
+            alike.setdefault(fact.assumed, []).append(fact)
+        for assumed, these in alike.items():
             known = carried(assumed, call.arguments, call.shares_self) | call.literals
-            entry = frozenset(Fact(fact.state, fact.doubts, known) for fact in facts if fact.assumed == assumed)
-            inner = self._run(call, entry)
-            back = [
-                slim([Fact(state, doubts, assumed | returned(known, call.arguments)) for state, doubts, known in way])
+            inner = self._run(call, frozenset([Fact(state, doubts, known) for state, doubts, _ in these]))
+            learned = {fact.assumed for way in (inner.normal, inner.raises) for fact in way}
+            later = {known: assumed | returned(known, call.arguments) for known in learned}
+            normal, raises = (
+                slim([Fact(state, doubts, later[known]) for state, doubts, known in way]) if way else NOWHERE
                 for way in (inner.normal, inner.raises)
-            ]
-            flow = flow.beside(Flow(back[0], raises=back[1]))
+            )
+            flow = flow.beside(Flow(normal, raises=raises))
         return flow
 
     def _run(self, call: Call, facts: Facts) -> Flow:
@@ -209,7 +229,8 @@ class Interpreter(Actor):
         head = new = begin(loop, facts)
         while new:  # the lift distributes over union: what was walked once need not be walked again
             once = self.block(loop.body, new)
-            out = out.beside(once._replace(normal=NOWHERE, continues=NOWHERE))
+            if once.breaks or once.returns or once.raises:
+                out = out.beside(Flow(NOWHERE, once.breaks, NOWHERE, once.returns, once.raises))
             came = doubt(turn(loop, join(once.normal, once.continues)), undone)
             grown = join(head, came)
             head, new, back = grown, grown - head, join(back, came)

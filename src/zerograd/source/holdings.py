@@ -3,6 +3,7 @@
 import ast
 import re
 
+from zerograd.source.nodes import below
 from zerograd.source.opaque import makes_object
 from zerograd.source.reading import Reading
 from zerograd.source.roles import modules_of, role_of
@@ -28,7 +29,7 @@ def held_by(slot: str, function: Reading) -> frozenset[str]:
 def _of_each(path: str, function: Reading) -> list[str]:
     """opts = [Adam(net.parameters()) for net in nets]: opts[i] holds nets[i]."""
     for node, scope in _homes(path, function):
-        for made in ast.walk(node):
+        for made in below(node):
             match made:
                 case ast.Assign(targets=[target], value=ast.ListComp(elt=ast.Call() as each, generators=[over])):
                     binding = role_of(each, scope) if path_of(target) == path else None
@@ -48,16 +49,23 @@ def _homes(path: str, function: Reading) -> list[tuple[ast.AST, Scope]]:
 
 
 def is_made_apart(module: str, function: Reading) -> bool:
-    """Whether a module is seen to be made by itself, of nothing that could be a part of another one too."""
-    made = [
-        one.value
-        for node, _ in _homes(module, function)
-        for one in ast.walk(node)
-        if isinstance(one, ast.Assign) and any(path_of(target) == module for target in one.targets)
-    ]
-    given = [part for value in made for part in ast.walk(value) if isinstance(part, ast.Name | ast.Attribute)]
-    shared = any(_PIECE.search((path_of(part) or "").lower()) for part in given if isinstance(part.ctx, ast.Load))
-    return bool(made) and all(map(makes_object, made)) and not shared
+    """Whether a module is seen to be made by itself, of nothing that could be a part of another one too, and is made a
+    part of none."""
+    assigned = [one for node, _ in _homes(module, function) for one in below(node) if isinstance(one, ast.Assign)]
+    made = [one.value for one in assigned if any(path_of(target) == module for target in one.targets)]
+    parts = [part for value in made for part in below(value) if isinstance(part, ast.Name | ast.Attribute)]
+    shares = any(_PIECE.search((path_of(part) or "").lower()) for part in parts)
+    return (
+        bool(made) and all(map(makes_object, made)) and not shares and not any(_gives(one, module) for one in assigned)
+    )
+
+
+def _gives(node: ast.Assign, module: str) -> bool:
+    """other = Sequential(module, ...): as it is, not its parameters."""
+    nodes = below(node.value)
+    asked = {id(part.value) for part in nodes if isinstance(part, ast.Attribute)}
+    asked |= {id(part.func) for part in nodes if isinstance(part, ast.Call)}
+    return any(path_of(part) == module and id(part) not in asked for part in nodes if isinstance(part, ast.expr))
 
 
 def overlap(one: frozenset[str], others: frozenset[str]) -> bool:

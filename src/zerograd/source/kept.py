@@ -11,7 +11,7 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.losses import loss_of
-from zerograd.source.nodes import holds, place, written
+from zerograd.source.nodes import below, holds, place, written
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.scopes import path_of
 from zerograd.source.terms import parts_of
@@ -134,8 +134,8 @@ def _stores(function: Reading, losses: Collection[str]) -> Iterator[_Kept]:
 
 def _is_at(target: ast.expr, loop: ast.For) -> bool:
     """Whether every iteration has a place of its own."""
-    counted = {part.id for part in ast.walk(loop.target) if isinstance(part, ast.Name)}
-    return any(isinstance(part, ast.Name) and part.id in counted for part in ast.walk(target))
+    counted = {part.id for part in below(loop.target) if isinstance(part, ast.Name)}
+    return any(isinstance(part, ast.Name) and part.id in counted for part in below(target))
 
 
 def _is_storage(function: Reading, root: str) -> bool:
@@ -172,7 +172,7 @@ def _is_handed_on(function: Reading, name: str) -> bool:
         for call in function.of(ast.Call)
         if function.scope.dotted(path_of(call.func) or "?").partition(".")[0] not in _READERS
         for given in (*call.args, *(keyword.value for keyword in call.keywords))
-        for part in ast.walk(given)
+        for part in below(given)
     )
 
 
@@ -185,13 +185,13 @@ def _is_rebound(function: Reading, loss: str, deposit: ast.Call, use: ast.AST) -
 
 def _assigns(node: ast.Assign | ast.AugAssign, name: str) -> bool:
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-    parts = (part for target in targets for part in ast.walk(target))
+    parts = (part for target in targets for part in below(target))
     return any(path_of(part) == name and isinstance(getattr(part, "ctx", None), ast.Store) for part in parts)
 
 
 def _takes_value(node: ast.AST) -> bool:
     """loss = loss.item(), loss = loss.detach(): from here on it is a number."""
-    return any(isinstance(part, ast.Attribute) and part.attr in ("item", "detach", "data") for part in ast.walk(node))
+    return any(isinstance(part, ast.Attribute) and part.attr in ("item", "detach", "data") for part in below(node))
 
 
 def counts_to_few(loop: LoopNode) -> bool:
@@ -204,8 +204,8 @@ def counts_to_few(loop: LoopNode) -> bool:
 def _feeds_a_loss(function: Reading, total: str, losses: Collection[str]) -> bool:
     """Whether the sum is itself differentiated later, under whatever name."""
     deposits = (act.node for act in function.having(Kind.DEPOSIT) if act.node is not None)
-    return any(path_of(part) == total for node in deposits for part in ast.walk(node)) or any(
-        any(path_of(part) == total for part in ast.walk(node.value))
+    return any(path_of(part) == total for node in deposits for part in below(node)) or any(
+        any(path_of(part) == total for part in below(node.value))
         and any(path_of(target) in losses for target in node.targets)
         for node in function.of(ast.Assign)
     )

@@ -9,11 +9,13 @@ import os
 import re
 from collections.abc import Iterable
 
+from zerograd.core.findings import Finding
 from zerograd.errors import SourceError
 from zerograd.source.discover import read_text
 from zerograd.source.parsing import parse
 from zerograd.source.program import Program
 from zerograd.source.scopes import Elsewhere, Function, Scope
+from zerograd.source.suppression import allows
 
 _EVENTS = re.compile(r"backward\(|zero_grad|\.step\(|\.grad\b|clip_grad|unscale_")
 _REEXPORTS = "__init__.py"
@@ -28,7 +30,6 @@ class Library:
         self._root = os.path.normpath(root)
         self._programs: dict[str, Program] = {}
         self._texts: dict[str, str] = {}  # of files that were looked into, parsed or not
-        self._homes: dict[Scope, Program] = {}
         self._seen: dict[str, bool] = {}
         self._asked: dict[str, set[str]] = {}  # by importing file, the files that were looked for
         self._opening: set[str] = set()
@@ -42,7 +43,6 @@ class Library:
         path = os.path.normpath(path)
         if len(self._programs) >= _MOST:  # only here: a file that is being checked still needs those it imports
             self._programs.clear()
-            self._homes.clear()
             self._texts.clear()
         program = self._programs.get(path)
         if program is None or self._texts.get(path) != text:
@@ -54,7 +54,10 @@ class Library:
         """A program that was opened before, in place of another text of the same file."""
         path = os.path.normpath(program.path)
         self._programs[path], self._texts[path] = program, text
-        self._homes[program.roots.module] = program
+
+    def allows(self, finding: Finding) -> bool:
+        """Whether a comment in another file allows a finding that this one brings out there."""
+        return allows(self._texts.get(os.path.normpath(finding.site.path), ""), finding)
 
     def looked_for(self, path: str) -> dict[str, bool]:
         """Every file that was looked for on behalf of `path`, and whether it was there: its findings hang on them."""
@@ -79,63 +82,60 @@ class Library:
     def _enter(self, path: str, text: str) -> Program:
         self._opening.add(path)
         try:
-            program = Program(
-                parse(text, path),
-                text,
-                path,
-                elsewhere=self._elsewhere(path),
-                home=self._homes.__getitem__,
-            )
+            program = Program(parse(text, path), text, path, elsewhere=self._elsewhere(path))
         finally:
             self._opening.discard(path)
         self._programs[path] = program
-        self._homes[program.roots.module] = program
         return program
 
     def _elsewhere(self, importer: str) -> Elsewhere:
-        known: dict[str, Function | Scope | None] = {}
+        known: dict[tuple[str, bool], Function | Scope | None] = {}
         folder = os.path.dirname(importer)
 
-        def elsewhere(dotted: str) -> Function | Scope | None:
-            if dotted not in known:
-                known[dotted] = None  # two files that import each other
+        def elsewhere(dotted: str, derived: bool) -> Function | Scope | None:
+            key = (dotted, derived)
+            if key not in known:
+                known[key] = None  # two files that import each other
                 module = dotted.rpartition(".")[0]
                 if dotted[:1] == "." or self._has_package(module.partition(".")[0], folder):
-                    known[dotted] = self._find(dotted, importer)
+                    known[key] = self._find(dotted, importer, derived)
                 else:
                     self._absent.setdefault(importer, set()).add(module)
-            return known[dotted]
+            return known[key]
 
         return elsewhere
 
-    def _find(self, dotted: str, importer: str) -> Function | Scope | None:
+    def _find(self, dotted: str, importer: str, derived: bool) -> Function | Scope | None:
         module, _, name = dotted.rpartition(".")
         path = self._locate(module, importer) if module.strip(".") or module else None
-        program = self._imported(path, name) if path is not None else None
+        program = self._imported(path, name, derived) if path is not None else None
         if program is None:
             return None
         top = program.roots.module
-        return top.function(name) or top.class_scope(name) or top.class_scope(top.dotted(name))
+        found = None if derived else top.function(name)
+        return found or top.class_scope(name, derived=derived) or top.class_scope(top.dotted(name), derived=derived)
 
-    def _imported(self, path: str, name: str) -> Program | None:
+    def _imported(self, path: str, name: str, derived: bool) -> Program | None:
         program = self._programs.get(path)
         if program is None and path not in self._opening:
             try:
                 if path not in self._texts:
                     self._texts[path] = read_text(path)
-                if self._may_define(name, path):
+                if self._may_define(name, path, derived):
                     program = self._enter(path, self._texts[path])
             except (SourceError, RecursionError):
                 self._texts[path] = ""  # its own check says why it cannot be read
         return program
 
-    def _may_define(self, name: str, path: str) -> bool:
+    def _may_define(self, name: str, path: str, derived: bool) -> bool:
         """Whether it is worth parsing a module for a name: it defines it beside some event, or passes it on."""
         text = self._texts[path]
         if os.path.basename(path) == _REEXPORTS and name in text:
             return True
         if f"def {name}" not in text and f"class {name}" not in text:
             return False
+        if derived and f"class {name}" in text:
+            return True
         if path not in self._does:
             self._does[path] = _EVENTS.search(text) is not None
         return self._does[path]

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Collection, Iterator
 
 from zerograd.source.counters import read_guard
-from zerograd.source.nodes import Nodes
+from zerograd.source.nodes import Nodes, below
 from zerograd.source.origins import Origins
 from zerograd.source.scopes import path_of
 
@@ -38,7 +38,7 @@ def elements(target: ast.expr, over: ast.expr) -> dict[str, str]:
 
 def picked(loop: ast.AST, variables: Collection[str]) -> Iterator[str]:
     """`opts[*]` of `opts[i]`, where `i` is a variable of the loop."""
-    for node in ast.walk(loop):
+    for node in below(loop):
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name) and node.slice.id in variables:
             path = path_of(node)
             if path is not None:
@@ -57,7 +57,7 @@ def windows_of(nodes: Nodes, origins: Origins) -> frozenset[tuple[ast.AST | None
         if isinstance(node, ast.keyword)
         or any(
             isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _STEPS
-            for call in ast.walk(node)
+            for call in below(node)
         )
     )
 
@@ -71,11 +71,11 @@ def accumulates(context: ast.expr) -> bool:
 
 
 def has_gate(loop: ast.AST) -> bool:
-    return any(isinstance(inner, ast.withitem) and accumulates(inner.context_expr) for inner in ast.walk(loop))
+    return any(isinstance(inner, ast.withitem) and accumulates(inner.context_expr) for inner in below(loop))
 
 
 def inside(loop: ast.AST) -> Iterator[ast.AST]:
-    return (node for node in ast.walk(loop) if node is not loop)
+    return (node for node in below(loop) if node is not loop)
 
 
 def runs_at_least_once(over: ast.expr) -> bool:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 
-from zerograd.source.nodes import Nodes, written
+from zerograd.source.nodes import Nodes, below, written
 from zerograd.source.scopes import Scope, path_of
 
 _SUMMED = re.compile(r"(^|[._])(sum|div_?|mul_?|true_divide|scale|normali[sz]e\w*|average\w*|weighted\w*)$")
@@ -105,7 +105,7 @@ class Losses:
         return list(self._divisors(loss, frozenset(), 0))
 
     def _divisors(self, node: ast.expr, seen: frozenset[str], depth: int) -> Iterator[str]:
-        for part in ast.walk(node):
+        for part in below(node):
             match part:
                 case ast.BinOp(op=ast.Div(), right=right):
                     yield written(right)
@@ -204,7 +204,7 @@ class Losses:
         inside = (f"{path}[", f"{path}.")
         made = [value for name, values in self._all_made.items() if name.startswith(inside) for value in values]
         return path is not None and any(
-            isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div) for value in made for part in ast.walk(value)
+            isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div) for value in made for part in below(value)
         )
 
     def _may_name(self, node: ast.expr, seen: frozenset[str], depth: int) -> bool:

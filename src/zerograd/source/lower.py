@@ -8,6 +8,7 @@ from zerograd.source.byhand import read_assignment
 from zerograd.source.calls import site_of
 from zerograd.source.expressions import Expressions
 from zerograd.source.loops import has_gate, inside, runs_at_least_once
+from zerograd.source.nodes import below
 from zerograd.source.questions import asks_for_nan, takes_all
 from zerograd.source.roles import role_of
 from zerograd.source.scopes import Role, path_of
@@ -73,15 +74,16 @@ class FunctionLowering(Expressions):
 
     def _simple(self, node: ast.stmt) -> list[Node]:
         found = self._events(node)
-        match node:
-            case ast.Expr(value=ast.Call(func=func)) if path_of(func) in _ENDINGS:
+        if isinstance(node, ast.Expr):
+            if isinstance(node.value, ast.Call) and path_of(node.value.func) in _ENDINGS:
                 found.append(Jump("raise"))
-            case ast.Assign() | ast.AugAssign() | ast.AnnAssign():
-                found += read_assignment(node, self._path, self._reaches_some)
-                if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.Call):
-                    path = path_of(node.targets[0])
-                    found += [Create(path)] if path and self._makes_optimizer(path, node.value) else []
-                found += self._forget(node)
+        elif isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign):
+            made = read_assignment(node, self._path, self._reaches_some)
+            found += self._at_inputs(node, made) if self._inputs else made
+            if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.Call):
+                path = path_of(node.targets[0])
+                found += [Create(path)] if path and self._makes_optimizer(path, node.value) else []
+            found += self._forget(node)
         return found
 
     def _makes_optimizer(self, path: str, call: ast.Call) -> bool:
@@ -91,13 +93,12 @@ class FunctionLowering(Expressions):
             return True
         if not self._calls.is_optimizer(path, self._scope) or self._calls.is_harmless(call, self._scope):
             return False  # optimizer_path = os.path.join(folder, "optimizer.pt")
-        return not any(path_of(part) == path for part in ast.walk(call))
+        return not any(path_of(part) == path for part in below(call))
 
-    def _forget(self, node: ast.AST) -> Iterator[Node]:
+    def _forget(self, node: ast.AST) -> list[Node]:
         """What is assigned may change the answer of a test that will be asked again."""
-        keys = changed_by(node, self._keys)
-        if keys:
-            yield Forget(keys, learned_from(node, keys))
+        keys = changed_by(node, self._keys) if self._keys else None
+        return [Forget(keys, learned_from(node, keys))] if keys else []
 
     def _loop(self, node: ast.For | ast.AsyncFor | ast.While) -> Iterator[Node]:
         head: list[Node] = []

@@ -60,6 +60,22 @@ class Nodes(list[ast.AST]):
         return cast(list[N], self._by_kind.get(kind, []))
 
 
+def below(node: ast.AST) -> list[Any]:
+    """A node and all that is below it, as ast.walk() gives them, but for contexts and operators."""
+    found: list[Any] = [node]
+    for one in found:  # it grows on the way
+        kind = one.__class__
+        if kind in LEAVES:
+            continue
+        held = READ[kind](one)
+        for part in held if held.__class__ is tuple else (held,):
+            if part.__class__ is list:
+                found += part
+            elif part is not None:
+                found.append(part)
+    return found
+
+
 def inner_statements(node: ast.AST) -> list[ast.AST]:
     """The statements directly below, and what holds more of them: handlers, cases, with-items."""
     kind = node.__class__

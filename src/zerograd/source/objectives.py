@@ -46,9 +46,12 @@ class Owned(NamedTuple):
     slot: str = ""
     modules: frozenset[str] = frozenset()
     deposits: Deposits = {}
+    probes: frozenset[Site] = frozenset()  # the deposits that are meant for an input, and leave theirs in the slot
 
     def is_foreign(self, act: Act, modules: frozenset[str]) -> bool:
-        """Whether a deposit fills `modules`, the slot's own, on behalf of other optimizers alone."""
+        """Whether a deposit fills `modules`, the slot's own, on behalf of other optimizers, or of an input, alone."""
+        if act.probes and act.site in self.probes:
+            return True
         deposit = self._for_others(act)
         if deposit is None:
             return False

@@ -29,13 +29,16 @@ def unseen(path: str, call: ast.Call, scope: Scope) -> Doubts:
     if _is_inherited(path, scope):
         name = path.rpartition(".")[2]
         return NO_DOUBT if _RECORDS.search(name.lower()) or name in _LIGHTNING else ALL_DOUBTS
-    handed = [path_of(argument) or "" for argument in (*call.args, *(keyword.value for keyword in call.keywords))]
-    given_loss = any("loss" in name.rpartition(".")[2].lower() for name in handed)
     name = path.rpartition(".")[2].lower()
     if _CLEARS.search(name):
         return ALL_DOUBTS  # reset_grad([D]), of whose text nothing is known
-    trains = _TRAINS.search(name) or (given_loss and not _RECORDS.search(name))
+    trains = _TRAINS.search(name) or (not _RECORDS.search(name) and _is_given_loss(call))
     return _DEPOSITS if trains else NO_DOUBT
+
+
+def _is_given_loss(call: ast.Call) -> bool:
+    handed = [path_of(argument) or "" for argument in (*call.args, *(keyword.value for keyword in call.keywords))]
+    return any("loss" in name.rpartition(".")[2].lower() for name in handed)
 
 
 def makes_something(path: str) -> bool:
@@ -56,7 +59,7 @@ def _is_inherited(path: str, scope: Scope) -> bool:
     """A method that `self` has from a base class of another file: it may do anything."""
     if scope.owner is None or not path.startswith("self.") or path.count(".") > 1:
         return False
-    lineage = list(scope.owner.lineage())
+    lineage = scope.owner.lineage()
     if any(path in cls.assigned for cls in lineage):
         return False
     return not all(map(is_familiar, lineage))

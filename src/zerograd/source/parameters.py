@@ -1,6 +1,7 @@
 """What an optimizer was given: parameters that the model has since replaced (ZG010)."""
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -8,11 +9,12 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.nodes import holds, place, written
+from zerograd.source.nodes import below, holds, place, written
 from zerograd.source.opaque import makes_something
 from zerograd.source.reading import Reading
 from zerograd.source.roles import role_of
 from zerograd.source.scopes import Role, Scope, path_of
+from zerograd.source.skeleton import Act, walk
 
 # The layers of torch.nn that have parameters; an activation or Identity() has none to be held.
 _FEW = 12  # optimizers that are looked at in one function: a tangle of hundreds takes seconds
@@ -41,6 +43,9 @@ _WRAPPERS = ("FullyShardedDataParallel", "fully_shard", "get_peft_model", "conve
 
 
 _LOADERS = ("load", "from_pretrained")
+_ELSE = re.compile(
+    r"test|eval|infer|play|demo|predict|mode(?!l)|valid|train"
+)  # a model that is loaded for something else
 
 
 class _Made(NamedTuple):
@@ -52,10 +57,21 @@ class _Made(NamedTuple):
 
 
 def orphaned(function: Reading) -> Iterator[Finding]:
+    """Those of a function; with the first method of a class that steps also those of its __init__, which steps not."""
+    yield from _orphaned(function)
+    cls, program = function.scope.owner, function.file.program
+    init = cls.functions.get("__init__") if cls is not None and function.having(Kind.CONSUME) else None
+    if init is not None and init.node not in program.relevant and init.node not in function.file.built:
+        function.file.built.add(init.node)
+        yield from _orphaned(Reading(init.node, (), init.scope, function.file))
+
+
+def _orphaned(function: Reading) -> Iterator[Finding]:
     """An optimizer, then new parameters for its model, then a step of the old optimizer."""
-    if not _binds_optimizer(function.scope):
-        return
     assigns = function.of(ast.Assign)
+    listed = any(node.value.__class__ is ast.ListComp for node in assigns)
+    if not listed and not _binds_optimizer(function.scope):
+        return
     made = [one for node in assigns if (one := _made(node, function.scope)) is not None]
     for one in made[:_FEW]:
         later = [node for node in assigns if place(node) > place(one.node)]
@@ -78,6 +94,13 @@ def _binds_optimizer(scope: Scope) -> bool:
 
 def _made(node: ast.Assign, scope: Scope) -> _Made | None:
     match node:
+        case ast.Assign(targets=[target], value=ast.ListComp(elt=ast.Call() as call, generators=[each])):
+            # optimizers = [Adam(net.parameters()) for net in nets]
+            every, several = path_of(target), path_of(each.iter)
+            match call.args[:1]:
+                case [ast.Call(func=ast.Attribute(value=value, attr="parameters"), args=[])] if every and several:
+                    if path_of(value) == path_of(each.target) is not None and makes_optimizer(call, scope):
+                        return _Made(node, f"{every}[*]", f"{several}[*]")
         case ast.Assign(
             targets=[target],
             value=ast.Call(args=[ast.Call(func=ast.Attribute(value=value, attr="parameters"), args=[]), *_]) as call,
@@ -99,7 +122,7 @@ def _replaces(node: ast.Assign, model: str, scope: Scope) -> bool:
         return dotted.startswith("torch.nn.") and last in _LAYERS
     if target != model:
         return False
-    if any(path_of(part) == model for part in ast.walk(call)):
+    if any(path_of(part) == model for part in below(call)):
         return last in _WRAPPERS
     if last.startswith(_LOADERS) and makes_something(dotted.rpartition(".")[0]):
         return True  # Model.load(path)
@@ -112,7 +135,7 @@ def _is_mended(function: Reading, made: _Made, change: ast.Assign, later: list[a
     """Whether the optimizer is made anew, given the new parameters, or joined by another one behind the change."""
     behind = [node for node in later if place(node) > place(change)]
     rebound = any(
-        path_of(part) == made.optimizer for node in behind for target in node.targets for part in ast.walk(target)
+        path_of(part) == made.optimizer for node in behind for target in node.targets for part in below(target)
     )
     calls = [call for call in function.of(ast.Call) if place(call) > place(change)]
     joined = any(makes_optimizer(call, function.scope) for call in calls)
@@ -127,12 +150,43 @@ def _is_used(function: Reading, made: _Made, change: ast.Assign) -> bool:
     def behind(node: ast.AST) -> bool:
         return place(node) > place(change) or any(holds(loop, node) for loop in rounds)
 
+    tests = (written(branch.test).lower() for branch, _ in function.arms(change))
+    if not any(map(_ELSE.search, tests)) and _trains_elsewhere(function, made):
+        return True
     calls = [call for call in function.of(ast.Call) if call is not change.value and behind(call)]
     handed = [{path_of(a) for a in (*c.args, *(k.value for k in c.keywords))} for c in calls if not _saves(c)]
     together = any({made.model, made.optimizer} <= names for names in handed)
     steps = [act for act in function.having(Kind.CONSUME) if act.slot == made.optimizer]
     stepped = any(act.node is not None and behind(act.node) for act in steps)
     return together or (stepped and any((path_of(call.func) or "") == made.model for call in calls))
+
+
+def _trains_elsewhere(function: Reading, made: _Made) -> bool:
+    """Whether an object that was built so trains with both in other methods: they were made in __init__, for good."""
+    cls = function.scope.owner
+    kept = made.model.startswith("self.") and made.optimizer.startswith("self.")
+    if cls is None or not kept or getattr(function.node, "name", "") != "__init__":
+        return False
+    program = function.file.program
+    others = [method for method in cls.functions.values() if method.node is not function.node]
+    stepped = called = False
+    for method in others:
+        nodes = program.nodes(method.node)
+        targets = {path_of(target) for node in nodes.of(ast.Assign) for target in node.targets}
+        if made.optimizer.removesuffix("[*]") in targets or any(_is_like(path, made.optimizer) for path in targets):
+            return False
+        stepped |= any(
+            isinstance(act, Act) and act.kind is Kind.CONSUME and _is_like(act.slot, made.optimizer)
+            for act in walk(program.body_of(method))
+        )
+        paths = ((path_of(call.func) or "").removesuffix(".forward") for call in nodes.of(ast.Call))
+        called |= any(path.count(".") == made.model.count(".") and _is_like(path, made.model) for path in paths)
+    return stepped and called
+
+
+def _is_like(path: str | None, one: str) -> bool:
+    """Whether a path is this one, or for one of several any of them: nets[i], nets[0]."""
+    return path is not None and (path == one or (one.endswith("[*]") and path.startswith(one.removesuffix("*]"))))
 
 
 def _saves(call: ast.Call) -> bool:

@@ -11,6 +11,7 @@ import re
 
 from zerograd.errors import SourceError
 from zerograd.source.discover import NOTEBOOK, read_text
+from zerograd.source.nodes import below
 from zerograd.source.opaque import is_familiar
 from zerograd.source.reading import File
 from zerograd.source.scopes import Binding, Role, Scope, path_of
@@ -45,7 +46,7 @@ class Privacy:
     def _may_be_cleared(self, slot: str, cls: Scope) -> bool:
         if self._file.reads_gradients:
             return True
-        for node in ast.walk(self._file.program.tree):
+        for node in below(self._file.program.tree):
             if isinstance(node, ast.Attribute) and node.attr == "zero_grad":
                 path = path_of(node.value)
                 if path is None or path == slot or _binding(path, cls) is None:

@@ -1,12 +1,13 @@
 """One file: its scopes, and the skeletons of its functions, made when they are asked for."""
 
 import ast
-from collections.abc import Callable
 
 from zerograd.source.bindings import Roots, bind_module
 from zerograd.source.calls import CallReader
+from zerograd.source.hooks import calls_hook
 from zerograd.source.lower import FunctionLowering
 from zerograd.source.nodes import Nodes
+from zerograd.source.probes import inputs_of
 from zerograd.source.reach import Reach, freezes
 from zerograd.source.relevance import hands_on, read_relevance
 from zerograd.source.scopes import Elsewhere, Function, FunctionNode, Scope
@@ -16,7 +17,7 @@ _LONGEST = 20_000  # nodes of one function, some 3,000 lines: more is generated,
 
 
 class Program:
-    """Lowers the functions of one file, each at most once. `home` gives the program of another module's scope."""
+    """Lowers the functions of one file, each at most once. Its module's scope knows it, for whoever imports them."""
 
     def __init__(
         self,
@@ -25,35 +26,50 @@ class Program:
         path: str,
         *,
         elsewhere: Elsewhere | None = None,
-        home: "Callable[[Scope], Program] | None" = None,
     ) -> None:
         self.tree = tree
         self.path = path
         self.roots: Roots = bind_module(tree, elsewhere)
+        self.roots.module.home = self
         relevance = read_relevance(tree, text, self.roots.functions)
         self.relevant = relevance.functions
-        self._home = home
         self._blocks: dict[ast.AST, Block] = {}
         self._nodes: dict[ast.AST, Nodes] = {}
         # Losses are traced to modules only where it can matter: several optimizers, and nothing frozen and thawed.
         self.traces_losses = relevance.has_several and not freezes(text)
         self.has_several = relevance.has_several  # optimizers
-        old = ".data[0]" in text or "volatile=True" in text
-        self.calls = CallReader(path, by_manner=relevance.by_manner, scales=".scale(" in text, old=old)
+        self._asks_inputs = "requires_grad" in text
+        self.roots.module.old = ".data[0]" in text or "volatile=True" in text
+        self.calls = CallReader(path, by_manner=relevance.by_manner, scales=".scale(" in text, idle=self._is_idle)
 
     def body_of(self, function: Function) -> Block:
         """The skeleton of a function of this file, or of one that it imports."""
-        module = function.scope.module
-        there = self if module is self.roots.module or self._home is None else self._home(module)
-        return there.function(function)
+        home = function.scope.module.home
+        return home.function(function) if home is not None else ()
 
     def function(self, function: Function) -> Block:
         node = function.node
         block = self._blocks.get(node)
         if block is None:
-            matters = node in self.relevant or hands_on(function, self.nodes)
-            block = self._blocks[node] = self._lowered(node, node.body, function.scope) if matters else ()
+            does = self.does_something(function)
+            block = self._blocks[node] = self._lowered(node, node.body, function.scope) if does else ()
         return block
+
+    def path_of(self, function: Function) -> str:
+        """The file that a function of the project stands in."""
+        home = function.scope.module.home
+        return self.path if home is None else home.path
+
+    def does_something(self, function: Function) -> bool:
+        """Whether a function of this file may touch a gradient, itself or through what it calls."""
+        if function.node in self.relevant:
+            return True
+        return hands_on(function, self.nodes) or calls_hook(function, self.nodes)
+
+    def _is_idle(self, function: Function) -> bool:
+        """Whether nothing in a function of the project touches a gradient, as in a forward pass."""
+        home = function.scope.module.home
+        return home is not None and not home.does_something(function)
 
     def nodes(self, function: ast.AST) -> Nodes:
         """The function's own nodes, listed once."""
@@ -72,5 +88,7 @@ class Program:
     def _lowered(self, node: ast.Module | FunctionNode, body: list[ast.stmt], scope: Scope) -> Block:
         if len(self.nodes(node)) > _LONGEST:
             return ()
-        reach = Reach(node, scope) if self.traces_losses else None
-        return FunctionLowering(node, self.nodes(node), scope, self.calls, self.path, reach).whole(body)
+        own = self.nodes(node)
+        inputs = inputs_of(node, own, scope) if self._asks_inputs else frozenset[str]()
+        reach = Reach(node, scope) if self.traces_losses or inputs else None
+        return FunctionLowering(node, own, scope, self.calls, self.path, reach, inputs).whole(body)

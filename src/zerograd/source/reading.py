@@ -7,9 +7,9 @@ from typing import TypeVar
 
 from zerograd.core.events import Kind, Site
 from zerograd.source.calls import site_of
-from zerograd.source.nodes import holds, written
+from zerograd.source.nodes import below, holds, written
 from zerograd.source.program import Program
-from zerograd.source.scopes import Scope, path_of
+from zerograd.source.scopes import Function, Scope, path_of
 from zerograd.source.skeleton import Act, Block, walk
 
 N = TypeVar("N", bound=ast.AST)
@@ -27,12 +27,26 @@ class File:
         self.path = program.path
         self.asked: set[str] = set()  # the files beside it that were looked into, and their folders
         self._said: dict[str, bool] = {}
+        self.built: set[ast.AST] = set()  # the methods that were looked at for what they make
+        self._attributes: dict[Scope, dict[str, list[Function]]] = {}
 
     def says(self, word: str) -> bool:
         """Whether a word stands in the text at all: the cheapest of all questions, and so the first."""
         if word not in self._said:
             self._said[word] = word in self.text
         return self._said[word]
+
+    def attributes(self, cls: Scope) -> dict[str, list[Function]]:
+        """The attributes that a class and its bases assign, each with the methods that do, once for every time."""
+        if cls not in self._attributes:
+            found: dict[str, list[Function]] = {}
+            for method in _methods(cls, self.program):
+                for node in self.program.nodes(method.node).of(ast.Assign):
+                    for path in filter(None, map(path_of, node.targets)):
+                        if path.startswith("self."):
+                            found.setdefault(path, []).append(method)
+            self._attributes[cls] = found
+        return self._attributes[cls]
 
     @cached_property
     def reads_gradients(self) -> bool:
@@ -44,7 +58,7 @@ class File:
         """The last names of everything that `.update()` is called on."""
         return frozenset(
             (path_of(node.func.value) or "").rpartition(".")[2]
-            for node in ast.walk(self.program.tree)
+            for node in below(self.program.tree)
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "update"
         )
 
@@ -53,7 +67,7 @@ class File:
         """Whether a scaler is handed on, to someone who may update it."""
         return any(
             isinstance(node, ast.Return | ast.Call) and _hands_on(node, "scaler") and not _is_scaler_call(node)
-            for node in ast.walk(self.program.tree)
+            for node in below(self.program.tree)
         )
 
 
@@ -113,10 +127,30 @@ class Reading:
         return any((branch, not arm) in self.arms(other) for branch, arm in self.arms(one))
 
 
+def _methods(cls: Scope, program: Program) -> list[Function]:
+    """Those of a class and its bases; one that is overridden only if what overrides it runs it."""
+    found: list[Function] = []
+    hidden: set[str] = set()
+    for one in cls.lineage():
+        found += [method for name, method in one.functions.items() if name not in hidden]
+        for name, method in one.functions.items():
+            calls = program.nodes(method.node).of(ast.Call)
+            if not any(isinstance(call.func, ast.Attribute) and _is_super(call.func, name) for call in calls):
+                hidden.add(name)
+    return found
+
+
+def _is_super(func: ast.Attribute, name: str) -> bool:
+    """super().name(...), Base.name(self, ...)"""
+    on = func.value
+    passed_on = isinstance(on, ast.Call) and path_of(on.func) == "super"
+    return func.attr == name and (passed_on or (isinstance(on, ast.Name) and on.id[:1].isupper()))
+
+
 def _hands_on(node: ast.Return | ast.Call, word: str) -> bool:
     """To a call as an argument, or to the caller."""
     handed = [*node.args, *(k.value for k in node.keywords)] if isinstance(node, ast.Call) else [node]
-    return any(word in (path_of(part) or "").lower() for whole in handed for part in ast.walk(whole))
+    return any(word in (path_of(part) or "").lower() for whole in handed for part in below(whole))
 
 
 def _is_scaler_call(node: ast.AST) -> bool:

@@ -15,7 +15,7 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.ancestry import KEPT, Ancestors, Ancestry
 from zerograd.source.losses import loss_of
-from zerograd.source.nodes import holds, place
+from zerograd.source.nodes import below, holds, place
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.scopes import path_of
 from zerograd.source.wording import CUTS
@@ -117,14 +117,14 @@ def _is_read_elsewhere(function: Reading, path: str) -> bool:
     """Whether some other function has a use for what an attribute keeps: a number of it is none."""
     name = path.rpartition(".")[2]
     tree = function.file.program.tree
-    cut = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr in CUTS}
+    cut = {id(node.value) for node in below(tree) if isinstance(node, ast.Attribute) and node.attr in CUTS}
     return any(
         isinstance(node, ast.Attribute)
         and node.attr == name
         and isinstance(node.ctx, ast.Load)
         and id(node) not in cut
         and not holds(function.node, node)
-        for node in ast.walk(tree)
+        for node in below(tree)
     )
 
 

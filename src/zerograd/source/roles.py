@@ -35,7 +35,7 @@ def role_of(value: ast.AST, scope: Scope) -> Binding | None:
             made = made._replace(over=tuple(modules_of(value.args[0])) if value.args else ())
         if made is not None and made.role is Role.INSTANCE:
             cls = scope.class_scope(made.made_by)
-            made = made._replace(keeps=tuple(_kept(value, cls, scope))) if cls is not None else made
+            made = made._replace(keeps=tuple(_kept(value, cls, scope)), cls=cls) if cls is not None else made
         if made is not None:
             return made
     # nn.Linear(3, 4).to(device), model(x).mean(): a method of a torch object returns another.
@@ -94,7 +94,7 @@ def _kept(call: ast.Call, cls: Scope, scope: Scope) -> Iterator[tuple[str, str]]
         return
     given = dict(zip(made.scope.parameters[1:], call.args, strict=False))
     given |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
-    kept = {attribute: name for parent in reversed(list(cls.lineage())) for attribute, name in parent.kept.items()}
+    kept = {attribute: name for parent in reversed(cls.lineage()) for attribute, name in parent.kept.items()}
     for attribute, parameter in kept.items():
         path = scope.slot(given[parameter]) if parameter in given else None
         if path is not None:

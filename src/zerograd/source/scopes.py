@@ -5,9 +5,12 @@ to the class. A path may stand for several things in one scope: what it is bound
 """
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import Enum
-from typing import NamedTuple, Union
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Union
+
+if TYPE_CHECKING:
+    from zerograd.source.skeleton import Block
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -29,6 +32,8 @@ class Binding(NamedTuple):
     made_by: str = ""  # the dotted name that was called
     over: tuple[str, ...] = ()  # of a scheduler: its optimizer's path; of an optimizer: those of its modules
     keeps: tuple[tuple[str, str], ...] = ()  # of an instance: what it was given, by its own name for it (self.opt)
+    cls: "Scope | None" = None  # of an instance: its class
+    beside: "tuple[Binding, ...]" = ()  # of an instance: those that the other arms of a branch bind instead
 
 
 def path_of(node: ast.AST) -> str | None:
@@ -73,8 +78,19 @@ class Function(NamedTuple):
         return name == "NotImplementedError"
 
 
-# What a dotted name stands for in another file: a function, a class, or None.
-Elsewhere = Callable[[str], Union["Function", "Scope", None]]
+# What a dotted name stands for in another file: a function, a class, or None. Of a class that another one derives from
+# it counts what it keeps, even if nothing in its file touches a gradient.
+class Home(Protocol):
+    """The file that functions stand in (program.py)."""
+
+    path: str
+
+    def function(self, function: "Function") -> "Block": ...
+
+    def does_something(self, function: "Function") -> bool: ...
+
+
+Elsewhere = Callable[[str, bool], Union["Function", "Scope", None]]
 
 
 class Scope:
@@ -92,9 +108,14 @@ class Scope:
         self.elements: dict[str, str] = {}  # loop variables of the loops we are in: opt -> opts[*]
         self.parameters: tuple[str, ...] = ()  # of a function
         self.kept: dict[str, str] = {}  # of a class: attributes that are parameters of __init__
+        self.keeps: dict[str, str] = {}  # of a method: its names for what is kept in an attribute: model -> self.model
         self.class_scopes: dict[str, Scope] = {}
         self.elsewhere: Elsewhere | None = None  # of a module: what the names it imports stand for
         self.stars: list[str] = []  # of a module: those it imports all names of
+        self.home: Home | None = None  # of a module: what knows the skeletons of its functions
+        self.old = False  # of a module: it is written for a torch before 1.0
+        self.settled = False  # of a class: its file is bound, so that its bases stay what they are
+        self._lineage: tuple[Scope, ...] | None = None
 
     def slot(self, node: ast.AST) -> str | None:
         """The path an expression names, with a loop variable told by what it runs over."""
@@ -118,10 +139,16 @@ class Scope:
         return found.pop() if model is not None and len(found) == 1 else None
 
     def lookup(self, path: str) -> Binding | None:
-        if path.startswith("self.") and self.owner is not None:
-            return next((cls.bindings[path] for cls in self.owner.lineage() if path in cls.bindings), None)
-        found = self.bindings.get(path)
-        return found if found is not None or self.parent is None else self.parent.lookup(path)
+        scope: Scope | None = self
+        of_self = path.startswith("self.")
+        while scope is not None:
+            if of_self and scope.owner is not None:
+                return next((cls.bindings[path] for cls in scope.owner.lineage() if path in cls.bindings), None)
+            found = scope.bindings.get(path)
+            if found is not None:
+                return found
+            scope = scope.parent
+        return None
 
     def owns(self, name: str) -> bool:
         """Whether `name` is a local of this function."""
@@ -142,27 +169,34 @@ class Scope:
         imported = self._imported(path)
         return imported if isinstance(imported, Function) else None
 
-    def lineage(self) -> "Iterator[Scope]":
+    def lineage(self) -> "tuple[Scope, ...]":
         """Of a class: itself and its base classes in this project, nearest first."""
-        pending, seen = [self], set[Scope]()
+        if self._lineage is not None:
+            return self._lineage
+        pending, found = [self], dict[Scope, None]()
         while pending:
             cls = pending.pop(0)
-            if cls not in seen:
-                seen.add(cls)
-                yield cls
-                pending += [base for name in cls.bases if (base := cls.class_scope(name)) is not None]
+            if cls not in found:
+                found[cls] = None
+                pending += [base for name in cls.bases if (base := cls.class_scope(name, derived=True)) is not None]
+        lineage = tuple(found)
+        if self.settled:
+            self._lineage = lineage
+        return lineage
 
     def method(self, name: str) -> Function | None:
         """Of a class: its own method, or that of a base class."""
         return next((cls.functions[name] for cls in self.lineage() if name in cls.functions), None)
 
-    def class_scope(self, name: str) -> "Scope | None":
-        """The class of this project that a dotted name stands for."""
-        found = self.class_scopes.get(name)
-        if found is None and self.parent is not None:
-            return self.parent.class_scope(name)
-        imported = self._among_stars(name) or (self.elsewhere(name) if self.elsewhere else None)
-        return imported if found is None and isinstance(imported, Scope) else found
+    def class_scope(self, name: str, *, derived: bool = False) -> "Scope | None":
+        """The class of this project that a dotted name stands for; `derived`: one that another class derives from."""
+        scope = self
+        while (found := scope.class_scopes.get(name)) is None and scope.parent is not None:
+            scope = scope.parent
+        if found is not None or scope.elsewhere is None:
+            return found
+        imported = scope._among_stars(name, derived) or scope.elsewhere(name, derived)
+        return imported if isinstance(imported, Scope) else None
 
     def _imported(self, path: str) -> "Function | Scope | None":
         """What a name that is imported stands for."""
@@ -175,17 +209,20 @@ class Scope:
         module = self.module
         if scope is None:
             return module._among_stars(path)
-        return module.elsewhere(self.dotted(path)) if module.elsewhere is not None else None
+        return module.elsewhere(self.dotted(path), False) if module.elsewhere is not None else None
 
-    def _among_stars(self, name: str) -> "Function | Scope | None":
+    def _among_stars(self, name: str, derived: bool = False) -> "Function | Scope | None":
         """Of a module: a name that came with `from ... import *`."""
         if self.elsewhere is None or "." in name:
             return None
-        return next((found for star in self.stars if (found := self.elsewhere(star + name)) is not None), None)
+        return next((found for star in self.stars if (found := self.elsewhere(star + name, derived)) is not None), None)
 
     @property
     def module(self) -> "Scope":
-        return self if self.parent is None else self.parent.module
+        scope = self
+        while scope.parent is not None:
+            scope = scope.parent
+        return scope
 
     def dotted(self, path: str) -> str:
         """`path` with its first name replaced by what it was imported as: `nn.Linear` -> `torch.nn.Linear`."""

@@ -4,7 +4,6 @@ The interpreter (flow.py) walks this and never sees Python again, so its cost fo
 """
 
 import ast
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from zerograd.core.events import Kind, Site
@@ -28,6 +27,7 @@ class Act(NamedTuple):
     partial: bool = False  # it may reach some parameters only
     reaches: frozenset[str] = frozenset()  # the modules that a deposit is proved to fill, or that a clear is for
     of_module: bool = False  # a clear through a module: whoever else holds its parameters is cleared too
+    probes: bool = False  # a deposit that is meant for an input's gradient, or something done to that
 
 
 class Create(NamedTuple):
@@ -143,17 +143,20 @@ class Jump(NamedTuple):
 Node = Act | Create | Blur | Call | Choice | Forget | Loop | Attempt | Jump
 
 
-def walk(block: Block) -> Iterator[Node]:
+def walk(block: Block) -> list[Node]:
     """Every node of a block and of the blocks inside it, in text order. Calls are not entered."""
-    for node in block:
-        yield node
-        match node:
-            case Choice(body, orelse) | Loop(body, orelse):
-                yield from walk(body)
-                yield from walk(orelse)
-            case Attempt(body, handlers, orelse, final):
-                for part in (body, *handlers, orelse, final):
-                    yield from walk(part)
+    found: list[Node] = []
+    stack = [*block[::-1]]
+    while stack:  # asked for by everybody: a generator for each block inside would cost twice as much
+        node = stack.pop()
+        found.append(node)
+        if isinstance(node, Choice | Loop):
+            stack += node.orelse[::-1]
+            stack += node.body[::-1]
+        elif isinstance(node, Attempt):
+            for part in (node.final, node.orelse, *node.handlers[::-1], node.body):
+                stack += part[::-1]
+    return found
 
 
 def leaves(block: Block) -> bool:

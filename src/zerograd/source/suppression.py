@@ -1,5 +1,6 @@
 """Findings that a comment allows are taken out; comments that allow nothing are findings themselves (ZG901)."""
 
+import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -27,11 +28,15 @@ def allow(findings: list[Finding], text: str, path: str, rules: Iterable[Rule]) 
     """
     if not may_allow(text) and not (findings and "noqa" in text.lower()):
         return findings
-    from zerograd.core.comments import comments_of  # 5 ms: most files have no such comment
+    from zerograd.core.comments import comments_of, may_name_us  # 5 ms: most files have no such comment
+
+    if not may_name_us(text):
+        return findings
 
     chosen = frozenset(rule.code for rule in rules)
     ledger = [_Entry(comment) for comment in comments_of(text)]
-    kept = [finding for finding in findings if not _is_allowed(finding, ledger)]
+    there = os.path.normpath(path)  # what this text brings out in another file, a comment there may allow
+    kept = [one for one in findings if os.path.normpath(one.site.path) != there or not _is_allowed(one, ledger)]
     if _OURS.code not in chosen:
         return kept
     lines = lines_of(text)
@@ -40,6 +45,15 @@ def allow(findings: list[Finding], text: str, path: str, rules: Iterable[Rule]) 
         [*kept, *(finding for finding in unused if not _is_allowed(finding, ledger, blanket=False))],
         key=lambda finding: (finding.site, finding.code),
     )
+
+
+def allows(text: str, finding: Finding) -> bool:
+    """Whether a comment of a text allows a finding there, which another file has brought out."""
+    if not may_allow(text) and "noqa" not in text.lower():
+        return False
+    from zerograd.core.comments import comments_of
+
+    return _is_allowed(finding, [_Entry(comment) for comment in comments_of(text)])
 
 
 def _is_allowed(finding: Finding, ledger: list["_Entry"], *, blanket: bool = True) -> bool:

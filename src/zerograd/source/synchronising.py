@@ -9,7 +9,7 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.counters import read_guard
 from zerograd.source.guarded import guarded_windows
-from zerograd.source.nodes import holds
+from zerograd.source.nodes import below, holds
 from zerograd.source.origins import Origins
 from zerograd.source.reading import Reading
 from zerograd.source.scopes import Role, path_of
@@ -68,4 +68,4 @@ def _skipped(function: Reading) -> Iterator[Finding]:
 
 
 def _mentions_no_sync(node: ast.AST) -> bool:
-    return any(isinstance(part, ast.Attribute) and part.attr == "no_sync" for part in ast.walk(node))
+    return any(isinstance(part, ast.Attribute) and part.attr == "no_sync" for part in below(node))

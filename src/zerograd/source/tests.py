@@ -8,16 +8,18 @@ they mention is assigned.
 import ast
 import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from zerograd.core.facts import NOTHING_ASSUMED, Assumptions
-from zerograd.source.nodes import Nodes, written
+from zerograd.source.nodes import Nodes, below, written
 from zerograd.source.scopes import path_of
 
 _IMPURE = (ast.Call, ast.Await, ast.Yield, ast.NamedExpr, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.BinOp)
 
 
+_WORD = re.compile(r"\w+")
 _COMPARISON = re.compile(r"([\w.]+) (==|<=|>=|<|>) (-?\d+)")
 _COMPARED: dict[str, Callable[[int, int], bool]] = {
     "==": operator.eq,
@@ -98,10 +100,21 @@ def assume(test: Test | None, answer: bool, assumed: Assumptions) -> Assumptions
     return assumed
 
 
-def keys_of(nodes: Nodes) -> frozenset[str]:
+Keys = dict[str, list[str]]  # of questions, by the words in them
+
+
+def keys_of(nodes: Nodes) -> Keys:
     """The keys of all questions that a function asks."""
     asking: list[ast.If | ast.IfExp] = [*nodes.of(ast.If), *nodes.of(ast.IfExp)]
-    return frozenset(key for node in asking for key in _keys(read_test(node.test)))
+    return by_word({key for node in asking for key in _keys(read_test(node.test))})
+
+
+def by_word(keys: Iterable[str]) -> Keys:
+    found: Keys = {}
+    for key in keys:
+        for word in set(_WORD.findall(key)):
+            found.setdefault(word, []).append(key)
+    return found
 
 
 def _keys(test: Test | None) -> Iterator[str]:
@@ -140,7 +153,7 @@ def _atom(node: ast.expr) -> Atom | None:
     path = path_of(node)
     if path is not None and "[" not in path:
         return Atom(path)  # most tests: a flag
-    if isinstance(node, ast.Constant) or any(isinstance(inner, _IMPURE) for inner in ast.walk(node)):
+    if isinstance(node, ast.Constant) or any(isinstance(inner, _IMPURE) for inner in below(node)):
         return None
     return Atom(path or written(node))
 
@@ -182,13 +195,16 @@ def _is_place(key: str) -> bool:
     return "@" in key
 
 
+@lru_cache(maxsize=1024)  # a pattern for each: compiling it is most of the work
 def _renamed(key: str, path: str, name: str) -> str:
     return re.sub(rf"(?<![\w.]){re.escape(path)}(?!\w)", name, key)
 
 
-def touched(path: str, keys: frozenset[str]) -> frozenset[str]:
+def touched(path: str, keys: Keys) -> list[str]:
     """The keys whose answer may change when `path` is assigned."""
-    return frozenset([key for key in keys if path in key and _mentions(key, path)])
+    first = _WORD.match(path)
+    asked = keys.get(first[0], ()) if first is not None else ()
+    return [key for key in asked if path in key and _mentions(key, path)]
 
 
 def _mentions(key: str, path: str) -> bool:
@@ -201,17 +217,15 @@ def _mentions(key: str, path: str) -> bool:
     return False
 
 
-def changed_by(node: ast.AST, keys: frozenset[str]) -> frozenset[str]:
+def changed_by(node: ast.AST, keys: Keys) -> frozenset[str]:
     """Of the questions that are asked again, those whose answer an assignment may change."""
-    match node:
-        case ast.Assign(targets=targets) if keys:
-            pass
-        case ast.AugAssign(target=target) | ast.AnnAssign(target=target) | ast.For(target=target) if keys:
-            targets = [target]
-        case _:
-            return frozenset()
-    names = {path for target in targets for path in _assigned(target)}
-    return frozenset(key for name in names for key in touched(name, keys))
+    if isinstance(node, ast.Assign):
+        targets = node.targets
+    elif isinstance(node, ast.AugAssign | ast.AnnAssign | ast.For):
+        targets = [node.target]
+    else:
+        return frozenset()
+    return frozenset([key for target in targets for path in _assigned(target) for key in touched(path, keys)])
 
 
 def learned_from(node: ast.AST, keys: frozenset[str]) -> Assumptions:
@@ -233,15 +247,11 @@ def _compared(key: str, path: str, value: object) -> bool | None:
     return _COMPARED[match[2]](value, int(match[3]))
 
 
-def _assigned(target: ast.expr) -> Iterator[str]:
+def _assigned(target: ast.expr) -> list[str]:
     """The paths that an assignment changes: `cfg.step = 1` changes nothing else of cfg."""
-    match target:
-        case ast.Tuple(elts=elements) | ast.List(elts=elements):
-            for element in elements:
-                yield from _assigned(element)
-        case ast.Starred(value=inner) | ast.Subscript(value=inner):
-            yield from _assigned(inner)
-        case _:
-            path = path_of(target)
-            if path is not None:
-                yield path
+    if isinstance(target, ast.Tuple | ast.List):
+        return [path for element in target.elts for path in _assigned(element)]
+    if isinstance(target, ast.Starred | ast.Subscript):
+        return _assigned(target.value)
+    path = path_of(target)
+    return [] if path is None else [path]

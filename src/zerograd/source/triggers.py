@@ -1,11 +1,11 @@
 """Whether a file is worth parsing: a look at its text, before anything heavy is imported."""
 
-_WORDS = ("backward(", "zero_grad", "clip_grad_")
+_WORDS = ("backward(", "zero_grad", "clip_grad_", "scheduler.step()")
 _FAMILY = ("torch", "lightning", "accelerate", "ignite", "fairseq", "deepspeed")
 
 
 def may_train(text: str) -> bool:
-    """False only for a text that deposits, clears and clips nothing, or has nothing to do with torch."""
+    """False only for a text that deposits, clears, clips and schedules nothing, or has nothing to do with torch."""
     return any(word in text for word in _WORDS) and any(word in text for word in _FAMILY)
 
 

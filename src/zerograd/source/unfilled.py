@@ -19,7 +19,7 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.clears import keeps_zeros
-from zerograd.source.nodes import written
+from zerograd.source.nodes import below, written
 from zerograd.source.reading import Reading
 from zerograd.source.roles import role_of
 from zerograd.source.scopes import Role, path_of
@@ -108,7 +108,7 @@ class _FirstPass:
 
     def _leave(self, node: ast.AST) -> None:
         """Behind statements that may have run or not: what they may have filled or bound is not known any more."""
-        for part in ast.walk(node) if self._empty else ():
+        for part in below(node) if self._empty else ():
             if isinstance(part, ast.Call):
                 self._call(part)
             elif isinstance(part, ast.Name | ast.Attribute) and isinstance(part.ctx, ast.Store):
@@ -117,7 +117,7 @@ class _FirstPass:
     def _simple(self, node: ast.AST) -> Iterator[Finding]:
         if not self._empty:
             return
-        for part in ast.walk(node):
+        for part in below(node):
             if isinstance(part, ast.Call):
                 self._call(part)
         for use, owner in _uses(node) if self._empty else ():
@@ -164,7 +164,7 @@ class _FirstPass:
                     self._empty[path_of(owner) or ""] = _Empty(f"it is set to None on line {node.lineno}")
             case ast.Assign(targets=[target], value=value):
                 path = path_of(target)
-                for part in ast.walk(target):
+                for part in below(target):
                     self._forget(path_of(part) or "")
                 if path and isinstance(value, ast.Call) and self._is_new(value):
                     self._empty[path] = _Empty(f"nothing has deposited since {path} was made on line {node.lineno}")

@@ -15,7 +15,7 @@ from zerograd.source import wording
 from zerograd.source.ancestry import Ancestry
 from zerograd.source.holdings import held_by, is_made_apart, overlap
 from zerograd.source.losses import loss_of
-from zerograd.source.nodes import holds, written
+from zerograd.source.nodes import below, holds, written
 from zerograd.source.reading import Reading
 from zerograd.source.scopes import path_of
 from zerograd.source.skeleton import Act, Call, walk
@@ -65,7 +65,7 @@ def _passes_by(ancestry: Ancestry, deposit: ast.Call, modules: frozenset[str]) -
 
 def _paths(call: ast.Call) -> Iterator[str]:
     """The paths that are named, as far as they go."""
-    parts = [part for part in ast.walk(call) if isinstance(part, ast.Name | ast.Attribute | ast.Subscript)]
+    parts = [part for part in below(call) if isinstance(part, ast.Name | ast.Attribute | ast.Subscript)]
     inner = {id(part.value) for part in parts if not isinstance(part, ast.Name)}
     yield from (path for part in parts if id(part) not in inner and (path := path_of(part)) not in (None, "self"))
 

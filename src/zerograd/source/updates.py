@@ -8,7 +8,7 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.nodes import holds, place, written
+from zerograd.source.nodes import below, holds, place, written
 from zerograd.source.reading import Reading
 from zerograd.source.scopes import Scope, path_of
 from zerograd.source.skeleton import Act, Blur, Call, walk
@@ -75,7 +75,7 @@ def _never_cleared(function: Reading) -> Iterator[Finding]:
     deposits, clears = function.having(Kind.DEPOSIT), function.having(Kind.CLEAR)
     if function.having(Kind.CONSUME) or _may_clear(function):
         return
-    anybody = {part.id for loop in function.of(ast.For) for part in ast.walk(loop.target) if isinstance(part, ast.Name)}
+    anybody = {part.id for loop in function.of(ast.For) for part in below(loop.target) if isinstance(part, ast.Name)}
     for node, name in _updates(function):
         loop = function.loop_around(node)
         if isinstance(loop, ast.For) and path_of(loop.target) == name and _is_parameters(loop.iter):
@@ -141,7 +141,7 @@ def _in_place(function: Reading) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
 
 
 def _reads(node: ast.AST, name: str) -> bool:
-    return any(path_of(part) == f"{name}.grad" for part in ast.walk(node))
+    return any(path_of(part) == f"{name}.grad" for part in below(node))
 
 
 def is_leaf(value: ast.expr, scope: Scope) -> bool:

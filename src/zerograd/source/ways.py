@@ -27,8 +27,11 @@ class Flow(NamedTuple):
         )
 
     def beside(self, other: "Flow") -> "Flow":
-        if not any(self[1:]) and not any(other[1:]):
-            return Flow(join(self.normal, other.normal))
+        if not (self.breaks or self.continues or self.returns or self.raises):
+            if not self.normal:
+                return other
+            if not (other.breaks or other.continues or other.returns or other.raises):
+                return Flow(join(self.normal, other.normal))
         return Flow(
             join(self.normal, other.normal),
             join(self.breaks, other.breaks),

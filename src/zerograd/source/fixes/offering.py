@@ -4,6 +4,7 @@ What cannot be made so is told as text, in the finding's cure. Nothing is offere
 excuse, for Python 2, or near optimizers whose methods are not torch's own.
 """
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -52,6 +53,8 @@ class Trial:
         barred = self._wrapped and finding.code not in OF_VALUES
         if maker is None or barred or finding.certainty is not Certainty.CERTAIN:
             return None
+        if os.path.normpath(finding.site.path) != os.path.normpath(self._path):
+            return None  # another file's line, which this text brings out
         for fix in maker(self._page, finding):
             if not self._left:
                 return None

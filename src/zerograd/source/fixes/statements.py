@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from zerograd.core.events import Site
 from zerograd.source.fixes.places import Places
-from zerograd.source.nodes import holds, place
+from zerograd.source.nodes import below, holds, place
 from zerograd.source.parsing import tree_of
 from zerograd.source.scopes import FunctionNode
 
@@ -49,7 +49,7 @@ class Statements:
         if site.path != self.path:
             return None
         wanted = (site.line, site.column - 1), (site.end_line, site.end_column - 1)
-        nodes = (node for node in ast.walk(self.tree) if isinstance(node, kind))
+        nodes = (node for node in below(self.tree) if isinstance(node, kind))
         return next((node for node in nodes if place(node) == wanted), None)
 
     def block(self, statement: ast.stmt) -> list[ast.stmt]:

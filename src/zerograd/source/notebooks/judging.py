@@ -1,5 +1,6 @@
 """The findings of a notebook, each in its cell, with fixes that are edits of cells."""
 
+import os
 import re
 from collections.abc import Callable
 from typing import NamedTuple
@@ -20,7 +21,10 @@ def judge_notebook(text: str, path: str, judge: Callable[[str], list[Finding]]) 
     """`judge` finds what is wrong with a program. Raises SourceError if the text is no notebook."""
     joined = join(read_cells(text, path))
     found = judge(joined.text) if joined.parts else []
-    findings = [_in_cell(finding, joined) for finding in found if finding.site.line not in joined.changed]
+    there = os.path.normpath(path)
+    findings = [one for one in found if os.path.normpath(one.site.path) != there]  # in files that it imports
+    here = (one for one in found if os.path.normpath(one.site.path) == there)
+    findings += [_in_cell(one, joined) for one in here if one.site.line not in joined.changed]
     return Judged(findings, tuple(f"{path}: {trouble}" for trouble in joined.troubles))
 
 

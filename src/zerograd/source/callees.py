@@ -1,0 +1,59 @@
+"""Which functions of this project a call may run: a function, a method of `self`, or that of an object it keeps."""
+
+import ast
+from typing import NamedTuple
+
+from zerograd.source.literals import read_literals
+from zerograd.source.scopes import Binding, Function, Role, Scope
+from zerograd.source.skeleton import Call
+
+
+class Callee(NamedTuple):
+    """One of them; of a method also the object it is called on, the class of that, and what it was made with."""
+
+    function: Function
+    receiver: str | None = None
+    cls: Scope | None = None
+    made: Binding | None = None
+
+    def called(self, call: ast.Call, scope: Scope) -> Call:
+        """The call in the text as one of this function."""
+        function, receiver = self.function, self.receiver
+        callee = function.scope
+        given = [scope.slot(argument) for argument in call.args]
+        if receiver is not None:
+            given.insert(0, receiver)
+        pairs = list(zip(callee.parameters, given, strict=False))
+        pairs += [(keyword.arg, scope.slot(keyword.value)) for keyword in call.keywords if keyword.arg]
+        pairs += self.made.keeps if self.made is not None else ()
+        arguments = tuple((parameter, path) for parameter, path in pairs if path)
+        shares_self = receiver == "self" or callee.owner is scope.owner is not None
+        literals = frozenset(read_literals(call, function.node, skip=receiver is not None))
+        return Call(function, scope, arguments, shares_self, literals, self.cls)
+
+
+def callees_of(path: str, scope: Scope) -> list[Callee]:
+    """What a call of `path` may run; several where the arms of a branch bind its receiver to several objects."""
+    found = scope.function(path)
+    if found is not None:
+        return [Callee(found, "self", scope.owner) if path.rpartition(".")[0] == "self" else Callee(found)]
+    receiver, name = _called_on(path, scope)
+    binding = scope.lookup(receiver)
+    callees: list[Callee] = []
+    for made in (binding, *binding.beside) if binding is not None and binding.role is Role.INSTANCE else ():
+        function = _method(made.cls, name) if made.cls is not None else None
+        if function is not None:
+            callees.append(Callee(function, receiver, made.cls, made))
+    return callees
+
+
+def _called_on(path: str, scope: Scope) -> tuple[str, str]:
+    """The object that a call is made on, and the method: `self.attack(x)` calls what is kept there itself."""
+    receiver, _, name = path.rpartition(".")
+    itself = scope.lookup(path)
+    return (receiver, name) if receiver and (itself is None or itself.role is not Role.INSTANCE) else (path, "__call__")
+
+
+def _method(cls: Scope, name: str) -> Function | None:
+    """What a call of an object runs, which for torch's modules is `forward`."""
+    return cls.method(name) or (cls.method("forward") if name == "__call__" else None)

@@ -1,0 +1,101 @@
+"""Backwards that are meant for an input: attacks, saliency maps, walks through a latent space.
+
+    x.requires_grad = True
+    cost = criterion(self.model(x), y)
+    cost.backward()                       # for x.grad, and into every parameter of the model as well
+    x = x + step * x.grad.sign()
+
+The parameters keep what they were given. If nobody clears them before the training loss is deposited on top, the step
+consumes the attack's gradients too. A loss that is deposited for both at once (free adversarial training) is followed
+by a step and by no other backward: such a deposit is the objective itself, and no probe.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from zerograd.source.nodes import Nodes, holds, written
+from zerograd.source.scopes import Role, Scope, path_of
+
+_ATTACKS = re.compile(r"attack|perturb|advers|fgsm|pgd", re.IGNORECASE)
+# Whoever freezes parameters for the while of a probe leaves nothing in them; an input may be set back as it likes.
+_FREEZES = re.compile(
+    r"(?P<who>\w*)\.requires_grad(?:_\((?!\)|(?:requires_grad=)?True)| = (?!True))"
+    r"|(?<![.\w])\w*(?:requires_grad|toggle_\w+|freeze\w*|param_?grad\w*)\("
+    r"|\.(?:set_requires_grad|toggle_\w+|freeze\w*|\w*param_?grad\w*)\("
+)
+_INPUT = re.compile(r"(?i)x|z|d|eta|(x|adv|img|image|input|data|delta|noise|pert|example|sample)\w*|\w+_(x|adv|delta)")
+_JUDGES = re.compile(r"loss|crit|bce|mse|metric", re.IGNORECASE)
+
+
+def freezes_parameters(function: ast.AST) -> bool:
+    """Whether something but an input is told to require no gradient."""
+    return any(not _INPUT.fullmatch(match["who"] or "-") for match in _FREEZES.finditer(written(function)))
+
+
+def inputs_of(function: ast.AST, nodes: Nodes, scope: Scope) -> frozenset[str]:
+    """The tensors whose gradient a function asks for, if it steps nothing but them."""
+    if not isinstance(function, ast.FunctionDef):
+        return frozenset()
+    marked = frozenset(_marked(nodes)) - {path_of(loop.target) for loop in nodes.of(ast.For)}
+    if not marked:
+        return frozenset()
+    read = {path_of(node.value) for node in nodes.of(ast.Attribute) if node.attr == "grad"}
+    inputs = frozenset(path for path in marked if path in read or _ATTACKS.search(function.name))
+    calls = [(call, path_of(call.func) or "") for call in nodes.of(ast.Call)]
+    for call, path in calls:
+        if path.endswith(".step") and not _is_own(path.removesuffix(".step"), scope):
+            return frozenset()
+        if call.args and isinstance(call.args[0], ast.List) and scope.dotted(path).startswith("torch.optim."):
+            inputs |= marked & {path_of(element) for element in call.args[0].elts}
+    return inputs
+
+
+def _marked(nodes: Nodes) -> Iterator[str]:
+    """What is told to require a gradient."""
+    for node in nodes.of(ast.Assign):
+        value = node.value
+        for target in node.targets:
+            asks = isinstance(target, ast.Attribute) and target.attr == "requires_grad" and _is_true(value)
+            path = path_of(target.value if asks and isinstance(target, ast.Attribute) else target)
+            if path and (asks or _requires_grad(value)):
+                yield path
+    for call in nodes.of(ast.Call):
+        match call.func:
+            case ast.Attribute(value=value, attr="requires_grad_") if all(map(_is_true, call.args)):
+                path = path_of(value)
+                if path:
+                    yield path
+
+
+def _requires_grad(value: ast.expr) -> bool:
+    """x.detach().requires_grad_(), torch.zeros_like(x, requires_grad=True), Variable(x, requires_grad=True)."""
+    match value:
+        case ast.Call(func=ast.Attribute(attr="requires_grad_"), args=args):
+            return all(map(_is_true, args))
+        case ast.Call(keywords=keywords):
+            return any(keyword.arg == "requires_grad" and _is_true(keyword.value) for keyword in keywords)
+    return False
+
+
+def _is_true(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is True
+
+
+def _is_own(path: str, scope: Scope) -> bool:
+    binding = scope.bindings.get(path)
+    return binding is not None and binding.role is Role.OPTIMIZER
+
+
+def called_modules(nodes: Nodes, scope: Scope) -> frozenset[str]:
+    """The one module that a function calls, of those it was handed or its object keeps: its loss goes through it."""
+    quiet = [block for block in nodes.of(ast.With) if any("no_grad" in written(item) for item in block.items)]
+    found: set[str] = set()
+    for call in nodes.of(ast.Call):
+        path = path_of(call.func)
+        known = path is not None and (path in scope.parameters or (path.startswith("self.") and path.count(".") == 1))
+        if path is None or not known or _JUDGES.search(path) or scope.function(path) is not None:
+            continue
+        if not any(holds(block, call) for block in quiet):
+            found.add(path)
+    return frozenset(found) if len(found) == 1 else frozenset()
