@@ -37,25 +37,26 @@ _MOST = 400  # files beside this one
 def detect(file: File) -> Iterator[Finding]:
     if not file.says("backward(") or file.says("set_grad_enabled"):
         return
-    starts = starts_of(file.text)
-    for function in file.program.roots.functions:
+    switches = file.says(".eval()")
+    named = [one for one in file.program.roots.functions if switches or _EVALUATES.search(one.node.name.lower())]
+    starts = starts_of(file.text) if named else []
+    for function in named:
         first, last = function.node.lineno, function.node.end_lineno or function.node.lineno
-        text = file.text[starts[first - 1] : starts[last] if last < len(starts) else None]
-        evaluates = _EVALUATES.search(function.node.name.lower()) or ".eval()" in text
+        text = file.text[starts[first - 1] : starts[last]]
+        evaluates = ".eval()" in text or _EVALUATES.search(function.node.name.lower())
         if evaluates and _SUMS.search(text) and not _LOOKS_AWAY.search(text):
             yield from _summed(Reading(function.node, (), function.scope, file))
 
 
 def _summed(function: Reading) -> Iterator[Finding]:
-    ancestry = Ancestry(function)
-    for node, total, added in adds_to(function):
+    sums = [one for one in adds_to(function) if one[1].isidentifier() and one[1] not in function.scope.parameters]
+    if not sums:
+        return
+    ancestry, like, losses = Ancestry(function), _made_like(function.file), _losses(function)
+    for node, total, added in sums:
         loop = function.loop_around(node)
-        if loop is None or not total.isidentifier() or total in function.scope.parameters:
-            continue
-        losses = _losses(function)
-        loss = next((name for name in losses if weighs(added, name)), None)
-        made = losses.get(loss or "", added)
-        if not _is_loss(made, _made_like(function.file)) or not _goes_through_a_model(ancestry.of(made), loop):
+        made = next((value for value in _summands(added, losses) if _is_loss(value, like)), None)
+        if loop is None or made is None or not _goes_through_a_model(ancestry.of(made), loop):
             continue
         if resets(function, loop, total, node) or counts_to_few(loop) or function.arms(node):
             continue
@@ -73,6 +74,12 @@ def _losses(function: Reading) -> dict[str, ast.expr]:
             if isinstance(target, ast.Name):
                 made.setdefault(target.id, []).append(node.value)
     return {name: values[0] for name, values in made.items() if len(values) == 1}
+
+
+def _summands(added: ast.expr, losses: dict[str, ast.expr]) -> Iterator[ast.expr]:
+    """What is added, by the call that made it: a loss by its name, times a number, or made on the spot."""
+    yield from (made for name, made in losses.items() if weighs(added, name))
+    yield from ([added.left, added.right] if isinstance(added, ast.BinOp) else [added])
 
 
 def _is_loss(made: ast.expr, like: frozenset[str]) -> bool:

@@ -28,12 +28,11 @@ def detect(function: Reading) -> Iterator[Finding]:
         return
     if any(isinstance(node, Call) and file.program.body_of(node.function) for node in walk(function.block)):
         return  # who deposits elsewhere may reach everything
-    ancestry = Ancestry(function)
     for act in function.having(Kind.CONSUME):
         modules = held_by(act.slot or "", function)
-        deposits = _in_front(function, act)
-        passed = bool(modules and deposits) and all(_passes_by(ancestry, one, modules) for one in deposits)
-        if passed and _is_out_of_sight(function, modules):
+        deposits = _in_front(function, act) if modules and _is_out_of_sight(function, modules) else []
+        ancestry = Ancestry(function) if deposits else None
+        if ancestry is not None and all(_passes_by(ancestry, one, modules) for one in deposits):
             certain = all(is_made_apart(module, function) for module in modules)
             yield note(REGISTRY["ZG003"], act.site, certain=certain, step=act.what)
 
