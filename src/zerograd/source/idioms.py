@@ -8,6 +8,7 @@ from zerograd.source import (
     aliases,
     clears,
     closures,
+    evaluations,
     exhausted,
     kept,
     misclipped,
@@ -32,6 +33,7 @@ def detect(function: Reading) -> Iterator[Finding]:
         yield from updates.detect(function)
         yield from kept.detect(function)
         yield from retained.detect(function)
+        yield from evaluations.inside(function)
         yield from misclipped.detect(function)
         yield from unreached.detect(function)
         yield from clears.detect(function)
