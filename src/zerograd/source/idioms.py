@@ -6,6 +6,7 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.source import (
     aliases,
+    bypassing,
     clears,
     closures,
     exhausted,
@@ -32,4 +33,5 @@ def detect(function: Reading) -> Iterator[Finding]:
         yield from retained.detect(function)
         yield from clears.detect(function)
     yield from synchronising.detect(function)
+    yield from bypassing.detect(function)
     yield from unfilled.detect(function)
