@@ -10,6 +10,7 @@ from zerograd.source import (
     clears,
     closures,
     exhausted,
+    hooked,
     kept,
     parameters,
     retained,
@@ -27,6 +28,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     yield from aliases.shared_through_calls(function)
     if any(act.kind in (Kind.DEPOSIT, Kind.CONSUME) for act in function.acts):
         yield from scalers.detect(function)
+        yield from hooked.detect(function)
         yield from closures.detect(function)
         yield from updates.detect(function)
         yield from kept.detect(function)
