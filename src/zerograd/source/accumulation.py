@@ -74,7 +74,8 @@ def _judge_window(window: Window, losses: Losses, unfolded: Unfolded | None = No
     endless = window.loop.endless or isinstance(window.loop.node, ast.While)
     if not guard.tail and not endless and not window.stepped_after:
         # A counter that came from elsewhere may go on in the next epoch: its group does.
-        yield note(REGISTRY["ZG102"], site, certain=guard.phase is not None, size=guard.size)
+        unless = "the counter comes from elsewhere, the group may go on in the next epoch"
+        yield note(REGISTRY["ZG102"], site, certain=guard.phase is not None, unless=unless, size=guard.size)
     if not window.rescales:
         for act in window.deposits:
             # A meta-learner's objective is the sum over its tasks.
@@ -88,7 +89,9 @@ def _unnormalised(act: Act, losses: Losses, size: str, *, certain: bool) -> Iter
     loss = loss_of(act.node)
     plain = not losses.may_be_normalised(loss)
     if plain or not losses.may_be_normalised(loss, handed=False):
-        yield note(REGISTRY["ZG101"], act.site, certain=certain and plain, deposit=act.what, size=size)
+        unless = "a sum may be meant" if plain else "the loss may have been divided before it came here"
+        certain = certain and plain
+        yield note(REGISTRY["ZG101"], act.site, certain=certain, unless=unless, deposit=act.what, size=size)
 
 
 def _inner_loops(block: Block, losses: Losses, body_of: BodyOf) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import chain
 
-from zerograd.core.events import Kind
+from zerograd.core.events import Kind, Site
 from zerograd.core.facts import ALL_DOUBTS, CLEAN, NOWHERE, Doubts, Fact, Facts, doubt, join, slim
 from zerograd.core.findings import Certainty, Finding, once
 from zerograd.core.judgement import Code, Verdict
@@ -197,9 +197,16 @@ class _Checker:
             if verdict.event.kind is Kind.SCHEDULE and cls is not None and is_another(verdict.event.what, cls):
                 continue
             finding = tell(verdict, interpreter.trail)
+            if not verdict.certain:
+                why = interpreter.excuse(block, verdict, self._entry(node) if again else None)
+                finding = finding._replace(related=(*finding.related, *([why] if why is not None else ())))
             exactly = self._told_exactly(finding, verdict, block, slot, interpreter.kinds(block))
             if exactly is not None or finding.code in self._chosen:
                 yield exactly or finding
+
+    def _entry(self, node: ast.AST | None) -> Site | None:
+        """Where a function begins, if it has a place."""
+        return Site(self._program.path, node.lineno, node.col_offset + 1) if isinstance(node, ast.stmt) else None
 
     def _learns(self, block: Block, node: ast.AST) -> bool:
         """Whether a loss is made or deposited here at all."""
