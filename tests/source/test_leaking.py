@@ -209,3 +209,42 @@ def train(model, optimizer, loader):
         optimizer.step()
 """
     assert [finding.code for finding in check_text(text, "train.py")] == codes
+
+
+@pytest.mark.parametrize(("clears", "codes"), [("behind", ["ZG005"]), ("before", [])])
+def test_an_evaluation_under_attack(clears: str, codes: list[str]) -> None:
+    """The first step of the next epoch consumes what the evaluation left, unless it is cleared before."""
+    text = f"""\
+import torch
+from torch import nn
+
+model = nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+def attack(x, y):
+    delta = torch.zeros_like(x, requires_grad=True)
+    nn.functional.cross_entropy(model(x + delta), y).backward()
+    return x + delta.grad.sign()
+
+
+def train(loader):
+    model.train()
+    for x, y in loader:
+        {"optimizer.zero_grad()" if clears == "before" else ""}
+        nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        {"optimizer.zero_grad()" if clears == "behind" else ""}
+
+
+def evaluate(loader):
+    return [model(attack(x, y)) for x, y in loader]
+
+
+def main(loader):
+    for _ in range(10):
+        train(loader)
+        evaluate(loader)
+"""
+    found = check_text(text, "train.py")
+    assert [finding.code for finding in found if finding.certainty is Certainty.CERTAIN] == codes

@@ -59,7 +59,7 @@ class Leaks:
         acts = list(islice(self._linear(block, cls, 0), _MOST + 1))
         found: dict[Site, _Modules] = {}
         pending: dict[Site, _Modules] = {}
-        for act, names in acts if len(acts) <= _MOST else ():
+        for act, names in acts * 2 if len(acts) <= _MOST else ():  # what comes last may be what the next epoch finds
             if act.kind is Kind.CONSUME:
                 pending = {} if names else pending  # the attack may step an optimizer of its own, over its input
             elif not act.probes:
