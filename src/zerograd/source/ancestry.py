@@ -30,12 +30,12 @@ _DEPTH, _DEEP = 40, 3
 class Ancestry:
     """The values of one function, with what it calls and what calls it `deep` levels away."""
 
-    def __init__(self, function: Reading, deep: int = _DEEP, seen_from: ast.AST | None = None) -> None:
+    def __init__(self, function: Reading, deep: int = _DEEP) -> None:
         self._function, self._deep = function, deep
         self._known: dict[tuple[int, Item], Ancestors] = {}
         self._visited: set[tuple[int, Item]] = set()
         self._depth, self._grew = 0, False
-        self._names = Definitions(function, seen_from)
+        self._names = Definitions(function)
         self._called: dict[ast.AST, Ancestry] = {}
         self._quiet = list(_quiet_parts(function))
 

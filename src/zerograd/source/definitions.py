@@ -37,10 +37,8 @@ class Reached(NamedTuple):
 
 
 class Definitions:
-    """`seen_from`: a place for which all that a loop has made by then, which does not hold it, is of one iteration."""
-
-    def __init__(self, function: Reading, seen_from: ast.AST | None = None) -> None:
-        self._function, self._seen_from = function, seen_from
+    def __init__(self, function: Reading) -> None:
+        self._function = function
         self._made: dict[str, list[Definition]] = {}
         self._arms: dict[int, _Branches] = {}
         for path, made in _all(function):
@@ -65,9 +63,7 @@ class Definitions:
         begun = sure[-1] if sure else None
         here = [one for one in before if begun is None or place(one.node) >= place(begun.node)]
         loops = [loop for loop in self._function.loops if holds(loop, use) and not (begun and holds(loop, begun.node))]
-        ended = [loop for loop in loops if self._seen_from is not None and not holds(loop, self._seen_from)]
-        around = [one for one in made if any(holds(loop, one.node) for loop in loops if loop not in ended)]
-        here += [one for one in made if one not in (*here, *around) and any(holds(loop, one.node) for loop in ended)]
+        around = [one for one in made if any(holds(loop, one.node) for loop in loops)]
         return Reached(here, around, begun is not None, item)
 
     def _runs_before(self, made: ast.AST, use: ast.AST) -> bool:

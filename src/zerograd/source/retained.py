@@ -53,7 +53,7 @@ def _keeps_for_nobody(function: Reading, call: ast.Call) -> bool | None:
     """True if nothing goes through the graph again, False if nothing is seen to; None if something may well."""
     loop, loss = function.loop_around(call), loss_of(call)
     step = _step_behind(function, call, loop)
-    ancestry = Ancestry(function, seen_from=call)
+    ancestry = Ancestry(function)
     mine = ancestry.of(loss) if loss is not None else frozenset({KEPT})
     certain = bool(mine) and all(isinstance(one, ast.AST) for one in mine) and _trains(function)
     if loop is not None and any(isinstance(one, ast.AST) and not holds(loop, one) for one in mine):
