@@ -113,18 +113,34 @@ def _yields_all(inner: ast.stmt, module: str) -> bool:
     return False
 
 
-def _is_given(file: File, name: str) -> bool | None:
-    """Whether what a generator yields is given to an optimizer as it is: surely, perhaps, or not as far as one sees."""
+def _is_given(file: File, name: str, depth: int = 2) -> bool | None:
+    """Whether what a generator yields is given to an optimizer as it is: surely, perhaps, or not as far as one sees.
+
+    A group may be listed by a function that nobody calls: surely only if an optimizer is given what that returns."""
+    found: bool | None = None
     for node in below(file.program.tree):
-        values: list[ast.expr] = []
-        if isinstance(node, ast.Dict):
-            keyed = zip(node.keys, node.values, strict=True)
-            values = [value for key, value in keyed if isinstance(key, ast.Constant) and key.value == "params"]
-        elif isinstance(node, ast.Call) and makes_optimizer(node, file.program.roots.module):
-            values = node.args[:1]
-        if any(isinstance(one, ast.Call) and (path_of(one.func) or "").rpartition(".")[2] == name for one in values):
-            return True
-    return _is_given_elsewhere(file, name)
+        if isinstance(node, ast.Call) and makes_optimizer(node, file.program.roots.module):
+            if any(_is_call(part, name) for part in node.args[:1]) or _lists(node, name):
+                return True
+        elif isinstance(node, ast.FunctionDef) and depth and node.name != name and _lists(node, name):
+            found = found or _is_given(file, node.name, depth - 1) or False
+    return _is_given_elsewhere(file, name) if found is None else found
+
+
+def _is_call(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Call) and (path_of(node.func) or "").rpartition(".")[2] == name
+
+
+def _lists(node: ast.AST, name: str) -> bool:
+    """{"params": model.name()}, somewhere in a node"""
+    for part in below(node):
+        if isinstance(part, ast.Dict):
+            keyed = zip(part.keys, part.values, strict=True)
+            if any(
+                isinstance(key, ast.Constant) and key.value == "params" and _is_call(its, name) for key, its in keyed
+            ):
+                return True
+    return False
 
 
 def _is_given_elsewhere(file: File, name: str) -> bool | None:
