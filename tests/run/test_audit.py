@@ -143,6 +143,23 @@ def test_rules_can_be_chosen() -> None:
     assert watch.findings == []
 
 
+@pytest.mark.parametrize("chosen", ["ZG006", "ALL"])
+def test_a_rule_that_tells_another_more_exactly_can_be_chosen_alone(chosen: str) -> None:
+    first, second = nn.Linear(2, 2), nn.Linear(2, 1)
+    cleared, never = torch.optim.SGD(first.parameters(), lr=0.1), torch.optim.SGD(second.parameters(), lr=0.1)
+    with zerograd.audit(on_finding="collect", select=[chosen]) as watch:
+        for _ in range(3):
+            cleared.zero_grad()
+            second(first(torch.ones(1, 2))).sum().backward()
+            cleared.step()
+            never.step()
+        _broken()
+    codes = [finding.code for finding in watch.findings]
+    assert codes == (["ZG006"] if chosen == "ZG006" else ["ZG006", "ZG001"])
+    assert watch.findings[0].message.startswith("never.step() consumes stale gradients: what zero_grad() on line")
+    assert "2 parameters (weight, bias)" in watch.findings[0].message  # and how much of the update is old
+
+
 def test_a_callback_that_raises_does_not_blind_the_audit() -> None:
     def refuse(finding: zerograd.Finding) -> None:
         raise ValueError(finding.code)

@@ -42,3 +42,22 @@ def test_nobody_divides() -> None:
 def test_somebody_divides(text: str) -> None:
     head = HEAD.replace("accum_steps = tasks", "tasks") if "accum_steps" not in text else HEAD
     assert audited_in_full(Program("divided", head + text)) == set()
+
+
+UNEQUAL = """\
+for _ in range(4):
+    for i, count in enumerate(counts):
+        loss = nn.functional.mse_loss(model(torch.randn(count, 4)), torch.randn(count, 1)) / 2
+        loss.backward()MARK
+        if i % 2:
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    ("counts", "mark"), [([6, 6, 6, 4], ""), ([6, 4, 4, 6], "  # error: [ZG104]")], ids=["a tail", "anywhere"]
+)
+def test_the_last_batch_of_every_epoch_may_be_smaller(counts: list[int], mark: str) -> None:
+    program = Program("unequal", f"{HEAD}counts = {counts}\n{UNEQUAL.replace('MARK', mark)}")
+    assert audited_in_full(program) == program.expected_in_run

@@ -30,8 +30,6 @@ class Account:
         self.called = called or self.name  # by the line that stepped it first
         self.thread = thread  # the one that last stepped the optimizer: no other may look at its gradients
         self.counted = counted  # slots that some step has had to do with
-        self.starved: dict[Site | None, int] = {}  # steps in a row that found nothing, by their place
-        self.nourished: dict[Site | None, int] = {}  # steps that found something
         self.kin: list[Account] = []  # accounts that share parameters with this one, as they were found at `kin_at`
         self.kin_at = -1
         self.books = Books(clock)
@@ -149,6 +147,7 @@ class Account:
         self.books.clear(ALL, clear)
         self.window.erase()
         self.rescaling.forget()
+        self.closure.cleared(clear)
         self.clipped_by = None
 
     def clipped(self, event: Event) -> None:

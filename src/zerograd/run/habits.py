@@ -1,4 +1,4 @@
-"""What one optimizer usually does: how many micro-batches its steps consume, and which backwards end by exceptions."""
+"""What one optimizer usually does: how many micro-batches its steps consume, or that they find nothing, and where."""
 
 from collections import Counter
 
@@ -13,7 +13,9 @@ class Habits:
         self.sizes: list[int] = []  # of the first windows, in order
         self._counted: Counter[int] = Counter()
         self._backwards: Counter[Site] = Counter()
-        self._raised: Counter[Site] = Counter()
+        self._raised: Counter[Site] = Counter()  # those of them that ended by an exception
+        self.starved: dict[Site | None, int] = {}  # steps in a row that found nothing, by their place
+        self.nourished: dict[Site | None, int] = {}  # steps that found something
 
     def stepped(self, size: int) -> None:
         if len(self.sizes) < 64:

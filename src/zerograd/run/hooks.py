@@ -19,6 +19,7 @@ from torch.optim import Optimizer
 from torch.optim import optimizer as torch_optimizer
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from zerograd.run.clears import Clears
 from zerograd.run.patching import patch, patch_cell, untraced
 from zerograd.run.replays import Replays
 from zerograd.run.surroundings import Surroundings
@@ -59,8 +60,8 @@ def installed(watcher: Watcher) -> Iterator[None]:
     with contextlib.ExitStack() as undo:
         _engine(watcher, undo)
         _steps(watcher, undo)
-        _clears(watcher, undo)
-        _clips(watcher, undo)
+        _clears(Clears(watcher), undo)
+        _clips(Clears(watcher), undo)
         _scaler(Surroundings(watcher), undo)
         _surroundings(Surroundings(watcher), undo)
         _replays(Replays(watcher), undo)
@@ -96,13 +97,13 @@ def _hooked(optimizer: Optimizer) -> bool:
     return bool(own) or len(torch_optimizer._global_optimizer_pre_hooks) > len(_ours)
 
 
-def _clears(watcher: Watcher, undo: contextlib.ExitStack) -> None:
+def _clears(clears: Clears, undo: contextlib.ExitStack) -> None:
     def around_optimizers(zero_grad: Callable[..., None]) -> Callable[..., None]:
         @untraced
         def noted(self: Optimizer, *args: Any, **kwargs: Any) -> None:
-            accounts = watcher.clearing(self)
+            accounts = clears.begins(self)
             zero_grad(self, *args, **kwargs)
-            watcher.cleared(self, accounts, to_none=_to_none(*args, **kwargs))
+            clears.ended(self, accounts, to_none=_to_none(*args, **kwargs))
 
         return noted
 
@@ -110,9 +111,9 @@ def _clears(watcher: Watcher, undo: contextlib.ExitStack) -> None:
         def noted(self: torch.nn.Module, *args: Any, **kwargs: Any) -> None:
             if torch.compiler.is_compiling():
                 return zero_grad(self, *args, **kwargs)
-            accounts = watcher.clearing(None)
+            accounts = clears.begins(None)
             zero_grad(self, *args, **kwargs)
-            return watcher.cleared(None, accounts, to_none=_to_none(*args, **kwargs))
+            return clears.ended(None, accounts, to_none=_to_none(*args, **kwargs))
 
         return noted
 
@@ -124,14 +125,14 @@ def _to_none(set_to_none: bool = True) -> bool:
     return set_to_none
 
 
-def _clips(watcher: Watcher, undo: contextlib.ExitStack) -> None:
+def _clips(clears: Clears, undo: contextlib.ExitStack) -> None:
     def around_norms(clip: Callable[..., None]) -> Callable[..., None]:
         def noted(parameters: Any, max_norm: Any, *args: Any, **kwargs: Any) -> None:
             if torch.compiler.is_compiling():
                 return clip(parameters, max_norm, *args, **kwargs)
             held = _listed(parameters)
             clip(held, max_norm, *args, **kwargs)
-            return watcher.clipped(held, max_norm, total=args[0] if args else kwargs.get("total_norm"))
+            return clears.clipped(held, max_norm, total=args[0] if args else kwargs.get("total_norm"))
 
         return noted
 
@@ -141,9 +142,9 @@ def _clips(watcher: Watcher, undo: contextlib.ExitStack) -> None:
                 return clip(parameters, clip_value, *args, **kwargs)
             held = _listed(parameters)
             if not held:  # torch raises: there is nothing to group by device
-                watcher.clipped(held, clip_value, by_value=True)
+                clears.clipped(held, clip_value, by_value=True)
             clip(held, clip_value, *args, **kwargs)
-            return watcher.clipped(held, clip_value, by_value=True)
+            return clears.clipped(held, clip_value, by_value=True)
 
         return noted
 

@@ -14,6 +14,7 @@ from zerograd.core.facts import Doubts, Fact
 from zerograd.core.findings import Certainty, Finding
 from zerograd.core.judgement import Code, Verdict, judge
 from zerograd.core.machine import HOLLOW, Content
+from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Rule, idiom
 from zerograd.rules.telling import NOWHERE, note, tell
 from zerograd.run.account import Account
@@ -30,19 +31,22 @@ _UNSCALED: Doubts = frozenset({Kind.UNSCALE})
 
 
 class Judge(Detector):
-    codes = ("ZG009", "ZG107", "ZG305", "ZG401")  # idioms that show in the books, at the events that are judged
+    codes = ("ZG002", "ZG009", "ZG107", "ZG305", "ZG401")  # idioms that show in the books, where these are judged
 
     def __init__(self, rules: Sequence[Rule], report: Callable[[Finding], None], accounts: Accounts) -> None:
         self._pending: deque[Finding] = deque()  # two threads may add to it and take from it at once
         super().__init__({rule.code: rule for rule in rules}, self._pending.append)
-        self._laws = Code(rule for rule in rules if rule.lacks is not idiom)
+        self._chosen = {rule.code for rule in rules}
         self._exactly = {rule.refines: rule for rule in rules if rule.refines}  # by what each tells more exactly
+        refined = [REGISTRY[code] for code in self._exactly if code not in self._chosen]
+        self._laws = Code(rule for rule in (*rules, *refined) if rule.lacks is not idiom)
         self._tell = report
         self._accounts = accounts
         self._named: set[Site] = set()
         self._last_clear: dict[int, tuple[Event, int]] = {}  # in each thread, and when
         self._blind: Counter[Site | None] = Counter()
         self._useful: set[Site | None] = set()
+        self._emptied: Counter[Site] = Counter()  # steps whose closure cleared what it had deposited for them
 
     def flush(self) -> None:
         """Say what was found. Only when the books are in order again: whoever hears it may raise."""
@@ -67,9 +71,10 @@ class Judge(Detector):
             fact = fact._replace(doubts=fact.doubts | _UNSCALED)
         for verdict in judge(frozenset({fact}), event, self._laws):
             finding = self._told_exactly(tell(verdict, standing.trail), verdict, account)
-            if verdict.law.needs_loss and account.starved.get(event.site, 0) < patience():
+            if verdict.law.needs_loss and account.habits.starved.get(event.site, 0) < patience():
                 finding = finding._replace(certainty=Certainty.POSSIBLE)  # what is learned may be learned elsewhere
-            self._pending.append(self._enriched(finding, verdict, account))
+            if finding.code in self._chosen:
+                self._pending.append(self._enriched(finding, verdict, account))
         if again_and_again(_factors(account)):
             self._rescaled(account, event)
         if account.aliases.returned:
@@ -80,7 +85,8 @@ class Judge(Detector):
         standing = account.standing()
         count_starving(account, event.site, standing.fact)
         for verdict in judge(frozenset({standing.fact}), event, self._laws):
-            self._pending.append(tell(verdict, standing.trail))
+            if verdict.law.code in self._chosen:
+                self._pending.append(tell(verdict, standing.trail))
 
     def _told_exactly(self, finding: Finding, verdict: Verdict[Rule], account: Account) -> Finding:
         """A stale gradient beside a clear that did not reach it is a clear that does not cover what is stepped."""
@@ -121,6 +127,18 @@ class Judge(Detector):
         site = step.site if step is not None and step.site is not None else deposit.site
         led = [(deposit.event, "the closure adds to what its last evaluation left")]
         self.say("ZG009", site, certain=True, led=led, step=step.what if step is not None else "step()")
+
+    def fed(self, account: Account, step: Event | None) -> None:
+        """A step that ran a closure has ended, and the closure has deposited."""
+        clear = account.closure.erased
+        if clear is None or step is None or step.site is None:
+            return
+        self._emptied[step.site] += 1
+        where = f"{clear.what} on line {clear.site.line}" if clear.site is not None else clear.what
+        names = {"step": step.what, "clear": where, "deposit": "the closure's backward()"}
+        certain = self._emptied[step.site] >= _HABIT
+        self.say("ZG002", step.site, certain=certain, led=[(clear, "it is cleared here")], **names)
+        self.flush()
 
     # Clears
 

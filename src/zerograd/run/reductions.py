@@ -57,11 +57,11 @@ class Reductions(Detector):
                 grouped = self._is_group(account, site) and all(one.settled is None for one in window.deposits)
                 self.say("ZG101", site, certain=grouped, led=led, **names)
         elif len({round(reading.factor, 9) for reading in readings}) == 1:
-            counts = [reading.items for reading in readings]
-            if None not in counts and len(set(counts)) > 1:
+            counts = [reading.items for reading in readings if reading.items is not None]
+            if len(counts) == size and _differ(counts):
                 times = self._uneven[site] = self._uneven.get(site, 0) + 1
-                if times >= _GROUPS:  # the last micro-batch of one epoch may well be smaller
-                    told = ", ".join(f"{int(count or 0)}" for count in counts[:4]) + ", ..." * (len(counts) > 4)
+                if times >= _GROUPS:
+                    told = ", ".join(f"{int(count)}" for count in counts[:4]) + ", ..." * (len(counts) > 4)
                     self.say("ZG104", site, certain=True, led=led, counts=told, **names)
 
     def _is_group(self, account: Account, site: Site) -> bool:
@@ -72,6 +72,11 @@ class Reductions(Detector):
             grouped = in_one_body(frame, site) or called_accumulation(frame, size) is not None
             self._groups[site, size] = grouped and not account.slots.hooked()
         return self._groups[site, size]
+
+
+def _differ(counts: Sequence[float]) -> bool:
+    """Whether they do more than end with a smaller one, as every epoch of a DataLoader may."""
+    return len(set(counts[:-1])) > 1 or counts[-1] > counts[0]
 
 
 def _weight(seed: Tensor | None) -> float:

@@ -18,16 +18,16 @@ _IN_A_ROW = 2  # a step that starves once may be meant; a loop that starves says
 def count_starving(account: Account, site: Site | None, fact: Fact) -> None:
     """A step begins. One that finds something, or may have found it, ends every row of steps that found nothing."""
     if fact.state.content in HOLLOW and not fact.doubts & MAYBE_FILLED:
-        account.starved[site] = account.starved.get(site, 0) + 1
+        account.habits.starved[site] = account.habits.starved.get(site, 0) + 1
     else:
-        account.starved.clear()
-        account.nourished[site] = account.nourished.get(site, 0) + 1
+        account.habits.starved.clear()
+        account.habits.nourished[site] = account.habits.nourished.get(site, 0) + 1
 
 
 def remember_unread(accounts: Iterable[Account]) -> None:
     """A clear begins. Where a step has starved before, what is cleared unread again may be no number."""
     for account in accounts:
-        if account.starved and account.window.deposits:
+        if account.habits.starved and account.window.deposits:
             account.window.sizes = list(account.slots.sizes(range(len(account.slots.ids))).values())
 
 
@@ -45,13 +45,13 @@ def doubts(account: Account, site: Site | None, *, others: Iterable[Account], ho
 
 def _starves(account: Account, site: Site | None, content: Content, others: Iterable[Account]) -> bool:
     # A guard that clears what is not finite, and steps anyway, starves a step now and then, or a few in a row.
-    in_a_row = account.starved.get(site, 0)
-    if in_a_row < _IN_A_ROW or in_a_row <= account.nourished.get(site, 0) or not account.books.tended:
+    in_a_row = account.habits.starved.get(site, 0)
+    if in_a_row < _IN_A_ROW or in_a_row <= account.habits.nourished.get(site, 0) or not account.books.tended:
         return False  # an optimizer that was never cleared nor fed draws the curve of a schedule
     if account.window.erased_for_cause():
         return False
     strangers = [other for other in others if other is not account]
-    if any(other.nourished.get(site) for other in strangers):
+    if any(other.habits.nourished.get(site) for other in strangers):
         return False  # one line steps several optimizers, of which only some are fed at a time
     if content is Content.LOST and account.books.lost:
         return True

@@ -15,12 +15,11 @@ from torch.optim import Optimizer
 
 from zerograd.core.events import Event, Kind
 from zerograd.core.findings import Finding
-from zerograd.core.machine import HOLLOW, Content
+from zerograd.core.machine import HOLLOW
 from zerograd.rules.rule import Rule
 from zerograd.run.account import Account
 from zerograd.run.accounts import Accounts
 from zerograd.run.chronicle import Chronicle
-from zerograd.run.clipping import limits
 from zerograd.run.deposit import Deposit, scalar
 from zerograd.run.detectors import Detectors
 from zerograd.run.judging import Judge
@@ -28,7 +27,6 @@ from zerograd.run.norms import Norms
 from zerograd.run.pace import Pace
 from zerograd.run.routine import Routine
 from zerograd.run.sites import user_site
-from zerograd.run.sureness import remember_unread
 from zerograd.run.thread import Backward, Thread
 
 _EARLY = 64  # backwards that are remembered for an optimizer that has not stepped yet
@@ -153,77 +151,6 @@ class Watcher:
             self.accounts.taken(optimizer).consumed(Event(Kind.CONSUME, site=deposit.site))
         self.judge.flush()
 
-    # Clears and clips
-
-    def clearing(self, optimizer: Optimizer | None) -> list[Account]:
-        """zero_grad() of this optimizer, or of some module, begins. Returns the accounts that it may clear.
-
-        They are settled first, so that what changes from here on is its doing. Only the optimizer's own account is
-        not: there it clears whatever there is.
-        """
-        if self.mine.depth or self.asleep:  # a hook inside a backward: seen when that is over
-            return []
-        if self.mine.routine.going:
-            if optimizer is not None and self.accounts.own(optimizer) is self.mine.routine.account():
-                return []
-            self.pace.leave()
-        accounts = self.accounts.ours() if optimizer is None else self.accounts.sharing(optimizer)
-        remember_unread(self.accounts.ours())
-        for account in accounts:
-            account.settle()
-        return accounts
-
-    def cleared(self, optimizer: Optimizer | None, accounts: list[Account], *, to_none: bool) -> None:
-        """That zero_grad() has returned. Looked at now, it is known which line has cleared."""
-        if self.mine.depth or self.asleep:
-            return
-        self.mine.early = []
-        if self.mine.routine.going:
-            if to_none and self.pace.passes(Kind.CLEAR):
-                return
-            self.pace.leave()
-        clear = Event(Kind.CLEAR, site=user_site(), what="zero_grad()")
-        own = self.accounts.own(optimizer)
-        self.judge.cleared(clear, to_none=to_none)
-        if own is not None:
-            self.detectors.clearing(own, clear)
-            own.cleared(clear, to_none=to_none)
-            self.mine.routine.note(clear)
-        if own is None or accounts or not to_none:
-            self.mine.routine.spoil()
-        for account in accounts:
-            account.settle(clear)
-            if not account.books.within({Content.FRESH, Content.MIXED}):
-                self.detectors.clearing(account, clear)
-                account.window.erase()
-
-    def clipped(self, parameters: list[Tensor], limit: Any, *, total: object = None, by_value: bool = False) -> None:
-        """A clip has returned: what it wrote back is what was there, shorter."""
-        if self.mine.depth or self.asleep:
-            return
-        writes = 2 if by_value else 1  # from above and from below
-        if self.mine.routine.going:
-            if parameters and limits(limit) and self.pace.passes(Kind.CLIP):
-                self.mine.routine.clips += writes
-                return
-            self.pace.leave()
-        site = user_site()
-        if not parameters:
-            self.detectors.clipping.reached_nobody(site)
-            self.detectors.flush()
-            return
-        event = Event(Kind.CLIP, site=site, what="clip_grad_value_()" if by_value else "clip_grad_norm_()")
-        reached = [account for account in self.accounts.ours() if account.holds(parameters[0], parameters[-1])]
-        for account in reached:
-            account.clipping(writes)
-        if not limits(limit):
-            return  # it only measures
-        self.mine.routine.note(event)
-        self.judge.clip(reached, event, judged=not self.mine.stepping.optimizers())
-        event = self.chronicle.clipped(event, total, limit)
-        for account in reached:
-            account.clipped(event)
-
     # Steps
 
     def before_step(self, optimizer: Optimizer, *, closure: bool, hooked: bool) -> None:
@@ -276,6 +203,7 @@ class Watcher:
                     self._consume(account, self.mine.step, optimizer, hooked=hooked)
                 if fed:
                     self.unaudited["fed by a closure"] += 1
+                    self.judge.fed(account, self.mine.step)
                 account.after_step()
             self.chronicle.ends(Kind.CONSUME)
             self.turn()

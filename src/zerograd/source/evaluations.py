@@ -61,14 +61,16 @@ def inside(function: Reading) -> Iterator[Finding]:
             continue
         if not function.without_grad(node) and not feeds_a_loss(function, total, _names_of(backwards)):
             certain = not freezes(function.file.text)
-            yield note(REGISTRY["ZG402"], function.site(node), certain=certain, what=what)
+            unless = "what this file freezes may leave no graph to keep"
+            yield note(REGISTRY["ZG402"], function.site(node), certain=certain, unless=unless, what=what)
 
 
 def _summed(function: Reading) -> Iterator[Finding]:
     for node, _, what in _kept(function):
         certain = not freezes(function.file.text) and _is_called_with_graphs(function, _FEW)
         certain = certain and not _is_quiet_elsewhere(function)
-        yield note(REGISTRY["ZG402"], function.site(node), certain=certain, what=what)
+        unless = "whoever calls this function may have told autograd to look away"
+        yield note(REGISTRY["ZG402"], function.site(node), certain=certain, unless=unless, what=what)
 
 
 def _kept(function: Reading) -> Iterator[tuple[ast.AugAssign | ast.Assign, str, str]]:

@@ -50,7 +50,8 @@ def detect(function: Reading) -> Iterator[Finding]:
         if not fresh and not _is_rebound(function, loss, deposits[loss], node) and not function.without_grad(node):
             what = f"{written(node)} keeps the graph of every iteration alive"
             certain = function.arms(node) <= function.arms(deposits[loss])
-            yield note(REGISTRY["ZG402"], function.site(node), certain=certain, what=what)
+            unless = "a branch decides whether this loss is the one that backward() was called on"
+            yield note(REGISTRY["ZG402"], function.site(node), certain=certain, unless=unless, what=what)
 
 
 def _name_of(loss: ast.expr | None) -> str | None:

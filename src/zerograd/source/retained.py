@@ -39,7 +39,8 @@ def detect(function: Reading) -> Iterator[Finding]:
         certain = _keeps_for_nobody(function, call) if _retains(call) else None
         if certain is not None:
             what = f"{act.what[:-1]}{_named(call)}=True) keeps a graph that nothing goes through again"
-            yield note(REGISTRY["ZG402"], act.site, certain=certain, what=what)
+            unless = "what the loss is made of may be used again where it cannot be seen"
+            yield note(REGISTRY["ZG402"], act.site, certain=certain, unless=unless, what=what)
 
 
 def _named(call: ast.Call) -> str:
