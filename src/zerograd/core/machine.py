@@ -86,6 +86,11 @@ _CLEARED = {
 }
 
 
+def is_just_deposited(state: State) -> bool:
+    """Whether a backward() has filled an empty slot and nothing was done with it yet."""
+    return state.content is Content.FRESH and state.scale is not Scale.UNSCALED and not state.marks & _FLEETING
+
+
 def _move(state: State, kind: Kind, scaled: bool) -> State:
     content, scale, marks = state
     match kind:

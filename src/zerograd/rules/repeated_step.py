@@ -4,6 +4,10 @@ A second `step()` without a `backward()` in between applies the same gradient ag
 plain SGD, and for Adam the moment estimates count one batch twice. It often comes from a helper that already steps, or
 from a copied line.
 
+A parameter that stands twice in one group is stepped twice by every `step()`; torch only warns. It happens where
+`net` is listed beside `net.encoder`, or where a loop over `modules()` takes the `parameters()` of each, which are those
+of all modules below as well.
+
 Two optimizers that step after one `backward()` are not this fault: each consumes its own parameters once.
 """
 

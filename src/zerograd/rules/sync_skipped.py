@@ -3,6 +3,9 @@
 With DistributedDataParallel, `no_sync()` keeps a backward from averaging gradients over the ranks; it is meant for all
 micro-batches of a group but the last. If the guard around it and the guard around the step disagree, the step consumes
 gradients that were never averaged, every rank makes an update of its own, and the replicas are copies no more.
+
+A loss that is computed past the wrapper, by `model.module.loss(x)`, is never averaged either: only the wrapper's own
+forward pass tells its reducer to expect gradients.
 """
 
 from zerograd.rules.rule import Fix, Rule, Sees, idiom

@@ -28,6 +28,7 @@ class Reductions(Detector):
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         self._added: dict[Site, int] = {}
         self._uneven: dict[Site, int] = {}
+        self._tails: dict[Site, int | None] = {}  # the epoch of the last group, if it was uneven
         self._groups: dict[tuple[Site, int], bool] = {}  # whether so many backwards of a line are one group
 
     def done_with(self, site: Site) -> bool:
@@ -58,11 +59,17 @@ class Reductions(Detector):
                 self.say("ZG101", site, certain=grouped, led=led, **names)
         elif len({round(reading.factor, 9) for reading in readings}) == 1:
             counts = [reading.items for reading in readings if reading.items is not None]
-            if len(counts) == size and _differ(counts):
-                times = self._uneven[site] = self._uneven.get(site, 0) + 1
-                if times >= _GROUPS:
+            if len(counts) == size:
+                excused = self._is_tail(counts, site, window.deposits[-1].epoch)
+                times = self._uneven[site] = self._uneven.get(site, 0) + (len(set(counts)) > 1)
+                if len(set(counts)) > 1 and times >= _GROUPS and not excused:
                     told = ", ".join(f"{int(count)}" for count in counts[:4]) + ", ..." * (len(counts) > 4)
                     self.say("ZG104", site, certain=True, led=led, counts=told, **names)
+
+    def _is_tail(self, counts: Sequence[float], site: Site, epoch: int) -> bool:
+        """Whether the last one is smaller and the group before was even: so every epoch of a DataLoader may end."""
+        before, self._tails[site] = self._tails.get(site), epoch if len(set(counts)) > 1 else None
+        return len(set(counts[:-1])) == 1 and counts[-1] < counts[0] and before != epoch
 
     def _is_group(self, account: Account, site: Site) -> bool:
         """Whether the window is one group, and nobody divides where it cannot be seen: hooks of gradients or steps."""
@@ -72,11 +79,6 @@ class Reductions(Detector):
             grouped = in_one_body(frame, site) or called_accumulation(frame, size) is not None
             self._groups[site, size] = grouped and not account.slots.hooked()
         return self._groups[site, size]
-
-
-def _differ(counts: Sequence[float]) -> bool:
-    """Whether they do more than end with a smaller one, as every epoch of a DataLoader may."""
-    return len(set(counts[:-1])) > 1 or counts[-1] > counts[0]
 
 
 def _weight(seed: Tensor | None) -> float:

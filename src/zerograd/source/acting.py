@@ -5,12 +5,13 @@ every slot. That is safe, because faults are judged when a step consumes: on an 
 one, a step with no clear in between is at fault whether the deposit reached it (stale) or not (repeated).
 """
 
+import ast
 from collections.abc import Callable
 
 from zerograd.core.events import Event, Kind
 from zerograd.core.facts import ALL_DOUBTS, Doubts, Fact, Facts, join, lift, lift_weak, slim
 from zerograd.core.judgement import Code, Trail, Verdict, judge
-from zerograd.core.machine import State, advance
+from zerograd.core.machine import State, advance, is_just_deposited
 from zerograd.rules.rule import Rule
 from zerograd.source.frames import Frames
 from zerograd.source.objectives import Owned
@@ -57,7 +58,14 @@ class Actor:
                 self.trail.follow(state, event)
         if self._owned.may_be_foreign(act):
             return join(lift(facts, event), self._spilled(facts, event))
+        if isinstance(act.node, ast.ExceptHandler) and not weak:
+            return self._struck(facts, event)
         return lift_weak(facts, event) if weak else lift(facts, event)
+
+    def _struck(self, facts: Facts, event: Event) -> Facts:
+        """An exception struck, nobody knows where. That it can strike in a backward() is sure, and only that."""
+        broken = frozenset(fact for fact in facts if self._loops and is_just_deposited(fact.state))
+        return join(lift(broken, event), lift_weak(facts - broken, event))
 
     def _spilled(self, facts: Facts, event: Event) -> Facts:
         """What is known if a deposit came from another objective, which nobody can prove: all of it is doubted."""

@@ -1,4 +1,4 @@
-"""What a statement does to `.grad` by hand: `p.grad = None`, `p.grad = g`, `p.grad /= n`."""
+"""What a statement does to `.grad` by hand: `p.grad = None`, `del p.grad`, `p.grad = g`, `p.grad /= n`."""
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
@@ -15,6 +15,13 @@ _Assignment = ast.Assign | ast.AugAssign | ast.AnnAssign
 def read_assignment(node: _Assignment, path: str, reaches_some: Callable[[ast.expr], bool]) -> Iterable[Act | Blur]:
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     return _read(node, path, reaches_some) if any(isinstance(target, ast.Attribute) for target in targets) else ()
+
+
+def read_deletion(node: ast.Delete, path: str, reaches_some: Callable[[ast.expr], bool]) -> Iterator[Act]:
+    for target in node.targets:
+        if isinstance(target, ast.Attribute) and target.attr == "grad":
+            what, some = f"del {written(target)}", reaches_some(target.value)
+            yield Act(Kind.CLEAR, None, site_of(node, path), what, partial=some)
 
 
 def _read(node: _Assignment, path: str, reaches_some: Callable[[ast.expr], bool]) -> Iterator[Act | Blur]:

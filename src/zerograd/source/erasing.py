@@ -28,24 +28,28 @@ _BESIDE = (
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    yield from _inside(function.block)
     file = function.file
-    if not (file.reads_gradients or file.says("requires_grad") or file.says("hook")):
+    looks = file.reads_gradients or file.says("requires_grad") or file.says("hook")
+    yield from _inside(function.block, adds=not looks)
+    if not looks:
         yield from _between(function.block, alone=not file.program.has_several)
 
 
-def _inside(block: Block) -> Iterator[Finding]:
-    """for micro_batch in batch: zero_grad, backward; then one step behind the loop: it gets the last one alone."""
+def _inside(block: Block, behind: Block = (), *, adds: bool) -> Iterator[Finding]:
+    """for micro_batch in batch: zero_grad, backward; then one step behind the loop: it gets the last one alone.
+
+    `behind`: what runs when the block has ended; `adds`: one more backward before the step changes nothing."""
     for position, node in enumerate(block):
+        rest = (*block[position + 1 :], *behind)
         if isinstance(node, Loop) and node.node is not None and not node.windows:
-            step = _next_step(block[position + 1 :])
+            step = _next_step(tuple(one for one in rest if not (adds and _deposits(one))))
             meant = any(map(_is_meant, walk(node.body)))
             for clear in _clears_before_a_deposit(node.body):
                 if not meant and step is not None and clear.slot == step.slot:
                     related = (Related(step.site, "only the last micro-batch reaches this step"),)
                     yield erased(REGISTRY["ZG002"], clear.site, clear.what, related)
         for inner in blocks_of(node):
-            yield from _inside(inner)
+            yield from _inside(inner, rest if isinstance(node, Choice) else (), adds=adds)
 
 
 def _is_meant(node: Node) -> bool:

@@ -6,10 +6,12 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.source import (
     aliases,
+    bypassing,
     clears,
     closures,
     evaluations,
     exhausted,
+    hooked,
     kept,
     misclipped,
     parameters,
@@ -29,6 +31,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     yield from aliases.shared_through_calls(function)
     if any(act.kind in (Kind.DEPOSIT, Kind.CONSUME) for act in function.acts):
         yield from scalers.detect(function)
+        yield from hooked.detect(function)
         yield from closures.detect(function)
         yield from updates.detect(function)
         yield from kept.detect(function)
@@ -38,4 +41,5 @@ def detect(function: Reading) -> Iterator[Finding]:
         yield from unreached.detect(function)
         yield from clears.detect(function)
     yield from synchronising.detect(function)
+    yield from bypassing.detect(function)
     yield from unfilled.detect(function)

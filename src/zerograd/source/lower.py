@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from zerograd.core.events import Kind, Site
-from zerograd.source.byhand import read_assignment
+from zerograd.source.byhand import read_assignment, read_deletion
 from zerograd.source.calls import site_of
 from zerograd.source.expressions import Expressions
 from zerograd.source.loops import has_gate, inside, runs_at_least_once
@@ -13,6 +13,7 @@ from zerograd.source.questions import asks_for_nan, takes_all
 from zerograd.source.roles import role_of
 from zerograd.source.scopes import Role, path_of
 from zerograd.source.skeleton import Act, Attempt, Block, Choice, Create, Forget, Jump, Loop, Node, going_on, walk
+from zerograd.source.swallowed import giving_up, is_swallowed
 from zerograd.source.tests import changed_by, learned_from
 
 _ENDINGS = ("sys.exit", "os._exit", "exit", "quit")
@@ -84,6 +85,8 @@ class FunctionLowering(Expressions):
                 path = path_of(node.targets[0])
                 found += [Create(path)] if path and self._makes_optimizer(path, node.value) else []
             found += self._forget(node)
+        elif isinstance(node, ast.Delete):
+            found += read_deletion(node, self._path, self._reaches_some)
         return found
 
     def _makes_optimizer(self, path: str, call: ast.Call) -> bool:
@@ -136,7 +139,7 @@ class FunctionLowering(Expressions):
         deposits = any(isinstance(act, Act) and act.kind is Kind.DEPOSIT for act in walk(body))
         attempt = Attempt(
             body,
-            tuple(self._handler(handler, deposits) for handler in node.handlers),
+            tuple(self._handler(handler, body if deposits else ()) for handler in node.handlers),
             self.block(node.orelse),
             self.block(node.finalbody),
             any(takes_all(handler.type) for handler in node.handlers),
@@ -144,10 +147,15 @@ class FunctionLowering(Expressions):
         if any((attempt.body, *attempt.handlers, attempt.orelse, attempt.final)):
             yield attempt
 
-    def _handler(self, handler: ast.ExceptHandler, deposits: bool) -> Block:
-        """Where the exception struck, nobody knows: it may have left a gradient behind."""
-        left = (self._abandon(handler)._replace(partial=True),) if deposits else ()
-        return (*left, *self.block(handler.body))
+    def _handler(self, handler: ast.ExceptHandler, deposits: Block) -> Block:
+        """Where the exception struck, nobody knows: it may have left a gradient of `deposits` behind."""
+        block = self.block(handler.body)
+        if not deposits:
+            return block
+        abandon = self._abandon(handler)._replace(node=handler)
+        if is_swallowed(handler, block, deposits):
+            return giving_up(block, abandon)
+        return (abandon._replace(partial=True), *block)
 
     def _abandon(self, node: ast.stmt | ast.ExceptHandler) -> Act:
         what = "continue" if isinstance(node, ast.Continue) else "except"

@@ -194,5 +194,10 @@ def _saves(call: ast.Call) -> bool:
 
 
 def makes_optimizer(call: ast.Call, scope: Scope) -> bool:
-    dotted = scope.dotted(path_of(call.func) or "")
+    """optim.Adam(...), as it is imported; or where nobody says what `optim` is, as after `from ... import *`."""
+    path = path_of(call.func) or ""
+    dotted = scope.dotted(path)
+    known = "optim" in scope.module.assigned or scope.owns("optim")
+    if dotted == path and path.startswith("optim.") and not known:
+        dotted = f"torch.{path}"
     return dotted.startswith("torch.optim.") and ".lr_scheduler." not in dotted

@@ -1,12 +1,15 @@
 """Whether a file is worth parsing: a look at its text, before anything heavy is imported."""
 
 _WORDS = ("backward(", "zero_grad", "clip_grad_", "scheduler.step()")
+_YIELDED = (".modules()", "yield ", ".parameters()")
 _FAMILY = ("torch", "lightning", "accelerate", "ignite", "fairseq", "deepspeed")
 
 
 def may_train(text: str) -> bool:
-    """False only for a text that deposits, clears, clips and schedules nothing, or has nothing to do with torch."""
-    return any(word in text for word in _WORDS) and any(word in text for word in _FAMILY)
+    """False only for a text that deposits, clears, clips and schedules nothing, and yields no parameters of modules to
+    those who do; or has nothing to do with torch."""
+    trains = any(word in text for word in _WORDS) or all(word in text for word in _YIELDED)
+    return trains and any(word in text for word in _FAMILY)
 
 
 def may_allow(text: str) -> bool:

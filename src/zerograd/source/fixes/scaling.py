@@ -13,8 +13,8 @@ from zerograd.source.nodes import place
 def unscale_first(page: Page, finding: Finding) -> Iterator[Fix]:
     """ZG201: unscale right before the clip, for the step that follows."""
     clip = page.at(finding.site, ast.Call)
-    if clip is None:
-        return
+    if clip is None or (isinstance(clip.func, ast.Attribute) and clip.func.attr == "register_hook"):
+        return  # what a hook clips, nobody can unscale before
     later = [one for one in steps(page, page.function(clip)) if place(one.call) > place(clip)]
     scaled = [one for one in later if one.scaler is not None]
     if len({page.source(one.optimizer) for one in scaled}) != 1 or scaled[0].scaler is None:

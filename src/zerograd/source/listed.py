@@ -1,0 +1,151 @@
+"""Parameters that stand twice in one group of an optimizer: each step consumes their gradients twice (ZG004).
+
+SGD([*net.parameters(), *net.parameters()]), or net beside net.encoder      torch warns of one group, and steps
+for m in net.modules(): for p in m.parameters(): yield p                    parameters() goes through all modules below
+
+Two groups with one parameter are an error of torch's own, so that one group is all that is looked at.
+"""
+
+import ast
+import os
+import re
+from collections.abc import Iterator
+from itertools import chain, combinations
+
+from zerograd.core.findings import Finding
+from zerograd.errors import SourceError
+from zerograd.rules import REGISTRY
+from zerograd.rules.telling import note
+from zerograd.source.calls import site_of
+from zerograd.source.discover import read_text
+from zerograd.source.nodes import below
+from zerograd.source.parameters import makes_optimizer
+from zerograd.source.privacy import neighbours
+from zerograd.source.reading import File
+from zerograd.source.scopes import Function, Scope, path_of
+
+_MOST = 400  # files beside this one
+_SEVERAL = re.compile(r"\.parameters\(\)[^=;#]{1,60}?\.parameters\(\)")
+_TWICE = "{optimizer}() is given the parameters of {model} twice: each step consumes their gradients twice"
+_INSIDE = "{optimizer}() is given {inner} and {model}, which holds it: each step consumes its gradients twice"
+_NESTED = "{name}() gives each parameter once for every module around it: a step consumes its gradient as often"
+_CURE = "list every parameter once; modules() and parameters() both go through all that is below"
+
+
+def detect(file: File) -> Iterator[Finding]:
+    roots = file.program.roots
+    if _SEVERAL.search(file.text):
+        yield from _given_twice(file, file.program.tree, roots.module)
+        for function in roots.functions:
+            yield from _given_twice(file, function.node, function.scope)
+    if file.says(".modules()") and file.says("yield"):
+        for function in roots.functions:
+            yield from _nested(file, function)
+
+
+def _given_twice(file: File, node: ast.AST, scope: Scope) -> Iterator[Finding]:
+    for call in file.program.nodes(node).of(ast.Call):
+        given = sorted(_modules(call.args[0])) if call.args and makes_optimizer(call, scope) else []
+        for model, inner in combinations(given, 2):  # the outer one is the shorter, and so the first
+            if model == inner or (inner.startswith(f"{model}.") and _is_held(model, inner, scope)):
+                told = _TWICE if model == inner else _INSIDE
+                message = told.format(optimizer=path_of(call.func), model=model, inner=inner)
+                yield _told(file, call, message, certain=True)
+                break
+
+
+def _modules(given: ast.expr) -> Iterator[str]:
+    """`X` of every `X.parameters()` that is listed whole; nothing at all where some are chosen."""
+    match given:
+        case ast.Call(func=ast.Attribute(value=value, attr="parameters"), args=[], keywords=[]):
+            path = path_of(value)
+            yield from () if path is None or "[*]" in path else (path,)
+        case ast.Call(func=func, args=args) if (path_of(func) or "").rpartition(".")[2] in ("chain", "list"):
+            for one in args:
+                yield from _modules(one)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            yield from chain(_modules(left), _modules(right))
+        case ast.List(elts=elements):
+            for one in elements:
+                yield from _modules(one.value) if isinstance(one, ast.Starred) else ()
+
+
+def _is_held(model: str, inner: str, scope: Scope) -> bool:
+    """Whether `net.encoder` is known to be a module that net registers."""
+    binding = scope.lookup(model)
+    cls = binding.cls if binding is not None else None
+    lineage = cls.lineage() if cls is not None else ()
+    attribute = f"self{inner[len(model) :]}"
+    return any(base == "torch.nn.Module" for one in lineage for base in one.bases) and any(
+        attribute in one.assigned for one in lineage
+    )
+
+
+def _nested(file: File, function: Function) -> Iterator[Finding]:
+    nodes = file.program.nodes(function.node)
+    for outer in nodes.of(ast.For) if nodes.of(ast.Yield) else ():
+        match outer:
+            case ast.For(target=ast.Name(id=module), iter=ast.Call(func=ast.Attribute(attr="modules"), args=[])):
+                for inner in outer.body:
+                    if _yields_all(inner, module):
+                        name = function.node.name
+                        alone = sum(one.node.name == name for one in file.program.roots.functions) == 1
+                        given = _is_given(file, name)
+                        if given is not None:
+                            yield _told(file, outer.iter, _NESTED.format(name=name), certain=given and alone)
+
+
+def _yields_all(inner: ast.stmt, module: str) -> bool:
+    """for p in m.parameters(): yield p, if it is to be trained"""
+    match inner:
+        case ast.For(
+            target=ast.Name(id=parameter),
+            iter=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="parameters"), args=[], keywords=[]),
+            body=body,
+        ) if name == module:
+            for statement in body:
+                if isinstance(statement, ast.If) and path_of(statement.test) == f"{parameter}.requires_grad":
+                    body = statement.body
+            yielded = (
+                one.value.value for one in body if isinstance(one, ast.Expr) and isinstance(one.value, ast.Yield)
+            )
+            return any(value is not None and path_of(value) == parameter for value in yielded)
+    return False
+
+
+def _is_given(file: File, name: str) -> bool | None:
+    """Whether what a generator yields is given to an optimizer as it is: surely, perhaps, or not as far as one sees."""
+    for node in below(file.program.tree):
+        values: list[ast.expr] = []
+        if isinstance(node, ast.Dict):
+            keyed = zip(node.keys, node.values, strict=True)
+            values = [value for key, value in keyed if isinstance(key, ast.Constant) and key.value == "params"]
+        elif isinstance(node, ast.Call) and makes_optimizer(node, file.program.roots.module):
+            values = node.args[:1]
+        if any(isinstance(one, ast.Call) and (path_of(one.func) or "").rpartition(".")[2] == name for one in values):
+            return True
+    return _is_given_elsewhere(file, name)
+
+
+def _is_given_elsewhere(file: File, name: str) -> bool | None:
+    """The same for the files beside this one: surely only if none of them has a function of that name."""
+    if not os.path.isfile(file.path):
+        return None
+    given = re.compile(rf"""(['"]params['"]\s*:\s*|optim\.\w+\(\s*)(list\()?[\w.]*\b{re.escape(name)}\(""")
+    folders, files = neighbours(file.path)
+    file.asked.update(folders)
+    found = defined = False
+    for path in files[:_MOST]:
+        try:
+            text = read_text(path)
+        except SourceError:
+            continue
+        file.asked.add(path)
+        found |= given.search(text) is not None
+        defined |= f"def {name}(" in text
+    return not defined if found else None
+
+
+def _told(file: File, node: ast.expr, message: str, *, certain: bool) -> Finding:
+    found = note(REGISTRY["ZG004"], site_of(node, file.path), certain=certain, step="", consumer="")
+    return found._replace(message=message, cure=_CURE)
