@@ -8,8 +8,10 @@ from zerograd.source.opaque import makes_object
 from zerograd.source.reading import Reading
 from zerograd.source.roles import modules_of, role_of
 from zerograd.source.scopes import Role, Scope, path_of
+from zerograd.source.wording import CUTS, MODULES, SAME
 
 _PARTS = frozenset({"optimizer", "optim", "opt"})
+_ASKED = MODULES | SAME | CUTS | {"forward"}
 _PIECE = re.compile(
     r"^(self\.)?\w*(encoder|backbone|body|shared|base|feature|trunk|embed|net|model)\w*(?<!width)(?<!dim)(?<!size)$"
 )
@@ -61,9 +63,9 @@ def is_made_apart(module: str, function: Reading) -> bool:
 
 
 def _gives(node: ast.Assign, module: str) -> bool:
-    """other = Sequential(module, ...): as it is, not its parameters."""
+    """other = Sequential(module, ...), other.weight = module.weight: anything but its parameters, and its own calls."""
     nodes = below(node.value)
-    asked = {id(part.value) for part in nodes if isinstance(part, ast.Attribute)}
+    asked = {id(part.value) for part in nodes if isinstance(part, ast.Attribute) and part.attr in _ASKED}
     asked |= {id(part.func) for part in nodes if isinstance(part, ast.Call)}
     return any(path_of(part) == module and id(part) not in asked for part in nodes if isinstance(part, ast.expr))
 

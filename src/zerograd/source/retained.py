@@ -22,8 +22,11 @@ from zerograd.source.wording import CUTS
 
 _NAMES = ("retain_graph", "retain_variables")  # the second until torch 0.4
 _AGAIN = ("autograd.grad", "autograd.backward")
-_RECORDS = re.compile(r"^log|add_scalar|record|write|print|info|debug|set_postfix|set_description|meter|track|backward")
-_TRAINS = re.compile(r"backward|train|update|optimi|closure|learn|grad")
+_RECORDS = re.compile(
+    r"^log|add_scalar|record|write|print|info|debug|set_postfix|set_description|meter|track|backward|format|^(float"
+    r"|str|isnan|isfinite|step|reduce\w*)$"
+)
+_TRAINS = re.compile(r"backward|train|update|optimi|closure|learn|grad|hess|jac|fisher|eig")
 
 
 def detect(function: Reading) -> Iterator[Finding]:
@@ -143,7 +146,7 @@ def _is_handed_on(function: Reading, ancestry: Ancestry, mine: Ancestors, call: 
             if does and place(node) > place(call) and called.scope.is_inside(function.scope):
                 return True
         else:
-            does = _TRAINS.search(name) is not None
+            does = _TRAINS.search(name) is not None or (_is_given(node, loss_of(call)) and not _RECORDS.search(name))
         stays = id(node) in kept and "." in path and not _RECORDS.search(name) and not ancestry.is_local(path)
         given = (*node.args, *(keyword.value for keyword in node.keywords))
         if (stays or (does and place(node) > place(call))) and any(ancestry.of(one) & mine for one in given):
@@ -154,3 +157,9 @@ def _is_handed_on(function: Reading, ancestry: Ancestry, mine: Ancestors, call: 
 def _differentiates(function: Reading, called: Function) -> bool:
     calls = function.file.program.nodes(called.node).of(ast.Call)
     return any((path_of(node.func) or "").endswith(_AGAIN) for node in calls)
+
+
+def _is_given(call: ast.Call, loss: ast.expr | None) -> bool:
+    """Whether a call is handed the loss itself."""
+    path = path_of(loss) if loss is not None else None
+    return path is not None and any(path_of(one) == path for one in (*call.args, *(k.value for k in call.keywords)))

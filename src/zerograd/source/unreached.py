@@ -32,7 +32,7 @@ def detect(function: Reading) -> Iterator[Finding]:
         modules = held_by(act.slot or "", function)
         deposits = _in_front(function, act) if modules and _is_out_of_sight(function, modules) else []
         ancestry = Ancestry(function) if deposits else None
-        if ancestry is not None and all(_passes_by(ancestry, one, modules) for one in deposits):
+        if ancestry is not None and all(_passes_by(function, ancestry, one, modules) for one in deposits):
             certain = all(is_made_apart(module, function) for module in modules)
             yield note(REGISTRY["ZG003"], act.site, certain=certain, step=act.what)
 
@@ -52,14 +52,29 @@ def _in_front(function: Reading, step: Act) -> list[ast.Call]:
     return nodes if one_path and len(nodes) == len(found) else []
 
 
-def _passes_by(ancestry: Ancestry, deposit: ast.Call, modules: frozenset[str]) -> bool:
+def _passes_by(function: Reading, ancestry: Ancestry, deposit: ast.Call, modules: frozenset[str]) -> bool:
     """Whether everything that a loss goes through is known, and none of it is these modules."""
     loss = loss_of(deposit)
     ancestors = ancestry.of(loss) if loss is not None else frozenset[ast.AST | str]()
     calls = [one for one in ancestors if isinstance(one, ast.Call)]
     if not calls or len(calls) != len(ancestors):
         return False
+    if any(_hides(function, call, modules) for call in calls):
+        return False
     return not any(overlap(frozenset({path}), modules) for call in calls for path in _paths(call))
+
+
+def _hides(function: Reading, call: ast.Call, modules: frozenset[str]) -> bool:
+    """Whether a call runs a method or a function, rather than a module, that may go through these modules itself."""
+    path, cls = path_of(call.func) or "", function.scope.owner
+    called = function.scope.function(path)
+    if called is None:
+        kept = cls is not None and any(path in one.assigned for one in cls.lineage())
+        return path.startswith("self.") and path.count(".") == 1 and not kept
+    nodes = function.file.program.nodes(called.node)
+    names = {node.id for node in nodes.of(ast.Name)} | {node.attr for node in nodes.of(ast.Attribute)}
+    further = any(called.scope.function(path_of(node.func) or "") is not None for node in nodes.of(ast.Call))
+    return further or any(module.removesuffix("[*]").rpartition(".")[2] in names for module in modules)
 
 
 def _paths(call: ast.Call) -> Iterator[str]:
