@@ -39,10 +39,12 @@ def detect(file: File) -> Iterator[Finding]:
         return
     starts = starts_of(file.text)
     for function in file.program.roots.functions:
+        named = _EVALUATES.search(function.node.name.lower())
+        if not named and not file.says(".eval()"):
+            continue
         first, last = function.node.lineno, function.node.end_lineno or function.node.lineno
         text = file.text[starts[first - 1] : starts[last] if last < len(starts) else None]
-        evaluates = _EVALUATES.search(function.node.name.lower()) or ".eval()" in text
-        if evaluates and _SUMS.search(text) and not _LOOKS_AWAY.search(text):
+        if (named or ".eval()" in text) and _SUMS.search(text) and not _LOOKS_AWAY.search(text):
             yield from _summed(Reading(function.node, (), function.scope, file))
 
 

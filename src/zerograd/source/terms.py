@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from zerograd.source.callers import called
 from zerograd.source.nodes import Nodes, place
@@ -50,7 +50,7 @@ def _terms(node: ast.expr) -> Iterator[ast.expr]:
 
 def _handed_back(function: Reading, node: ast.Assign, losses: dict[str, ast.Call]) -> Iterator[tuple[str, ast.Call]]:
     """What a function of this project returns beside a loss, if the loss is made of it."""
-    if not isinstance(node.value, ast.Call) or len(node.targets) != 1:
+    if not isinstance(node.value, ast.Call) or len(node.targets) != 1 or not _may_hold(node.targets[0], losses):
         return
     path = path_of(node.value.func)
     callee = called(path, function.scope) if path is not None else None
@@ -63,6 +63,13 @@ def _handed_back(function: Reading, node: ast.Assign, losses: dict[str, ast.Call
             if name in losses:
                 made_of = set(_closure(own, value))
                 yield from ((other, losses[name]) for other, its in handed.items() if path_of(its) in made_of)
+
+
+def _may_hold(target: ast.expr, losses: Collection[str]) -> bool:
+    """Whether a loss may be among what is returned, by the names that the caller has for it."""
+    if isinstance(target, ast.Tuple):
+        return any(path_of(name) in losses for name in target.elts)
+    return isinstance(target, ast.Name) and any(loss.startswith(f"{target.id}[") for loss in losses)
 
 
 def _items(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[str, ast.expr]]:
