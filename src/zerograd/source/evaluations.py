@@ -42,7 +42,7 @@ def detect(file: File) -> Iterator[Finding]:
     starts = starts_of(file.text) if named else []
     for function in named:
         first, last = function.node.lineno, function.node.end_lineno or function.node.lineno
-        text = file.text[starts[first - 1] : starts[last]]
+        text = file.text[starts[first - 1] : starts[last] if last < len(starts) else None]
         evaluates = ".eval()" in text or _EVALUATES.search(function.node.name.lower())
         if evaluates and _SUMS.search(text) and not _LOOKS_AWAY.search(text):
             yield from _summed(Reading(function.node, (), function.scope, file))
