@@ -4,8 +4,9 @@ usage: python benchmarks/check/speed.py FOLDER [--repeats N] [--training N] [--s
                                         [--dslinter PYLINT] [--torchfix COMMAND]
 
 Every repeat runs every command once, cold and in one process, and takes its CPU time; the figures are medians of the
-ratios within one repeat, so that what else the machine does falls on all of them alike. `--training N` takes only N
-random files that train (seed 0). `--slowest N` names the files that took longest, timed one by one.
+ratios within one repeat, so that what else the machine does falls on all of them alike. Cold is without known findings,
+but with the bytecode that pip leaves, also where the environment keeps Python from writing any. `--training N` takes
+only N random files that train (seed 0). `--slowest N` names the files that took longest, timed one by one.
 """
 
 import argparse
@@ -14,13 +15,14 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from compileall import compile_dir
 from contextlib import suppress
 from pathlib import Path
 
 from tools import Tool, add_options, chosen, named_files, timed
 
 from zerograd.errors import SourceError
-from zerograd.source.check import check_text
+from zerograd.source import check
 from zerograd.source.discover import read_text
 from zerograd.source.library import Library
 from zerograd.source.triggers import may_train
@@ -71,7 +73,7 @@ def slowest(folder: Path, targets: Sequence[str], count: int) -> Iterator[str]:
     for target in targets:
         begin = time.process_time()
         with suppress(SourceError):
-            check_text(read_text(str(folder / target)), str(folder / target), library=library)
+            check.check_text(read_text(str(folder / target)), str(folder / target), library=library)
         each.append((time.process_time() - begin, target))
     yield from (f"  {seconds:.2f} s  {target}" for seconds, target in sorted(each, reverse=True)[:count])
 
@@ -89,6 +91,7 @@ def main() -> None:
     parser.add_argument("--slowest", type=int, metavar="N", default=0)
     add_options(parser)
     options = parser.parse_args()
+    compile_dir(str(Path(check.__file__).parents[1]), quiet=2)
     targets = training_files(options.folder, options.training) if options.training else named_files(options.folder)
     for line in lines(chosen(options), options.folder, targets, repeats=options.repeats):
         print(line, flush=True)

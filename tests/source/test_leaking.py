@@ -174,3 +174,38 @@ def train(model, optimizer, loader, delta):
             optimizer.step()
 """
     assert check_text(text, "train.py", library=Library()) == []
+
+
+@pytest.mark.parametrize(
+    ("behind", "codes"),
+    [
+        ("pass", ["ZG005"]),
+        ("nn.functional.cross_entropy(model(x + delta.grad.sign()), y).backward()", []),  # an objective of its own
+        ("(delta.grad ** 2).sum().backward()", []),  # a penalty on what was deposited
+    ],
+)
+def test_a_helper_that_deposits_an_objective_as_well(behind: str, codes: list[str]) -> None:
+    text = f"""\
+import torch
+from torch import nn
+
+
+def attack(model, x, y):
+    delta = torch.zeros_like(x, requires_grad=True)
+    loss = nn.functional.cross_entropy(model(x + delta), y)
+    loss.backward({"create_graph=True" if "**" in behind else ""})
+    x = x + delta.grad.sign()
+    {behind}
+    return x
+
+
+def train(model, optimizer, loader):
+    model.train()
+    for x, y in loader:
+        optimizer.zero_grad()
+        x = attack(model, x, y)
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+"""
+    assert [finding.code for finding in check_text(text, "train.py")] == codes

@@ -36,9 +36,12 @@ class Board:
 
 def board(like: Tensor) -> Board | None:
     """For numbers like these; None where the device does not see the host's memory under the same address."""
-    with torch.cuda.device(like.device):
-        host = torch.full((_ROWS, len(like)), NOT_YET, dtype=like.dtype, pin_memory=True)
-        seen = torch.as_tensor(_Shown(host), device=like.device)
+    try:
+        with torch.cuda.device(like.device):
+            host = torch.full((_ROWS, len(like)), NOT_YET, dtype=like.dtype, pin_memory=True)
+            seen = torch.as_tensor(_Shown(host), device=like.device)
+    except (RuntimeError, TypeError, ValueError):  # a build of torch for other devices
+        return None
     return Board(host, seen) if seen.data_ptr() == host.data_ptr() else None
 
 

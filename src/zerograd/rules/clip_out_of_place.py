@@ -2,7 +2,9 @@
 
 Clipping belongs between the last `backward()` of a step and the step itself. After the step it shortens gradients that
 were already used; before the backward it shortens leftovers, or nothing. Once per micro-batch it clips partial sums:
-the first micro-batches are cut again and again, and the result is no longer the clipped gradient of the group.
+the first micro-batches are cut again and again, and the result is no longer the clipped gradient of the group. And a
+clip of one network before the step of another (`clip_grad_norm_(policy.parameters())` before `value_optimizer.step()`)
+clips nothing that is used.
 
 A clip with an infinite limit only measures the norm and is never reported.
 """

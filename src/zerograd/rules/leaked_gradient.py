@@ -5,6 +5,9 @@ runs through the discriminator and leaves gradients in it; a discriminator's los
 leaves gradients in the generator. If nothing clears them before that network's own `backward()`, its next step adds
 both: the discriminator is pushed to help the generator. Nothing crashes, and the losses look as in any GAN.
 
+So does an attack: its `backward()` is meant for the input, and leaves gradients in every parameter of the model. If the
+optimizer was cleared before the attack and not behind it, the step adds what was meant to raise the loss.
+
 Clear each optimizer right before the backward that is meant for it, and `detach()` what the other network made.
 """
 

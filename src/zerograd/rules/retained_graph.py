@@ -1,7 +1,8 @@
 """Graphs are kept alive that nobody will use again.
 
 `total_loss += loss` adds a tensor with its whole graph to the last iteration's. A chain of every iteration of the epoch
-stays allocated until the sum is dropped, with all that no backward has freed. Add `loss.item()` or `loss.detach()`.
+stays allocated until the sum is dropped, with all that no backward has freed. Add `loss.item()` or `loss.detach()`. An
+evaluation that sums losses outside `torch.no_grad()` keeps the graphs of its whole data set.
 
 `backward(retain_graph=True)` keeps what the backward needs, so that a second one can go through the same graph. Where
 no second one comes it only holds the memory longer; and where it was added to silence "Trying to backward through the

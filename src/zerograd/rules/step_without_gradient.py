@@ -1,8 +1,8 @@
 """A step consumes gradients that no backward() has deposited.
 
 Every `.grad` the optimizer reads is empty: `backward()` is missing, or the loss was detached, or the model that is
-trained is not the one the optimizer holds. Parameters whose `.grad` is None are skipped without a word, so the program
-runs to its end and learns nothing.
+trained is not the one the optimizer holds, or its network is called only under `torch.no_grad()`. Parameters whose
+`.grad` is None are skipped without a word, so the program runs to its end and learns nothing.
 
 The very first step of an optimizer may be a warm-up that quiets a scheduler or builds state: the fault begins with the
 second step that finds nothing. In source the finding is certain only when every call before the step is known not to

@@ -78,8 +78,12 @@ def tell(verdict: Verdict[Rule], trail: Trail) -> Finding:
     )
 
 
-def note(rule: Rule, site: Site, *, certain: bool, related: tuple[Related, ...] = (), **names: str) -> Finding:
-    """A finding of an idiom rule: its detector knows where, and fills in the sentence."""
+def note(
+    rule: Rule, site: Site, *, certain: bool, unless: str = "", related: tuple[Related, ...] = (), **names: str
+) -> Finding:
+    """A finding of an idiom rule: its detector knows where, and fills in the sentence. `unless`: what may excuse it."""
+    if unless and not certain:
+        related = (*related, Related(site, f"only possible: {unless}"))
     return Finding(
         code=rule.code,
         name=rule.name,

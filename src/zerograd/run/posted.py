@@ -4,7 +4,6 @@ To ask a device for a number is to wait for everything that it has been told to 
 what computes it, into memory of the host that the device can write, and somebody looks now and then.
 """
 
-import contextlib
 import functools
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -48,10 +47,15 @@ class Post:
         """What has come; or all, and wait for it."""
         while self._letters:
             first, more = self._letters[0], len(self._letters)
-            if not all_of_them and more < _MOST and not (more > 1 if first.event is None else first.event.query()):
-                return
-            self._letters.popleft()
-            with contextlib.suppress(RuntimeError):  # what is wrong with a device, the program will hear from it
+            try:
+                here = more > 1 if first.event is None else first.event.query()
+                if not here and not all_of_them and more < _MOST:
+                    return
                 if first.event is not None:
                     first.event.synchronize()
-                first.tell(first.numbers.tolist())
+                numbers = first.numbers.tolist()
+            except RuntimeError:  # what is wrong with a device, the program will hear from it
+                self._letters.popleft()
+                continue
+            self._letters.popleft()
+            first.tell(numbers)

@@ -6,7 +6,7 @@ inner loop of backwards between two steps.
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from zerograd.core.events import Kind
 from zerograd.core.findings import Finding, Related
@@ -19,13 +19,16 @@ from zerograd.source.losses import Losses, loss_of
 from zerograd.source.nodes import Nodes, written
 from zerograd.source.scopes import Function, Scope, path_of
 from zerograd.source.skeleton import Act, Block, Call, Choice, Loop, leaves, walk
+from zerograd.source.unfolding import Unfolded, waits_for_others
 
 _FOR = (ast.For, ast.AsyncFor)
 _TASKS = re.compile(r"meta|task|episode")
 _MOST = 30  # functions that are looked into
 
 
-def detect(block: Block, nodes: Nodes, scope: Scope, body_of: BodyOf) -> Iterator[Finding]:
+def detect(
+    block: Block, nodes: Nodes, scope: Scope, body_of: BodyOf, nodes_of: Callable[[ast.AST], Nodes]
+) -> Iterator[Finding]:
     """What is wrong with the accumulation of one function, given all of its nodes."""
     losses = Losses(nodes, scope)
     configured = _configured(nodes)
@@ -34,6 +37,10 @@ def detect(block: Block, nodes: Nodes, scope: Scope, body_of: BodyOf) -> Iterato
     for window in windows:
         if window.guard.size not in engines:
             yield from _judge_window(window, losses)
+    if not windows and waits_for_others(block):
+        unfolded = Unfolded(block, scope.owner, body_of, nodes_of)
+        for window in guarded_windows(unfolded.block):
+            yield from _judge_window(window, losses, unfolded)
     yield from _inner_loops(block, losses, body_of)
     yield from _every_micro_batch(block, losses, configured)
 
@@ -49,7 +56,7 @@ def _told_by_engines(nodes: Nodes) -> set[str]:
     }
 
 
-def _judge_window(window: Window, losses: Losses) -> Iterator[Finding]:
+def _judge_window(window: Window, losses: Losses, unfolded: Unfolded | None = None) -> Iterator[Finding]:
     guard, site = window.guard, window.choice.site
     if site is None or not (window.clears or guard.accumulates):
         return
@@ -67,11 +74,13 @@ def _judge_window(window: Window, losses: Losses) -> Iterator[Finding]:
     endless = window.loop.endless or isinstance(window.loop.node, ast.While)
     if not guard.tail and not endless and not window.stepped_after:
         # A counter that came from elsewhere may go on in the next epoch: its group does.
-        yield note(REGISTRY["ZG102"], site, certain=guard.phase is not None, size=guard.size)
+        unless = "the counter comes from elsewhere, the group may go on in the next epoch"
+        yield note(REGISTRY["ZG102"], site, certain=guard.phase is not None, unless=unless, size=guard.size)
     if not window.rescales:
         for act in window.deposits:
             # A meta-learner's objective is the sum over its tasks.
-            yield from _unnormalised(act, losses, guard.size, certain=not _TASKS.search(guard.size.lower()))
+            its = unfolded.losses(act, losses) if unfolded is not None else losses
+            yield from _unnormalised(act, its, guard.size, certain=not _TASKS.search(guard.size.lower()))
 
 
 def _unnormalised(act: Act, losses: Losses, size: str, *, certain: bool) -> Iterator[Finding]:
@@ -80,7 +89,9 @@ def _unnormalised(act: Act, losses: Losses, size: str, *, certain: bool) -> Iter
     loss = loss_of(act.node)
     plain = not losses.may_be_normalised(loss)
     if plain or not losses.may_be_normalised(loss, handed=False):
-        yield note(REGISTRY["ZG101"], act.site, certain=certain and plain, deposit=act.what, size=size)
+        unless = "a sum may be meant" if plain else "the loss may have been divided before it came here"
+        certain = certain and plain
+        yield note(REGISTRY["ZG101"], act.site, certain=certain, unless=unless, deposit=act.what, size=size)
 
 
 def _inner_loops(block: Block, losses: Losses, body_of: BodyOf) -> Iterator[Finding]:

@@ -48,7 +48,7 @@ class Ancestry:
     def _modules(self) -> frozenset[str]:
         """What is used as a module: it has weights, but no graph."""
         calls = [node.func for node in self._function.of(ast.Call)]
-        called = {path_of(func) or "" for func in calls if isinstance(func, ast.Name)}
+        called = {path_of(func) or "" for func in calls}
         used = {path_of(func.value) or "" for func in calls if isinstance(func, ast.Attribute) and func.attr in MODULES}
         return frozenset(used | {path for path in called if "loss" not in path})
 
@@ -165,7 +165,7 @@ class Ancestry:
         for one in cls.lineage():
             for method in one.functions.values():
                 seen = seen or path in one.assigned
-                if method.node.name not in ("__init__", "reset", "build") and self._keeps(method, path):
+                if self._keeps(method, path):
                     return OLD
         return OLD if not seen and wording.keeps(path) else NONE
 
@@ -175,7 +175,9 @@ class Ancestry:
         for node in below(method.node):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and path_of(node) == path:
                 inside = inside or self._inside(method)
-                return any(inside._made(one) for one in inside._names.every(path))
+                made = NONE.union(*(inside._made(one) for one in inside._names.every(path)))
+                # What an object was made with are settings; what it made of them itself may have a graph.
+                return any(isinstance(one, ast.AST) for one in made) if method.node.name == "__init__" else bool(made)
         return False
 
     def _handed(self, name: str) -> Ancestors:

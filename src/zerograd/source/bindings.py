@@ -28,9 +28,10 @@ class Roots(NamedTuple):
 
 
 def bind_module(tree: ast.Module, elsewhere: Elsewhere | None = None) -> Roots:
-    binder = _Binder()
+    binder = _Binder(frozenset(node.name for node in tree.body if isinstance(node, ast.ClassDef)))
     binder.scope.elsewhere = elsewhere
     binder.walk(tree)
+    binder.bind_the_rest()
     for cls in binder.classes:
         cls.settled = True
     return Roots(binder.scope, binder.functions)
@@ -39,8 +40,10 @@ def bind_module(tree: ast.Module, elsewhere: Elsewhere | None = None) -> Roots:
 class _Binder:
     """One pass over a file that fills in its scopes."""
 
-    def __init__(self) -> None:
+    def __init__(self, classes: frozenset[str]) -> None:
         self.scope = Scope()
+        self._classes = classes  # of the file's own level
+        self._early: list[tuple[Scope, _Arms, ast.AST, ast.Call]] = []  # objects whose class comes further down
         self.cls: Scope | None = None  # set while directly in a class body
         self.functions: list[Function] = []
         self.classes: list[Scope] = []
@@ -126,6 +129,8 @@ class _Binder:
             return
         home = scope.owner if path.startswith("self.") and scope.owner is not None else scope
         binding = role_of(value, scope)
+        if binding is None and isinstance(value, ast.Call) and self._comes_later(value.func):
+            self._early.append((scope, self._arms, target, value))
         if home is scope.owner:
             if isinstance(value, ast.Name):
                 scope.keeps[value.id] = path
@@ -141,6 +146,22 @@ class _Binder:
             home.bindings[path] = self._beside_others(home, path, binding) if binding.role is Role.INSTANCE else binding
         elif path in home.bindings and home.bindings[path].role is Role.LEAF:
             del home.bindings[path]  # made of something else by then
+
+    def _comes_later(self, func: ast.expr) -> bool:
+        """Whether a class of this file is called that stands further down."""
+        return isinstance(func, ast.Name) and func.id in self._classes and func.id not in self.scope.module.class_scopes
+
+    def bind_the_rest(self) -> None:
+        """The objects whose class is known by now, where nothing else was bound."""
+        top, early, self._early = self.scope, self._early, []
+        for scope, arms, target, value in early:
+            path = path_of(target) or ""
+            home = scope.owner if path.startswith("self.") and scope.owner is not None else scope
+            known = home.bindings.get(path)
+            if known is None or known.role is Role.INSTANCE:
+                self.scope, self._arms = scope, arms
+                self._bind(target, value)
+        self.scope = top
 
     def _beside_others(self, home: Scope, path: str, binding: Binding) -> Binding:
         """An object, with those that other arms of the branches around it bind to the same path."""

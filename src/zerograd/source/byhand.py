@@ -25,7 +25,8 @@ def _read(node: _Assignment, path: str, reaches_some: Callable[[ast.expr], bool]
                     what, some = f"{written(target)} = None", reaches_some(target.value)
                     yield Act(Kind.CLEAR, None, site_of(node, path), what, partial=some)
         case ast.Assign(targets=targets) if any(_is_gradient(target) for target in targets):
-            yield Blur(ALL_DOUBTS)  # gradients of the user's own making
+            site = site_of(node, path)
+            yield Blur(ALL_DOUBTS, None, site, "this assignment")  # gradients of the user's own making
         case ast.AugAssign(target=target, op=ast.Mult() | ast.Div()) if _is_gradient(target):
             yield Act(Kind.RESCALE, None, site_of(node, path), written(node))
 

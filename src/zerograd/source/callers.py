@@ -3,19 +3,15 @@
 import ast
 from collections.abc import Iterator
 
+from zerograd.source.callees import callees_of
 from zerograd.source.reading import Reading
-from zerograd.source.scopes import Function, Role, Scope, path_of
+from zerograd.source.scopes import Function, Scope, path_of
 
 
 def called(path: str, scope: Scope) -> Function | None:
-    """The function of this project that is called: by its name, as a method, or as a module's forward pass."""
-    receiver, _, name = path.rpartition(".")
-    for bound, method in ((path, "forward"), (receiver, name)):
-        binding = scope.lookup(bound)
-        cls = scope.class_scope(binding.made_by) if binding and binding.role is Role.INSTANCE else None
-        if cls is not None:
-            return cls.method(method)
-    return scope.function(path)
+    """The one function of this project that is called: by its name, as a method, or as a module's forward pass."""
+    callees = callees_of(path, scope)
+    return callees[0].function if len(callees) == 1 else None
 
 
 def arguments(call: ast.Call, function: Function) -> Iterator[tuple[str, ast.expr]]:

@@ -75,15 +75,18 @@ class CallReader:
             what = f"{short(call.func)}({inside or ''})"
             return Act(kind, slot, site_of(call, self._path), what, scaled, call)
 
+        def blur(kinds: Doubts, slot: str | None = None) -> Blur:
+            return self._blur(call, kinds, slot)
+
         match name:
             case "backward" | "manual_backward":
                 if not _is_definition(call, scope) and not _is_made_leaf(receiver, scope):
                     scaled = is_scaled(call, scope)
                     if receiver and call.args and self.is_optimizer(receiver, scope):
-                        yield Blur(_CLEARED, receiver)  # optimizer.backward(losses): a wrapper may clear by itself
+                        yield blur(_CLEARED, receiver)  # optimizer.backward(losses): a wrapper may clear by itself
                     yield act(Kind.DEPOSIT, None)._replace(scaled=scaled)
                     if self._scales and not scaled and not is_plain(loss_of(call), scope):
-                        yield Blur(_SCALES)
+                        yield blur(_SCALES)
             case "step" if receiver and self.is_scaler(receiver, scope) and first:
                 yield act(Kind.CONSUME, first, scaled=True)
             case "step" if receiver and self.is_optimizer(receiver, scope):
@@ -91,15 +94,15 @@ class CallReader:
                 yield act(Kind.CONSUME, receiver)
             case "step" if receiver and not call.args and not call.keywords and self.is_scheduler(receiver, scope):
                 if _is_old(scope.module) or (scope.lookup(receiver) is None and has_own_schedules(scope.module)):
-                    yield Blur(_SCHEDULES_OWN)
+                    yield blur(_SCHEDULES_OWN)
                 yield act(Kind.SCHEDULE, self.driven_by(receiver, scope))
             case _ if name in HALVES and receiver and self.is_optimizer(receiver, scope):
                 if self._scales:
-                    yield Blur(_SCALES)  # the way up is of a length of its own, whatever the scale
+                    yield blur(_SCALES)  # the way up is of a length of its own, whatever the scale
                 yield act(Kind.CONSUME, receiver)
                 clears = clears_too(call, name, receiver, scope)
                 if clears is not False:
-                    yield act(Kind.CLEAR, receiver) if clears else Blur(_CLEARED, receiver)
+                    yield act(Kind.CLEAR, receiver) if clears else blur(_CLEARED, receiver)
             case "zero_grad":
                 yield self._clear(act, receiver, scope)
             case "unscale_" if first:
@@ -109,7 +112,7 @@ class CallReader:
             case "mul_" | "div_" if _is_gradient(call.func):
                 yield act(Kind.RESCALE, None)
             case "fill_" | "copy_" | "set_" if _is_gradient(call.func):
-                yield Blur(ALL_DOUBTS)  # gradients of the user's own making
+                yield blur(ALL_DOUBTS)  # gradients of the user's own making
             case _ if name in _CLIPS and not _only_measures(call):
                 # Accelerate's and Fabric's own clipping divides the loss scale out first.
                 own = receiver is not None and not scope.dotted(receiver).startswith("torch")
@@ -144,7 +147,7 @@ class CallReader:
     def _closure(self, call: ast.Call, receiver: str, scope: Scope) -> Iterator[Blur]:
         """A closure clears and deposits inside the step."""
         if call.args or call.keywords:
-            yield Blur(ALL_DOUBTS, receiver)
+            yield self._blur(call, ALL_DOUBTS, receiver)
 
     def _owner(self, call: ast.Call, scope: Scope) -> str | None:
         """The optimizer whose parameters are clipped, as far as its construction tells."""
@@ -198,18 +201,21 @@ class CallReader:
         for argument in () if makes_something(path) else (*call.args, *(k.value for k in call.keywords)):
             handed = scope.slot(argument)
             if handed and self.is_optimizer(handed, scope):
-                found.append(Blur(ALL_DOUBTS, handed))
+                found.append(self._blur(call, ALL_DOUBTS, handed))
             elif handed and self.is_scaler(handed, scope):
-                found.append(Blur(ALL_DOUBTS))
+                found.append(self._blur(call, ALL_DOUBTS))
         kinds = unseen(path, call, scope)
-        return [*found, Blur(kinds)] if kinds else found
+        return [*found, self._blur(call, kinds)] if kinds else found
+
+    def _blur(self, call: ast.Call, kinds: Doubts, slot: str | None = None) -> Blur:
+        return Blur(kinds, slot, site_of(call, self._path), f"{short(call.func)}()")
 
     def _one_of(self, callees: list[Callee], call: ast.Call, scope: Scope) -> list[Act | Blur | Call | Choice]:
         called: Call | Choice | None = None
         for callee in callees:
             if callee.receiver != "self" and callee.function.node.name == "forward" and self._is_idle(callee.function):
                 continue  # model(x)
-            one = callee.called(call, scope)
+            one = callee.called(call, scope)._replace(site=site_of(call, self._path))
             called = one if called is None else Choice((one,), (called,))
         return [] if called is None else [called]
 

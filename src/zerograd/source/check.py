@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import chain
 
-from zerograd.core.events import Kind
+from zerograd.core.events import Kind, Site
 from zerograd.core.facts import ALL_DOUBTS, CLEAN, NOWHERE, Doubts, Fact, Facts, doubt, join, slim
 from zerograd.core.findings import Certainty, Finding, once
 from zerograd.core.judgement import Code, Verdict
@@ -13,7 +13,7 @@ from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Rule, Sees, idiom
 from zerograd.rules.telling import note, tell
-from zerograd.source import accumulation, erasing, evaluations, idioms
+from zerograd.source import accumulation, erasing, evaluations, idioms, wiping
 from zerograd.source.flow import CYCLE, Interpreter
 from zerograd.source.leaking import Leaks
 from zerograd.source.library import Library
@@ -28,6 +28,7 @@ from zerograd.source.suppression import allow
 from zerograd.source.templates import is_another, templates
 from zerograd.source.tests import places
 from zerograd.source.triggers import may_train
+from zerograd.source.unfolding import waits_for_others
 from zerograd.source.ways import Budget, TooMuch
 
 _DEPTH = 5
@@ -128,10 +129,12 @@ class _Checker:
             return
         reading = Reading(function, block, scope, self._file)
         found = idioms.detect(reading)
-        if any(act.kind in (Kind.DEPOSIT, Kind.CONSUME) for act in reading.acts):
+        trains = any(act.kind in (Kind.DEPOSIT, Kind.CONSUME) for act in reading.acts)
+        if trains or waits_for_others(block):
             found = chain(
-                accumulation.detect(block, reading.nodes, scope, self._program.body_of),
+                accumulation.detect(block, reading.nodes, scope, self._program.body_of, self._program.nodes),
                 erasing.detect(reading),
+                wiping.detect(reading),
                 found,
                 self._clip_without_step(block),
             )
@@ -194,9 +197,16 @@ class _Checker:
             if verdict.event.kind is Kind.SCHEDULE and cls is not None and is_another(verdict.event.what, cls):
                 continue
             finding = tell(verdict, interpreter.trail)
+            if not verdict.certain:
+                why = interpreter.excuse(block, verdict, self._entry(node) if again else None)
+                finding = finding._replace(related=(*finding.related, *([why] if why is not None else ())))
             exactly = self._told_exactly(finding, verdict, block, slot, interpreter.kinds(block))
             if exactly is not None or finding.code in self._chosen:
                 yield exactly or finding
+
+    def _entry(self, node: ast.AST | None) -> Site | None:
+        """Where a function begins, if it has a place."""
+        return Site(self._program.path, node.lineno, node.col_offset + 1) if isinstance(node, ast.stmt) else None
 
     def _learns(self, block: Block, node: ast.AST) -> bool:
         """Whether a loss is made or deposited here at all."""

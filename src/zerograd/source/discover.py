@@ -67,5 +67,7 @@ def encoding_of(raw: bytes) -> str:
     """The encoding that a file declares."""
     second = raw.find(b"\n", raw.find(b"\n") + 1)  # the end of the second line, if there are as many
     head = raw if second < 0 else raw[:second]
+    if b"coding" not in head:
+        return "utf-8"
     cookie = next((match for line in head.split(b"\n")[:2] if (match := _COOKIE.match(line))), None)
     return cookie[1].decode("ascii", "replace") if cookie else "utf-8"

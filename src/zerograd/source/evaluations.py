@@ -18,7 +18,7 @@ from zerograd.source import wording
 from zerograd.source.ancestry import Ancestry
 from zerograd.source.callers import calls_of
 from zerograd.source.discover import read_text
-from zerograd.source.kept import adds_to, counts_to_few, resets, weighs
+from zerograd.source.kept import adds_to, counts_to_few, feeds_a_loss, resets, weighs
 from zerograd.source.lines import starts_of
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import holds, written
@@ -27,7 +27,7 @@ from zerograd.source.reach import freezes
 from zerograd.source.reading import File, Reading
 from zerograd.source.scopes import path_of
 
-_EVALUATES = re.compile(r"eval|valid|test|dev(?!ice)|score")
+_EVALUATES = re.compile(r"eval|(^|[_.])val|valid|test|(^|[_.])dev(?!ice)|score")
 _SUMS = re.compile(r"\+=|= *(\w+) *\+")
 _LOOKS_AWAY = re.compile(r"no_grad|inference_mode|set_grad_enabled|volatile|backward|autograd|\.detach\(\)\s*$", re.M)
 _FEW = 3  # levels of callers
@@ -37,42 +37,80 @@ _MOST = 400  # files beside this one
 def detect(file: File) -> Iterator[Finding]:
     if not file.says("backward(") or file.says("set_grad_enabled"):
         return
-    starts = starts_of(file.text)
-    for function in file.program.roots.functions:
+    switches = file.says(".eval()")
+    named = [one for one in file.program.roots.functions if switches or _EVALUATES.search(one.node.name.lower())]
+    starts = starts_of(file.text) if named else []
+    for function in named:
         first, last = function.node.lineno, function.node.end_lineno or function.node.lineno
-        text = file.text[starts[first - 1] : starts[last] if last < len(starts) else None]
-        evaluates = _EVALUATES.search(function.node.name.lower()) or ".eval()" in text
+        text = file.text[starts[first - 1] : starts[last]]
+        evaluates = ".eval()" in text or _EVALUATES.search(function.node.name.lower())
         if evaluates and _SUMS.search(text) and not _LOOKS_AWAY.search(text):
             yield from _summed(Reading(function.node, (), function.scope, file))
 
 
-def _summed(function: Reading) -> Iterator[Finding]:
-    ancestry = Ancestry(function)
-    for node, total, added in adds_to(function):
+def inside(function: Reading) -> Iterator[Finding]:
+    """The same in a function that trains: a loop of it over other data, without a backward of its own."""
+    backwards = [act.node for act in function.having(Kind.DEPOSIT) if act.node is not None]
+    if not backwards:
+        return
+    for node, total, what in _kept(function):
         loop = function.loop_around(node)
-        if loop is None or not total.isidentifier() or total in function.scope.parameters:
+        assert loop is not None
+        over = written(loop.iter).lower() if isinstance(loop, ast.For) else ""
+        if not _EVALUATES.search(over) or any(holds(loop, backward) for backward in backwards):
             continue
-        losses = _losses(function)
-        loss = next((name for name in losses if weighs(added, name)), None)
-        made = losses.get(loss or "", added)
-        if not _is_loss(made, _made_like(function.file)) or not _goes_through_a_model(ancestry.of(made), loop):
-            continue
-        if resets(function, loop, total, node) or counts_to_few(loop) or function.arms(node):
-            continue
+        if not function.without_grad(node) and not feeds_a_loss(function, total, _names_of(backwards)):
+            certain = not freezes(function.file.text)
+            unless = "what this file freezes may leave no graph to keep"
+            yield note(REGISTRY["ZG402"], function.site(node), certain=certain, unless=unless, what=what)
+
+
+def _summed(function: Reading) -> Iterator[Finding]:
+    for node, _, what in _kept(function):
         certain = not freezes(function.file.text) and _is_called_with_graphs(function, _FEW)
         certain = certain and not _is_quiet_elsewhere(function)
-        what = f"{written(node)} keeps the graph of every iteration alive"
-        yield note(REGISTRY["ZG402"], function.site(node), certain=certain, what=what)
+        unless = "whoever calls this function may have told autograd to look away"
+        yield note(REGISTRY["ZG402"], function.site(node), certain=certain, unless=unless, what=what)
 
 
-def _losses(function: Reading) -> dict[str, ast.expr]:
-    """What is named a loss and made once."""
+def _kept(function: Reading) -> Iterator[tuple[ast.AugAssign | ast.Assign, str, str]]:
+    """The sums of losses in the loops of a function."""
+    sums = [one for one in adds_to(function) if one[1].isidentifier() and one[1] not in function.scope.parameters]
+    if not sums:
+        return
+    ancestry, like, losses = Ancestry(function), _made_like(function.file), _losses(function)
+    for node, total, added in sums:
+        loop = function.loop_around(node)
+        made = next((value for value in _summands(added, losses, loop) if _is_loss(value, like)), None)
+        if loop is None or made is None or not _goes_through_a_model(ancestry.of(made), loop):
+            continue
+        grows = not resets(function, loop, total, node) and not counts_to_few(loop)
+        if grows and function.arms(node) == function.arms(loop):
+            yield node, total, f"{written(node)} keeps the graph of every iteration alive"
+
+
+def _names_of(backwards: list[ast.AST]) -> set[str]:
+    losses = (loss_of(call) for call in backwards if isinstance(call, ast.Call))
+    return {path_of(loss) or "" for loss in losses if loss is not None}
+
+
+def _losses(function: Reading) -> dict[str, list[ast.expr]]:
+    """What names are made of."""
     made: dict[str, list[ast.expr]] = {}
     for node in function.of(ast.Assign):
         for target in node.targets:
             if isinstance(target, ast.Name):
                 made.setdefault(target.id, []).append(node.value)
-    return {name: values[0] for name, values in made.items() if len(values) == 1}
+    return made
+
+
+def _summands(added: ast.expr, losses: dict[str, list[ast.expr]], loop: ast.AST | None) -> Iterator[ast.expr]:
+    """What is added, by the call that made it: a loss by its name, made once in this loop, or made on the spot."""
+    for name, made in losses.items():
+        here = [value for value in made if loop is not None and holds(loop, value)]
+        if len(here) == 1 and weighs(added, name):
+            yield here[0]
+    yield from ([added.left, added.right] if isinstance(added, ast.BinOp) else [added])
 
 
 def _is_loss(made: ast.expr, like: frozenset[str]) -> bool:

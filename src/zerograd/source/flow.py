@@ -7,7 +7,7 @@ loop heads are iterated to the least fixpoint (the lattice is finite).
 
 from ast import FunctionDef
 
-from zerograd.core.events import Kind
+from zerograd.core.events import Kind, Site
 from zerograd.core.facts import (
     ALL_DOUBTS,
     NO_DOUBT,
@@ -21,10 +21,13 @@ from zerograd.core.facts import (
     skipping,
     slim,
 )
-from zerograd.core.judgement import Code
+from zerograd.core.findings import Related
+from zerograd.core.judgement import Code, Verdict
 from zerograd.rules.rule import Rule
 from zerograd.source.acting import Actor, Report
+from zerograd.source.excuses import Excuses
 from zerograd.source.frames import BodyOf, Frames
+from zerograd.source.loops import runs_over
 from zerograd.source.objectives import NOT_SHARED, Owned
 from zerograd.source.scopes import Scope
 from zerograd.source.skeleton import (
@@ -47,7 +50,9 @@ from zerograd.source.windows import begin, decide_place, left, turn
 
 CYCLE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR})
 _UPDATE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME})
+_SCHEDULE: Doubts = frozenset({Kind.SCHEDULE})
 _MOST = 64
+_NO_WAY = Flow()
 _Answers = dict[Assumptions, bool | None]
 _SIMPLE = (Act, Create, Blur, Forget)  # they have one way out
 
@@ -75,12 +80,19 @@ class Interpreter(Actor):
         self._budget = budget or Budget()
         self._trying = 0
 
+    def excuse(self, block: Block, verdict: Verdict[Rule], entered_at: Site | None) -> Related | None:
+        """Why a verdict is only possible."""
+        lacking, site = verdict.law.lacks(verdict.state, verdict.event), verdict.event.site
+        if lacking is None or site is None:
+            return None
+        return Excuses(lacking, site, self._frames, self.skipped).nearest(block, entered_at)
+
     def kinds(self, block: Block, *, seen: bool = False) -> Doubts:
         """The kinds of event that `block` may do to the slot."""
         return self._frames.kinds(block, seen=seen)
 
     def block(self, block: Block, facts: Facts) -> Flow:
-        out = Flow()  # the ways that lead out before the end
+        out = _NO_WAY  # those that lead out before the end
         for position, node in enumerate(block):
             if not facts:
                 break
@@ -92,6 +104,8 @@ class Interpreter(Actor):
                 return out.then(self._choice(self._with_rest(node, block, position), facts))
             out = out.then(self._node(node, facts))
             facts = out.normal
+        if out is _NO_WAY:
+            return Flow(facts)
         return out if facts is out.normal else Flow(facts, *out[1:])
 
     def _node(self, node: Node, facts: Facts) -> Flow:
@@ -220,7 +234,9 @@ class Interpreter(Actor):
             after = self.block(loop.orelse, join(once.normal, once.continues))
             return Flow(once.breaks, returns=once.returns, raises=once.raises).beside(after)
         kinds = self._frames.kinds(loop.body)
-        self._loops.append(kinds)
+        # `for scheduler in schedulers` is a step of the loop around it.
+        passing = kinds == _SCHEDULE and bool(self._loops) and runs_over(loop.node, "sched")
+        self._loops.append(self._loops[-1] if passing else kinds)
         self._windows.append(loop)
         # What a function that is called once per batch leaves undone, its caller may do.
         called = isinstance(loop.node, FunctionDef)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from zerograd.core.events import Kind
 from zerograd.source.counters import Guard
-from zerograd.source.skeleton import Act, Block, Choice, Loop, walk
+from zerograd.source.skeleton import Act, Attempt, Block, Choice, Loop, Node, walk
 
 
 class Window(NamedTuple):
@@ -98,10 +98,10 @@ def acts_in(block: Block) -> list[Act]:
     return [node for node in walk(block) if isinstance(node, Act)]
 
 
-def blocks_of(node: object) -> list[Block]:
+def blocks_of(node: Node) -> list[Block]:
     """The blocks directly inside a node."""
-    return [
-        part
-        for part in (node if isinstance(node, tuple) else ())
-        if isinstance(part, tuple) and part and isinstance(part[0], tuple)
-    ]
+    if isinstance(node, Choice | Loop):
+        return [node.body, node.orelse]
+    if isinstance(node, Attempt):
+        return [node.body, *node.handlers, node.orelse, node.final]
+    return []

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from zerograd.source.nodes import Nodes
 from zerograd.source.scopes import Function, Scope, path_of
 
-_OWN = ("torch.", "lightning", "pytorch_lightning")  # what these bases have, no subclass needs to bring
+_PLAIN = frozenset({"object", "abc.ABC", "ABC"})
 
 
 class Hooks:
@@ -40,9 +40,14 @@ def is_hook(path: str, owner: Scope) -> bool:
     if not path.startswith("self.") or path.count(".") > 1:
         return False
     lineage = list(owner.lineage())
-    if any(base.startswith(_OWN) for cls in lineage for base in cls.bases):
+    if not all(_is_plain(base, cls) for cls in lineage for base in cls.bases):
         return False
     return not any(path[5:] in cls.functions or path in cls.assigned for cls in lineage)
+
+
+def _is_plain(base: str, cls: Scope) -> bool:
+    """Whether what a base class has is known: it is one of this project, or has nothing of its own."""
+    return base in _PLAIN or cls.class_scope(base, derived=True) is not None
 
 
 def calls_hook(function: Function, nodes_of: Callable[[ast.AST], Nodes], depth: int = 3) -> bool:

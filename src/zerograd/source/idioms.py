@@ -8,13 +8,16 @@ from zerograd.source import (
     aliases,
     clears,
     closures,
+    evaluations,
     exhausted,
     kept,
+    misclipped,
     parameters,
     retained,
     scalers,
     synchronising,
     unfilled,
+    unreached,
     updates,
 )
 from zerograd.source.reading import Reading
@@ -30,6 +33,9 @@ def detect(function: Reading) -> Iterator[Finding]:
         yield from updates.detect(function)
         yield from kept.detect(function)
         yield from retained.detect(function)
+        yield from evaluations.inside(function)
+        yield from misclipped.detect(function)
+        yield from unreached.detect(function)
         yield from clears.detect(function)
     yield from synchronising.detect(function)
     yield from unfilled.detect(function)

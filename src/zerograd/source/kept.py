@@ -44,13 +44,14 @@ def detect(function: Reading) -> Iterator[Finding]:
     kept = [*_sums(function, names), *_lists(function, names), *_stores(function, names)]
     for node, keeper, loss in kept[:_FEW]:
         loop = function.loop_around(node)
-        if loop is None or keeper in deposits or _feeds_a_loss(function, keeper, deposits.keys()):
+        if loop is None or keeper in deposits or feeds_a_loss(function, keeper, deposits.keys()):
             continue
         fresh = resets(function, loop, keeper, node) or counts_to_few(loop)
         if not fresh and not _is_rebound(function, loss, deposits[loss], node) and not function.without_grad(node):
             what = f"{written(node)} keeps the graph of every iteration alive"
             certain = function.arms(node) <= function.arms(deposits[loss])
-            yield note(REGISTRY["ZG402"], function.site(node), certain=certain, what=what)
+            unless = "a branch decides whether this loss is the one that backward() was called on"
+            yield note(REGISTRY["ZG402"], function.site(node), certain=certain, unless=unless, what=what)
 
 
 def _name_of(loss: ast.expr | None) -> str | None:
@@ -201,7 +202,7 @@ def counts_to_few(loop: LoopNode) -> bool:
     return not any(_DATA.search(written(bound)) for bound in loop.iter.args)
 
 
-def _feeds_a_loss(function: Reading, total: str, losses: Collection[str]) -> bool:
+def feeds_a_loss(function: Reading, total: str, losses: Collection[str]) -> bool:
     """Whether the sum is itself differentiated later, under whatever name."""
     deposits = (act.node for act in function.having(Kind.DEPOSIT) if act.node is not None)
     return any(path_of(part) == total for node in deposits for part in below(node)) or any(

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Collection, Iterator
 
 from zerograd.source.counters import read_guard
-from zerograd.source.nodes import Nodes, below
+from zerograd.source.nodes import Nodes, below, written
 from zerograd.source.origins import Origins
 from zerograd.source.scopes import path_of
 
@@ -43,6 +43,11 @@ def picked(loop: ast.AST, variables: Collection[str]) -> Iterator[str]:
             path = path_of(node)
             if path is not None:
                 yield path
+
+
+def runs_over(loop: ast.AST | None, word: str) -> bool:
+    """Whether what a loop runs over is named for something."""
+    return isinstance(loop, ast.For) and word in written(loop.iter).lower()
 
 
 def windows_of(nodes: Nodes, origins: Origins) -> frozenset[tuple[ast.AST | None, str]]:

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterable, Iterator
 
-from zerograd.core.events import Kind
+from zerograd.core.events import Kind, Site
 from zerograd.source.byhand import read_assignment
 from zerograd.source.calls import site_of
 from zerograd.source.expressions import Expressions
@@ -128,7 +128,8 @@ class FunctionLowering(Expressions):
             windows = (*self._questions.windows(node), *gates)
             begun = node in self._questions.begun
             runs = not isinstance(node, ast.While) and runs_at_least_once(node.iter)
-            yield Loop(body, orelse, endless, self._each(each, body, node), node, windows, begun, runs)
+            site = Site(self._path, node.lineno, node.col_offset + 1)
+            yield Loop(body, orelse, endless, self._each(each, body, node), node, windows, begun, runs, site)
 
     def _try(self, node: ast.Try | ast.TryStar) -> Iterator[Node]:
         body = self.block(node.body)

@@ -2,6 +2,7 @@
 
 import ast
 
+from zerograd.source.nodes import below
 from zerograd.source.scopes import Scope, path_of
 
 _DEPTH = 20
@@ -13,7 +14,7 @@ def remembers(name: str, scope: Scope, depth: int = _DEPTH) -> bool:
     if cls is None or not depth or any(not base.endswith("Module") for base in cls.bases):
         return True
     for method in cls.functions.values():
-        for node in ast.walk(method.node):
+        for node in below(method.node):
             path = path_of(node) or ""
             if method.node.name != "__init__":
                 if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and path.startswith("self."):

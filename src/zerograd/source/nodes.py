@@ -17,6 +17,9 @@ _MUTE = frozenset({"ctx", "op", "ops", "id", "attr", "arg", "type_ignores", "typ
 _SKIPPED = frozenset({*_INNER, NoneType, str, int, bool})
 
 
+_SIGNS = {ast.Eq: "==", ast.Is: "is", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.In: "in"}
+
+
 class _Readers(dict[type, Callable[[ast.AST], Any]]):
     """For each kind of node, how to read all the fields that may hold others: a tuple, or the one field there is."""
 
@@ -51,7 +54,8 @@ class Nodes(list[ast.AST]):
             held = READ[kind](node)
             for part in held[::-1] if held.__class__ is tuple else (held,):
                 if part.__class__ is list:
-                    stack += part[::-1]
+                    if part:
+                        stack += part[::-1]
                 elif part is not None:
                     stack.append(part)
 
@@ -74,6 +78,25 @@ def below(node: ast.AST) -> list[Any]:
             elif part is not None:
                 found.append(part)
     return found
+
+
+def parents_of(tree: ast.AST) -> dict[ast.AST, ast.AST]:
+    """For every node below another, the one it stands in."""
+    parents: dict[ast.AST, ast.AST] = {}
+    pending: list[Any] = [tree]
+    for node in pending:  # it grows on the way
+        kind = node.__class__
+        if kind in LEAVES:
+            continue
+        held = READ[kind](node)
+        for part in held if held.__class__ is tuple else (held,):
+            if part.__class__ is list:
+                pending += part
+                parents.update(dict.fromkeys(part, node))
+            elif part.__class__ is not NoneType:
+                pending.append(part)
+                parents[part] = node
+    return parents
 
 
 def inner_statements(node: ast.AST) -> list[ast.AST]:
@@ -102,11 +125,28 @@ def place(node: ast.AST) -> tuple[tuple[int, int], tuple[int, int]]:
 
 def written(node: ast.AST) -> str:
     """The text of an expression, as Python would write it; nothing for what it will not (numbers of 5,000 digits)."""
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-        return f"{node.value.id}.{node.attr}"
     try:
-        return ast.unparse(node)
+        plain = _plainly(node)  # most of what is asked for, and much faster
+        return ast.unparse(node) if plain is None else plain
     except (ValueError, RecursionError):
         return ""
+
+
+def _plainly(node: ast.AST) -> str | None:
+    """A name, an attribute of one, a constant of one word, or two of these compared."""
+    if isinstance(node, ast.Compare):
+        sign = _SIGNS.get(node.ops[0].__class__) if len(node.ops) == 1 else None
+        left, right = _word(node.left), _word(node.comparators[0])
+        return f"{left} {sign} {right}" if sign and left and right else None
+    return _word(node)
+
+
+def _word(node: ast.AST) -> str | None:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        base = _word(node.value) if isinstance(node.value, ast.Name | ast.Attribute) else None
+        return None if base is None else f"{base}.{node.attr}"
+    if isinstance(node, ast.Constant) and (node.value is None or node.value.__class__ in (bool, int, str)):
+        return repr(node.value) if node.kind is None else None
+    return None

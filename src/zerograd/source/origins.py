@@ -49,6 +49,20 @@ class Origins:
                 self._found[name] = [origin]
                 if starts > 1:
                     self.resets.add(name)
+        for node in nodes.of(ast.Assign):
+            made = path_of(node.targets[0])
+            counted = self._goes_on(node) if made is not None and made not in self._found else None
+            if made is not None and counted is not None:
+                self._found[made] = [Origin(counted, None)]
+
+    def _goes_on(self, node: ast.Assign) -> ast.AST | None:
+        """The loop of a counter that is made of another and goes on over the epochs: done = len(loader) * epoch + i."""
+        if not isinstance(node.value, ast.BinOp) or not isinstance(node.value.op, ast.Add):
+            return None
+        times = any(isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult) for part in ast.walk(node.value))
+        around = [self.at(name.id, node.lineno) for name in ast.walk(node.value) if isinstance(name, ast.Name)]
+        loops = [origin.loop for origin in around if origin is not None]
+        return max(loops, key=lambda loop: getattr(loop, "lineno", 0), default=None) if times else None
 
     def add(self, name: str, origin: Origin) -> None:
         self._found.setdefault(name, []).append(origin)

@@ -14,10 +14,10 @@ import ast
 import re
 from collections.abc import Iterator
 
-from zerograd.source.nodes import Nodes, holds, written
+from zerograd.source.nodes import Nodes, holds, place, written
 from zerograd.source.scopes import Role, Scope, path_of
 
-_ATTACKS = re.compile(r"attack|perturb|advers|fgsm|pgd", re.IGNORECASE)
+_ATTACKS = re.compile(r"attack|perturb|fgsm|pgd", re.IGNORECASE)
 # Whoever freezes parameters for the while of a probe leaves nothing in them; an input may be set back as it likes.
 _FREEZES = re.compile(
     r"(?P<who>\w*)\.requires_grad(?:_\((?!\)|(?:requires_grad=)?True)| = (?!True))"
@@ -34,38 +34,52 @@ def freezes_parameters(function: ast.AST) -> bool:
 
 
 def inputs_of(function: ast.AST, nodes: Nodes, scope: Scope) -> frozenset[str]:
-    """The tensors whose gradient a function asks for, if it steps nothing but them."""
+    """The tensors that all backwards of a function are meant for: it reads their gradients behind each, or steps them.
+
+    One that deposits once more, with nothing read behind, has an objective of its own; so has one that wants the graph
+    of the gradient, or steps an optimizer which it was given.
+    """
     if not isinstance(function, ast.FunctionDef):
         return frozenset()
     marked = frozenset(_marked(nodes)) - {path_of(loop.target) for loop in nodes.of(ast.For)}
     if not marked:
         return frozenset()
-    read = {path_of(node.value) for node in nodes.of(ast.Attribute) if node.attr == "grad"}
-    inputs = frozenset(path for path in marked if path in read or _ATTACKS.search(function.name))
     calls = [(call, path_of(call.func) or "") for call in nodes.of(ast.Call)]
+    stepped: set[str | None] = set()
     for call, path in calls:
         if path.endswith(".step") and not _is_own(path.removesuffix(".step"), scope):
             return frozenset()
         if call.args and isinstance(call.args[0], ast.List) and scope.dotted(path).startswith("torch.optim."):
-            inputs |= marked & {path_of(element) for element in call.args[0].elts}
-    return inputs
+            stepped |= {path_of(element) for element in call.args[0].elts}
+    deposits = [call for call in nodes.of(ast.Call) if isinstance(call.func, ast.Attribute) and _deposits(call.func)]
+    if any(keyword.arg == "create_graph" for call in deposits for keyword in call.keywords):
+        return frozenset()
+    reads = [node for node in nodes.of(ast.Attribute) if node.attr == "grad" and path_of(node.value) in marked]
+    read = {path_of(node.value) for node in reads}
+    if reads and all(place(call)[1] < max(place(node)[0] for node in reads) for call in deposits):
+        return marked & (read | stepped)
+    if not read and _ATTACKS.search(function.name):
+        stepped |= {path_of(node.value) for node in nodes.of(ast.Return) if node.value is not None}
+    return marked & stepped if not read else frozenset()
+
+
+def _deposits(func: ast.Attribute) -> bool:
+    return func.attr == "backward"
 
 
 def _marked(nodes: Nodes) -> Iterator[str]:
-    """What is told to require a gradient."""
+    """The names that are told to require a gradient: what an object keeps may be a parameter."""
     for node in nodes.of(ast.Assign):
         value = node.value
         for target in node.targets:
             asks = isinstance(target, ast.Attribute) and target.attr == "requires_grad" and _is_true(value)
-            path = path_of(target.value if asks and isinstance(target, ast.Attribute) else target)
-            if path and (asks or _requires_grad(value)):
-                yield path
+            leaf = target.value if asks and isinstance(target, ast.Attribute) else target
+            if isinstance(leaf, ast.Name) and (asks or _requires_grad(value)):
+                yield leaf.id
     for call in nodes.of(ast.Call):
         match call.func:
-            case ast.Attribute(value=value, attr="requires_grad_") if all(map(_is_true, call.args)):
-                path = path_of(value)
-                if path:
-                    yield path
+            case ast.Attribute(value=ast.Name(id=name), attr="requires_grad_") if all(map(_is_true, call.args)):
+                yield name
 
 
 def _requires_grad(value: ast.expr) -> bool:
@@ -96,6 +110,9 @@ def called_modules(nodes: Nodes, scope: Scope) -> frozenset[str]:
         known = path is not None and (path in scope.parameters or (path.startswith("self.") and path.count(".") == 1))
         if path is None or not known or _JUDGES.search(path) or scope.function(path) is not None:
             continue
+        binding = scope.lookup(path)
+        if binding is not None and binding.cls is not None and binding.cls.method("__call__") is not None:
+            continue  # an object of this project that is no module of torch's
         if not any(holds(block, call) for block in quiet):
             found.add(path)
     return frozenset(found) if len(found) == 1 else frozenset()

@@ -17,7 +17,7 @@ from zerograd.source.ancestry import KEPT, Ancestors, Ancestry
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, place
 from zerograd.source.reading import LoopNode, Reading
-from zerograd.source.scopes import path_of
+from zerograd.source.scopes import Function, path_of
 from zerograd.source.wording import CUTS
 
 _NAMES = ("retain_graph", "retain_variables")  # the second until torch 0.4
@@ -36,7 +36,8 @@ def detect(function: Reading) -> Iterator[Finding]:
         certain = _keeps_for_nobody(function, call) if _retains(call) else None
         if certain is not None:
             what = f"{act.what[:-1]}{_named(call)}=True) keeps a graph that nothing goes through again"
-            yield note(REGISTRY["ZG402"], act.site, certain=certain, what=what)
+            unless = "what the loss is made of may be used again where it cannot be seen"
+            yield note(REGISTRY["ZG402"], act.site, certain=certain, unless=unless, what=what)
 
 
 def _named(call: ast.Call) -> str:
@@ -70,7 +71,8 @@ def _keeps_for_nobody(function: Reading, call: ast.Call) -> bool | None:
 def _trains(function: Reading) -> bool:
     """Whether this is done again and again: a test's or a demonstration's one backward keeps its graph for a moment."""
     name = getattr(function.node, "name", "")
-    return function.file.says(".step(") and not name.startswith("test")
+    hooked = function.file.says("register_forward_hook")  # and keeps what it is shown
+    return function.file.says(".step(") and not hooked and not name.startswith("test")
 
 
 def _others(function: Reading, call: ast.Call) -> Iterator[ast.Call]:
@@ -137,7 +139,7 @@ def _is_handed_on(function: Reading, ancestry: Ancestry, mine: Ancestors, call: 
             continue
         called, name = function.scope.function(path), path.rpartition(".")[2].lower()
         if called is not None:
-            does = bool(function.file.program.body_of(called))
+            does = bool(function.file.program.body_of(called)) or _differentiates(function, called)
             if does and place(node) > place(call) and called.scope.is_inside(function.scope):
                 return True
         else:
@@ -147,3 +149,8 @@ def _is_handed_on(function: Reading, ancestry: Ancestry, mine: Ancestors, call: 
         if (stays or (does and place(node) > place(call))) and any(ancestry.of(one) & mine for one in given):
             return True
     return False
+
+
+def _differentiates(function: Reading, called: Function) -> bool:
+    calls = function.file.program.nodes(called.node).of(ast.Call)
+    return any((path_of(node.func) or "").endswith(_AGAIN) for node in calls)

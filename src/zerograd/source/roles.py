@@ -32,7 +32,7 @@ def role_of(value: ast.AST, scope: Scope) -> Binding | None:
             path = scope.slot(given[0]) if given else None
             made = made._replace(over=(path,) if path else ())
         if made is not None and made.role is Role.OPTIMIZER:
-            made = made._replace(over=tuple(_modules_of(value.args[0])) if value.args else ())
+            made = made._replace(over=tuple(modules_of(value.args[0])) if value.args else ())
         if made is not None and made.role is Role.INSTANCE:
             cls = scope.class_scope(made.made_by)
             made = made._replace(keeps=tuple(_kept(value, cls, scope)), cls=cls) if cls is not None else made
@@ -101,7 +101,7 @@ def _kept(call: ast.Call, cls: Scope, scope: Scope) -> Iterator[tuple[str, str]]
             yield attribute, path
 
 
-def _modules_of(node: ast.expr) -> Iterator[str]:
+def modules_of(node: ast.expr) -> Iterator[str]:
     """`X` of `X.parameters()`, alone or chained, added and listed with others."""
     match node:
         case ast.Call(func=ast.Attribute(value=value, attr="parameters")):
@@ -110,7 +110,7 @@ def _modules_of(node: ast.expr) -> Iterator[str]:
                 yield path
         case ast.Call(func=func, args=args) if (path_of(func) or "").rpartition(".")[2] in ("chain", "list", "filter"):
             for argument in args:
-                yield from _modules_of(argument)
+                yield from modules_of(argument)
         case ast.BinOp(left=left, op=ast.Add(), right=right):
-            yield from _modules_of(left)
-            yield from _modules_of(right)
+            yield from modules_of(left)
+            yield from modules_of(right)

@@ -41,6 +41,8 @@ class Blur(NamedTuple):
 
     kinds: Doubts
     slot: str | None = None
+    site: Site | None = None
+    what: str = ""
 
 
 class Call(NamedTuple):
@@ -52,6 +54,7 @@ class Call(NamedTuple):
     shares_self: bool
     literals: Assumptions = frozenset()  # what the call itself says: train(is_training=True)
     cls: Scope | None = None  # of a method: the class of the object it is called on
+    site: Site | None = None
 
     def on(self, cls: Scope | None) -> "Call":
         """The same call where `self` is known to be of class `cls`: an override runs instead of what it overrides."""
@@ -122,6 +125,7 @@ class Loop(NamedTuple):
     windows: tuple[str, ...] = ()  # the sizes N of the windows that this loop's counters cut
     begun: bool = False  # it is asked whether this is its first iteration
     runs: bool = False  # at least once: range(4)
+    site: Site | None = None
 
 
 class Attempt(NamedTuple):

@@ -33,7 +33,9 @@ def _every(function: Reading) -> Iterator[Finding]:
         called = [path_of(call.func) or "" for call in function.of(ast.Call) if holds(window.loop.node, call)]
         certain = any(_is_distributed(path, function) for path in called)
         for act in window.deposits[:1]:
-            yield note(REGISTRY["ZG501"], act.site, certain=certain, deposit=act.what, size=window.guard.size)
+            unless = "nothing shows that the model which is called here is the one under DistributedDataParallel"
+            size = window.guard.size
+            yield note(REGISTRY["ZG501"], act.site, certain=certain, unless=unless, deposit=act.what, size=size)
 
 
 def _is_distributed(path: str, function: Reading) -> bool:

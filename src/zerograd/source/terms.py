@@ -50,7 +50,7 @@ def _terms(node: ast.expr) -> Iterator[ast.expr]:
 
 def _handed_back(function: Reading, node: ast.Assign, losses: dict[str, ast.Call]) -> Iterator[tuple[str, ast.Call]]:
     """What a function of this project returns beside a loss, if the loss is made of it."""
-    if not isinstance(node.value, ast.Call) or len(node.targets) != 1:
+    if not isinstance(node.value, ast.Call) or len(node.targets) != 1 or not _holds(node.targets[0], losses):
         return
     path = path_of(node.value.func)
     callee = called(path, function.scope) if path is not None else None
@@ -63,6 +63,13 @@ def _handed_back(function: Reading, node: ast.Assign, losses: dict[str, ast.Call
             if name in losses:
                 made_of = set(_closure(own, value))
                 yield from ((other, losses[name]) for other, its in handed.items() if path_of(its) in made_of)
+
+
+def _holds(target: ast.expr, losses: dict[str, ast.Call]) -> bool:
+    """Whether a loss is among several things that are assigned, or an item of one."""
+    if isinstance(target, ast.Tuple):
+        return any(path_of(element) in losses for element in target.elts)
+    return isinstance(target, ast.Name) and any(loss.startswith(f"{target.id}[") for loss in losses)
 
 
 def _items(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[str, ast.expr]]:

@@ -8,7 +8,7 @@ from zerograd.source.counters import ACCUMULATION, Guard, read_guard
 from zerograd.source.fixes.acts import steps
 from zerograd.source.fixes.page import Page
 from zerograd.source.losses import loss_of
-from zerograd.source.nodes import Nodes, place, written
+from zerograd.source.nodes import Nodes, below, place, written
 from zerograd.source.origins import Origins
 from zerograd.source.scopes import path_of
 
@@ -92,7 +92,7 @@ def _sized(page: Page, over: ast.expr) -> str | None:
         return None
     made = [
         written(node.value.func) if isinstance(node.value, ast.Call) else type(node.value).__name__
-        for node in ast.walk(page.tree)
+        for node in below(page.tree)
         if isinstance(node, ast.Assign) and any(path_of(target) == path for target in node.targets)
     ]
     sized = bool(made) and all(one.endswith(_SIZED) or one in ("List", "ListComp") for one in made)

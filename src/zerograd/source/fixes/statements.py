@@ -6,13 +6,15 @@ from typing import TypeVar
 
 from zerograd.core.events import Site
 from zerograd.source.fixes.places import Places
-from zerograd.source.nodes import below, holds, place
+from zerograd.source.nodes import below, holds, parents_of, place
 from zerograd.source.parsing import tree_of
 from zerograd.source.scopes import FunctionNode
 
 N = TypeVar("N", bound=ast.AST)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_BLOCKS = ("body", "orelse", "finalbody")
+_HOLDERS = (ast.Module, ast.stmt, ast.ExceptHandler, ast.match_case)
 _SCOPES = (*_FUNCTIONS, ast.Lambda, ast.ClassDef)
 
 
@@ -24,12 +26,10 @@ class Statements:
         self.path = path
         self.tree = tree_of(text, path)
         self.places = Places(text)
-        self._parents: dict[ast.AST, ast.AST] = {}
+        self._parents = parents_of(self.tree)
         self._blocks: dict[ast.AST, list[ast.stmt]] = {}
-        for node in ast.walk(self.tree):
-            for child in ast.iter_child_nodes(node):
-                self._parents[child] = node
-            for name in ("body", "orelse", "finalbody"):
+        for node in (self.tree, *self._parents):
+            for name in _BLOCKS if isinstance(node, _HOLDERS) else ():
                 block = getattr(node, name, None)
                 if isinstance(block, list):
                     self._blocks |= dict.fromkeys(block, block)

@@ -1,0 +1,75 @@
+"""Which modules an optimizer holds, where its construction tells, or the module that it is a part of."""
+
+import ast
+import re
+
+from zerograd.source.nodes import below
+from zerograd.source.opaque import makes_object
+from zerograd.source.reading import Reading
+from zerograd.source.roles import modules_of, role_of
+from zerograd.source.scopes import Role, Scope, path_of
+
+_PARTS = frozenset({"optimizer", "optim", "opt"})
+_PIECE = re.compile(
+    r"^(self\.)?\w*(encoder|backbone|body|shared|base|feature|trunk|embed|net|model)\w*(?<!width)(?<!dim)(?<!size)$"
+)
+
+
+def held_by(slot: str, function: Reading) -> frozenset[str]:
+    """The paths of its modules; none if nobody can tell."""
+    binding = function.scope.lookup(slot)
+    if binding is not None:
+        return frozenset(binding.over)
+    owner, _, name = slot.rpartition(".")
+    if name in _PARTS and owner not in ("", "self"):
+        return frozenset({owner})  # actor.optimizer: made by the actor, of its own parameters
+    return frozenset(_of_each(slot.removesuffix("[*]"), function)) if slot.endswith("[*]") else frozenset()
+
+
+def _of_each(path: str, function: Reading) -> list[str]:
+    """opts = [Adam(net.parameters()) for net in nets]: opts[i] holds nets[i]."""
+    for node, scope in _homes(path, function):
+        for made in below(node):
+            match made:
+                case ast.Assign(targets=[target], value=ast.ListComp(elt=ast.Call() as each, generators=[over])):
+                    binding = role_of(each, scope) if path_of(target) == path else None
+                    if binding is not None and binding.role is Role.OPTIMIZER and each.args:
+                        element, many = path_of(over.target), path_of(over.iter)
+                        held = list(modules_of(each.args[0]))
+                        return [f"{many}[*]" if module == element else module for module in held]
+    return []
+
+
+def _homes(path: str, function: Reading) -> list[tuple[ast.AST, Scope]]:
+    """Where a path may be assigned: this function, or the methods of its class."""
+    cls = function.scope.owner
+    if cls is None or not path.startswith("self."):
+        return [(function.node, function.scope)]
+    return [(method.node, method.scope) for one in cls.lineage() for method in one.functions.values()]
+
+
+def is_made_apart(module: str, function: Reading) -> bool:
+    """Whether a module is seen to be made by itself, of nothing that could be a part of another one too, and is made a
+    part of none."""
+    assigned = [one for node, _ in _homes(module, function) for one in below(node) if isinstance(one, ast.Assign)]
+    made = [one.value for one in assigned if any(path_of(target) == module for target in one.targets)]
+    parts = [part for value in made for part in below(value) if isinstance(part, ast.Name | ast.Attribute)]
+    shares = any(_PIECE.search((path_of(part) or "").lower()) for part in parts)
+    return (
+        bool(made) and all(map(makes_object, made)) and not shares and not any(_gives(one, module) for one in assigned)
+    )
+
+
+def _gives(node: ast.Assign, module: str) -> bool:
+    """other = Sequential(module, ...): as it is, not its parameters."""
+    nodes = below(node.value)
+    asked = {id(part.value) for part in nodes if isinstance(part, ast.Attribute)}
+    asked |= {id(part.func) for part in nodes if isinstance(part, ast.Call)}
+    return any(path_of(part) == module and id(part) not in asked for part in nodes if isinstance(part, ast.expr))
+
+
+def overlap(one: frozenset[str], others: frozenset[str]) -> bool:
+    """Whether a module of the one is a module of the others, or a part of one."""
+    return any(
+        mine == its or mine.startswith(f"{its}.") or its.startswith(f"{mine}.") for mine in one for its in others
+    )

@@ -1,0 +1,91 @@
+"""Optimizers that step every time with nothing: no loss in front of them goes through a module that they hold.
+
+A network that is called only where autograd looks away, or whose output is always detached, gets no gradient, however
+much of it stands in the loss.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from zerograd.core.events import Kind
+from zerograd.core.findings import Finding
+from zerograd.rules import REGISTRY
+from zerograd.rules.telling import note
+from zerograd.source import wording
+from zerograd.source.ancestry import Ancestry
+from zerograd.source.holdings import held_by, is_made_apart, overlap
+from zerograd.source.losses import loss_of
+from zerograd.source.nodes import below, holds, written
+from zerograd.source.reading import Reading
+from zerograd.source.scopes import path_of
+from zerograd.source.skeleton import Act, Call, walk
+from zerograd.source.wording import CUTS, MODULES
+
+
+def detect(function: Reading) -> Iterator[Finding]:
+    file = function.file
+    if not file.program.has_several or not any(file.says(word) for word in ("no_grad", ".detach()")):
+        return
+    if any(isinstance(node, Call) and file.program.body_of(node.function) for node in walk(function.block)):
+        return  # who deposits elsewhere may reach everything
+    for act in function.having(Kind.CONSUME):
+        modules = held_by(act.slot or "", function)
+        deposits = _in_front(function, act) if modules and _is_out_of_sight(function, modules) else []
+        ancestry = Ancestry(function) if deposits else None
+        if ancestry is not None and all(_passes_by(ancestry, one, modules) for one in deposits):
+            certain = all(is_made_apart(module, function) for module in modules)
+            yield note(REGISTRY["ZG003"], act.site, certain=certain, step=act.what)
+
+
+def _in_front(function: Reading, step: Act) -> list[ast.Call]:
+    """The backwards between the step and the clear of its own optimizer before it, if they stand on one path."""
+    acts = function.acts[: function.acts.index(step)]
+    clears = [at for at, act in enumerate(acts) if act.kind is Kind.CLEAR and act.slot == step.slot]
+    if not clears or step.node is None or acts[clears[-1]].node is None:
+        return []
+    begun = acts[clears[-1]].node
+    assert begun is not None
+    found = [act.node for act in acts[clears[-1] :] if act.kind is Kind.DEPOSIT]
+    nodes = [node for node in found if isinstance(node, ast.Call)]
+    loop, arms = function.loop_around(step.node), function.arms(step.node)
+    one_path = all(function.loop_around(node) is loop and function.arms(node) <= arms for node in (begun, *nodes))
+    return nodes if one_path and len(nodes) == len(found) else []
+
+
+def _passes_by(ancestry: Ancestry, deposit: ast.Call, modules: frozenset[str]) -> bool:
+    """Whether everything that a loss goes through is known, and none of it is these modules."""
+    loss = loss_of(deposit)
+    ancestors = ancestry.of(loss) if loss is not None else frozenset[ast.AST | str]()
+    calls = [one for one in ancestors if isinstance(one, ast.Call)]
+    if not calls or len(calls) != len(ancestors):
+        return False
+    return not any(overlap(frozenset({path}), modules) for call in calls for path in _paths(call))
+
+
+def _paths(call: ast.Call) -> Iterator[str]:
+    """The paths that are named, as far as they go."""
+    parts = [part for part in below(call) if isinstance(part, ast.Name | ast.Attribute | ast.Subscript)]
+    inner = {id(part.value) for part in parts if not isinstance(part, ast.Name)}
+    yield from (path for part in parts if id(part) not in inner and (path := path_of(part)) not in (None, "self"))
+
+
+def _is_out_of_sight(function: Reading, modules: frozenset[str]) -> bool:
+    """Whether the modules are called at all, and always where autograd looks away or what they return is detached; and
+    nothing else is done with them here that could bring their weights into a loss."""
+    quiet = [block for block in function.of(ast.With) if any(_looks_away(item) for item in block.items)]
+    called = False
+    for node in function.of(ast.Call):
+        path = path_of(node.func) or ""
+        if overlap(frozenset({path.removesuffix(".forward")}), modules) and path.rpartition(".")[2] not in MODULES:
+            called = True
+    nodes: list[ast.expr] = [*function.of(ast.Name), *function.of(ast.Attribute), *function.of(ast.Subscript)]
+    used = [node for node in nodes if path_of(node) in modules]
+    without = MODULES | CUTS | {"optimizer", "optim", "opt"}
+    harmless = {id(node.value) for node in function.of(ast.Attribute) if node.attr in without}
+    methods = [node for node in function.of(ast.Call) if isinstance(node.func, ast.Attribute)]
+    blind = [*quiet, *(node for node in methods if (path_of(node.func) or written(node.func)).endswith(".detach"))]
+    return called and all(id(node) in harmless or any(holds(block, node) for block in blind) for node in used)
+
+
+def _looks_away(item: ast.withitem) -> bool:
+    return wording.looks_away(written(item.context_expr))
