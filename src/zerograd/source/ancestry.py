@@ -6,16 +6,18 @@ no graph. What was kept from an earlier iteration or an earlier call, or cannot 
 """
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cached_property
 
 from zerograd.source import wording
 from zerograd.source.callers import arguments, called, handed_in
-from zerograd.source.definitions import Definition, Definitions, Item, is_key, item_of
+from zerograd.source.definitions import Definition, Definitions, Item, is_key, item_at, item_of
+from zerograd.source.leaves import LEAF, leaves_of, makes_leaf, recorded
 from zerograd.source.literals import default_of
 from zerograd.source.memories import remembers
 from zerograd.source.nodes import below, holds, written
 from zerograd.source.opaque import makes_object, makes_something
+from zerograd.source.quiet import quiet_parts
 from zerograd.source.reading import Reading
 from zerograd.source.scopes import Function, Role, path_of
 from zerograd.source.wording import BUILTINS, CUTS, HANDS_OUT, MODULES, NUMBERS, SAME, SHAPES
@@ -37,7 +39,8 @@ class Ancestry:
         self._depth, self._grew = 0, False
         self._names = Definitions(function)
         self._called: dict[ast.AST, Ancestry] = {}
-        self._quiet = list(_quiet_parts(function))
+        self._quiet = list(quiet_parts(function))
+        self._leaves = leaves_of(function)
 
     @cached_property
     def _wary(self) -> bool:
@@ -55,6 +58,9 @@ class Ancestry:
     def of(self, node: ast.AST, at: Item = None) -> Ancestors:
         """The ancestors of an expression; `at`: of its item at this place. Names that are made of each other are gone
         round until nothing is new."""
+        return self._settled(node, at) - (NONE if self._depth else {LEAF})
+
+    def _settled(self, node: ast.AST, at: Item) -> Ancestors:
         if self._depth:
             return self._visit(node, at)
         self._grew = True
@@ -98,10 +104,8 @@ class Ancestry:
                 return self.of(value, at)
             case ast.Subscript(value=value):
                 return self.of(value, item_of(node.slice))
-            case ast.ListComp() | ast.GeneratorExp() | ast.SetComp():
-                return self._union([node.elt])
-            case ast.DictComp():
-                return self._union([node.value])
+            case ast.ListComp(elt=each) | ast.GeneratorExp(elt=each) | ast.SetComp(elt=each) | ast.DictComp(value=each):
+                return self.of(each)
         return self._union(part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
 
     def _union(self, nodes: Iterable[ast.AST]) -> Ancestors:
@@ -113,17 +117,18 @@ class Ancestry:
     # Names
 
     def _of_path(self, path: str, use: ast.AST, at: Item) -> Ancestors:
-        if wording.is_setting(path) or not CUTS.isdisjoint(path.replace("[", ".").split(".")):
+        if wording.is_setting(path) or not CUTS.isdisjoint(path.replace("[", ".").split(".")[1:]):
             return NONE
         if path in self._modules:
             return NONE
         reached = self._names.reaching(path, use)
+        if path in self._leaves:
+            return NONE.union({LEAF}, *(self._made(one) for one in (reached.here if reached is not None else ())))
         if reached is None:
             return self._from_outside(path)
         item = reached.item or at
         found = NONE.union(*(self._made(one, item) for one in reached.here))
-        if any(self._made(one, item) for one in reached.around):
-            found |= OLD
+        found |= OLD if any(self._made(one, item) for one in reached.around) else NONE
         return found if reached.certain else found | self._from_outside(path)
 
     def _made(self, one: Definition, item: Item = None) -> Ancestors:
@@ -131,7 +136,8 @@ class Ancestry:
             return NONE  # what a loader hands out has no graph; what a list of losses or of chunks hands out may
         if self._is_quiet(one.node) and path_of(one.value) is None:
             return NONE
-        return self.of(one.value, one.at if one.at is not None else item)
+        at = one.at if one.at is not None else item
+        return recorded(one.node, one.value, self._settled(one.value, at))
 
     def _from_outside(self, path: str) -> Ancestors:
         scope, root = self._function.scope, path.partition(".")[0].partition("[")[0]
@@ -154,7 +160,7 @@ class Ancestry:
             return NONE
         module = Function(program.tree, program.roots.module)  # type: ignore[arg-type]
         inside = self._inside(module)
-        return OLD if any(inside._made(one) for one in inside._names.every(name)) else NONE
+        return OLD if any(inside._made(one) - {LEAF} for one in inside._names.every(name)) else NONE
 
     def _of_attribute(self, path: str) -> Ancestors:
         """What an object keeps: what was made with it has no graph, what a method assigns may have."""
@@ -175,7 +181,7 @@ class Ancestry:
         for node in below(method.node):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and path_of(node) == path:
                 inside = inside or self._inside(method)
-                made = NONE.union(*(inside._made(one) for one in inside._names.every(path)))
+                made = NONE.union(*(inside._made(one) for one in inside._names.every(path))) - {LEAF}
                 # What an object was made with are settings; what it made of them itself may have a graph.
                 return any(isinstance(one, ast.AST) for one in made) if method.node.name == "__init__" else bool(made)
         return False
@@ -201,6 +207,8 @@ class Ancestry:
         if isinstance(func, ast.Attribute) and func.attr in CUTS and func.attr != "grad":
             return NONE
         given = self._union([*call.args, *(keyword.value for keyword in call.keywords)])
+        if makes_leaf(call):
+            return frozenset({LEAF})
         if isinstance(func, ast.Attribute) and func.attr in SHAPES:
             given = NONE  # numbers
         if path is None:
@@ -245,7 +253,7 @@ class Ancestry:
         return frozenset({call, KEPT}) if kept else frozenset({call})
 
     def _is_handed(self, name: str) -> bool:
-        """Whether this is a value that was handed in, of which the call that did so knows more."""
+        """Whether the call that handed this in knows more of it."""
         return False
 
     def is_local(self, path: str) -> bool:
@@ -264,15 +272,16 @@ class Ancestry:
         nodes = inside._function.nodes
         if nodes.of(ast.Yield) or function.node is self._function.node:
             return frozenset({call, KEPT})
-        found = NONE.union(*(inside.of(back.value, at) for back in nodes.of(ast.Return) if back.value is not None))
+        values = [back.value for back in nodes.of(ast.Return) if back.value is not None]
+        found = NONE.union(*(recorded(one, item_at(one, at), inside._settled(one, at)) for one in values))
         given = dict(arguments(call, function))
         brought = NONE.union(*(self.of(given[name]) for name in found if isinstance(name, str) and name in given))
-        unknown = {name for name in found if isinstance(name, str) and name != KEPT and name not in given}
+        unknown = {name for name in found - {KEPT, LEAF} if isinstance(name, str) and name not in given}
         starred = any(isinstance(argument, ast.Starred) for argument in call.args)
         if starred and unknown:
             brought |= self._union(call.args)
         made: Ancestors = frozenset({call}) if any(isinstance(one, ast.AST) for one in found) else NONE
-        return made | brought | (OLD if KEPT in found else NONE)
+        return made | brought | (found & {KEPT, LEAF})
 
     def _inside(self, function: Function) -> "Ancestry":
         if function.node not in self._called:
@@ -289,12 +298,3 @@ class _Called(Ancestry):
 
     def _handed(self, name: str) -> Ancestors:
         return frozenset({name})
-
-
-def _quiet_parts(function: Reading) -> Iterator[ast.AST]:
-    """Where autograd is told to look away: the function itself, or blocks of it."""
-    if any(wording.looks_away(written(decorator)) for decorator in getattr(function.node, "decorator_list", ())):
-        yield function.node
-    for block in function.of(ast.With):
-        if any(wording.looks_away(written(item.context_expr)) for item in block.items):
-            yield block

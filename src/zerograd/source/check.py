@@ -217,8 +217,7 @@ class _Checker:
 
     def _owned(self, block: Block, slot: str, scope: Scope, node: ast.AST | None, alone: bool) -> Owned:
         """What is known of a slot that shares its loop with others: its modules, and whom each deposit serves."""
-        binding = scope.lookup(slot)
-        modules = frozenset(binding.over if binding is not None else ())
+        modules = _modules_of(slot, scope)
         probes = self._leaks.into(modules, block, node, scope.owner, alone=alone)
         if alone or not self._program.traces_losses:
             return Owned(slot, modules, probes=probes) if modules or probes else NOT_SHARED
@@ -269,3 +268,13 @@ class _Checker:
                         outside = call.outside(slot)
                         if outside is not None:
                             yield outside, kind
+
+
+def _modules_of(slot: str, scope: Scope) -> frozenset[str]:
+    """The modules that an optimizer was made over, by their names here."""
+    binding = scope.lookup(slot)
+    over = frozenset(binding.over if binding is not None else ())
+    if slot not in scope.parameters or slot in scope.bindings:
+        return over
+    # Known by its name alone, from the function around: it may call the same modules otherwise.
+    return over if {path.partition(".")[0] for path in over} <= set(scope.parameters) else frozenset()

@@ -146,5 +146,12 @@ def item_of(node: ast.expr) -> Item:
     return value if isinstance(value, str) or (isinstance(value, int) and value >= 0) else None
 
 
+def item_at(node: ast.expr, item: Item) -> ast.expr:
+    """That item of a tuple that is written out; of anything else the whole."""
+    if isinstance(node, ast.Tuple) and isinstance(item, int) and item < len(node.elts):
+        return node.elts[item]
+    return node
+
+
 def is_key(node: ast.expr | None, item: Item) -> bool:
     return isinstance(item, str) and isinstance(node, ast.Constant) and node.value == item

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from zerograd.source.callers import called
 from zerograd.source.nodes import Nodes, place
