@@ -194,8 +194,11 @@ def _saves(call: ast.Call) -> bool:
 
 
 def makes_optimizer(call: ast.Call, scope: Scope) -> bool:
-    """optim.Adam(...), as it is imported; or where nobody says what `optim` is, as after `from ... import *`."""
-    path = path_of(call.func) or ""
+    return names_optimizer(path_of(call.func) or "", scope)
+
+
+def names_optimizer(path: str, scope: Scope) -> bool:
+    """optim.Adam, as it is imported; or where nobody says what `optim` is, as after `from ... import *`."""
     dotted = scope.dotted(path)
     known = "optim" in scope.module.assigned or scope.owns("optim")
     if dotted == path and path.startswith("optim.") and not known:
