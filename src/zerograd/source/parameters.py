@@ -80,9 +80,9 @@ def _orphaned(function: Reading) -> Iterator[Finding]:
                 continue
             if _is_mended(function, one, node, later) or not _is_used(function, one, node):
                 continue
-            what, line = written(node), one.node.lineno
+            what, where = written(node), f"on line {one.node.lineno}"
             related = (Related(function.site(one.node), "the optimizer is given the parameters here"),)
-            names = {"what": what, "model": one.model, "optimizer": one.optimizer, "line": str(line)}
+            names = {"what": what, "model": one.model, "optimizer": one.optimizer, "made": where}
             yield note(REGISTRY["ZG010"], function.site(node), certain=True, related=related, **names)
 
 

@@ -135,8 +135,9 @@ def _binders(function: ast.AST, name: str, loop: ast.For, file: File) -> Iterato
     for other in nodes.of(ast.For):
         if other is not loop and not holds(other, loop) and not holds(loop, other) and _binds(other.target, name):
             yield from other.body
-    for kind in (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp):
-        yield from (one for one in nodes.of(kind) if any(_binds(each.target, name) for each in one.generators))
+    for one in nodes:
+        if isinstance(one, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+            yield from (one for each in one.generators if _binds(each.target, name))
 
 
 def _binds(target: ast.expr, name: str) -> bool:
