@@ -38,7 +38,7 @@ for x, y in loader * 2:
 RULE = Rule(
     code="ZG010",
     name="orphaned-optimizer",
-    message="{what} gives {model} parameters that {optimizer}, made on line {line}, does not hold",
+    message="{what} gives {model} parameters that {optimizer}, made {made}, does not hold",
     sees=Sees.SOURCE | Sees.RUN,
     severity=Severity.WARNING,
     remedy="make the optimizer after the model is complete",

@@ -3,6 +3,10 @@
 `W -= lr * W.grad` on a leaf that requires a gradient raises outside `torch.no_grad()`. `W = W - lr * W.grad` does not
 raise, which is worse: it makes a new tensor that is no leaf, `W.grad` of the new one stays None, and the graph of every
 iteration hangs on to the next. Write `with torch.no_grad(): W -= lr * W.grad` and clear the gradient afterwards.
+
+`for p in net.parameters(): p = p - lr * p.grad` changes nothing at all: the loop variable stands for another tensor,
+and the parameter stays what it was. The same goes for `mine = tau * theirs + (1 - tau) * mine` in a loop over the
+parameters of two networks: the target never follows. Write `mine.copy_(...)` under `torch.no_grad()`.
 """
 
 from zerograd.rules.rule import Fix, Rule, Sees, idiom

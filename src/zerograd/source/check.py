@@ -13,7 +13,7 @@ from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Rule, Sees, idiom
 from zerograd.rules.telling import note, tell
-from zerograd.source import accumulation, erasing, evaluations, idioms, listed, wiping
+from zerograd.source import accumulation, erasing, evaluations, idioms, listed, rebinding, wiping
 from zerograd.source.flow import CYCLE, Interpreter
 from zerograd.source.leaking import Leaks
 from zerograd.source.library import Library
@@ -92,7 +92,7 @@ class _Checker:
                 scope=self._program.roots.module,
             )
         yield from self._idioms(module, self._program.tree, self._program.roots.module)
-        whole = chain(evaluations.detect(self._file), listed.detect(self._file))
+        whole = chain(evaluations.detect(self._file), listed.detect(self._file), rebinding.detect(self._file))
         yield from (finding for finding in whole if finding.code in self._chosen)
         for function in self._program.roots.functions:
             if function.node not in self._program.relevant:

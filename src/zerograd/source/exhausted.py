@@ -4,7 +4,7 @@ self.params = chain(q1.parameters(), q2.parameters())
 self.optimizer = Adam(self.params)
 ...
 for p in self.params: p.requires_grad_(False)      # freezes nothing
-clip_grad_norm_(self.params, 1.0)                  # clips nothing
+clip_grad_norm_(self.params, 1.0)                  # clips nothing, under another name (clipped = self.params) as well
 """
 
 import ast
@@ -16,7 +16,7 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.calls import site_of
 from zerograd.source.nodes import Nodes, place
-from zerograd.source.parameters import makes_optimizer
+from zerograd.source.parameters import makes_optimizer, names_optimizer
 from zerograd.source.reading import Reading
 from zerograd.source.scopes import Scope, path_of
 
@@ -30,7 +30,8 @@ class _Maker(NamedTuple):
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    for name, use in _uses(function.nodes, function.scope):
+    for read, use in _uses(function.nodes, function.scope):
+        name = _origin(read, function)
         call = _maker(name, function.nodes, function.scope)
         if call is not None and call.lineno >= use.lineno:
             continue
@@ -39,18 +40,45 @@ def detect(function: Reading) -> Iterator[Finding]:
             where = use.iter if isinstance(use, ast.For) else use
             there = site_of(maker.call, maker.path)
             line = f"on line {there.line}" if there.path == function.file.path else f"at {there.path}:{there.line}"
-            names = {"name": name, "consumer": f"{path_of(maker.call.func)}() {line}"}
+            names = {"name": read, "consumer": f"{path_of(maker.call.func)}() {line}"}
             related = (Related(there, "it is read to the end here"),)
             yield note(REGISTRY["ZG306"], function.site(where), certain=True, related=related, **names)
 
 
 def _maker(name: str, nodes: Nodes, scope: Scope) -> ast.Call | None:
     """The optimizer that is given `name`, if that is a generator which is made here, and once."""
-    made = _made(name, nodes)
-    if len(made) != 1 or not _is_generator(made[0], scope):
+    made = _only(name, nodes, scope)
+    if made is None or not _is_generator(made, scope):
         return None
     calls = [call for call in nodes.of(ast.Call) if call.args and path_of(call.args[0]) == name]
-    return next((call for call in sorted(calls, key=place) if makes_optimizer(call, scope)), None)
+    return next((call for call in sorted(calls, key=place) if _reads_to_the_end(call, nodes, scope)), None)
+
+
+def _reads_to_the_end(call: ast.Call, nodes: Nodes, scope: Scope) -> bool:
+    """Whether it makes an optimizer, of a class by its name or by one that stands for several: `optimizer_cls`."""
+    if makes_optimizer(call, scope):
+        return True
+    classes = [path_of(made) or "" for made in _made(call.func.id, nodes)] if isinstance(call.func, ast.Name) else []
+    known = any(names_optimizer(path, scope) for path in classes)
+    return known and all(names_optimizer(path, scope) or ".optim." in scope.dotted(path) for path in classes)
+
+
+def _origin(name: str, function: Reading) -> str:
+    """What a name was the first for: clipped = params gives it one more."""
+    seen = {name}
+    while (made := _only(name, function.nodes, function.scope)) is not None:
+        other = path_of(made)
+        if other is None or other in seen:
+            break
+        seen.add(name := other)
+    return name
+
+
+def _only(name: str, nodes: Nodes, scope: Scope) -> ast.expr | None:
+    """What a path is bound to, if once and for all."""
+    made = _made(name, nodes)
+    bound = [node for node in nodes.of(ast.Name) if node.id == name and isinstance(node.ctx, ast.Store)]
+    return made[0] if len(made) == 1 and len(bound) < 2 and name not in scope.parameters else None
 
 
 def _maker_elsewhere(name: str, function: Reading) -> _Maker | None:
@@ -67,8 +95,16 @@ def _maker_elsewhere(name: str, function: Reading) -> _Maker | None:
 
 
 def _made(name: str, nodes: Nodes) -> list[ast.expr]:
-    """What is assigned to a path."""
-    return [node.value for node in nodes.of(ast.Assign) if any(path_of(target) == name for target in node.targets)]
+    """What is assigned to a path; one of several names that are assigned at once gets a part, which counts as well."""
+    return [
+        node.value
+        for node in nodes.of(ast.Assign)
+        if any(path_of(part) == name for target in node.targets for part in _parts(target))
+    ]
+
+
+def _parts(target: ast.expr) -> list[ast.expr]:
+    return target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
 
 
 def _uses(nodes: Nodes, scope: Scope) -> Iterator[tuple[str, _Use]]:

@@ -15,6 +15,7 @@ from zerograd.source import (
     kept,
     misclipped,
     parameters,
+    reloaded,
     retained,
     scalers,
     synchronising,
@@ -27,6 +28,7 @@ from zerograd.source.reading import Reading
 
 def detect(function: Reading) -> Iterator[Finding]:
     yield from parameters.orphaned(function)
+    yield from reloaded.detect(function)
     yield from exhausted.detect(function)
     yield from aliases.shared_through_calls(function)
     if any(act.kind in (Kind.DEPOSIT, Kind.CONSUME) for act in function.acts):

@@ -80,9 +80,9 @@ def _orphaned(function: Reading) -> Iterator[Finding]:
                 continue
             if _is_mended(function, one, node, later) or not _is_used(function, one, node):
                 continue
-            what, line = written(node), one.node.lineno
+            what, where = written(node), f"on line {one.node.lineno}"
             related = (Related(function.site(one.node), "the optimizer is given the parameters here"),)
-            names = {"what": what, "model": one.model, "optimizer": one.optimizer, "line": str(line)}
+            names = {"what": what, "model": one.model, "optimizer": one.optimizer, "made": where}
             yield note(REGISTRY["ZG010"], function.site(node), certain=True, related=related, **names)
 
 
@@ -194,8 +194,11 @@ def _saves(call: ast.Call) -> bool:
 
 
 def makes_optimizer(call: ast.Call, scope: Scope) -> bool:
-    """optim.Adam(...), as it is imported; or where nobody says what `optim` is, as after `from ... import *`."""
-    path = path_of(call.func) or ""
+    return names_optimizer(path_of(call.func) or "", scope)
+
+
+def names_optimizer(path: str, scope: Scope) -> bool:
+    """optim.Adam, as it is imported; or where nobody says what `optim` is, as after `from ... import *`."""
     dotted = scope.dotted(path)
     known = "optim" in scope.module.assigned or scope.owns("optim")
     if dotted == path and path.startswith("optim.") and not known:

@@ -105,8 +105,12 @@ def keep_a_list(page: Page, finding: Finding) -> Iterator[Fix]:
     """ZG306: make a list of the generator."""
     call = page.at(finding.site, ast.Call)
     name = path_of(call.args[0]) if call is not None and call.args else None
-    for node in page.inside(page.function(call), ast.Assign) if call is not None else ():
-        if len(node.targets) == 1 and path_of(node.targets[0]) == name:
-            inner = page.source(node.value)
-            plain = inner[1:-1] if isinstance(node.value, ast.GeneratorExp) else inner
-            yield from page.fix("make it a list", page.replace(node.value, f"list({plain})"))
+    for node in reversed(page.inside(page.function(call), ast.Assign) if call is not None else []):
+        if len(node.targets) != 1 or path_of(node.targets[0]) != name:
+            continue
+        if path_of(node.value) is not None:  # one more name of it
+            name = path_of(node.value)
+            continue
+        inner = page.source(node.value)
+        plain = inner[1:-1] if isinstance(node.value, ast.GeneratorExp) else inner
+        yield from page.fix("make it a list", page.replace(node.value, f"list({plain})"))

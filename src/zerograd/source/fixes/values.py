@@ -29,9 +29,12 @@ def update_unwatched(page: Page, finding: Finding) -> Iterator[Fix]:
     call = page.at(finding.site, ast.Call) if statement is None else None
     line = statement or (page.statement(call) if call is not None and page.is_statement(call) else None)
     match line:
-        case ast.Assign(targets=[ast.Name(id=name) as target], value=ast.BinOp(left=left, right=right)):
-            code = f"{name} -= {page.text[page.start(right) : page.end(line)]}"
-            parameter, anew = page.source(target), page.source(left) == name
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.BinOp(left=left, op=ast.Sub(), right=right)) if (
+            path_of(left) == name
+        ):
+            code, parameter, anew = f"{name} -= {page.text[page.start(right) : page.end(line)]}", name, True
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            code, parameter, anew = f"{name}.copy_({page.source(value)})", name, False
         case ast.AugAssign(target=target) | ast.Expr(value=ast.Call(func=ast.Attribute(value=target))):
             code, parameter, anew = page.source(line), page.source(target), False
         case _:
