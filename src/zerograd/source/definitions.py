@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from zerograd.source.nodes import below, holds, place, written
-from zerograd.source.reading import Reading
-from zerograd.source.scopes import path_of
+from zerograd.source.reading import File, Reading
+from zerograd.source.scopes import Function, Scope, path_of
 
 _GROWS = frozenset({"append", "extend", "insert", "add", "copy_", "add_", "update", "put", "push", "appendleft"})
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -82,6 +82,17 @@ class Definitions:
             arms = self._function.arms(node)
             self._arms[id(node)] = frozenset((written(branch.test), arm) for branch, arm in arms)
         return self._arms[id(node)]
+
+
+def assigned_by(cls: Scope, path: str, file: File) -> list[tuple[Function, Definition]]:
+    """Every assignment to an attribute in the methods of a class and its bases."""
+    methods = [method for one in cls.lineage() for method in one.functions.values()]
+    return [
+        (method, made)
+        for method in methods
+        for made in Definitions(Reading(method.node, (), method.scope, file)).every(path)
+        if not made.adds
+    ]
 
 
 def _all(function: Reading) -> Iterator[tuple[str, Definition]]:

@@ -13,6 +13,7 @@ from zerograd.source import (
     exhausted,
     hooked,
     kept,
+    meters,
     misclipped,
     parameters,
     retained,
@@ -35,6 +36,7 @@ def detect(function: Reading) -> Iterator[Finding]:
         yield from closures.detect(function)
         yield from updates.detect(function)
         yield from kept.detect(function)
+        yield from meters.detect(function)
         yield from retained.detect(function)
         yield from evaluations.inside(function)
         yield from misclipped.detect(function)
