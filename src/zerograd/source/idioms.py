@@ -11,6 +11,7 @@ from zerograd.source import (
     closures,
     evaluations,
     exhausted,
+    histories,
     hooked,
     kept,
     meters,
@@ -37,6 +38,7 @@ def detect(function: Reading) -> Iterator[Finding]:
         yield from updates.detect(function)
         yield from kept.detect(function)
         yield from meters.detect(function)
+        yield from histories.detect(function)
         yield from retained.detect(function)
         yield from evaluations.inside(function)
         yield from misclipped.detect(function)
