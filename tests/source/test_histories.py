@@ -151,3 +151,35 @@ def test_a_file_beside_it_empties_the_attribute(tmp_path: Path, monkeypatch: pyt
     assert _found(text) == ["certain"]
     (tmp_path / "main.py").write_text("trainer.losses.clear()\n")
     assert _found(text) == ["possible"]
+    (tmp_path / "main.py").write_text("class Other:\n    def __init__(self):\n        self.losses = []\n")
+    assert _found(text) == ["certain"]
+    (tmp_path / "main.py").write_text(
+        "import train\n\n\nclass Sub(train.Trainer):\n    def end(self):\n        self.losses = []\n"
+    )
+    assert _found(text) == ["possible"]
+
+
+LEARNER = """\
+    def learn(self, x, y):
+        self.optimizer.zero_grad()
+        loss = nn.functional.mse_loss(self.model(x), y)
+        loss.backward()
+        self.optimizer.step()
+        self.losses.append(loss)
+"""
+
+
+@pytest.mark.parametrize(
+    ("behind", "found"),
+    [
+        ("trainer = Trainer(model)\nfor x, y in loader:\n    trainer.learn(x, y)\n", ["certain"]),
+        ("for x, y in loader:\n    trainer = Trainer(model)\n    trainer.learn(x, y)\n", ["possible"]),
+        ("for x, y in loader:\n    model.learn(x, y)\n", ["possible"]),
+        ("class Sub(Trainer):\n    def end(self):\n        self.losses = []\n", []),
+        ("def end(trainer):\n    trainer.losses = []\n", []),
+    ],
+)
+def test_a_method_that_a_loop_calls(behind: str, found: list[str]) -> None:
+    text = TRAINER.format(made="self.losses = []", begun="pass", saved="pass")
+    head = text[: text.index("    def train")]
+    assert _found(head + LEARNER + "\n\n" + behind) == found

@@ -30,7 +30,7 @@ from zerograd.source.kept import (
 from zerograd.source.nodes import Nodes, below, holds, parents_of, written
 from zerograd.source.privacy import neighbours
 from zerograd.source.reading import LoopNode, Reading
-from zerograd.source.scopes import Function, path_of
+from zerograd.source.scopes import Function, FunctionNode, path_of
 
 _FEW = 2  # calls from the function outwards, and from the list inwards
 _MOST = 400  # files beside this one
@@ -126,8 +126,8 @@ def _fate_at(function: Reading, node: ast.Expr, home: _Home) -> Fate:
     seen = _fate_of_all(home.function, home.name)
     if home.call is not None:
         seen = max(seen, _fate_of_all(function, _keeper_of(node) or ""))
-    if home.name.startswith("self."):
-        seen = max(seen, _fate_beside(function, home.name[5:]))
+    if home.call is None and home.function is not function:
+        seen = max(seen, _fate_beside(function, home.name))
     return max(seen, _recurs(function, node, home, [one.node for one in made]))
 
 
@@ -140,6 +140,9 @@ def _fate_of_all(function: Reading, name: str) -> Fate:
     program = function.file.program
     if name.startswith("self."):
         parts = [(part, function) for part in below(program.tree) if getattr(part, "attr", None) == name[5:]]
+        begins = [one.node for one in program.roots.functions if one.node.name == "__init__"]
+        if any(isinstance(part.ctx, ast.Store) and not _begins(part, begins) for part, _ in parts):
+            return Fate.EMPTIED
     else:
         places = [function]
         if function.node is program.tree:
@@ -150,6 +153,11 @@ def _fate_of_all(function: Reading, name: str) -> Fate:
         parts = [(part, each) for each in places for part in each.of(ast.Name) if part.id == name]
     parents = parents_of(program.tree)
     return max((_fate_of(part, parents, each, _FEW) for part, each in parts), default=Fate.GROWS)
+
+
+def _begins(part: ast.Attribute, begins: list[FunctionNode]) -> bool:
+    """Whether an attribute is assigned by an object that is being made: of this class, or of another."""
+    return path_of(part.value) == "self" and any(holds(begin, part) for begin in begins)
 
 
 def _binds_global(nodes: Nodes, name: str) -> bool:
@@ -201,21 +209,24 @@ def _fate_in(call: ast.Call, part: ast.AST, function: Reading, deep: int) -> Fat
     return max((_fate_of(one, parents, inside, deep - 1) for one in mentions), default=Fate.GROWS)
 
 
-def _fate_beside(function: Reading, attribute: str) -> Fate:
-    """Whether a file beside this one changes an attribute of that name."""
+def _fate_beside(function: Reading, name: str) -> Fate:
+    """Whether a file beside this one changes what may be this very list: of another object, or in a class of its own
+    or a global only if it knows this file."""
     if not os.path.isfile(function.file.path):
         return Fate.GROWS  # a text alone
     folders, files = neighbours(function.file.path)
     function.file.asked.update(folders)
-    name = rf"\.{re.escape(attribute)}\b"
-    changes = re.compile(rf"{name}(\[.*\])? *=[^=]|{name}\.(clear|pop|remove)\b|\bdel .*{name}|\b(in|=) *\w+{name}")
+    stem, last = os.path.splitext(os.path.basename(function.file.path))[0], re.escape(name.removeprefix("self."))
+    changes = re.compile(rf"(\w*)\.{last}\b(?: *=[^=]|\[.*\] *=[^=]|\.(?:clear|pop|remove)\b)|\bdel .*{last}\b")
     for other in files[:_MOST]:
         try:
             text = read_text(other)
         except SourceError:
             return Fate.UNSEEN
         function.file.asked.add(other)
-        if attribute in text and changes.search(text):
+        knows = re.search(rf"\b{re.escape(stem)}\b", text) is not None
+        strange = {found[1] for found in changes.finditer(text)} - {"self"} if name != last else set()
+        if strange or (knows and re.search(rf"\b{last}\b", text) and changes.search(text)):
             return Fate.UNSEEN
     return Fate.GROWS if len(files) <= _MOST else Fate.UNSEEN
 
@@ -247,4 +258,7 @@ def _ways(function: Reading, deep: int) -> Iterator[list[LoopNode]]:
 
 
 def _around(where: Reading, node: ast.AST) -> list[LoopNode]:
-    return [loop for loop in where.loops if holds(loop, node)]
+    """The loops around a node; of a call only those that do not make the object anew which it is made on."""
+    on = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+    made = Definitions(where).every(path_of(on) or "") if on is not None else []
+    return [loop for loop in where.loops if holds(loop, node) and not any(holds(loop, one.node) for one in made)]
