@@ -52,7 +52,7 @@ class Retained(Detector):
         if not self.rules or not roots:
             return
         line = self._lines.setdefault(deposit.site, _Line())
-        self._ask_the_kept(roots)
+        self._ask_the_kept(roots, deposit.site)
         if kept and line.idle < _OFTEN and not line.used:
             line.kept = newest(roots)
         if not kept and not any(account.window.deposits for account in accounts):
@@ -64,12 +64,16 @@ class Retained(Detector):
             if line.kept is not None:
                 line.kept, line.used = None, True
 
-    def _ask_the_kept(self, roots: Sequence[Tensor]) -> None:
-        for site, line in self._lines.items():
-            if line.kept is None:
-                continue
-            found = survey(roots, {})
+    def _ask_the_kept(self, roots: Sequence[Tensor], here: Site) -> None:
+        """Whether this backward goes through what was kept. Nobody did, if its own line comes round before."""
+        waiting = {site: line for site, line in self._lines.items() if line.kept is not None}
+        found = survey(roots, {}) if waiting else None
+        for site, line in waiting.items():
+            assert found is not None
+            assert line.kept is not None
             apart = found.whole and found.oldest > line.kept
+            if apart and site != here:
+                continue
             line.kept = None
             line.idle = line.idle + 1 if apart else 0
             line.used = line.used or not apart

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from zerograd.core.events import Kind, Site
+from zerograd.source.adjoining import adjoined
 from zerograd.source.byhand import read_assignment, read_deletion
 from zerograd.source.calls import site_of
 from zerograd.source.expressions import Expressions
@@ -37,7 +38,7 @@ class FunctionLowering(Expressions):
             nodes += self._simple(statement) if statement.__class__ in _SIMPLE else self._statement(statement)
             if nodes and isinstance(nodes[-1], Jump):
                 break  # nothing behind a jump is ever run
-        return tuple(nodes)
+        return adjoined(nodes)
 
     def _statement(self, node: ast.stmt) -> Iterator[Node]:
         match node:

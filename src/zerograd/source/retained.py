@@ -92,7 +92,10 @@ def _ancestors(ancestry: Ancestry, other: ast.Call) -> Ancestors | None:
         given = [*other.args[:1], *(named.value for named in other.keywords if named.arg in ("outputs", "tensors"))]
         return ancestry.of(given[0]) if given else None
     loss = loss_of(other)
-    return ancestry.of(loss) if loss is not None else None
+    # values.backward(gradient): they are what is gone through, whatever they are called.
+    through = other.func.value if isinstance(other.func, ast.Attribute) and other.args else None
+    both = [ancestry.of(one) for one in (loss, through) if one is not None]
+    return both[0].union(*both) if loss is not None else None
 
 
 def _step_behind(function: Reading, call: ast.Call, loop: LoopNode | None) -> ast.AST | None:
