@@ -101,6 +101,24 @@ def test_a_parameter(behind: str, found: list[str]) -> None:
     assert _step(behind, parameter=", history", kept="history.append(loss)") == found
 
 
+@pytest.mark.parametrize(
+    ("made", "behind", "found"),
+    [
+        ('{"loss": [], "score": []}', "", ["certain"]),
+        ("defaultdict(list)", "print(sum(history['loss']))\n", ["certain"]),
+        ("{}", 'print(history.keys())\nhistory["score"].clear()\n', ["certain"]),
+        ('{"loss": []}', "for each in history.values():\n    each.clear()\n", ["possible"]),
+        ('{"loss": []}', 'history["loss"].clear()\n', []),
+        ('{"loss": []}', 'history["loss"] = []\n', []),
+        ('{"loss": []}', "history[name] = []\n", []),
+        ('{"loss": deque(maxlen=9)}', "", []),
+        ("make()", "", []),
+    ],
+)
+def test_a_list_of_a_dictionary(made: str, behind: str, found: list[str]) -> None:
+    assert _step(f"history = {made}\n{GLOBAL}{behind}", kept='history["loss"].append(loss)') == found
+
+
 TRAINER = """\
 import torch
 from torch import nn

@@ -35,6 +35,7 @@ from zerograd.source.scopes import Function, FunctionNode, path_of
 _FEW = 2  # calls from the function outwards, and from the list inwards
 _MOST = 400  # files beside this one
 _READS = frozenset({"append", "extend", "copy", "index", "count"})
+_HANDS_OUT = frozenset({"items", "values", "get", "copy"})
 _PASSES_ON = (ast.List, ast.Tuple, ast.Dict, ast.Starred, ast.keyword)
 _UNSEEN = (ast.Return, ast.Yield, ast.For, ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.Lambda, ast.Await)
 
@@ -48,10 +49,12 @@ class Fate(IntEnum):
 
 
 class _Home(NamedTuple):
-    """Where a list was made empty, or handed on: its name there, and the call that hands it to the one who appends."""
+    """Where a list was made empty: its name there, the key if it is one of a dictionary, and the call that hands it to
+    the one who appends."""
 
     function: Reading
     name: str
+    key: str | None
     call: ast.Call | None = None
 
 
@@ -74,35 +77,40 @@ def detect(function: Reading) -> Iterator[Finding]:
 
 
 def _keeper_of(node: ast.Expr) -> str | None:
-    """`losses`, `self.losses` of losses.append(loss)."""
+    """`losses`, `self.losses`, `history['loss']` of losses.append(loss)."""
     match node.value:
         case ast.Call(
             func=ast.Attribute(value=keeper, attr="append"), args=[ast.Name() | ast.Attribute()], keywords=[]
         ):
             path = path_of(keeper) or ""
-            return path if path.removeprefix("self.").isidentifier() else None
+            return path if _split(path)[0].removeprefix("self.").isidentifier() and "[*]" not in path else None
     return None
+
+
+def _split(keeper: str) -> tuple[str, str | None]:
+    root, _, key = keeper.partition("[")
+    return root, key[:-1] if key else None
 
 
 # Where the list is made
 
 
 def _homes(function: Reading, keeper: str) -> Iterator[_Home]:
-    scope, program = function.scope, function.file.program
-    if keeper.startswith("self."):
-        made = [one for one, _ in assigned_by(scope.owner, keeper, function.file)] if scope.owner is not None else []
+    scope, program, (root, key) = function.scope, function.file.program, _split(keeper)
+    if root.startswith("self."):
+        made = [one for one, _ in assigned_by(scope.owner, root, function.file)] if scope.owner is not None else []
         if len(made) == 1 and made[0].node.name == "__init__" and made[0].scope.module is scope.module:
-            yield _Home(Reading(made[0].node, (), made[0].scope, function.file), keeper)
-    elif keeper in scope.parameters:
+            yield _Home(Reading(made[0].node, (), made[0].scope, function.file), root, key)
+    elif root in scope.parameters:
         for where, call in calls_of(function):
-            given = dict(arguments(call, _as_function(function))).get(keeper)
+            given = dict(arguments(call, _as_function(function))).get(root)
             if isinstance(given, ast.Name) and _runs(call, where, function):
-                yield _Home(where, given.id, call)
-    elif scope.owns(keeper) or function.node is program.tree:
-        if is_handed_on(function, keeper):  # nobody else can empty the others
-            yield _Home(function, keeper)
+                yield _Home(where, given.id, key, call)
+    elif scope.owns(root) or function.node is program.tree:
+        if is_handed_on(function, root):  # nobody else can empty the others
+            yield _Home(function, root, key)
     elif scope.parent is program.roots.module or scope.owner is not None:
-        yield _Home(Reading(program.tree, (), program.roots.module, function.file), keeper)
+        yield _Home(Reading(program.tree, (), program.roots.module, function.file), root, key)
 
 
 def _as_function(function: Reading) -> Function:
@@ -121,21 +129,31 @@ def _runs(call: ast.Call, where: Reading, function: Reading) -> bool:
 
 def _fate_at(function: Reading, node: ast.Expr, home: _Home) -> Fate:
     made = [one for one in Definitions(home.function).every(home.name) if not one.adds]
-    if not made or not all(map(_is_empty, made)) or home.name in home.function.scope.parameters:
+    if not made or not all(_is_empty(one, home.key) for one in made) or home.name in home.function.scope.parameters:
         return Fate.EMPTIED
-    seen = _fate_of_all(home.function, home.name)
+    seen = _fate_of_all(home.function, home.name, home.key)
     if home.call is not None:
-        seen = max(seen, _fate_of_all(function, _keeper_of(node) or ""))
+        seen = max(seen, _fate_of_all(function, *_split(_keeper_of(node) or "")))
     if home.call is None and home.function is not function:
         seen = max(seen, _fate_beside(function, home.name))
     return max(seen, _recurs(function, node, home, [one.node for one in made]))
 
 
-def _is_empty(made: Definition) -> bool:
-    return made.at is None and not made.each and is_empty_list(made.value)
+def _is_empty(made: Definition, key: str | None) -> bool:
+    return made.at is None and not made.each and _is_fresh(made.value, key)
 
 
-def _fate_of_all(function: Reading, name: str) -> Fate:
+def _is_fresh(value: ast.expr | None, key: str | None) -> bool:
+    """[]; {"loss": [], "score": []} or defaultdict(list), if the list is one of a dictionary."""
+    match value:
+        case ast.Dict(values=values) if key is not None:
+            return all(map(is_empty_list, values))
+        case ast.Call(func=ast.Name(id="defaultdict"), args=[ast.Name(id="list")]):
+            return key is not None
+    return key is None and value is not None and is_empty_list(value)
+
+
+def _fate_of_all(function: Reading, name: str, key: str | None) -> Fate:
     """Of every mention: of an attribute anywhere in the file, of a global in whoever has no such name of its own."""
     program = function.file.program
     if name.startswith("self."):
@@ -152,7 +170,7 @@ def _fate_of_all(function: Reading, name: str) -> Fate:
             places += [Reading(one.node, (), one.scope, function.file) for one in others]
         parts = [(part, each) for each in places for part in each.of(ast.Name) if part.id == name]
     parents = parents_of(program.tree)
-    return max((_fate_of(part, parents, each, _FEW) for part, each in parts), default=Fate.GROWS)
+    return max((_fate_of(part, parents, each, key, _FEW) for part, each in parts), default=Fate.GROWS)
 
 
 def _begins(part: ast.Attribute, begins: list[FunctionNode]) -> bool:
@@ -165,23 +183,26 @@ def _binds_global(nodes: Nodes, name: str) -> bool:
     return declared and any(one.id == name and isinstance(one.ctx, ast.Store) for one in nodes.of(ast.Name))
 
 
-def _fate_of(part: ast.AST, parents: dict[ast.AST, ast.AST], function: Reading, deep: int) -> Fate:
+def _fate_of(part: ast.AST, parents: dict[ast.AST, ast.AST], function: Reading, key: str | None, deep: int) -> Fate:
     context, around = getattr(part, "ctx", None), parents.get(part)
     if isinstance(context, ast.Store):
         value = around.value if isinstance(around, ast.Assign | ast.AnnAssign) else _beside(part, around, parents)
-        return Fate.GROWS if value is not None and is_empty_list(value) else Fate.EMPTIED
+        return Fate.GROWS if _is_fresh(value, key) else Fate.EMPTIED
     inner = part
     while isinstance(around, _PASSES_ON):
         inner, around = around, parents.get(around)
     match around:
         case ast.Attribute(attr=attr) if around.value is part:
-            return Fate.GROWS if attr in _READS else Fate.EMPTIED
+            unseen = Fate.UNSEEN if key is not None and attr in _HANDS_OUT else Fate.EMPTIED
+            return Fate.GROWS if attr in (_READS if key is None else ("keys",)) else unseen
+        case ast.Subscript(slice=ast.Constant() as item) if key not in (None, written(item)):
+            return Fate.GROWS  # another list
         case ast.Subscript(ctx=ast.Load()):
-            return Fate.GROWS
+            return Fate.GROWS if key is None else _fate_of(around, parents, function, None, deep)
         case ast.Subscript() | ast.Delete() | ast.AugAssign():
             return Fate.EMPTIED
         case ast.Call() if around.func is not inner:
-            return _fate_in(around, part, function, deep)
+            return _fate_in(around, part, function, key, deep)
         case ast.Assign() if isinstance(inner, ast.Dict):
             return Fate.GROWS  # a checkpoint, which holds it beside the rest
     return Fate.UNSEEN if isinstance(around, _UNSEEN) else Fate.GROWS
@@ -195,7 +216,7 @@ def _beside(part: ast.AST, around: ast.AST | None, parents: dict[ast.AST, ast.AS
     return None
 
 
-def _fate_in(call: ast.Call, part: ast.AST, function: Reading, deep: int) -> Fate:
+def _fate_in(call: ast.Call, part: ast.AST, function: Reading, key: str | None, deep: int) -> Fate:
     """What a call makes of a list that it is handed."""
     path = path_of(call.func) or "?"
     if function.scope.dotted(path).partition(".")[0] in READERS | {"pickle", "json", "seaborn"}:
@@ -206,7 +227,7 @@ def _fate_in(call: ast.Call, part: ast.AST, function: Reading, deep: int) -> Fat
         return Fate.UNSEEN
     inside, parents = Reading(callee.node, (), callee.scope, function.file), parents_of(callee.node)
     mentions = (one for one in inside.of(ast.Name) if one.id == names[0])
-    return max((_fate_of(one, parents, inside, deep - 1) for one in mentions), default=Fate.GROWS)
+    return max((_fate_of(one, parents, inside, key, deep - 1) for one in mentions), default=Fate.GROWS)
 
 
 def _fate_beside(function: Reading, name: str) -> Fate:
