@@ -145,3 +145,45 @@ def test_autograd_is_told_to_look_on() -> None:
     told = "torch.set_grad_enabled({}); meter = Meter()"
     assert _found(METER.format(body=SUMS), made=told.format("True")) == ["certain"]
     assert _found(METER.format(body=SUMS), made=told.format("flag")) == []
+
+
+STEP = """
+
+
+class Trainer{base}:
+    def __init__(self):
+        self.meter = Meter()
+
+    def step(self, x, y):
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+        self.meter.update(loss)
+
+    def run(self, loader):
+        for x, y in loader:
+            self.step(x, y)
+            {behind}
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "behind", "found"),
+    [
+        ("", "pass", ["certain"]),
+        ("(Base)", "pass", ["possible"]),
+        ("", "self.meter.reset()", []),
+        ("", "self.meter = Meter()", []),
+    ],
+)
+def test_a_method_that_a_loop_calls(base: str, behind: str, found: list[str]) -> None:
+    step = STEP.format(base=base, behind=behind)
+    assert _found(METER.format(body=SUMS), given="pass", behind=step) == found
+
+
+def test_the_steps_of_one_sequence() -> None:
+    given = "pass\n\n\ndef walk(states):\n    meter, loss = Meter(), 0\n    for state in states:\n"
+    given += "        step_loss = model(state).sum()\n        loss = loss + step_loss\n"
+    given += "        meter.update(step_loss)\n    loss.backward()\n    optimizer.step()\n    optimizer.zero_grad()"
+    assert _found(METER.format(body=SUMS), given=given) == []

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from zerograd.source.nodes import below, holds, place, written
-from zerograd.source.reading import File, Reading
+from zerograd.source.reading import File, LoopNode, Reading
 from zerograd.source.scopes import Function, Scope, path_of
 
 _GROWS = frozenset({"append", "extend", "insert", "add", "copy_", "add_", "update", "put", "push", "appendleft"})
@@ -93,6 +93,13 @@ def assigned_by(cls: Scope, path: str, file: File) -> list[tuple[Function, Defin
         for made in Definitions(Reading(method.node, (), method.scope, file)).every(path)
         if not made.adds
     ]
+
+
+def loops_around(where: Reading, node: ast.AST) -> list[LoopNode]:
+    """The loops around a node; of a call only those that do not make the object anew which it is made on."""
+    on = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+    made = Definitions(where).every(path_of(on) or "") if on is not None else []
+    return [loop for loop in where.loops if holds(loop, node) and not any(holds(loop, one.node) for one in made)]
 
 
 def _all(function: Reading) -> Iterator[tuple[str, Definition]]:

@@ -15,8 +15,8 @@ from zerograd.core.findings import Finding
 from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.callers import arguments, called, calls_of
-from zerograd.source.definitions import Definition, Definitions, assigned_by
+from zerograd.source.callers import arguments, called, calls_of, runs
+from zerograd.source.definitions import Definition, Definitions, assigned_by, loops_around
 from zerograd.source.discover import read_text
 from zerograd.source.kept import (
     READERS,
@@ -66,7 +66,8 @@ def detect(function: Reading) -> Iterator[Finding]:
         keeper, loss = _keeper_of(node) or "", path_of(node.value.args[0]) or ""
         if loss not in losses or function.without_grad(node) or feeds_a_loss(function, keeper, losses.keys()):
             continue
-        fate = min((_fate_at(function, node, home) for home in _homes(function, keeper)), default=Fate.EMPTIED)
+        deposit = losses[loss]
+        fate = min((_fate_at(function, node, deposit, home) for home in _homes(function, keeper)), default=Fate.EMPTIED)
         if fate is Fate.EMPTIED or is_rebound(function, loss, losses[loss], node):
             continue
         alone = not losses[loss].keywords and function.arms(node) <= function.arms(losses[loss])
@@ -104,7 +105,7 @@ def _homes(function: Reading, keeper: str) -> Iterator[_Home]:
     elif root in scope.parameters:
         for where, call in calls_of(function):
             given = dict(arguments(call, _as_function(function))).get(root)
-            if isinstance(given, ast.Name) and _runs(call, where, function):
+            if isinstance(given, ast.Name) and runs(call, where, function):
                 yield _Home(where, given.id, key, call)
     elif scope.owns(root) or function.node is program.tree:
         if is_handed_on(function, root):  # nobody else can empty the others
@@ -118,16 +119,10 @@ def _as_function(function: Reading) -> Function:
     return Function(function.node, function.scope)
 
 
-def _runs(call: ast.Call, where: Reading, function: Reading) -> bool:
-    """Whether a call runs this very function, and not another of its name."""
-    found = called(path_of(call.func) or "", where.scope)
-    return found is not None and found.node is function.node
-
-
 # What becomes of it
 
 
-def _fate_at(function: Reading, node: ast.Expr, home: _Home) -> Fate:
+def _fate_at(function: Reading, node: ast.Expr, deposit: ast.Call, home: _Home) -> Fate:
     made = [one for one in Definitions(home.function).every(home.name) if not one.adds]
     if not made or not all(_is_empty(one, home.key) for one in made) or home.name in home.function.scope.parameters:
         return Fate.EMPTIED
@@ -136,6 +131,8 @@ def _fate_at(function: Reading, node: ast.Expr, home: _Home) -> Fate:
         seen = max(seen, _fate_of_all(function, *_split(_keeper_of(node) or "")))
     if home.call is None and home.function is not function:
         seen = max(seen, _fate_beside(function, home.name))
+    if home.function is function:
+        return max(seen, _recurs_here(function, node, deposit, made))
     return max(seen, _recurs(function, node, home, [one.node for one in made]))
 
 
@@ -255,14 +252,18 @@ def _fate_beside(function: Reading, name: str) -> Fate:
 # Whether a loop appends
 
 
+def _recurs_here(function: Reading, node: ast.AST, deposit: ast.Call, made: list[Definition]) -> Fate:
+    """In a loop over the data that goes backward in every iteration, and does not make the list."""
+    loop = function.loop_around(node)
+    if loop is None or counts_to_few(loop) or not holds(loop, deposit):
+        return Fate.EMPTIED
+    return Fate.EMPTIED if any(holds(loop, one.node) for one in made) else Fate.GROWS
+
+
 def _recurs(function: Reading, node: ast.AST, home: _Home, made: list[ast.AST]) -> Fate:
     """Often enough in a loop over the data, or in two loops, none of which makes the list anew."""
-    if home.function is function:
-        loop = function.loop_around(node)
-        fresh = loop is None or counts_to_few(loop) or any(holds(loop, one) for one in made)
-        return Fate.EMPTIED if fresh else Fate.GROWS
-    ways = list(_ways(function, _FEW)) if home.call is None else [_around(home.function, home.call)]
-    around = [[*_around(function, node), *way] for way in ways or [[]]]
+    ways = list(_ways(function, _FEW)) if home.call is None else [loops_around(home.function, home.call)]
+    around = [[*loops_around(function, node), *way] for way in ways or [[]]]
     lasting = [[loop for loop in way if not any(holds(loop, one) for one in made)] for way in around]
     if any(len(way) > 1 or not all(map(counts_to_few, way)) for way in lasting):
         return Fate.GROWS
@@ -272,14 +273,7 @@ def _recurs(function: Reading, node: ast.AST, home: _Home, made: list[ast.AST]) 
 def _ways(function: Reading, deep: int) -> Iterator[list[LoopNode]]:
     """The loops around each call of a function, and around the calls of those who call it."""
     for where, call in calls_of(function) if deep else ():
-        if _runs(call, where, function):
-            around = _around(where, call)
+        if runs(call, where, function):
+            around = loops_around(where, call)
             yield around
             yield from ([*around, *further] for further in _ways(where, deep - 1))
-
-
-def _around(where: Reading, node: ast.AST) -> list[LoopNode]:
-    """The loops around a node; of a call only those that do not make the object anew which it is made on."""
-    on = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
-    made = Definitions(where).every(path_of(on) or "") if on is not None else []
-    return [loop for loop in where.loops if holds(loop, node) and not any(holds(loop, one.node) for one in made)]

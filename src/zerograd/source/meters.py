@@ -11,8 +11,8 @@ from typing import NamedTuple
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.callers import arguments, called, handed_in
-from zerograd.source.definitions import Definition, Definitions, assigned_by
+from zerograd.source.callers import arguments, called, calls_of, handed_in, runs
+from zerograd.source.definitions import Definition, Definitions, assigned_by, loops_around
 from zerograd.source.kept import READERS, adds_to, counts_to_few, is_empty_list, is_rebound, live_losses, weighs
 from zerograd.source.nodes import Nodes, holds, place, written
 from zerograd.source.reading import File, LoopNode, Reading
@@ -36,20 +36,44 @@ def detect(function: Reading) -> Iterator[Finding]:
     calls = [given for node in function.of(ast.Expr) if (given := _read(node)) is not None]
     losses = live_losses(function) if calls else {}
     for given in calls if losses else ():
-        loop = function.loop_around(given.node)
         loss = next((name for name in losses if any(weighs(one, name) for one in _all_given(given.call))), None)
-        if loss is None or loop is None or counts_to_few(loop) or function.without_grad(given.node):
+        if loss is None or function.without_grad(given.node) or is_rebound(function, loss, losses[loss], given.node):
             continue
         cls = _class_of(function, given.meter, _DEEP)
         emptied = _kept_by(cls, given, loss, function.file) if cls is not None else None
-        if emptied is None or _starts_anew(function, given, loop, emptied):
+        if emptied is None:
             continue
-        if not is_rebound(function, loss, losses[loss], given.node):
-            certain = function.arms(given.node) <= function.arms(losses[loss])
-            certain = certain and not _is_emptied_elsewhere(function, given, loop, emptied)
+        rounds = [one for one in _rounds(function, given, losses[loss]) if not _starts_anew(*one, given, emptied)]
+        if rounds:
+            certain = function.arms(given.node) <= function.arms(losses[loss]) and _reads_all(function, given)
+            certain = certain and not any(_is_emptied_elsewhere(*one, given, emptied) for one in rounds)
             unless = "others may empty the meter, or a branch decides whether backward() is called on this loss"
             what = f"{written(given.node)} keeps the graph of every iteration alive: the meter keeps what it is given"
             yield note(REGISTRY["ZG402"], function.site(given.node), certain=certain, unless=unless, what=what)
+
+
+def _rounds(function: Reading, given: _Given, deposit: ast.Call) -> Iterator[tuple[Reading, LoopNode]]:
+    """The loop over the data that goes backward and updates the meter; or those that call the function which does."""
+    loop = function.loop_around(given.node)
+    if loop is not None:
+        if holds(loop, deposit) and not counts_to_few(loop):
+            yield function, loop
+        return
+    root = given.meter.partition("[")[0].partition(".")[0]
+    for where, call in calls_of(function) if root == "self" or not function.scope.owns(root) else ():
+        inner = where.loop_around(call) if runs(call, where, function) else None
+        if inner is not None and not counts_to_few(inner) and inner in loops_around(where, call):
+            yield where, inner
+
+
+def _reads_all(function: Reading, given: _Given) -> bool:
+    """Whether nobody but the classes that are read has hold of an attribute."""
+    owner = function.scope.owner if given.meter.startswith("self.") else None
+    return owner is None or _is_known(owner)
+
+
+def _is_known(cls: Scope) -> bool:
+    return all(base in _FAMILIAR or one.class_scope(base, derived=True) for one in cls.lineage() for base in one.bases)
 
 
 def _read(node: ast.Expr) -> _Given | None:
@@ -141,8 +165,7 @@ def _made_by(function: Reading, value: ast.expr | None) -> Scope | None:
 def _kept_by(cls: Scope, given: _Given, loss: str, file: File) -> frozenset[str] | None:
     """None if nothing is kept; else the methods that begin anew what the loss is kept in."""
     method = cls.method(given.method)
-    known = all(base in _FAMILIAR or one.class_scope(base, derived=True) for one in cls.lineage() for base in one.bases)
-    if method is None or not known or method.node.decorator_list or cls.method("__setattr__"):
+    if method is None or not _is_known(cls) or method.node.decorator_list or cls.method("__setattr__"):
         return None
     names = [name for name, its in arguments(given.call, method) if weighs(its, loss)]
     if any(isinstance(one, ast.Starred) for one in given.call.args) or len(names) != 1:
@@ -201,7 +224,7 @@ def _is_start(one: Definition) -> bool:
 # Whether it begins anew
 
 
-def _starts_anew(function: Reading, given: _Given, loop: LoopNode, emptied: frozenset[str]) -> bool:
+def _starts_anew(function: Reading, loop: LoopNode, given: _Given, emptied: frozenset[str]) -> bool:
     """Whether the meter, or what it is an item of, is made in the loop, or something in the loop is emptied."""
     names, root = Definitions(function), given.meter.partition("[")[0]
     made = [one for path in (given.meter, root) for one in names.every(path) if isinstance(one.node, ast.Assign)]
@@ -211,7 +234,7 @@ def _starts_anew(function: Reading, given: _Given, loop: LoopNode, emptied: froz
     return any(holds(loop, one.node) for one in made) or not (emptied | {"reset"}).isdisjoint(calls)
 
 
-def _is_emptied_elsewhere(function: Reading, given: _Given, loop: LoopNode, emptied: frozenset[str]) -> bool:
+def _is_emptied_elsewhere(function: Reading, loop: LoopNode, given: _Given, emptied: frozenset[str]) -> bool:
     """Whether someone who is handed the meter, or whom the loop calls, may empty it."""
     resets, program = emptied | {"reset"}, function.file.program
     root = given.meter.partition("[")[0]
