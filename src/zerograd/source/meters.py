@@ -78,8 +78,9 @@ def _is_known(cls: Scope) -> bool:
 
 def _read(node: ast.Expr) -> _Given | None:
     match node.value:
-        case ast.Call(func=ast.Attribute(value=meter, attr=method)) as call if path_of(meter) and method != "append":
-            return _Given(node, call, path_of(meter) or "", method)
+        case ast.Call(func=ast.Attribute(value=meter, attr=method)) as call if call.args or call.keywords:
+            path = path_of(meter)
+            return _Given(node, call, path, method) if path is not None and method != "append" else None
     return None
 
 
