@@ -33,6 +33,12 @@ def calls_of(function: Reading) -> Iterator[tuple[Reading, ast.Call]]:
                 yield Reading(node, (), scope, function.file), call
 
 
+def runs(call: ast.Call, where: Reading, function: Reading) -> bool:
+    """Whether a call runs this very function, and not another of its name."""
+    found = called(path_of(call.func) or "", where.scope)
+    return found is not None and found.node is function.node
+
+
 def handed_in(function: Reading, name: str) -> Iterator[tuple[Reading, ast.expr | None]]:
     """What the calls in its own file hand to a parameter, and where; None if it cannot be told."""
     node = function.node

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from zerograd.source.nodes import below, holds, place, written
-from zerograd.source.reading import Reading
-from zerograd.source.scopes import path_of
+from zerograd.source.reading import File, LoopNode, Reading
+from zerograd.source.scopes import Function, Scope, path_of
 
 _GROWS = frozenset({"append", "extend", "insert", "add", "copy_", "add_", "update", "put", "push", "appendleft"})
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -82,6 +82,24 @@ class Definitions:
             arms = self._function.arms(node)
             self._arms[id(node)] = frozenset((written(branch.test), arm) for branch, arm in arms)
         return self._arms[id(node)]
+
+
+def assigned_by(cls: Scope, path: str, file: File) -> list[tuple[Function, Definition]]:
+    """Every assignment to an attribute in the methods of a class and its bases."""
+    methods = [method for one in cls.lineage() for method in one.functions.values()]
+    return [
+        (method, made)
+        for method in methods
+        for made in Definitions(Reading(method.node, (), method.scope, file)).every(path)
+        if not made.adds
+    ]
+
+
+def loops_around(where: Reading, node: ast.AST) -> list[LoopNode]:
+    """The loops around a node; of a call only those that do not make the object anew which it is made on."""
+    on = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+    made = Definitions(where).every(path_of(on) or "") if on is not None else []
+    return [loop for loop in where.loops if holds(loop, node) and not any(holds(loop, one.node) for one in made)]
 
 
 def _all(function: Reading) -> Iterator[tuple[str, Definition]]:

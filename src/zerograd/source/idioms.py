@@ -11,8 +11,10 @@ from zerograd.source import (
     closures,
     evaluations,
     exhausted,
+    histories,
     hooked,
     kept,
+    meters,
     misclipped,
     parameters,
     reloaded,
@@ -37,6 +39,8 @@ def detect(function: Reading) -> Iterator[Finding]:
         yield from closures.detect(function)
         yield from updates.detect(function)
         yield from kept.detect(function)
+        yield from meters.detect(function)
+        yield from histories.detect(function)
         yield from retained.detect(function)
         yield from evaluations.inside(function)
         yield from misclipped.detect(function)

@@ -19,7 +19,7 @@ from zerograd.source.terms import parts_of
 _DATA = re.compile(r"batch|iter|len\(|steps?\b|size")
 _STORAGES = frozenset({"torch.zeros", "torch.empty", "torch.ones"})
 _FEW = 12  # sums that are looked at in one function: a tangle of hundreds takes seconds
-_READERS = frozenset(dir(builtins)) | {"torch", "numpy", "math", "statistics", "matplotlib"}
+READERS = frozenset(dir(builtins)) | {"torch", "numpy", "math", "statistics", "matplotlib"}
 
 
 class _Kept(NamedTuple):
@@ -32,14 +32,9 @@ class _Kept(NamedTuple):
 
 def detect(function: Reading) -> Iterator[Finding]:
     """A loss that backward() was called on is kept in what is never itself differentiated, in every iteration."""
-    deposits = {
-        name: act.node
-        for act in function.having(Kind.DEPOSIT)
-        if isinstance(act.node, ast.Call) and (name := _name_of(loss_of(act.node)))
-    }
+    deposits = live_losses(function)
     if not deposits:
         return
-    deposits |= parts_of(function, deposits)
     names = deposits.keys()
     kept = [*_sums(function, names), *_lists(function, names), *_stores(function, names)]
     for node, keeper, loss in kept[:_FEW]:
@@ -47,11 +42,21 @@ def detect(function: Reading) -> Iterator[Finding]:
         if loop is None or keeper in deposits or feeds_a_loss(function, keeper, deposits.keys()):
             continue
         fresh = resets(function, loop, keeper, node) or counts_to_few(loop)
-        if not fresh and not _is_rebound(function, loss, deposits[loss], node) and not function.without_grad(node):
+        if not fresh and not is_rebound(function, loss, deposits[loss], node) and not function.without_grad(node):
             what = f"{written(node)} keeps the graph of every iteration alive"
             certain = function.arms(node) <= function.arms(deposits[loss])
             unless = "a branch decides whether this loss is the one that backward() was called on"
             yield note(REGISTRY["ZG402"], function.site(node), certain=certain, unless=unless, what=what)
+
+
+def live_losses(function: Reading) -> dict[str, ast.Call]:
+    """The losses that backward() is called on, and their terms, by name: each has a graph."""
+    deposits = {
+        name: act.node
+        for act in function.having(Kind.DEPOSIT)
+        if isinstance(act.node, ast.Call) and (name := _name_of(loss_of(act.node)))
+    }
+    return deposits | parts_of(function, deposits) if deposits else {}
 
 
 def _name_of(loss: ast.expr | None) -> str | None:
@@ -69,7 +74,7 @@ def _sums(function: Reading, losses: Collection[str]) -> Iterator[_Kept]:
         loss = next((loss for loss in losses if weighs(added, loss)), None)
         if loss is not None:
             root = total.partition("[")[0]
-            if root == total or ("[*]" not in total and not _is_handed_on(function, root)):
+            if root == total or ("[*]" not in total and not is_handed_on(function, root)):
                 yield _Kept(node, total, loss)
 
 
@@ -142,7 +147,7 @@ def _is_at(target: ast.expr, loop: ast.For) -> bool:
 def _is_storage(function: Reading, root: str) -> bool:
     made = [one.value for one in function.of(ast.Assign) if any(path_of(target) == root for target in one.targets)]
     return bool(made) and all(
-        (isinstance(value, ast.List | ast.Dict) and not _is_handed_on(function, root) and _is_empty(value))
+        (isinstance(value, ast.List | ast.Dict) and not is_handed_on(function, root) and _is_empty(value))
         or (isinstance(value, ast.Call) and function.scope.dotted(path_of(value.func) or "") in _STORAGES)
         for value in made
     )
@@ -155,29 +160,29 @@ def _is_empty(value: ast.expr) -> bool:
 def _is_made_empty(function: Reading, root: str, name: str) -> bool:
     """losses = [], history = {"loss": []}: of this function's own making, and nobody else gets to see it."""
     made = [one.value for one in function.of(ast.Assign) if _assigns(one, root)]
-    if not made or "." in root or _is_handed_on(function, root):
+    if not made or "." in root or is_handed_on(function, root):
         return False
     if root == name:
         return all(isinstance(value, ast.List) and not value.elts for value in made)
-    return all(isinstance(value, ast.Dict) and all(map(_is_empty_list, value.values)) for value in made)
+    return all(isinstance(value, ast.Dict) and all(map(is_empty_list, value.values)) for value in made)
 
 
-def _is_empty_list(value: ast.expr) -> bool:
+def is_empty_list(value: ast.expr) -> bool:
     return isinstance(value, ast.List) and not value.elts
 
 
-def _is_handed_on(function: Reading, name: str) -> bool:
+def is_handed_on(function: Reading, name: str) -> bool:
     """Whether someone else gets to see it, who may empty it or go through the graphs: not torch, nor a builtin."""
     return any(
         isinstance(part, ast.Name) and part.id == name
         for call in function.of(ast.Call)
-        if function.scope.dotted(path_of(call.func) or "?").partition(".")[0] not in _READERS
+        if function.scope.dotted(path_of(call.func) or "?").partition(".")[0] not in READERS
         for given in (*call.args, *(keyword.value for keyword in call.keywords))
         for part in below(given)
     )
 
 
-def _is_rebound(function: Reading, loss: str, deposit: ast.Call, use: ast.AST) -> bool:
+def is_rebound(function: Reading, loss: str, deposit: ast.Call, use: ast.AST) -> bool:
     """Whether the name stands for something else by then: `loss = loss.item()`, `loss = to_number(loss)`."""
     bound: list[ast.Assign | ast.AugAssign] = [*function.of(ast.Assign), *function.of(ast.AugAssign)]
     again = [one for one in bound if one is not use and _assigns(one, loss)]

@@ -1,0 +1,285 @@
+"""Meters that are handed live losses: an object of the project's own that adds up, or lists, what it is given.
+
+The class is found through what the meter is bound to, here or in the calls that hand it in, and its method is read.
+Only what keeps the parameter itself, in every call and for good, is a fault; of a class that cannot be read none is.
+"""
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from zerograd.core.findings import Finding
+from zerograd.rules import REGISTRY
+from zerograd.rules.telling import note
+from zerograd.source.callers import arguments, called, calls_of, handed_in, runs
+from zerograd.source.definitions import Definition, Definitions, assigned_by, loops_around
+from zerograd.source.kept import READERS, adds_to, counts_to_few, is_empty_list, is_rebound, live_losses, weighs
+from zerograd.source.nodes import Nodes, holds, place, written
+from zerograd.source.reading import File, LoopNode, Reading
+from zerograd.source.scopes import Function, Scope, path_of
+
+_FAMILIAR = frozenset({"object", "torch.nn.Module", "abc.ABC"})
+_SHRINKS = frozenset({"pop", "popleft", "clear", "remove"})
+_DEEP = 2  # calls that hand a meter on
+
+
+class _Given(NamedTuple):
+    """`meter.update(loss, n)`"""
+
+    node: ast.Expr
+    call: ast.Call
+    meter: str
+    method: str
+
+
+def detect(function: Reading) -> Iterator[Finding]:
+    calls = [given for node in function.of(ast.Expr) if (given := _read(node)) is not None]
+    losses = live_losses(function) if calls else {}
+    for given in calls if losses else ():
+        loss = next((name for name in losses if any(weighs(one, name) for one in _all_given(given.call))), None)
+        if loss is None or function.without_grad(given.node) or is_rebound(function, loss, losses[loss], given.node):
+            continue
+        cls = _class_of(function, given.meter, _DEEP)
+        emptied = _kept_by(cls, given, loss, function.file) if cls is not None else None
+        if emptied is None:
+            continue
+        rounds = [one for one in _rounds(function, given, losses[loss]) if not _starts_anew(*one, given, emptied)]
+        if rounds:
+            certain = function.arms(given.node) <= function.arms(losses[loss]) and _reads_all(function, given)
+            certain = certain and not any(_is_emptied_elsewhere(*one, given, emptied) for one in rounds)
+            unless = "others may empty the meter, or a branch decides whether backward() is called on this loss"
+            what = f"{written(given.node)} keeps the graph of every iteration alive: the meter keeps what it is given"
+            yield note(REGISTRY["ZG402"], function.site(given.node), certain=certain, unless=unless, what=what)
+
+
+def _rounds(function: Reading, given: _Given, deposit: ast.Call) -> Iterator[tuple[Reading, LoopNode]]:
+    """The loop over the data that goes backward and updates the meter; or those that call the function which does."""
+    loop = function.loop_around(given.node)
+    if loop is not None:
+        if holds(loop, deposit) and not counts_to_few(loop):
+            yield function, loop
+        return
+    root = given.meter.partition("[")[0].partition(".")[0]
+    for where, call in calls_of(function) if root == "self" or not function.scope.owns(root) else ():
+        inner = where.loop_around(call) if runs(call, where, function) else None
+        if inner is not None and not counts_to_few(inner) and inner in loops_around(where, call):
+            yield where, inner
+
+
+def _reads_all(function: Reading, given: _Given) -> bool:
+    """Whether nobody but the classes that are read has hold of an attribute."""
+    owner = function.scope.owner if given.meter.startswith("self.") else None
+    return owner is None or _is_known(owner)
+
+
+def _is_known(cls: Scope) -> bool:
+    return all(base in _FAMILIAR or one.class_scope(base, derived=True) for one in cls.lineage() for base in one.bases)
+
+
+def _read(node: ast.Expr) -> _Given | None:
+    match node.value:
+        case ast.Call(func=ast.Attribute(value=meter, attr=method)) as call if call.args or call.keywords:
+            path = path_of(meter)
+            return _Given(node, call, path, method) if path is not None and method != "append" else None
+    return None
+
+
+def _all_given(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg)]
+
+
+# The class of a meter
+
+
+def _class_of(function: Reading, meter: str, deep: int) -> Scope | None:
+    """The one class of this project that everything which is bound to this name is made by."""
+    made = list(_makers(function, meter, deep))
+    first = made[0] if made else None
+    return first if first is not None and all(one is first for one in made) else None
+
+
+def _makers(function: Reading, meter: str, deep: int) -> Iterator[Scope | None]:
+    root = meter.partition("[")[0]
+    if root.startswith("self.") and function.scope.owner is not None:
+        for one in function.scope.owner.lineage():
+            for method in one.functions.values():
+                yield from _bound(Reading(method.node, (), method.scope, function.file), meter)
+        return
+    name, file = root.partition(".")[0], function.file
+    if name in function.scope.parameters:
+        for where, argument in handed_in(function, name) if deep and root == name else ():
+            path = path_of(argument) if argument is not None else None
+            if path is None:
+                yield _made_by(where, argument) if argument is not None and meter == root else None
+            else:
+                yield from _makers(where, path + meter[len(root) :], deep - 1)
+    elif function.scope.owns(name) or function.node is file.program.tree:
+        yield from _bound(function, meter)
+    else:
+        yield from _bound(Reading(file.program.tree, (), file.program.roots.module, file), meter)
+
+
+def _bound(function: Reading, meter: str) -> Iterator[Scope | None]:
+    """What the assignments of one function make: the meter itself, or an item of what it is an item of."""
+    names = Definitions(function)
+    made = [one for one in names.every(meter) if not one.adds]
+    if made:
+        yield from (None if one.at is not None or one.each else _made_by(function, one.value) for one in made)
+    elif meter.endswith("]"):
+        whole, _, key = meter[:-1].rpartition("[")
+        for one in names.every(whole):
+            if one.adds:
+                yield _made_by(function, one.value) if isinstance(one.node, ast.Assign) else None
+            elif one.at is not None or one.each:
+                yield None
+            else:
+                yield from (_made_by(function, item) for item in _items(one.value, key))
+
+
+def _items(value: ast.expr, key: str) -> Iterator[ast.expr | None]:
+    match value:
+        case ast.Dict(keys=keys, values=values):
+            named = [its for name, its in zip(keys, values, strict=True) if name is not None and written(name) == key]
+            yield from named or values
+        case ast.List(elts=items) | ast.Tuple(elts=items):
+            yield from items
+        case ast.DictComp(value=item) | ast.ListComp(elt=item):
+            yield item
+        case ast.Call(func=ast.Name(id="defaultdict"), args=[ast.Lambda(body=item)]):
+            yield item
+        case ast.Call(func=ast.Name(id="defaultdict"), args=[ast.Name() as cls]):
+            yield ast.Call(func=cls, args=[], keywords=[])
+        case ast.Call(func=ast.Name(id="dict" | "OrderedDict"), args=[], keywords=[]):
+            return
+        case _:
+            yield None
+
+
+def _made_by(function: Reading, value: ast.expr | None) -> Scope | None:
+    path = path_of(value.func) if isinstance(value, ast.Call) else None
+    return function.scope.class_scope(function.scope.dotted(path), derived=True) if path is not None else None
+
+
+# What its method keeps
+
+
+def _kept_by(cls: Scope, given: _Given, loss: str, file: File) -> frozenset[str] | None:
+    """None if nothing is kept; else the methods that begin anew what the loss is kept in."""
+    method = cls.method(given.method)
+    if method is None or not _is_known(cls) or method.node.decorator_list or cls.method("__setattr__"):
+        return None
+    names = [name for name, its in arguments(given.call, method) if weighs(its, loss)]
+    if any(isinstance(one, ast.Starred) for one in given.call.args) or len(names) != 1:
+        return None
+    inside = Reading(method.node, (), method.scope, file)
+    if Definitions(inside).every(names[0]):
+        return None  # val = val.item()
+    for node, keeper in _keepers(inside, names[0]):
+        begun = [(home.node, one) for home, one in assigned_by(cls, keeper, file) if one.node is not node]
+        runs = {path_of(call.func) for call in inside.of(ast.Call)}
+        here = any(home is method.node or f"self.{home.name}" in runs for home, _ in begun)
+        shrinks = any(_shrinks(Nodes(one.node), keeper) for base in cls.lineage() for one in base.functions.values())
+        if _always_runs(inside, node) and not here and not shrinks and all(_is_start(one) for _, one in begun):
+            return frozenset(home.name for home, _ in begun) - {"__init__"}
+    return None
+
+
+def _keepers(inside: Reading, name: str) -> Iterator[tuple[ast.AST, str]]:
+    """self.sum += val * n, self.values.append(val): and what it is that keeps."""
+    for node, total, added in adds_to(inside):
+        if total.startswith("self.") and "[" not in total and weighs(added, name):
+            yield node, total
+    for call in inside.of(ast.Call):
+        match call:
+            case ast.Call(func=ast.Attribute(value=keeper, attr="append"), args=[given]) if weighs(given, name):
+                path = path_of(keeper) or ""
+                if path.startswith("self.") and "[" not in path:
+                    yield call, path
+
+
+def _always_runs(inside: Reading, node: ast.AST) -> bool:
+    """In every call, whatever is handed in, and with autograd looking on."""
+    tried = any(holds(one, node) for one in inside.of(ast.Try))
+    left = any(place(back) < place(node) for back in inside.of(ast.Return))
+    alone = not inside.arms(node) and inside.loop_around(node) is None
+    return alone and not tried and not left and not inside.without_grad(node)
+
+
+def _shrinks(nodes: Nodes, keeper: str) -> bool:
+    """del self.values[0], self.values[-1] = ..., self.values.pop()"""
+    targets = [target for one in nodes.of(ast.Delete) for target in one.targets]
+    targets += [target for one in nodes.of(ast.Assign) for target in one.targets]
+    changed = any(isinstance(one, ast.Subscript) and path_of(one.value) == keeper for one in targets)
+    return changed or any(
+        isinstance(call.func, ast.Attribute) and call.func.attr in _SHRINKS and path_of(call.func.value) == keeper
+        for call in nodes.of(ast.Call)
+    )
+
+
+def _is_start(one: Definition) -> bool:
+    """0, 0.0, []: of a queue with an end, or a value that something else made, nothing is known."""
+    number = isinstance(one.value, ast.Constant) and isinstance(one.value.value, int | float)
+    return one.at is None and not one.each and (number or is_empty_list(one.value))
+
+
+# Whether it begins anew
+
+
+def _starts_anew(function: Reading, loop: LoopNode, given: _Given, emptied: frozenset[str]) -> bool:
+    """Whether the meter, or what it is an item of, is made in the loop, or something in the loop is emptied."""
+    names, root = Definitions(function), given.meter.partition("[")[0]
+    made = [one for path in (given.meter, root) for one in names.every(path) if isinstance(one.node, ast.Assign)]
+    calls = [
+        call.func.attr for call in function.of(ast.Call) if isinstance(call.func, ast.Attribute) and holds(loop, call)
+    ]
+    return any(holds(loop, one.node) for one in made) or not (emptied | {"reset"}).isdisjoint(calls)
+
+
+def _is_emptied_elsewhere(function: Reading, loop: LoopNode, given: _Given, emptied: frozenset[str]) -> bool:
+    """Whether someone who is handed the meter, or whom the loop calls, may empty it."""
+    resets, program = emptied | {"reset"}, function.file.program
+    root = given.meter.partition("[")[0]
+    for call in function.of(ast.Call):
+        path = path_of(call.func) or "?"
+        if any(_is_handed(one, (root, given.meter)) for one in _all_given(call)) and not _only_reads(call, function):
+            seen = _bodies(function, path)
+            if not seen or any(_resets(one, resets) for one in seen):
+                return True
+    if function.scope.owns(root):
+        return False
+    called_here = {(path_of(call.func) or "").rpartition(".")[2] for call in function.of(ast.Call) if holds(loop, call)}
+    return any(
+        one.node.name in called_here and _resets(one, resets)
+        for one in program.roots.functions
+        if one.node is not function.node
+    )
+
+
+def _is_handed(given: ast.expr, meters: tuple[str, str]) -> bool:
+    match given:
+        case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Dict(values=items):
+            return any(_is_handed(item, meters) for item in items)
+        case ast.Starred(value=item):
+            return _is_handed(item, meters)
+    return path_of(given) in meters
+
+
+def _only_reads(call: ast.Call, function: Reading) -> bool:
+    """print(meter), "{0.avg}".format(meter)."""
+    if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Constant):
+        return True
+    return function.scope.dotted(path_of(call.func) or "?").partition(".")[0] in READERS
+
+
+def _bodies(function: Reading, path: str) -> list[Function]:
+    """What a call runs: a function, or any method of a class."""
+    cls = function.scope.class_scope(function.scope.dotted(path), derived=True)
+    if cls is not None:
+        return [one for base in cls.lineage() for one in base.functions.values()]
+    one = called(path, function.scope)
+    return [one] if one is not None else []
+
+
+def _resets(one: Function, resets: frozenset[str]) -> bool:
+    calls = Nodes(one.node).of(ast.Call)
+    return any(isinstance(call.func, ast.Attribute) and call.func.attr in resets for call in calls)
