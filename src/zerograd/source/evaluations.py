@@ -21,7 +21,7 @@ from zerograd.source.discover import read_text
 from zerograd.source.kept import adds_to, counts_to_few, feeds_a_loss, resets, weighs
 from zerograd.source.lines import starts_of
 from zerograd.source.losses import loss_of
-from zerograd.source.nodes import holds, written
+from zerograd.source.nodes import below, holds, written
 from zerograd.source.privacy import neighbours
 from zerograd.source.reach import freezes
 from zerograd.source.reading import File, Reading
@@ -51,7 +51,7 @@ def detect(file: File) -> Iterator[Finding]:
 def inside(function: Reading) -> Iterator[Finding]:
     """The same in a function that trains: a loop of it over other data, without a backward of its own."""
     backwards = [act.node for act in function.having(Kind.DEPOSIT) if act.node is not None]
-    if not backwards:
+    if not backwards or not any(map(_speaks_of_evaluation, function.of(ast.For))):
         return
     for node, total, what in _kept(function):
         loop = function.loop_around(node)
@@ -63,6 +63,16 @@ def inside(function: Reading) -> Iterator[Finding]:
             certain = not freezes(function.file.text)
             unless = "what this file freezes may leave no graph to keep"
             yield note(REGISTRY["ZG402"], function.site(node), certain=certain, unless=unless, what=what)
+
+
+def _speaks_of_evaluation(loop: ast.For) -> bool:
+    return any(
+        isinstance(part, ast.Name | ast.Attribute) and _EVALUATES.search(_word(part)) for part in below(loop.iter)
+    )
+
+
+def _word(part: ast.Name | ast.Attribute) -> str:
+    return (part.id if isinstance(part, ast.Name) else f".{part.attr}").lower()
 
 
 def _summed(function: Reading) -> Iterator[Finding]:

@@ -19,8 +19,9 @@ from zerograd.source.nodes import below, holds, place, written
 from zerograd.source.reading import File
 from zerograd.source.scopes import Scope, path_of
 
-_LOOP = re.compile(r"^[ \t]*for\b([^\n]+?)\bin\b", re.MULTILINE)
+_LOOP = re.compile(r"^[ \t]*for\b([^\n]+?)\bin\b[^\n]*(?:parameters|\($)", re.MULTILINE)
 _UPDATE = re.compile(r"^[ \t]+(\w+) ?= ?(?!=)", re.MULTILINE)
+_DESCENT = re.compile(r"^[ \t]+(\w+) ?=[^\n]*\b\1\.grad\b", re.MULTILINE)
 _CURE = "with torch.no_grad(): {name}.copy_(...)"
 _WORD = re.compile(r"\w+")
 _NAMED = (ast.Name, ast.Attribute, ast.Subscript, ast.Slice, ast.Constant)
@@ -53,7 +54,9 @@ def _may_rebind(file: File) -> bool:
     bound: set[str] = set()
     for match in _LOOP.finditer(file.text):
         bound.update(_WORD.findall(match[1]))
-    return any(match[1] in bound for match in _UPDATE.finditer(file.text))
+    if bound and any(match[1] in bound for match in _UPDATE.finditer(file.text)):
+        return True
+    return file.reads_gradients and _DESCENT.search(file.text) is not None
 
 
 def _updates(loop: ast.For, scope: Scope) -> Iterator[tuple[ast.Assign, str]]:

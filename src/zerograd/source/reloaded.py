@@ -38,12 +38,14 @@ def detect(function: Reading) -> Iterator[Finding]:
         return
     for change in function.of(ast.Assign):
         model = path_of(change.targets[0]) if len(change.targets) == 1 else None
-        if model is None or not _is_loaded(change.value, model, function):
+        if model is None or not (model.startswith("self.") or model in function.scope.parameters):
+            continue
+        if not _is_loaded(change.value, model, function):
             continue
         found: Iterator[tuple[str, str, tuple[Related, ...]]] = iter(())
         if model in function.scope.parameters:
             found = ((optimizer, "by the caller", ()) for optimizer in _handed(function, model, change))
-        elif model.startswith("self."):
+        else:
             found = _kept(function, model, change)
         for optimizer, made, related in found:
             names = {"what": written(change), "model": model, "optimizer": optimizer, "made": made}
