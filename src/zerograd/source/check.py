@@ -22,7 +22,7 @@ from zerograd.source.parsing import parse
 from zerograd.source.privacy import Privacy
 from zerograd.source.program import Program
 from zerograd.source.reading import File, Reading
-from zerograd.source.scopes import Scope
+from zerograd.source.scopes import Function, Scope
 from zerograd.source.skeleton import Act, Block, Call, Create, Loop, walk
 from zerograd.source.suppression import allow
 from zerograd.source.templates import is_another, templates
@@ -99,31 +99,15 @@ class _Checker:
                 continue
             block = self._program.function(function)
             yield from self._idioms(block, function.node, function.scope)
-            for slot, alone in self._slots(block, function.scope.owner):
-                yield from self._run(
-                    block,
-                    slot,
-                    alone,
-                    entry=_UNKNOWN,
-                    again=True,
-                    node=function.node,
-                    cls=function.scope.owner,
-                    scope=function.scope,
-                )
-
+            yield from self._called(function, block, function.scope.owner)
         for method, cls in templates(self._program):
-            block = self._program.body_of(method)
-            for slot, alone in self._slots(block, cls):
-                yield from self._run(
-                    block,
-                    slot,
-                    alone,
-                    entry=_UNKNOWN,
-                    again=True,
-                    node=method.node,
-                    cls=cls,
-                    scope=method.scope,
-                )
+            yield from self._called(method, self._program.body_of(method), cls)
+
+    def _called(self, function: Function, block: Block, cls: Scope | None) -> Iterator[Finding]:
+        """A function that anybody may call, again and again; of a method, on an object of this class."""
+        node, scope = function.node, function.scope
+        for slot, alone in self._slots(block, cls):
+            yield from self._run(block, slot, alone, entry=_UNKNOWN, again=True, node=node, cls=cls, scope=scope)
 
     def _idioms(self, block: Block, function: ast.AST, scope: Scope) -> Iterator[Finding]:
         if not block:
