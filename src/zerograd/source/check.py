@@ -73,6 +73,7 @@ class _Checker:
         self._exactly = {rule.refines: rule for rule in rules if rule.refines}  # by what each tells more exactly
         judged = self._chosen | self._exactly.keys()
         self._laws = _laws(frozenset(judged))
+        self._told: set[tuple[Site, str]] = set()
         self._deposits: dict[int, Deposits] = {}
         self._names: dict[tuple[object, ...], frozenset[tuple[str, Kind | None]]] = {}
         self._leaks = Leaks(program)
@@ -181,13 +182,18 @@ class _Checker:
                 continue
             if verdict.event.kind is Kind.SCHEDULE and cls is not None and is_another(verdict.event.what, cls):
                 continue
-            finding = tell(verdict, interpreter.trail)
+            told = tell(verdict, interpreter.trail)
+            exactly = self._told_exactly(told, verdict, block, slot, interpreter.kinds(block))
+            finding = exactly or told
+            if exactly is None and finding.code not in self._chosen:
+                continue
             if not verdict.certain:
+                if (finding.site, finding.code) in self._told:
+                    continue  # many ways lead to one doubt, and to look for its reason takes as long as to judge
                 why = interpreter.excuse(block, verdict, self._entry(node) if again else None)
                 finding = finding._replace(related=(*finding.related, *([why] if why is not None else ())))
-            exactly = self._told_exactly(finding, verdict, block, slot, interpreter.kinds(block))
-            if exactly is not None or finding.code in self._chosen:
-                yield exactly or finding
+            self._told.add((finding.site, finding.code))
+            yield finding
 
     def _entry(self, node: ast.AST | None) -> Site | None:
         """Where a function begins, if it has a place."""
