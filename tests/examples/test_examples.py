@@ -42,8 +42,11 @@ def test_it_runs_under_torchrun(name: str, tmp_path: Path) -> None:
     texts = [file.read_text() for file in (tmp_path / "said").rglob("stdout.log")]
     said = sorted(line for text in texts for line in text.splitlines() if line.startswith("rank"))
     if name == "resume":
-        begun = [f"rank {rank}: {how}" for rank in range(2) for how in ("begins", "goes on after step 2")]
-        assert [line for line in said if "steps" not in line] == begun
+        begun = [line for line in said if "steps" not in line]
+        assert {f"rank {rank}: {how}" for rank in range(2) for how in ("begins", "goes on after step 2")} <= set(begun)
+        # On a busy machine gloo may abort a process that is done: torchrun starts both again, and they go on from there.
+        assert all(line.endswith("begins") or "goes on after step" in line for line in begun)
+        assert sum(line.endswith("begins") for line in begun) == 2
         assert len({line.partition(": ")[2] for line in said if "steps" in line}) == 1
     else:
         assert said == [f"rank {rank}: 2 steps, the weights of one process" for rank in range(2)]
