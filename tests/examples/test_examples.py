@@ -44,7 +44,7 @@ def test_it_runs_under_torchrun(name: str, tmp_path: Path) -> None:
     if name == "resume":
         begun = [line for line in said if "steps" not in line]
         assert {f"rank {rank}: {how}" for rank in range(2) for how in ("begins", "goes on after step 2")} <= set(begun)
-        # On a busy machine gloo may abort a process that is done: torchrun starts both again, and they go on from there.
+        # On a busy machine gloo may abort a process that is done: torchrun starts both again, and they go on.
         assert all(line.endswith("begins") or "goes on after step" in line for line in begun)
         assert sum(line.endswith("begins") for line in begun) == 2
         assert len({line.partition(": ")[2] for line in said if "steps" in line}) == 1
