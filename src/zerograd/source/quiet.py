@@ -1,4 +1,4 @@
-"""Where autograd is told to look away."""
+"""Where autograd is surely told to look away. (`Reading.without_grad` asks where it may be: that silences.)"""
 
 import ast
 from collections.abc import Iterator

@@ -11,11 +11,11 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source import wording
 from zerograd.source.ancestry import Ancestry
 from zerograd.source.holdings import held_by, is_made_apart, overlap
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, written
+from zerograd.source.quiet import quiet_parts
 from zerograd.source.reading import Reading
 from zerograd.source.scopes import path_of
 from zerograd.source.skeleton import Act, Call, walk
@@ -87,7 +87,7 @@ def _paths(call: ast.Call) -> Iterator[str]:
 def _is_out_of_sight(function: Reading, modules: frozenset[str]) -> bool:
     """Whether the modules are called at all, and always where autograd looks away or what they return is detached; and
     nothing else is done with them here that could bring their weights into a loss."""
-    quiet = [block for block in function.of(ast.With) if any(_looks_away(item) for item in block.items)]
+    quiet = [part for part in quiet_parts(function) if part is not function.node]
     called = False
     for node in function.of(ast.Call):
         path = path_of(node.func) or ""
@@ -100,7 +100,3 @@ def _is_out_of_sight(function: Reading, modules: frozenset[str]) -> bool:
     methods = [node for node in function.of(ast.Call) if isinstance(node.func, ast.Attribute)]
     blind = [*quiet, *(node for node in methods if (path_of(node.func) or written(node.func)).endswith(".detach"))]
     return called and all(id(node) in harmless or any(holds(block, node) for block in blind) for node in used)
-
-
-def _looks_away(item: ast.withitem) -> bool:
-    return wording.looks_away(written(item.context_expr))
