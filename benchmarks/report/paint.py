@@ -24,7 +24,7 @@ FRAMES = """async () => {
 def measured(browser: Browser, page: str) -> tuple[float, float]:
     tab = browser.new_page(viewport={"width": 1400, "height": 900})
     tab.goto(Path(page).resolve().as_uri())
-    tab.wait_for_function(FIRST)
+    tab.wait_for_selector("#lanes[data-view]", state="attached")
     first, frames = tab.evaluate(FIRST), tab.evaluate(FRAMES)
     tab.close()
     return first, median(frames)

@@ -56,7 +56,7 @@ def main() -> None:
                 picture = chosen.folder / f"{name}{suffix}.png"
                 tab = browser.new_page(viewport={"width": width, "height": HEIGHTS.get(name, 900)}, color_scheme=scheme)
                 tab.goto(page.as_uri())
-                tab.wait_for_function("document.getElementById('lanes').dataset.view")
+                tab.wait_for_selector("#lanes[data-view]", state="attached")
                 tab.screenshot(path=picture, full_page=width < 1000)
                 tab.close()
                 smaller(picture)

@@ -53,7 +53,8 @@ class Opened:
         self.page.on("dialog", lambda dialog: self.complaints.append(dialog.message))
         self.page.goto(path.as_uri())
         self.page.wait_for_selector("html[data-ready=yes]")
-        self.page.wait_for_function("document.getElementById('lanes').dataset.view")
+        # A selector, since a function that is polled is evaluated in the page, and the page's policy forbids that.
+        self.page.wait_for_selector("#lanes[data-view]", state="attached")
 
     def view(self) -> list[float]:
         self.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
