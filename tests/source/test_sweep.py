@@ -36,6 +36,16 @@ def test_every_way_of_reading_gives_the_same(targets: list[Target]) -> None:
     assert sweep(targets, CACHED) == alone
 
 
+def test_notes_that_are_not_shown_have_no_fixes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fix is tried before it is offered, which nobody should wait for who does not see it; and is there if asked."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.py").write_text(REGISTRY["ZG403"].bad)
+    target = [Target("a.py", "a.py")]
+    for notes in (False, True, False, True):  # the cache knows one from the other
+        (outcome,) = sweep(target, CACHED._replace(notes=notes))
+        assert [finding.fix is not None for finding in outcome.findings] == [notes]
+
+
 def test_what_is_known_is_not_read_again(targets: list[Target]) -> None:
     told: list[tuple[int, int]] = []
 

@@ -29,9 +29,8 @@ def main(argv: Sequence[str]) -> int:
     config = _settled(options)
     if config.output_format not in FORMATS:
         raise unknown("output format", config.output_format, list(FORMATS), slug="unknown-option")
-    settings = Settings(
-        config.codes(), cache=None if options.no_cache else CACHE, version=__version__, jobs=options.jobs
-    )
+    cache = None if options.no_cache else CACHE
+    settings = Settings(config.codes(), cache, __version__, options.jobs, notes=config.notes)
     fixing = _fixing(options, config, settings)
     if fixing is not None and STDIN in options.paths:
         return fixing.standard_input(options)

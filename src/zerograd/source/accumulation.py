@@ -33,7 +33,7 @@ def detect(
     losses = Losses(nodes, scope)
     configured = _configured(nodes)
     windows = list(guarded_windows(block))
-    engines = _told_by_engines(nodes) if windows else ()
+    engines = _told_by_engines(nodes, {window.guard.size for window in windows})
     for window in windows:
         if window.guard.size not in engines:
             yield from _judge_window(window, losses)
@@ -45,14 +45,13 @@ def detect(
     yield from _every_micro_batch(block, losses, configured)
 
 
-def _told_by_engines(nodes: Nodes) -> set[str]:
-    """Sizes that are read from DeepSpeed's config: its engine accumulates by itself, the step in sight does nothing."""
+def _told_by_engines(nodes: Nodes, sizes: set[str]) -> set[str]:
+    """Those that are read from DeepSpeed's config: its engine accumulates by itself, the step in sight does nothing."""
     return {
         path
-        for node in nodes.of(ast.Assign)
-        if "deepspeed" in written(node.value)
+        for node in (nodes.of(ast.Assign) if sizes else ())
         for target in node.targets
-        if (path := path_of(target))
+        if (path := path_of(target)) in sizes and "deepspeed" in written(node.value)
     }
 
 

@@ -12,6 +12,7 @@ _SILENT = frozenset({ast.Expr, ast.Return, ast.AugAssign, ast.Pass, ast.Raise, a
 # Those that bind names by themselves, and those that have none below them.
 _BINDING = frozenset({ast.Import, ast.ImportFrom, ast.AnnAssign, ast.For, ast.AsyncFor, ast.withitem})
 _FLAT = frozenset({ast.Import, ast.ImportFrom, ast.AnnAssign, ast.withitem, ast.Delete, ast.Global, ast.Nonlocal})
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SEVERAL = (ast.Tuple, ast.List)
 _Arms = frozenset[tuple[ast.AST, bool]]
 
@@ -61,7 +62,7 @@ class _Binder:
             if isinstance(child, ast.Assign):
                 for target in child.targets:
                     self._bind(target, child.value)
-            elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            elif isinstance(child, _FUNCTIONS):
                 self._function(child)
             elif isinstance(child, ast.ClassDef):
                 self._class(child)
@@ -142,6 +143,8 @@ class _Binder:
         home.assigned.add(path)
         if isinstance(value, ast.Call) and "scale" in (path_of(value.func) or "").lower():
             home.scaled.add(path)
+        if binding is not None and binding.role is Role.OPTIMIZER:
+            home.optimizers.add(path)
         if binding is not None:
             home.bindings[path] = self._beside_others(home, path, binding) if binding.role is Role.INSTANCE else binding
         elif path in home.bindings and home.bindings[path].role is Role.LEAF:

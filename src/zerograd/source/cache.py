@@ -26,12 +26,13 @@ _READERS = ("core", "rules", "source")  # the folders of zerograd whose code dec
 
 
 class Cache:
-    """The findings that are known for some choice of rules; None stands for all of them."""
+    """The findings that are known for some choice of rules; None stands for all of them. Without `notes` those have no
+    fixes."""
 
-    def __init__(self, folder: str, *, version: str, codes: Iterable[str] | None = None) -> None:
+    def __init__(self, folder: str, *, version: str, codes: Iterable[str] | None = None, notes: bool = True) -> None:
         self._folder = folder
         chosen = "ALL" if codes is None else ",".join(sorted(codes))
-        self._stamp = "\0".join((version, sys.version, _fingerprint(), chosen))
+        self._stamp = "\0".join((version, sys.version, _fingerprint(), chosen, "notes" if notes else ""))
         self._digests: dict[str, str | None] = {}  # of other files, each looked at once in a run
 
     def get(self, path: str, text: str) -> list[Finding] | None:

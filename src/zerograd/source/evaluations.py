@@ -28,7 +28,7 @@ from zerograd.source.reading import File, Reading
 from zerograd.source.scopes import path_of
 
 _EVALUATES = re.compile(r"eval|(^|[_.])val|valid|test|(^|[_.])dev(?!ice)|score")
-_SUMS = re.compile(r"\+=|= *(\w+) *\+")
+_SUMS = re.compile(r"= *(\w+) *\+")
 _LOOKS_AWAY = re.compile(r"no_grad|inference_mode|set_grad_enabled|volatile|backward|autograd|\.detach\(\)\s*$", re.M)
 _FEW = 3  # levels of callers
 _MOST = 400  # files beside this one
@@ -44,7 +44,7 @@ def detect(file: File) -> Iterator[Finding]:
         first, last = function.node.lineno, function.node.end_lineno or function.node.lineno
         text = file.text[starts[first - 1] : starts[last] if last < len(starts) else None]
         evaluates = ".eval()" in text or _EVALUATES.search(function.node.name.lower())
-        if evaluates and _SUMS.search(text) and not _LOOKS_AWAY.search(text):
+        if evaluates and ("+=" in text or _SUMS.search(text)) and not _LOOKS_AWAY.search(text):
             yield from _summed(Reading(function.node, (), function.scope, file))
 
 

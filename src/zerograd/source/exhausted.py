@@ -21,6 +21,7 @@ from zerograd.source.reading import Reading
 from zerograd.source.scopes import Scope, path_of
 
 _CHAINS = ("itertools.chain", "itertools.chain.from_iterable")
+_NAMED = (ast.Name, ast.Attribute, ast.Subscript)
 _Use = ast.Call | ast.For
 
 
@@ -110,9 +111,10 @@ def _parts(target: ast.expr) -> list[ast.expr]:
 def _uses(nodes: Nodes, scope: Scope) -> Iterator[tuple[str, _Use]]:
     """Where parameters are read from a name."""
     for call in nodes.of(ast.Call):
-        name = path_of(call.args[0]) if call.args and _reads_parameters(call, scope) else None
-        if name:
-            yield name, call
+        if call.args and isinstance(call.args[0], _NAMED) and _reads_parameters(call, scope):
+            name = path_of(call.args[0])
+            if name:
+                yield name, call
     for loop in nodes.of(ast.For):
         name = path_of(loop.iter)
         if name:

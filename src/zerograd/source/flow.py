@@ -27,6 +27,7 @@ from zerograd.rules.rule import Rule
 from zerograd.source.acting import Actor, Report
 from zerograd.source.excuses import Excuses
 from zerograd.source.frames import BodyOf, Frames
+from zerograd.source.indifferent import without_indifferent
 from zerograd.source.loops import runs_over
 from zerograd.source.objectives import NOT_SHARED, Owned
 from zerograd.source.scopes import Scope
@@ -44,16 +45,18 @@ from zerograd.source.skeleton import (
     Node,
     leaves,
 )
-from zerograd.source.tests import Test, assume, carried, decide, forgetting, places, returned
-from zerograd.source.ways import Budget, Flow
+from zerograd.source.tests import Test, assume, carried, decide, forgetting, returned
+from zerograd.source.ways import Budget, Flow, TooMuch
 from zerograd.source.windows import begin, decide_place, left, turn
 
 CYCLE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR})
 _UPDATE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME})
 _SCHEDULE: Doubts = frozenset({Kind.SCHEDULE})
-_MOST = 64
+_MOST, _SEVERAL = 64, 8  # facts: as many as are carried along, and as many as are worth comparing
 _NO_WAY = Flow()
 _Answers = dict[Assumptions, bool | None]
+_INNER = (Choice, Loop, Attempt)
+_RAISED: Block = (Jump("raise"),)
 _SIMPLE = (Act, Create, Blur, Forget)  # they have one way out
 
 
@@ -100,6 +103,8 @@ class Interpreter(Actor):
                 facts = self._after(node, facts)
                 continue
             if isinstance(node, Choice) and leaves(node.body) != leaves(node.orelse):
+                if not self._trying and node.test is None and node.body == _RAISED and not node.orelse:
+                    continue  # `if wrong: raise` outside of any try: whoever comes by here has seen nothing
                 # `if bad: continue` makes the rest of the block the other arm.
                 return out.then(self._choice(self._with_rest(node, block, position), facts))
             out = out.then(self._node(node, facts))
@@ -113,6 +118,8 @@ class Interpreter(Actor):
             after = self._after(node, facts)
             strikes = join(facts, after) if isinstance(node, Act) else after if isinstance(node, Blur) else NOWHERE
             return Flow(after, raises=strikes)
+        if isinstance(node, _INNER) and self._frames.is_idle(node):
+            return Flow(facts, raises=facts if self._trying else NOWHERE)
         self._budget.spend(len(facts))
         match node:
             case Call():
@@ -172,18 +179,22 @@ class Interpreter(Actor):
         round again. `known`: how the test is answered by what each fact assumes."""
         missed = self.skipped(arm, other)
         if known is None:
-            entering = [Fact(state, doubts | missed, assumed) for state, doubts, assumed in facts] if missed else facts
+            entering = doubt(facts, missed)
         else:
             skipped = NO_DOUBT if missed and decide_place(test) else missed
             told = {one: assume(test, answer, one) if said is None else one for one, said in known.items()}
-            entering = [
-                Fact(state, doubts | (missed if known[assumed] is None else skipped), told[assumed])
-                for state, doubts, assumed in facts
-                if known[assumed] is not (not answer)
-            ]
-        if len(entering) > _MOST:  # too many questions at once: the answers are forgotten, the states are not
-            entering = [fact._replace(assumed=places(fact.assumed)) for fact in entering]
-        return self.block(arm, slim(entering)) if entering else Flow()
+            entering = slim(
+                [
+                    Fact(state, doubts | (missed if known[assumed] is None else skipped), told[assumed])
+                    for state, doubts, assumed in facts
+                    if known[assumed] is not (not answer)
+                ]
+            )
+        if len(entering) > _MOST:  # too many questions at once: the answers are forgotten, and all is in doubt
+            entering = without_indifferent(entering)
+            if len(entering) > _MOST:
+                raise TooMuch
+        return self.block(arm, entering) if entering else Flow()
 
     def _call(self, call: Call, facts: Facts) -> Flow:
         kinds, call = self._frames.kinds_of_call(call), self._frames.run_by(call)
@@ -199,7 +210,8 @@ class Interpreter(Actor):
             alike.setdefault(fact.assumed, []).append(fact)
         for assumed, these in alike.items():
             known = carried(assumed, call.arguments, call.shares_self) | call.literals
-            inner = self._run(call, frozenset([Fact(state, doubts, known) for state, doubts, _ in these]))
+            entering = these if known == assumed else [Fact(state, doubts, known) for state, doubts, _ in these]
+            inner = self._run(call, frozenset(entering))
             learned = {fact.assumed for way in (inner.normal, inner.raises) for fact in way}
             later = {known: assumed | returned(known, call.arguments) for known in learned}
             normal, raises = (

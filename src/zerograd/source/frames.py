@@ -6,10 +6,11 @@ from collections.abc import Callable
 from zerograd.core.events import Kind
 from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT, Doubts
 from zerograd.source.scopes import Function, Scope
-from zerograd.source.skeleton import Act, Block, Blur, Call, walk
+from zerograd.source.skeleton import Act, Attempt, Block, Blur, Call, Choice, Create, Forget, Jump, Loop, Node, walk
 
 BodyOf = Callable[[Function], Block]
 _DEPTH = 5
+_MOVES = (Jump, Forget, Create)
 _KEY = re.compile(r"\[([^\]]*)\]")
 
 
@@ -25,6 +26,7 @@ class Frames:
         self._numbers: dict[tuple[frozenset[str], frozenset[str], Scope | None], int] = {}  # of what may differ
         self._here = self._number()
         self._kinds: dict[tuple[int, int, bool], tuple[Block | Call, Doubts]] = {}
+        self._idle: dict[tuple[int, int], tuple[Node, bool]] = {}
         self._run_by: dict[tuple[int, Scope | None], tuple[Call, Call]] = {}
         self._calling: list[Function] = []
         self._callers: list[tuple[frozenset[str], frozenset[str], Scope | None, int]] = []
@@ -73,6 +75,17 @@ class Frames:
                     case Call():
                         found |= self.kinds_of_call(node, seen=seen)
             memo = self._kinds[key] = (block, frozenset(found))
+        return memo[1]
+
+    def is_idle(self, node: Choice | Loop | Attempt) -> bool:
+        """Whether nothing in there concerns the slot: no event, no way out, nothing that is made, learned or forgotten.
+        Most branches of a training script are about something else."""
+        key = (id(node), self._here)
+        memo = self._idle.get(key)
+        if memo is None or memo[0] is not node:
+            whole: Block = (node,)
+            moves = any(isinstance(one, _MOVES) or (isinstance(one, Loop) and one.endless) for one in walk(whole))
+            memo = self._idle[key] = (node, not moves and not self.kinds(whole))
         return memo[1]
 
     def kinds_of_call(self, call: Call, *, seen: bool = False) -> Doubts:

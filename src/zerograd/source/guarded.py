@@ -10,6 +10,8 @@ from zerograd.core.events import Kind
 from zerograd.source.counters import Guard
 from zerograd.source.skeleton import Act, Attempt, Block, Choice, Loop, Node, walk
 
+_FORKS = (Choice, Loop)
+
 
 class Window(NamedTuple):
     """A loop that deposits in every iteration and steps only in the arm of a guard."""
@@ -100,7 +102,7 @@ def acts_in(block: Block) -> list[Act]:
 
 def blocks_of(node: Node) -> list[Block]:
     """The blocks directly inside a node."""
-    if isinstance(node, Choice | Loop):
+    if isinstance(node, _FORKS):
         return [node.body, node.orelse]
     if isinstance(node, Attempt):
         return [node.body, *node.handlers, node.orelse, node.final]

@@ -4,6 +4,7 @@ import ast
 import builtins
 import re
 from collections.abc import Collection, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from zerograd.core.events import Kind
@@ -49,6 +50,7 @@ def detect(function: Reading) -> Iterator[Finding]:
             yield note(REGISTRY["ZG402"], function.site(node), certain=certain, unless=unless, what=what)
 
 
+@lru_cache(maxsize=1)  # several look at one function, one after the other
 def live_losses(function: Reading) -> dict[str, ast.Call]:
     """The losses that backward() is called on, and their terms, by name: each has a graph."""
     deposits = {

@@ -6,6 +6,7 @@ are bytes of UTF-8 (`Site`). Editors and SARIF count UTF-16 code units, and Pyth
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from itertools import accumulate
 
 _END = re.compile(r"\r\n|\r|\n")
@@ -16,6 +17,7 @@ def lines_of(text: str) -> list[str]:
     return _END.split(text)
 
 
+@lru_cache(maxsize=1)  # several ask for one text, one after the other
 def starts_of(text: str) -> list[int]:
     """Where each line begins; and, last, one character behind the end of the text."""
     if "\r" not in text:  # nearly always, and much faster

@@ -9,6 +9,7 @@ Two groups with one parameter are an error of torch's own, so that one group is 
 import ast
 import os
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import chain, combinations
 
@@ -18,6 +19,7 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.calls import site_of
 from zerograd.source.discover import read_text
+from zerograd.source.lines import starts_of
 from zerograd.source.nodes import below
 from zerograd.source.parameters import makes_optimizer
 from zerograd.source.privacy import neighbours
@@ -34,10 +36,12 @@ _CURE = "list every parameter once; modules() and parameters() both go through a
 
 def detect(file: File) -> Iterator[Finding]:
     roots = file.program.roots
-    if _SEVERAL.search(file.text):
+    lines = [bisect_right(starts_of(file.text), match.start()) for match in _SEVERAL.finditer(file.text)]
+    if lines:
         yield from _given_twice(file, file.program.tree, roots.module)
-        for function in roots.functions:
-            yield from _given_twice(file, function.node, function.scope)
+        for node, scope in roots.functions:
+            if any(node.lineno <= line <= (node.end_lineno or line) for line in lines):
+                yield from _given_twice(file, node, scope)
     if file.says(".modules()") and file.says("yield"):
         for function in roots.functions:
             yield from _nested(file, function)

@@ -20,6 +20,7 @@ from zerograd.source.tests import changed_by, learned_from
 _ENDINGS = ("sys.exit", "os._exit", "exit", "quit")
 _GATE = "last@{}%accumulate"
 _SIMPLE = frozenset({ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Pass, ast.Assert, ast.Delete})
+_ASSIGNMENTS = (ast.Assign, ast.AugAssign, ast.AnnAssign)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
@@ -79,7 +80,7 @@ class FunctionLowering(Expressions):
         if isinstance(node, ast.Expr):
             if isinstance(node.value, ast.Call) and path_of(node.value.func) in _ENDINGS:
                 found.append(Jump("raise"))
-        elif isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign):
+        elif isinstance(node, _ASSIGNMENTS):
             made = read_assignment(node, self._path, self._reaches_some)
             found += self._at_inputs(node, made) if self._inputs else made
             if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.Call):
@@ -92,7 +93,8 @@ class FunctionLowering(Expressions):
 
     def _makes_optimizer(self, path: str, call: ast.Call) -> bool:
         """An optimizer's name is bound anew: to a new optimizer, unless it wraps the old one."""
-        binding = role_of(call, self._scope)
+        home = self._scope.owner if path.startswith("self.") and self._scope.owner is not None else self._scope
+        binding = role_of(call, self._scope) if path in home.optimizers else None
         if binding is not None and binding.role is Role.OPTIMIZER:
             return True
         if not self._calls.is_optimizer(path, self._scope) or self._calls.is_harmless(call, self._scope):

@@ -14,10 +14,11 @@ _HOLDS: dict[type, tuple[str, ...]] = {}  # for each kind of statement, those of
 LEAVES = frozenset({ast.Name, ast.Constant, NoneType, str, int, bool})  # nothing is below these
 # Fields without nodes, or with nodes that say nothing to us: contexts (Load, Store) and operators.
 _MUTE = frozenset({"ctx", "op", "ops", "id", "attr", "arg", "type_ignores", "type_comment", "conversion", "level"})
+_WORDS = frozenset({ast.Name, ast.Constant})
 _SKIPPED = frozenset({*_INNER, NoneType, str, int, bool})
 
-
 _SIGNS = {ast.Eq: "==", ast.Is: "is", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.In: "in"}
+_JOINS: dict[type[ast.boolop], str] = {ast.And: " and ", ast.Or: " or "}
 
 
 class _Readers(dict[type, Callable[[ast.AST], Any]]):
@@ -46,11 +47,12 @@ class Nodes(list[ast.AST]):
             node = stack.pop()
             kind = node.__class__
             by_kind[kind].append(node)
+            if kind in _WORDS:  # nearly half of them
+                append(node)
+                continue
             if kind in _SKIPPED:
                 continue
             append(node)
-            if kind in LEAVES:
-                continue
             held = READ[kind](node)
             for part in held[::-1] if held.__class__ is tuple else (held,):
                 if part.__class__ is list:
@@ -133,7 +135,10 @@ def written(node: ast.AST) -> str:
 
 
 def _plainly(node: ast.AST) -> str | None:
-    """A name, an attribute of one, a constant of one word, or two of these compared."""
+    """A name, an attribute of one, a constant of one word; two of these compared; several of all these joined."""
+    if isinstance(node, ast.BoolOp):
+        parts = [_plainly(part) if not isinstance(part, ast.BoolOp) else None for part in node.values]
+        return None if None in parts else _JOINS[node.op.__class__].join(filter(None, parts))
     if isinstance(node, ast.Compare):
         sign = _SIGNS.get(node.ops[0].__class__) if len(node.ops) == 1 else None
         left, right = _word(node.left), _word(node.comparators[0])

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from zerograd.source.nodes import Nodes
+from zerograd.source.nodes import Nodes, below
 from zerograd.source.scopes import path_of
 
 _COUNTS = (ast.Mod, ast.Add)
@@ -59,10 +59,12 @@ class Origins:
         """The loop of a counter that is made of another and goes on over the epochs: done = len(loader) * epoch + i."""
         if not isinstance(node.value, ast.BinOp) or not isinstance(node.value.op, ast.Add):
             return None
-        times = any(isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult) for part in ast.walk(node.value))
-        around = [self.at(name.id, node.lineno) for name in ast.walk(node.value) if isinstance(name, ast.Name)]
+        parts = below(node.value)
+        if not any(isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult) for part in parts):
+            return None
+        around = [self.at(name.id, node.lineno) for name in parts if isinstance(name, ast.Name)]
         loops = [origin.loop for origin in around if origin is not None]
-        return max(loops, key=lambda loop: getattr(loop, "lineno", 0), default=None) if times else None
+        return max(loops, key=lambda loop: getattr(loop, "lineno", 0), default=None)
 
     def add(self, name: str, origin: Origin) -> None:
         self._found.setdefault(name, []).append(origin)
@@ -136,7 +138,7 @@ def _incremented(nodes: Nodes) -> Iterator[tuple[str, Origin, int]]:
         for one in made.targets:
             for name, its in _pairs(one, made.value):
                 starts.setdefault(name, []).append(_int(its, None) if its is not None else None)
-    holders = [node for node in nodes if isinstance(node, _HOLDERS)]
+    holders: list[ast.stmt] = [node for kind in _HOLDERS for node in nodes.of(kind)]
     for name, increments in steps.items():
         # The innermost statement around the increment must be the loop itself: no branch can skip it.
         around = [node for node in holders if spans(node, increments[0].lineno)]

@@ -200,7 +200,7 @@ def makes_optimizer(call: ast.Call, scope: Scope) -> bool:
 def names_optimizer(path: str, scope: Scope) -> bool:
     """optim.Adam, as it is imported; or where nobody says what `optim` is, as after `from ... import *`."""
     dotted = scope.dotted(path)
-    known = "optim" in scope.module.assigned or scope.owns("optim")
-    if dotted == path and path.startswith("optim.") and not known:
-        dotted = f"torch.{path}"
+    if dotted == path and path.startswith("optim."):
+        known = "optim" in scope.module.assigned or scope.owns("optim")
+        dotted = dotted if known else f"torch.{path}"
     return dotted.startswith("torch.optim.") and ".lr_scheduler." not in dotted

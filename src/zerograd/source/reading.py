@@ -108,11 +108,10 @@ class Reading:
         """Whether a node stands where autograd is told to look away."""
         decorators = getattr(self.node, "decorator_list", [])
         around = [item for block in self.of(ast.With) if holds(block, node) for item in block.items]
-        switches = [call for call in self.of(ast.Call) if (path_of(call.func) or "").endswith("set_grad_enabled")]
+        calls = self.of(ast.Call) if self.file.says("set_grad_enabled") else []
+        switches = [call for call in calls if (path_of(call.func) or "").endswith("set_grad_enabled")]
         quiet = [*decorators, *(item.context_expr for item in around)]
-        return not all(map(_looks_on, switches)) or any(
-            any(word in written(one) for word in _QUIET) and not _looks_on(one) for one in quiet
-        )
+        return not all(map(_looks_on, switches)) or any(_looks_away(one) and not _looks_on(one) for one in quiet)
 
     def arms(self, node: ast.AST) -> frozenset[tuple[ast.If, bool]]:
         """The branches a node stands in: each `if` around it, and whether in its body."""
@@ -125,6 +124,11 @@ class Reading:
     def excludes(self, one: ast.AST, other: ast.AST) -> bool:
         """Whether two nodes stand in different arms of one branch, so that only one of them runs."""
         return any((branch, not arm) in self.arms(other) for branch, arm in self.arms(one))
+
+
+def _looks_away(node: ast.expr) -> bool:
+    text = written(node)
+    return any(word in text for word in _QUIET)
 
 
 def _looks_on(node: ast.expr) -> bool:

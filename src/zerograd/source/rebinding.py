@@ -19,8 +19,7 @@ from zerograd.source.nodes import below, holds, place, written
 from zerograd.source.reading import File
 from zerograd.source.scopes import Scope, path_of
 
-_LOOP = re.compile(r"^[ \t]*for\b([^\n]+?)\bin\b[^\n]*(?:parameters|\($)", re.MULTILINE)
-_UPDATE = re.compile(r"^[ \t]+(\w+) ?= ?(?!=)", re.MULTILINE)
+_LOOP = re.compile(r"for\b([^\n]+?)\bin\b[^\n]*(?:parameters|\($)", re.MULTILINE)
 _DESCENT = re.compile(r"^[ \t]+(\w+) ?=[^\n]*\b\1\.grad\b", re.MULTILINE)
 _CURE = "with torch.no_grad(): {name}.copy_(...)"
 _WORD = re.compile(r"\w+")
@@ -54,9 +53,21 @@ def _may_rebind(file: File) -> bool:
     bound: set[str] = set()
     for match in _LOOP.finditer(file.text):
         bound.update(_WORD.findall(match[1]))
-    if bound and any(match[1] in bound for match in _UPDATE.finditer(file.text)):
+    if any(_is_assigned(name, file.text) for name in bound):
         return True
     return file.reads_gradients and _DESCENT.search(file.text) is not None
+
+
+def _is_assigned(name: str, text: str) -> bool:
+    """Whether a line begins with `name =`: a search for each name is much faster than a look at every line."""
+    for written_so in (f"{name} =", f"{name}="):
+        place = text.find(written_so)
+        while place >= 0:
+            before = text[text.rfind("\n", 0, place) + 1 : place]
+            if before and before.isspace() and text[place + len(written_so) : place + len(written_so) + 1] != "=":
+                return True
+            place = text.find(written_so, place + 1)
+    return False
 
 
 def _updates(loop: ast.For, scope: Scope) -> Iterator[tuple[ast.Assign, str]]:

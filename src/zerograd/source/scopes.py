@@ -5,6 +5,7 @@ to the class. A path may stand for several things in one scope: what it is bound
 """
 
 import ast
+from ast import Attribute, Name, Subscript
 from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Union
@@ -39,12 +40,13 @@ class Binding(NamedTuple):
 def path_of(node: ast.AST) -> str | None:
     """The path an expression names, or None if it is not a plain name."""
     # Asked more often than anything else: isinstance is twice as fast as match here.
-    if isinstance(node, ast.Name):
+    if isinstance(node, Name):
         return node.id
-    if isinstance(node, ast.Attribute):
-        base = path_of(node.value)
+    if isinstance(node, Attribute):
+        inner = node.value
+        base = inner.id if isinstance(inner, Name) else path_of(inner)
         return None if base is None else f"{base}.{node.attr}"
-    if isinstance(node, ast.Subscript):
+    if isinstance(node, Subscript):
         base = path_of(node.value)
         key = repr(node.slice.value) if isinstance(node.slice, ast.Constant) else "*"
         return None if base is None else f"{base}[{key}]"
@@ -103,6 +105,7 @@ class Scope:
         self.bindings: dict[str, Binding] = {}
         self.functions: dict[str, Function] = {}
         self.bases: tuple[str, ...] = ()  # of a class: the dotted names it derives from
+        self.optimizers: set[str] = set()  # every path that one is bound to, whatever else it is bound to later
         self.assigned: set[str] = set()  # every path that is assigned, whatever to
         self.scaled: set[str] = set()  # those that something named for scaling is assigned to, on some path
         self.elements: dict[str, str] = {}  # loop variables of the loops we are in: opt -> opts[*]
@@ -143,7 +146,10 @@ class Scope:
         of_self = path.startswith("self.")
         while scope is not None:
             if of_self and scope.owner is not None:
-                return next((cls.bindings[path] for cls in scope.owner.lineage() if path in cls.bindings), None)
+                for cls in scope.owner.lineage():
+                    if path in cls.bindings:
+                        return cls.bindings[path]
+                return None
             found = scope.bindings.get(path)
             if found is not None:
                 return found

@@ -144,6 +144,7 @@ class Jump(NamedTuple):
     to: str
 
 
+_FORKS = (Choice, Loop)
 Node = Act | Create | Blur | Call | Choice | Forget | Loop | Attempt | Jump
 
 
@@ -154,7 +155,7 @@ def walk(block: Block) -> list[Node]:
     while stack:  # asked for by everybody: a generator for each block inside would cost twice as much
         node = stack.pop()
         found.append(node)
-        if isinstance(node, Choice | Loop):
+        if isinstance(node, _FORKS):
             stack += node.orelse[::-1]
             stack += node.body[::-1]
         elif isinstance(node, Attempt):

@@ -9,6 +9,7 @@ import atexit
 import gc
 import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from zerograd.core.findings import Finding
@@ -29,6 +30,7 @@ class Settings(NamedTuple):
     cache: str | None = None  # the folder of known findings
     version: str = ""  # of zerograd: what another one found does not count
     jobs: int | None = None  # processes; None: as many as pay
+    notes: bool = True  # whether they are shown: what is not needs no fix, and each that is tried costs a check
 
 
 class Target(NamedTuple):
@@ -58,6 +60,7 @@ class Reader:
         self._check = check_text
         self._rules = [rule for code, rule in REGISTRY.items() if settings.codes is None or code in settings.codes]
         self._all = settings.codes is None
+        self._notes = settings.notes
         self._cache = _cache(settings)
         self._library = Library()
         self._count = 0
@@ -91,7 +94,8 @@ class Reader:
 
         everything = findings if self._all else None
         program = self._library.open(path, text)
-        fixed = offer(findings, text, path, lambda other: self._check(other, path, library=self._library), everything)
+        check = partial(self._check, path=path, library=self._library)
+        fixed = offer(findings, text, path, check, everything, notes=self._notes)
         self._library.put_back(program, text)  # whoever imports it shall not see what was tried
         return fixed
 
@@ -158,4 +162,4 @@ def _cache(settings: Settings) -> "Cache | None":
         return None
     from zerograd.source.cache import Cache  # 8 ms
 
-    return Cache(settings.cache, version=settings.version, codes=settings.codes)
+    return Cache(settings.cache, version=settings.version, codes=settings.codes, notes=settings.notes)

@@ -163,7 +163,7 @@ def carried(assumed: Assumptions, arguments: tuple[tuple[str, str], ...], shares
     inside: set[tuple[str, bool]] = set()
     for key, answer in assumed:
         for parameter, path in arguments:
-            if path in key and _mentions(key, path) and not _is_place(key):
+            if path in key and _mentions(key, path) and not is_place(key):
                 inside.add((_renamed(key, path, parameter), answer))
         if shares_self and key.startswith("self."):
             inside.add((key, answer))
@@ -178,20 +178,20 @@ def returned(assumed: Assumptions, arguments: tuple[tuple[str, str], ...]) -> As
         (_renamed(key, parameter, path), answer)
         for key, answer in assumed
         for parameter, path in arguments
-        if parameter in key and _mentions(key, parameter) and not _is_place(key) and parameter != "self"
+        if parameter in key and _mentions(key, parameter) and not is_place(key) and parameter != "self"
     )
 
 
 def places(assumed: Assumptions) -> Assumptions:
     """Of what is assumed, the places in windows."""
-    return frozenset(known for known in assumed if _is_place(known[0]))
+    return frozenset(known for known in assumed if is_place(known[0]))
 
 
 def forgetting(assumed: Assumptions, keys: frozenset[str]) -> Assumptions:
     return frozenset(known for known in assumed if known[0] not in keys)
 
 
-def _is_place(key: str) -> bool:
+def is_place(key: str) -> bool:
     return "@" in key
 
 
@@ -207,6 +207,7 @@ def touched(path: str, keys: Keys) -> list[str]:
     return [key for key in asked if path in key and _mentions(key, path)]
 
 
+@lru_cache(maxsize=4096)  # asked for every fact that comes to a call
 def _mentions(key: str, path: str) -> bool:
     start = key.find(path)
     while start >= 0:

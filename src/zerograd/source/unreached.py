@@ -14,7 +14,7 @@ from zerograd.rules.telling import note
 from zerograd.source.ancestry import Ancestry
 from zerograd.source.holdings import held_by, is_made_apart, overlap
 from zerograd.source.losses import loss_of
-from zerograd.source.nodes import below, holds, written
+from zerograd.source.nodes import below, holds
 from zerograd.source.quiet import quiet_parts
 from zerograd.source.reading import Reading
 from zerograd.source.scopes import path_of
@@ -97,6 +97,6 @@ def _is_out_of_sight(function: Reading, modules: frozenset[str]) -> bool:
     used = [node for node in nodes if path_of(node) in modules]
     without = MODULES | CUTS | {"optimizer", "optim", "opt"}
     harmless = {id(node.value) for node in function.of(ast.Attribute) if node.attr in without}
-    methods = [node for node in function.of(ast.Call) if isinstance(node.func, ast.Attribute)]
-    blind = [*quiet, *(node for node in methods if (path_of(node.func) or written(node.func)).endswith(".detach"))]
+    calls = function.of(ast.Call)
+    blind = [*quiet, *(one for one in calls if isinstance(one.func, ast.Attribute) and one.func.attr == "detach")]
     return called and all(id(node) in harmless or any(holds(block, node) for block in blind) for node in used)

@@ -24,16 +24,28 @@ _LONGEST = 500_000
 
 
 def offer(
-    findings: Sequence[Finding], text: str, path: str, check: Check, everything: Sequence[Finding] | None = None
+    findings: Sequence[Finding],
+    text: str,
+    path: str,
+    check: Check,
+    everything: Sequence[Finding] | None = None,
+    *,
+    notes: bool = True,
 ) -> list[Finding]:
-    """The findings of a text, with the fixes there are. `everything`: what `check` finds in it, where that is known."""
-    if not any(finding.code in MAKERS and finding.certainty is Certainty.CERTAIN for finding in findings):
+    """The findings of a text, with the fixes there are. `everything`: what `check` finds in it, where that is known.
+    Without `notes` nothing is tried for those."""
+
+    def asks(finding: Finding) -> bool:
+        shown = notes or finding.severity is not Severity.NOTE
+        return shown and finding.code in MAKERS and finding.certainty is Certainty.CERTAIN
+
+    if not any(map(asks, findings)):
         return list(findings)
     try:
         trial = Trial(text, path, check, everything)
     except (SyntaxError, ValueError):  # Python 2, which is read by guessing
         return list(findings)
-    return [finding._replace(fix=finding.fix or trial.fix(finding)) for finding in findings]
+    return [one._replace(fix=one.fix or trial.fix(one)) if asks(one) else one for one in findings]
 
 
 class Trial:
