@@ -1,6 +1,6 @@
 """What a checker costs beside what Python needs to parse the same files, and beside other checkers.
 
-usage: python benchmarks/check/speed.py FOLDER [--repeats N] [--training N] [--slowest N]
+usage: python benchmarks/check/speed.py FOLDER [--repeats N] [--training N] [--slowest N] [--everything]
                                         [--dslinter PYLINT] [--torchfix COMMAND]
 
 Every repeat runs every command once, cold and in one process, and takes its CPU time; the figures are medians of the
@@ -88,12 +88,13 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--training", type=int, metavar="N")
+    parser.add_argument("--everything", action="store_true", help="with --possible --notes, and the fixes of notes")
     parser.add_argument("--slowest", type=int, metavar="N", default=0)
     add_options(parser)
     options = parser.parse_args()
     compile_dir(str(Path(check.__file__).parents[1]), quiet=2)
     targets = training_files(options.folder, options.training) if options.training else named_files(options.folder)
-    for line in lines(chosen(options), options.folder, targets, repeats=options.repeats):
+    for line in lines(chosen(options, everything=options.everything), options.folder, targets, repeats=options.repeats):
         print(line, flush=True)
     if options.slowest:
         print(*slowest(options.folder, targets, options.slowest), sep="\n")

@@ -15,7 +15,8 @@ PATIENCE = 3600  # seconds for one command
 _TORCHFIX_LINE = re.compile(r"^(.+?):(\d+):\d+: (TOR\d+) ")
 
 
-_ZEROGRAD = ("check", "--isolated", "--no-cache", "--jobs=1", "--possible", "--notes", "--output-format=json")
+_ZEROGRAD = ("check", "--isolated", "--no-cache", "--jobs=1", "--output-format=json")
+_EVERYTHING = ("--possible", "--notes")
 _DSLINTER = (
     "import,unnecessary-iteration-pandas,unnecessary-iteration-tensorflow,nan-numpy,chain-indexing-pandas,"
     "datatype-pandas,column-selection-pandas,merge-parameter-pandas,inplace-pandas,dataframe-conversion-pandas,"
@@ -57,8 +58,8 @@ class Tool(Protocol):
 class Zerograd:
     name = "zerograd"
 
-    def __init__(self, command: str) -> None:
-        self._command = [*shlex.split(command), *_ZEROGRAD]
+    def __init__(self, command: str, *, everything: bool = True) -> None:
+        self._command = [*shlex.split(command), *_ZEROGRAD, *(_EVERYTHING if everything else ())]
 
     def check(self, folder: Path, targets: Sequence[str]) -> Answer:
         done, seconds = timed([*self._command, *targets], folder)
@@ -113,9 +114,9 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("--torchfix", metavar="COMMAND")
 
 
-def chosen(options: Namespace) -> list[Tool]:
-    """Ours first, then those that were named."""
-    tools: list[Tool] = [Zerograd(options.zerograd)]
+def chosen(options: Namespace, *, everything: bool = True) -> list[Tool]:
+    """Ours first, with all it has to say or as people call it; then those that were named."""
+    tools: list[Tool] = [Zerograd(options.zerograd, everything=everything)]
     if options.dslinter:
         tools.append(Dslinter(options.dslinter, whole=options.dslinter_rules == "all"))
     if options.torchfix:

@@ -167,9 +167,8 @@ class CallReader:
         if binding is not None and binding.role is not Role.INSTANCE:
             return binding.role is Role.OPTIMIZER
         last = path.rpartition(".")[2].lower()
-        if _NOT_OPTIMIZERS.search(last):
-            return False
-        return "opt" in last or (path in self._by_manner and binding is None)
+        named = "opt" in last or (path in self._by_manner and binding is None)
+        return named and _NOT_OPTIMIZERS.search(last) is None
 
     def is_scheduler(self, path: str, scope: Scope) -> bool:
         """Torch's own schedulers; or a name that says so and is not known to be anything else."""

@@ -17,9 +17,10 @@ from zerograd.source.program import Program
 from zerograd.source.scopes import Elsewhere, Function, Scope
 from zerograd.source.suppression import allows
 
-_EVENTS = re.compile(r"backward\(|zero_grad|\.step\(|\.grad\b|clip_grad|unscale_")
+_EVENTS = ("backward(", "zero_grad", ".step(", "clip_grad", "unscale_")
+_GRADIENT = re.compile(r"\.grad\b")
 _REEXPORTS = "__init__.py"
-_MOST = 200  # programs kept in memory
+_MOST = 1000  # programs kept in memory: as many as are read before the collector frees those that are dropped
 _HIGHEST = 6  # folders to look in, from that of the file upwards
 
 
@@ -137,7 +138,7 @@ class Library:
         if derived and f"class {name}" in text:
             return True
         if path not in self._does:
-            self._does[path] = _EVENTS.search(text) is not None
+            self._does[path] = any(word in text for word in _EVENTS) or _GRADIENT.search(text) is not None
         return self._does[path]
 
     def _has_package(self, name: str, folder: str) -> bool:

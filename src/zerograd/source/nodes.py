@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from operator import attrgetter
 from types import NoneType
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 N = TypeVar("N", bound=ast.AST)
 _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -63,7 +63,8 @@ class Nodes(list[ast.AST]):
 
     def of(self, kind: type[N]) -> list[N]:
         """Those of one kind, in text order."""
-        return cast(list[N], self._by_kind.get(kind, []))
+        found: list[Any] = self._by_kind.get(kind, [])
+        return found
 
 
 def below(node: ast.AST) -> list[Any]:

@@ -2,6 +2,8 @@
 
 import ast
 import re
+from functools import lru_cache
+from itertools import chain
 
 from zerograd.core.events import Kind
 from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT, Doubts
@@ -26,19 +28,23 @@ def unseen(path: str, call: ast.Call, scope: Scope) -> Doubts:
     binding: Binding | None = scope.lookup(path) or scope.lookup(path.rpartition(".")[0])
     if binding is not None and binding.role is not Role.INSTANCE:
         return NO_DOUBT  # a method of a torch object, or its forward pass
+    name = path.rpartition(".")[2]
     if _is_inherited(path, scope):
-        name = path.rpartition(".")[2]
-        return NO_DOUBT if _RECORDS.search(name.lower()) or name in _LIGHTNING else ALL_DOUBTS
-    name = path.rpartition(".")[2].lower()
-    if _CLEARS.search(name):
+        return NO_DOUBT if _says(_RECORDS, name) or name in _LIGHTNING else ALL_DOUBTS
+    if _says(_CLEARS, name):
         return ALL_DOUBTS  # reset_grad([D]), of whose text nothing is known
-    trains = _TRAINS.search(name) or (not _RECORDS.search(name) and _is_given_loss(call))
+    trains = _says(_TRAINS, name) or (not _says(_RECORDS, name) and _is_given_loss(call))
     return _DEPOSITS if trains else NO_DOUBT
 
 
+@lru_cache(maxsize=4096)  # a few names are called all the time
+def _says(words: re.Pattern[str], name: str) -> bool:
+    return words.search(name.lower()) is not None
+
+
 def _is_given_loss(call: ast.Call) -> bool:
-    handed = [path_of(argument) or "" for argument in (*call.args, *(keyword.value for keyword in call.keywords))]
-    return any("loss" in name.rpartition(".")[2].lower() for name in handed)
+    handed = chain(call.args, (keyword.value for keyword in call.keywords))
+    return any("loss" in (path_of(one) or "").rpartition(".")[2].lower() for one in handed)
 
 
 def makes_something(path: str) -> bool:

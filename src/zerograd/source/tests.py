@@ -130,6 +130,7 @@ def _keys(test: Test | None) -> Iterator[str]:
                 yield from _keys(one)
 
 
+@lru_cache(maxsize=256)  # each is read twice: for what the function asks at all, and where it asks
 def read_test(node: ast.expr) -> Test | None:
     """The test, as far as it is pure."""
     match node:
