@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from zerograd.source.nodes import below, inner_statements
 from zerograd.source.roles import role_of
-from zerograd.source.scopes import Binding, Elsewhere, Function, FunctionNode, Role, Scope, path_of
+from zerograd.source.scopes import Assigned, Binding, Elsewhere, Function, FunctionNode, Role, Scope, path_of
 
 # Statements that bind nothing and have none below them.
 _SILENT = frozenset({ast.Expr, ast.Return, ast.AugAssign, ast.Pass, ast.Raise, ast.Assert, ast.Continue, ast.Break})
@@ -129,6 +129,22 @@ class _Binder:
         if path is None:
             return
         home = scope.owner if path.startswith("self.") and scope.owner is not None else scope
+        if home is scope and scope.parent is not None:
+            scope.later(Assigned(target, value, self._arms, path in scope.assigned), self._bind_now)
+            scope.assigned.add(path)
+        else:
+            self._bind_path(path, home, target, value, again=path in home.assigned)
+
+    def _bind_now(self, scope: Scope, assigned: list[Assigned]) -> None:
+        """The local variables of a function that somebody asks for."""
+        outer, arms = self.scope, self._arms
+        for one in assigned:
+            self.scope, self._arms = scope, one.arms
+            self._bind_path(path_of(one.target) or "", scope, one.target, one.value, again=one.again)
+        self.scope, self._arms = outer, arms
+
+    def _bind_path(self, path: str, home: Scope, target: ast.AST, value: ast.AST, *, again: bool) -> None:
+        scope = self.scope
         binding = role_of(value, scope)
         if binding is None and isinstance(value, ast.Call) and self._comes_later(value.func):
             self._early.append((scope, self._arms, target, value))
@@ -138,7 +154,7 @@ class _Binder:
                 if value.id in scope.parameters:
                     home.kept[path] = value.id
             binding = _as_kept(binding, scope) if binding is not None else None
-        if binding is not None and binding.role is Role.SCALED_LOSS and path in home.assigned:
+        if binding is not None and binding.role is Role.SCALED_LOSS and again:
             binding = None  # scaled on one path, plain on another: nobody can say which
         home.assigned.add(path)
         if isinstance(value, ast.Call) and "scale" in (path_of(value.func) or "").lower():

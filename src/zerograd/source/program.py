@@ -88,6 +88,7 @@ class Program:
     def _lowered(self, node: ast.Module | FunctionNode, body: list[ast.stmt], scope: Scope) -> Block:
         if len(self.nodes(node)) > _LONGEST:
             return ()
+        scope.settle()
         own = self.nodes(node)
         inputs = inputs_of(node, own, scope) if self._asks_inputs else frozenset[str]()
         reach = Reach(node, scope) if self.traces_losses or inputs else None

@@ -95,6 +95,18 @@ class Home(Protocol):
 Elsewhere = Callable[[str, bool], Union["Function", "Scope", None]]
 
 
+class Assigned(NamedTuple):
+    """An assignment to a local variable. `arms`: of the branches it stands in."""
+
+    target: ast.AST
+    value: ast.AST
+    arms: frozenset[tuple[ast.AST, bool]]
+    again: bool  # something was assigned to it before
+
+
+Binder = Callable[["Scope", list[Assigned]], None]
+
+
 class Scope:
     """The bindings of one function, class or module; an unknown path is looked up outside."""
 
@@ -102,7 +114,9 @@ class Scope:
         self.parent = parent
         self.owner = owner  # the class whose `self` this method has
         self.imports: dict[str, str] = {}
-        self.bindings: dict[str, Binding] = {}
+        self._bindings: dict[str, Binding] = {}
+        self._later: list[Assigned] = []  # of a function: what is bound when somebody asks, and mostly nobody does
+        self._binder: Binder | None = None
         self.functions: dict[str, Function] = {}
         self.bases: tuple[str, ...] = ()  # of a class: the dotted names it derives from
         self.optimizers: set[str] = set()  # every path that one is bound to, whatever else it is bound to later
@@ -119,6 +133,25 @@ class Scope:
         self.old = False  # of a module: it is written for a torch before 1.0
         self.settled = False  # of a class: its file is bound, so that its bases stay what they are
         self._lineage: tuple[Scope, ...] | None = None
+
+    @property
+    def bindings(self) -> dict[str, Binding]:
+        if self._later:
+            self.settle()
+        return self._bindings
+
+    def later(self, assigned: Assigned, binder: Binder) -> None:
+        """Leave an assignment to whoever asks for it first."""
+        self._later.append(assigned)
+        self._binder = binder
+
+    def settle(self) -> None:
+        """Bind what was left for later, in text order, as it was written: outside of every loop."""
+        later, self._later = self._later, []
+        elements, self.elements = self.elements, {}
+        if self._binder is not None and later:
+            self._binder(self, later)
+        self.elements = elements
 
     def slot(self, node: ast.AST) -> str | None:
         """The path an expression names, with a loop variable told by what it runs over."""
@@ -150,7 +183,9 @@ class Scope:
                     if path in cls.bindings:
                         return cls.bindings[path]
                 return None
-            found = scope.bindings.get(path)
+            if scope._later:
+                scope.settle()
+            found = scope._bindings.get(path)
             if found is not None:
                 return found
             scope = scope.parent
