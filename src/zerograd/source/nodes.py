@@ -24,13 +24,16 @@ _JOINS: dict[type[ast.boolop], str] = {ast.And: " and ", ast.Or: " or "}
 class _Readers(dict[type, Callable[[ast.AST], Any]]):
     """For each kind of node, how to read all the fields that may hold others: a tuple, or the one field there is."""
 
+    def __init__(self, step: int) -> None:
+        self._step = step
+
     def __missing__(self, kind: type) -> Callable[[ast.AST], Any]:
-        fields = [name for name in getattr(kind, "_fields", ()) if name not in _MUTE]
+        fields = [name for name in getattr(kind, "_fields", ()) if name not in _MUTE][:: self._step]
         self[kind] = attrgetter(*fields) if fields else lambda node: ()
         return self[kind]
 
 
-READ = _Readers()
+READ, _BACKWARDS = _Readers(1), _Readers(-1)
 
 
 class Nodes(list[ast.AST]):
@@ -53,8 +56,8 @@ class Nodes(list[ast.AST]):
             if kind in _SKIPPED:
                 continue
             append(node)
-            held = READ[kind](node)
-            for part in held[::-1] if held.__class__ is tuple else (held,):
+            held = _BACKWARDS[kind](node)
+            for part in held if held.__class__ is tuple else (held,):
                 if part.__class__ is list:
                     if part:
                         stack += part[::-1]

@@ -9,12 +9,15 @@ weights of a meta-learner) is no update. So is one that changes the tensor on it
 
 import ast
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
+from math import inf
 
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.calls import site_of
+from zerograd.source.lines import starts_of
 from zerograd.source.nodes import below, holds, place, written
 from zerograd.source.reading import File
 from zerograd.source.scopes import Scope, path_of
@@ -34,11 +37,12 @@ _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 def detect(file: File) -> Iterator[Finding]:
-    if not _may_rebind(file):
-        return
-    roots = file.program.roots
-    for node, scope in ((file.program.tree, roots.module), *roots.functions):
-        for loop in file.program.nodes(node).of(ast.For):
+    lines = [bisect_right(starts_of(file.text), place) for place in _places(file)]
+    roots: list[tuple[ast.AST, Scope]] = [(file.program.tree, file.program.roots.module), *file.program.roots.functions]
+    for node, scope in roots if lines else ():
+        first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", inf)
+        here = any(first <= line <= last for line in lines)
+        for loop in file.program.nodes(node).of(ast.For) if here else ():
             for update, name in _updates(loop, scope):
                 if not _is_read(name, update, loop, node, file):
                     what = f"{written(update)} only gives the loop variable {name} another value: no parameter changes"
@@ -46,16 +50,19 @@ def detect(file: File) -> Iterator[Finding]:
                     yield found._replace(cure=_CURE.format(name=name))
 
 
-def _may_rebind(file: File) -> bool:
-    """Whether the variable of a loop is assigned at all, by a look at the text."""
+def _places(file: File) -> Iterator[int]:
+    """Where the text looks like it: a loop whose variable is assigned somewhere, a step down a gradient."""
     if not file.says(".parameters()") and not file.says("named_parameters()") and not file.reads_gradients:
-        return False
-    bound: set[str] = set()
+        return
+    assigned: dict[str, bool] = {}
     for match in _LOOP.finditer(file.text):
-        bound.update(_WORD.findall(match[1]))
-    if any(_is_assigned(name, file.text) for name in bound):
-        return True
-    return file.reads_gradients and _DESCENT.search(file.text) is not None
+        for name in _WORD.findall(match[1]):
+            if name not in assigned:
+                assigned[name] = _is_assigned(name, file.text)
+            if assigned[name]:
+                yield match.start()
+    if file.reads_gradients:
+        yield from (match.start(1) for match in _DESCENT.finditer(file.text))
 
 
 def _is_assigned(name: str, text: str) -> bool:
