@@ -207,3 +207,30 @@ def test_what_is_allowed_in_the_other_file(here: Path) -> None:
     comment = "self.scheduler.step()  # zerograd: ignore[ZG301]"
     (here / "base.py").write_text(TEMPLATE.format(before=comment, behind="pass"))
     assert _codes(here, TRAINER.format(imports="", scheduler=STEP_LR)) == []
+
+
+ACCELERATOR = """\
+class Accelerator:
+    def prepare(self, *given):
+        for one in given:
+            one.step()
+            one.zero_grad()
+        return given
+"""
+
+
+@pytest.mark.parametrize(
+    ("package", "imports", "certain"),
+    [
+        ("accelerate", "from accelerate import Accelerator", True),  # its own methods are known
+        ("project", "from project import Accelerator", False),  # that of anybody else is read
+        (None, "from accelerate import Accelerator", True),
+    ],
+)
+def test_accelerates_own_object_is_known_by_its_methods(
+    here: Path, package: str | None, imports: str, certain: bool
+) -> None:
+    if package is not None:
+        (here / f"{package}.py").write_text(ACCELERATOR)
+    text = LOOP.format(imports=f"{imports}\naccelerator = Accelerator()", clear="accelerator.prepare(optimizer)")
+    assert ("ZG001" in _codes(here, text)) is certain

@@ -12,7 +12,7 @@ from zerograd.source.callees import Callee, callees_of
 from zerograd.source.hooks import Hooks
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import written
-from zerograd.source.opaque import makes_something, unseen
+from zerograd.source.opaque import is_accelerates, makes_something, unseen
 from zerograd.source.roles import has_own_schedules
 from zerograd.source.scales import is_plain, is_scaled
 from zerograd.source.scopes import Function, Role, Scope, path_of, short
@@ -225,7 +225,7 @@ class CallReader:
 
     def _is_harmless(self, path: str, scope: Scope) -> bool:
         root = scope.dotted(path).partition(".")[0]
-        return root in _HARMLESS_PACKAGES or path in _BUILTINS
+        return root in _HARMLESS_PACKAGES or path in _BUILTINS or is_accelerates(path, scope)
 
 
 def _is_old(module: Scope) -> bool:

@@ -11,6 +11,15 @@ from zerograd.source.scopes import Binding, Role, Scope, path_of
 
 # What a LightningModule has from Lightning and a training step calls, and that touches no gradient.
 _LIGHTNING = frozenset({"optimizers", "lr_schedulers", "print", "all_gather", "toggle_optimizer", "untoggle_optimizer"})
+# What Accelerate's own object has beside backward() and its clips: it wraps, hands out, gathers and writes.
+_ACCELERATE = frozenset(
+    {"prepare", "prepare_model", "prepare_optimizer", "prepare_scheduler", "prepare_data_loader", "unwrap_model"}
+    | {"accumulate", "no_sync", "autocast", "main_process_first", "local_main_process_first", "wait_for_everyone"}
+    | {"gather", "gather_for_metrics", "reduce", "pad_across_processes", "set_trigger", "check_trigger", "print", "log"}
+    | {"init_trackers", "get_tracker", "end_training", "register_for_checkpointing", "skip_first_batches"}
+    | {"save", "save_state", "load_state", "save_model", "get_state_dict", "free_memory"}
+)
+_ACCELERATOR = re.compile(r"accelerate\.(\w+\.)*Accelerator$")
 _FAMILIAR_BASES = frozenset({"object", "torch.nn.Module", "abc.ABC"})
 _DEPOSITS: Doubts = frozenset({Kind.DEPOSIT})
 _TRAINS = re.compile(r"backward|train|step|update|optimi|closure|learn|fit|run|grad|process_batch|iteration")
@@ -40,6 +49,17 @@ def unseen(path: str, call: ast.Call, scope: Scope) -> Doubts:
 @lru_cache(maxsize=4096)  # a few names are called all the time
 def _says(words: re.Pattern[str], name: str) -> bool:
     return words.search(name.lower()) is not None
+
+
+def is_accelerates(path: str, scope: Scope) -> bool:
+    """Whether a call is one of Accelerate's that touch no gradient: its text is long, and says nothing more."""
+    receiver, _, name = path.rpartition(".")
+    if name not in _ACCELERATE:
+        return False
+    made = scope.lookup(receiver)
+    return (
+        receiver.rpartition(".")[2] == "accelerator" if made is None else _ACCELERATOR.match(made.made_by) is not None
+    )
 
 
 def _is_given_loss(call: ast.Call) -> bool:
