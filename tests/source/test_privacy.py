@@ -44,6 +44,20 @@ OTHERS = {
 }
 
 
+CLEARS_ITS_OWN = """
+
+class Other:
+    def __init__(self):
+        self.model = nn.Linear(4, 2)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+    def learn(self, x, y):
+        self.optimizer.zero_grad()
+        nn.functional.mse_loss(self.model(x), y).backward()
+        self.optimizer.step()
+"""
+
+
 @pytest.fixture(autouse=True)
 def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -70,3 +84,10 @@ def test_what_is_kept_hangs_on_the_neighbours() -> None:
     assert main(["check"]) == 0
     Path("main.py").write_text(MAIN.format(before=""))
     assert main(["check"]) == 1
+
+
+def test_another_class_of_the_file_clears_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("agent.py").write_text(AGENT.format(base="") + CLEARS_ITS_OWN)
+    Path("main.py").write_text(MAIN.format(before=""))
+    assert main(["check", "agent.py"]) == 1
+    assert "ZG001" in capsys.readouterr().out

@@ -83,7 +83,7 @@ def _judge_window(window: Window, losses: Losses, unfolded: Unfolded | None = No
 
 
 def _unnormalised(act: Act, losses: Losses, size: str, *, certain: bool) -> Iterator[Finding]:
-    if not isinstance(act.node, ast.Call) or _divides_itself(act.node):
+    if not isinstance(act.node, ast.Call) or _divides_itself(act.node, losses):
         return
     loss = loss_of(act.node)
     plain = not losses.may_be_normalised(loss)
@@ -153,7 +153,7 @@ def _every_micro_batch(block: Block, losses: Losses, configured: str | None) -> 
             continue  # something is deposited that waits for a step
         for act, step, arm in taken:
             assert isinstance(act.node, ast.Call)
-            by, own = losses.divided_by(loss_of(act.node), ACCUMULATION), _divides_itself(act.node)
+            by, own = losses.divided_by(loss_of(act.node), ACCUMULATION), _divides_itself(act.node, losses)
             if by is not None and not own and (arm is loop.body or not losses.adds_up(loss_of(act.node))):
                 why = f"the loss is divided by {by}"
             elif configured and own and arm is loop.body:
@@ -164,7 +164,7 @@ def _every_micro_batch(block: Block, losses: Losses, configured: str | None) -> 
             yield note(REGISTRY["ZG106"], step.site, certain=True, step=step.what, why=why, related=related)
     if configured:
         for act in (node for node in walk(block) if isinstance(node, Act) and node.kind is Kind.DEPOSIT):
-            if isinstance(act.node, ast.Call) and _divides_itself(act.node):
+            if isinstance(act.node, ast.Call) and _divides_itself(act.node, losses):
                 by = losses.divided_by(loss_of(act.node), ACCUMULATION)
                 if by is not None:
                     yield note(REGISTRY["ZG105"], act.site, certain=True, deposit=act.what, size=by)
@@ -202,8 +202,10 @@ def _configured(nodes: Nodes) -> str | None:
     return None
 
 
-def _divides_itself(call: ast.Call) -> bool:
-    """accelerator.backward() and DeepSpeed's engine divide by the number of micro-batches."""
+def _divides_itself(call: ast.Call, losses: Losses) -> bool:
+    """accelerator.backward() and DeepSpeed's engine divide by the number of micro-batches, if they are told of it."""
     receiver = path_of(call.func.value) if isinstance(call.func, ast.Attribute) else None
+    if receiver in losses.untold:
+        return False
     last = (receiver or "").rpartition(".")[2].lower()
     return bool(call.args) and any(word in last for word in ("accelerator", "engine", "deepspeed"))

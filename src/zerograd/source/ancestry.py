@@ -11,7 +11,7 @@ from functools import cached_property
 
 from zerograd.source import wording
 from zerograd.source.callers import arguments, called, handed_in
-from zerograd.source.definitions import Definition, Definitions, Item, is_key, item_at, item_of
+from zerograd.source.definitions import Definition, Item, definitions_of, is_key, item_at, item_of
 from zerograd.source.leaves import LEAF, leaves_of, makes_leaf, recorded
 from zerograd.source.literals import default_of
 from zerograd.source.memories import remembers
@@ -37,7 +37,7 @@ class Ancestry:
         self._known: dict[tuple[int, Item], Ancestors] = {}
         self._visited: set[tuple[int, Item]] = set()
         self._depth, self._grew = 0, False
-        self._names = Definitions(function)
+        self._names = definitions_of(function)
         self._called: dict[ast.AST, Ancestry] = {}
         self._quiet = list(quiet_parts(function))
         self._leaves = leaves_of(function)

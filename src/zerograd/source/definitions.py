@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from zerograd.source.nodes import below, holds, place, written
@@ -82,6 +83,11 @@ class Definitions:
             arms = self._function.arms(node)
             self._arms[id(node)] = frozenset((written(branch.test), arm) for branch, arm in arms)
         return self._arms[id(node)]
+
+
+@lru_cache(maxsize=4)  # asked for one name of a function after the other
+def definitions_of(function: Reading) -> Definitions:
+    return Definitions(function)
 
 
 def assigned_by(cls: Scope, path: str, file: File) -> list[tuple[Function, Definition]]:

@@ -11,13 +11,14 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
+from zerograd.source import wording
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, place, written
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.scopes import path_of
 from zerograd.source.terms import parts_of
 
-_DATA = re.compile(r"batch|iter|len\(|steps?\b|size")
+_DATA = re.compile(r"batch|iter|len\(|(^|\W)len_|_len\b|steps?\b|size|(^|\W|_)n(um)?_(train|samples?|data)\b")
 _STORAGES = frozenset({"torch.zeros", "torch.empty", "torch.ones"})
 _FEW = 12  # sums that are looked at in one function: a tangle of hundreds takes seconds
 READERS = frozenset(dir(builtins)) | {"torch", "numpy", "math", "statistics", "matplotlib"}
@@ -76,8 +77,17 @@ def _sums(function: Reading, losses: Collection[str]) -> Iterator[_Kept]:
         loss = next((loss for loss in losses if weighs(added, loss)), None)
         if loss is not None:
             root = total.partition("[")[0]
-            if root == total or ("[*]" not in total and not is_handed_on(function, root)):
+            if root == total or ((_is_one(function, node) or "[*]" not in total) and not is_handed_on(function, root)):
                 yield _Kept(node, total, loss)
+
+
+def _is_one(function: Reading, node: ast.AugAssign | ast.Assign) -> bool:
+    """running[phase] += loss: whether the key is the same in every round of the loop around it."""
+    target, loop = node.target if isinstance(node, ast.AugAssign) else node.targets[0], function.loop_around(node)
+    if loop is None or not isinstance(target, ast.Subscript) or not isinstance(target.slice, ast.Name):
+        return False
+    stored = (name for name in function.of(ast.Name) if isinstance(name.ctx, ast.Store) and holds(loop, name))
+    return target.slice.id not in {name.id for name in stored}
 
 
 def adds_to(function: Reading) -> list[tuple[ast.AugAssign | ast.Assign, str, ast.expr]]:
@@ -174,14 +184,17 @@ def is_empty_list(value: ast.expr) -> bool:
 
 
 def is_handed_on(function: Reading, name: str) -> bool:
-    """Whether someone else gets to see it, who may empty it or go through the graphs: not torch, nor a builtin."""
-    return any(
-        isinstance(part, ast.Name) and part.id == name
-        for call in function.of(ast.Call)
-        if function.scope.dotted(path_of(call.func) or "?").partition(".")[0] not in READERS
-        for given in (*call.args, *(keyword.value for keyword in call.keywords))
-        for part in below(given)
-    )
+    """Whether someone else gets to see it, who may empty it or go through the graphs: not torch, nor a builtin, nor who
+    tells people of one item."""
+    for call in function.of(ast.Call):
+        path = path_of(call.func) or "?"
+        if function.scope.dotted(path).partition(".")[0] in READERS:
+            continue
+        parts = [part for given in (*call.args, *(named.value for named in call.keywords)) for part in below(given)]
+        items = {id(part.value) for part in parts if isinstance(part, ast.Subscript) and wording.tells(path)}
+        if any(isinstance(part, ast.Name) and part.id == name and id(part) not in items for part in parts):
+            return True
+    return False
 
 
 def is_rebound(function: Reading, loss: str, deposit: ast.Call, use: ast.AST) -> bool:

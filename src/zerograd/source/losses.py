@@ -13,6 +13,7 @@ from zerograd.source.nodes import Nodes, below, written
 from zerograd.source.scopes import Scope, path_of
 
 _SUMMED = re.compile(r"(^|[._])(sum|div_?|mul_?|true_divide|scale|normali[sz]e\w*|average\w*|weighted\w*)$")
+_TELLING = {"gradient_accumulation_steps", "gradient_accumulation_plugin", "deepspeed_plugin", None}  # None: **settings
 _DEPTH = 4
 _FEW = 8  # assignments of one name that are followed: nobody's loss has more, and a tangle's thousands take seconds
 
@@ -28,6 +29,16 @@ def loss_of(call: ast.Call) -> ast.expr | None:
         case ast.Call(func=ast.Attribute(attr="scale"), args=[loss, *_]):
             return loss
     return func.value
+
+
+def _is_accelerator(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and (path_of(value.func) or "").rpartition(".")[2] == "Accelerator"
+
+
+def _is_told(value: ast.expr) -> bool:
+    """Of a number of micro-batches, or of something that cannot be read."""
+    named = {keyword.arg for keyword in value.keywords} if isinstance(value, ast.Call) else set()
+    return not named.isdisjoint(_TELLING)
 
 
 class Losses:
@@ -51,6 +62,14 @@ class Losses:
                     if path and node.value is not None:
                         found.setdefault(path, []).append(node.value)
         return found
+
+    @cached_property
+    def untold(self) -> frozenset[str]:
+        """The Accelerators that are made here and not told of any accumulation: their backward() divides by 1."""
+        if any("deepspeed" in dotted.lower() for dotted in self._scope.module.imports.values()):
+            return frozenset()  # whose own config may tell them
+        made = {path: values for path, values in self._all_made.items() if all(map(_is_accelerator, values))}
+        return frozenset(path for path, values in made.items() if not any(map(_is_told, values)))
 
     @cached_property
     def _all_changed(self) -> dict[str, list[ast.AugAssign]]:

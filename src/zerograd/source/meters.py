@@ -12,7 +12,7 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.callers import arguments, called, calls_of, handed_in, runs
-from zerograd.source.definitions import Definition, Definitions, assigned_by, loops_around
+from zerograd.source.definitions import Definition, Definitions, assigned_by, definitions_of, loops_around
 from zerograd.source.kept import READERS, adds_to, counts_to_few, is_empty_list, is_rebound, live_losses, weighs
 from zerograd.source.nodes import Nodes, holds, place, written
 from zerograd.source.reading import File, LoopNode, Reading
@@ -121,7 +121,7 @@ def _makers(function: Reading, meter: str, deep: int) -> Iterator[Scope | None]:
 
 def _bound(function: Reading, meter: str) -> Iterator[Scope | None]:
     """What the assignments of one function make: the meter itself, or an item of what it is an item of."""
-    names = Definitions(function)
+    names = definitions_of(function)
     made = [one for one in names.every(meter) if not one.adds]
     if made:
         yield from (None if one.at is not None or one.each else _made_by(function, one.value) for one in made)
@@ -227,7 +227,7 @@ def _is_start(one: Definition) -> bool:
 
 def _starts_anew(function: Reading, loop: LoopNode, given: _Given, emptied: frozenset[str]) -> bool:
     """Whether the meter, or what it is an item of, is made in the loop, or something in the loop is emptied."""
-    names, root = Definitions(function), given.meter.partition("[")[0]
+    names, root = definitions_of(function), given.meter.partition("[")[0]
     made = [one for path in (given.meter, root) for one in names.every(path) if isinstance(one.node, ast.Assign)]
     calls = [
         call.func.attr for call in function.of(ast.Call) if isinstance(call.func, ast.Attribute) and holds(loop, call)

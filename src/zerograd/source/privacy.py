@@ -11,7 +11,7 @@ import re
 
 from zerograd.errors import SourceError
 from zerograd.source.discover import NOTEBOOK, read_text
-from zerograd.source.nodes import below
+from zerograd.source.nodes import below, holds
 from zerograd.source.opaque import is_familiar
 from zerograd.source.reading import File
 from zerograd.source.scopes import Binding, Role, Scope, path_of
@@ -47,11 +47,19 @@ class Privacy:
         if self._file.reads_gradients:
             return True
         for node in below(self._file.program.tree):
-            if isinstance(node, ast.Attribute) and node.attr == "zero_grad":
-                path = path_of(node.value)
-                if path is None or path == slot or _binding(path, cls) is None:
-                    return True  # it is cleared, or may be: through the module, in a loop over several
+            if isinstance(node, ast.Attribute) and node.attr == "zero_grad" and self._is_ours(node, slot, cls):
+                return True
         return self._beside(slot)
+
+    def _is_ours(self, clear: ast.Attribute, slot: str, cls: Scope) -> bool:
+        """Whether what is cleared is this optimizer, or may be: through the module, in a loop over several. A class
+        that has nothing to do with ours clears its own."""
+        path = path_of(clear.value)
+        owners = [one.scope.owner for one in self._file.program.roots.functions if holds(one.node, clear)]
+        home = owners[-1] if owners else None
+        if home is None or home in cls.lineage() or cls in home.lineage():
+            return path is None or path == slot or _binding(path, cls) is None
+        return path is None or _binding(path, home) is None
 
     def _beside(self, slot: str) -> bool:
         """Whether a file that knows this one clears something, or names the optimizer."""

@@ -109,7 +109,9 @@ class Reading:
         decorators = getattr(self.node, "decorator_list", [])
         around = [item for block in self.of(ast.With) if holds(block, node) for item in block.items]
         calls = self.of(ast.Call) if self.file.says("set_grad_enabled") else []
-        switches = [call for call in calls if (path_of(call.func) or "").endswith("set_grad_enabled")]
+        scoped = {id(item.context_expr) for item in self.of(ast.withitem)} if calls else set()
+        switches = [one for one in calls if (path_of(one.func) or "").endswith("set_grad_enabled")]
+        switches = [one for one in switches if id(one) not in scoped]  # the others end with their block
         quiet = [*decorators, *(item.context_expr for item in around)]
         return not all(map(_looks_on, switches)) or any(_looks_away(one) and not _looks_on(one) for one in quiet)
 

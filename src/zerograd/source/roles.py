@@ -19,7 +19,7 @@ def role_of(value: ast.AST, scope: Scope) -> Binding | None:
         return None
     path = path_of(value.func)
     if path is not None:
-        if path.endswith(".scale") and "scaler" in path.lower():
+        if path.endswith(".scale") and "scaler" in path.lower() and not _scales_nothing(path[:-6], scope):
             return Binding(Role.SCALED_LOSS)
         called = scope.lookup(path)
         if called is not None and called.role is Role.TORCH:
@@ -41,6 +41,14 @@ def role_of(value: ast.AST, scope: Scope) -> Binding | None:
     # nn.Linear(3, 4).to(device), model(x).mean(): a method of a torch object returns another.
     inner = role_of(value.func.value, scope) if isinstance(value.func, ast.Attribute) else None
     return inner if inner is not None and inner.role in (Role.TORCH, Role.INSTANCE) else None
+
+
+def _scales_nothing(path: str, scope: Scope) -> bool:
+    """Whether a scaler may be an object of this project that stands in where none is wanted: it gives the loss back."""
+    made = scope.lookup(path)
+    scale = made.cls.method("scale") if made is not None and made.cls is not None else None
+    last = scale.node.body[-1] if scale is not None else None
+    return isinstance(last, ast.Return) and isinstance(last.value, ast.Name)
 
 
 def _requires_grad(call: ast.Call) -> bool:

@@ -28,9 +28,12 @@ def detect(function: Reading) -> Iterator[Finding]:
         return
     if any(isinstance(node, Call) and file.program.body_of(node.function) for node in walk(function.block)):
         return  # who deposits elsewhere may reach everything
+    hidden: dict[frozenset[str], bool] = {}  # many steps may be of one module
     for act in function.having(Kind.CONSUME):
         modules = held_by(act.slot or "", function)
-        deposits = _in_front(function, act) if modules and _is_out_of_sight(function, modules) else []
+        if modules not in hidden:
+            hidden[modules] = bool(modules) and _is_out_of_sight(function, modules)
+        deposits = _in_front(function, act) if hidden[modules] else []
         ancestry = Ancestry(function) if deposits else None
         if ancestry is not None and all(_passes_by(function, ancestry, one, modules) for one in deposits):
             certain = all(is_made_apart(module, function) for module in modules)

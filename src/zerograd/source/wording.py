@@ -28,6 +28,7 @@ _COEFFICIENT = re.compile(
 )
 _KEEPS = re.compile(r"hidden|memor|mem$|traj|storage|buffer|prev|last|old|cache|log_?prob|loss|state$|history")
 _MOVES = re.compile(r"roll_?out|unroll|simul|(^|_)step")
+_TELLS = re.compile(r"(^|\.)(log\w*|add_scalars?|\w*print\w*|info|debug|write|set_postfix\w*|set_description|step)$")
 _RECURRENT = re.compile(
     r"hidden(?!s|_?(size|dim|layer|unit|channel|feature|node|num|neuron))|\b[hc]x\b|\b[hc]_?0\b|lstm|\bgru|rnn|init_state",
     re.IGNORECASE,
@@ -63,6 +64,11 @@ def is_coefficient(path: str) -> bool:
 def keeps(path: str) -> bool:
     """Something that holds what earlier calls gave it."""
     return _KEEPS.search(path.lower()) is not None
+
+
+def tells(path: str) -> bool:
+    """A call that tells people of a value, or a schedule: bar.set_description(...), writer.add_scalar(...)."""
+    return _TELLS.search(path) is not None
 
 
 def moves(name: str) -> bool:
