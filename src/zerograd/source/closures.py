@@ -10,15 +10,17 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.frames import BodyOf
 from zerograd.source.reading import Reading
-from zerograd.source.scopes import path_of
-from zerograd.source.skeleton import Act, Block, Blur, Call, walk
+from zerograd.source.scopes import Function, path_of
+from zerograd.source.skeleton import Act, Blur, Call, walk
 
 _DEPTH = 4
+_Known = dict[tuple[Function, int], tuple[set[Kind], set[Kind]]]
 
 
 def detect(function: Reading) -> Iterator[Finding]:
     """optimizer.step(closure) with a closure of this project that deposits and does not clear."""
     cleared = bool(function.having(Kind.CLEAR))
+    known: _Known = {}
     for act in function.having(Kind.CONSUME):
         if act.scaled or not isinstance(act.node, ast.Call) or not act.node.args:
             continue
@@ -26,7 +28,7 @@ def detect(function: Reading) -> Iterator[Finding]:
         closure = function.scope.function(name) if name else None
         if closure is None:
             continue
-        done, doubted = _kinds(function.file.program.body_of(closure), function.file.program.body_of, _DEPTH)
+        done, doubted = _kinds(closure, function.file.program.body_of, _DEPTH, known)
         if Kind.DEPOSIT in done and Kind.CLEAR not in done | doubted:
             # LBFGS evaluates its closure many times in one step: no clear outside it is enough.
             certain = not cleared or _evaluates_often(act.slot, function)
@@ -38,18 +40,23 @@ def _called(given: ast.expr) -> str | None:
     return path_of(given.body.func if isinstance(given, ast.Lambda) and isinstance(given.body, ast.Call) else given)
 
 
-def _kinds(block: Block, body_of: BodyOf, depth: int) -> tuple[set[Kind], set[Kind]]:
-    """What a block does, and what it may do; also in what it calls."""
+def _kinds(function: Function, body_of: BodyOf, depth: int, known: _Known) -> tuple[set[Kind], set[Kind]]:
+    """What a function does, and what it may do; also in what it calls. `known`: what was worked out before."""
+    if depth < 0:
+        return set(), set(ALL_DOUBTS)
+    if (function, depth) in known:
+        return known[function, depth]
     done, doubted = set[Kind](), set[Kind]()
-    for node in walk(block):
+    for node in walk(body_of(function)):
         match node:
             case Act(kind=kind):
                 done.add(kind)
             case Blur(kinds=kinds):
                 doubted |= kinds
-            case Call(function=function):
-                inner = _kinds(body_of(function), body_of, depth - 1) if depth else (set[Kind](), set(ALL_DOUBTS))
+            case Call(function=called):
+                inner = _kinds(called, body_of, depth - 1, known)
                 done, doubted = done | inner[0], doubted | inner[1]
+    known[function, depth] = done, doubted
     return done, doubted
 
 

@@ -8,6 +8,7 @@ clip_grad_norm_(self.params, 1.0)                  # clips nothing, under anothe
 """
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -30,44 +31,65 @@ class _Maker(NamedTuple):
     path: str  # of its file
 
 
+class _Names:
+    """What is assigned to each path of a function; one of several that are assigned at once gets a part of it."""
+
+    def __init__(self, nodes: Nodes, scope: Scope) -> None:
+        self.nodes, self.scope = nodes, scope
+        self.made: dict[str, list[ast.expr]] = {}
+        for node in nodes.of(ast.Assign):
+            for path in {path_of(part) for target in node.targets for part in _parts(target)} - {None}:
+                self.made.setdefault(path or "", []).append(node.value)
+        self._stored = Counter(node.id for node in nodes.of(ast.Name) if isinstance(node.ctx, ast.Store))
+
+    def only(self, name: str) -> ast.expr | None:
+        """What a path is bound to, if once and for all."""
+        made = self.made.get(name, [])
+        return made[0] if len(made) == 1 and self._stored[name] < 2 and name not in self.scope.parameters else None
+
+
 def detect(function: Reading) -> Iterator[Finding]:
+    names: _Names | None = None
     for read, use in _uses(function.nodes, function.scope):
-        name = _origin(read, function)
-        call = _maker(name, function.nodes, function.scope)
+        names = names or _Names(function.nodes, function.scope)
+        name = _origin(read, names)
+        call = _maker(name, names)
         if call is not None and call.lineno >= use.lineno:
             continue
-        maker = _Maker(call, function.file.path) if call is not None else _maker_elsewhere(name, function)
+        maker = _Maker(call, function.file.path) if call is not None else _maker_elsewhere(name, names, function)
         if maker is not None:
             where = use.iter if isinstance(use, ast.For) else use
             there = site_of(maker.call, maker.path)
             line = f"on line {there.line}" if there.path == function.file.path else f"at {there.path}:{there.line}"
-            names = {"name": read, "consumer": f"{path_of(maker.call.func)}() {line}"}
+            told = {"name": read, "consumer": f"{path_of(maker.call.func)}() {line}"}
             related = (Related(there, "it is read to the end here"),)
-            yield note(REGISTRY["ZG306"], function.site(where), certain=True, related=related, **names)
+            yield note(REGISTRY["ZG306"], function.site(where), certain=True, related=related, **told)
 
 
-def _maker(name: str, nodes: Nodes, scope: Scope) -> ast.Call | None:
+def _maker(name: str, names: _Names) -> ast.Call | None:
     """The optimizer that is given `name`, if that is a generator which is made here, and once."""
-    made = _only(name, nodes, scope)
-    if made is None or not _is_generator(made, scope):
+    made = names.only(name)
+    if made is None or not _is_generator(made, names.scope):
         return None
-    calls = [call for call in nodes.of(ast.Call) if call.args and path_of(call.args[0]) == name]
-    return next((call for call in sorted(calls, key=place) if _reads_to_the_end(call, nodes, scope)), None)
+    calls = [call for call in names.nodes.of(ast.Call) if call.args and path_of(call.args[0]) == name]
+    return next((call for call in sorted(calls, key=place) if _reads_to_the_end(call, names)), None)
 
 
-def _reads_to_the_end(call: ast.Call, nodes: Nodes, scope: Scope) -> bool:
+def _reads_to_the_end(call: ast.Call, names: _Names) -> bool:
     """Whether it makes an optimizer, of a class by its name or by one that stands for several: `optimizer_cls`."""
+    scope = names.scope
     if makes_optimizer(call, scope):
         return True
-    classes = [path_of(made) or "" for made in _made(call.func.id, nodes)] if isinstance(call.func, ast.Name) else []
+    several = names.made.get(call.func.id, []) if isinstance(call.func, ast.Name) else []
+    classes = [path_of(made) or "" for made in several]
     known = any(names_optimizer(path, scope) for path in classes)
     return known and all(names_optimizer(path, scope) or ".optim." in scope.dotted(path) for path in classes)
 
 
-def _origin(name: str, function: Reading) -> str:
+def _origin(name: str, names: _Names) -> str:
     """What a name was the first for: clipped = params gives it one more."""
     seen = {name}
-    while (made := _only(name, function.nodes, function.scope)) is not None:
+    while (made := names.only(name)) is not None:
         other = path_of(made)
         if other is None or other in seen:
             break
@@ -75,33 +97,17 @@ def _origin(name: str, function: Reading) -> str:
     return name
 
 
-def _only(name: str, nodes: Nodes, scope: Scope) -> ast.expr | None:
-    """What a path is bound to, if once and for all."""
-    made = _made(name, nodes)
-    bound = [node for node in nodes.of(ast.Name) if node.id == name and isinstance(node.ctx, ast.Store)]
-    return made[0] if len(made) == 1 and len(bound) < 2 and name not in scope.parameters else None
-
-
-def _maker_elsewhere(name: str, function: Reading) -> _Maker | None:
+def _maker_elsewhere(name: str, names: _Names, function: Reading) -> _Maker | None:
     """The same for an attribute that another method makes, of its class or of one it derives from, and nobody anew."""
     cls = function.scope.owner
-    if cls is None or not name.startswith("self.") or _made(name, function.nodes):
+    if cls is None or not name.startswith("self.") or name in names.made:
         return None
     program = function.file.program
     made = function.file.attributes(cls).get(name, [])
     if len(made) != 1 or made[0].node is function.node:
         return None
-    call = _maker(name, program.nodes(made[0].node), made[0].scope)
+    call = _maker(name, _Names(program.nodes(made[0].node), made[0].scope))
     return _Maker(call, program.path_of(made[0])) if call is not None else None
-
-
-def _made(name: str, nodes: Nodes) -> list[ast.expr]:
-    """What is assigned to a path; one of several names that are assigned at once gets a part, which counts as well."""
-    return [
-        node.value
-        for node in nodes.of(ast.Assign)
-        if any(path_of(part) == name for target in node.targets for part in _parts(target))
-    ]
 
 
 def _parts(target: ast.expr) -> list[ast.expr]:
