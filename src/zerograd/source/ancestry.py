@@ -144,8 +144,8 @@ class Ancestry:
         if wording.is_coefficient(path):
             return NONE
         if root == "self":
-            parts = path.partition("[")[0].split(".")
-            return self._of_attribute(path) if len(parts) == 2 else OLD  # what another object keeps, only it knows
+            parts = path.partition("[")[0].split(".")  # what another object keeps, only it knows; but for its loader
+            return self._of_attribute(path) if len(parts) == 2 else NONE if wording.is_loader(parts[-1]) else OLD
         if root in scope.parameters:
             return self._handed(root)
         if scope.parent is None or scope.owns(root):

@@ -21,6 +21,7 @@ from zerograd.source.scopes import Function, path_of
 from zerograd.source.wording import CUTS
 
 _NAMES = ("retain_graph", "retain_variables")  # the second until torch 0.4
+_READERS = frozenset({"torch", "print", "numpy", "math", "matplotlib", "wandb"})  # none of them keeps a graph
 _AGAIN = ("autograd.grad", "autograd.backward")
 _RECORDS = re.compile(
     r"^log|add_scalar|record|write|print|info|debug|set_postfix|set_description|meter|track|backward|format|^(float"
@@ -141,7 +142,7 @@ def _is_handed_on(function: Reading, ancestry: Ancestry, mine: Ancestors, call: 
     kept = {id(node.value) for node in function.of(ast.Expr)}
     for node in function.of(ast.Call):
         path = path_of(node.func) or ""
-        if path in ("", path_of(call.func)) or path.partition(".")[0] in ("torch", "print"):
+        if path in ("", path_of(call.func)) or function.scope.dotted(path).partition(".")[0] in _READERS:
             continue
         called, name = function.scope.function(path), path.rpartition(".")[2].lower()
         if called is not None:

@@ -42,6 +42,11 @@ def is_data(name: str) -> bool:
     return _DATA.search(name.lower()) is not None
 
 
+def is_loader(name: str) -> bool:
+    """The same of an attribute, if it is not named for what was kept."""
+    return is_data(name) and not keeps(name)
+
+
 def hands_out_data(owner: str, method: str) -> bool:
     """loader.next(), dataset.get(i), memory.sample(n)."""
     kept = keeps(owner)
