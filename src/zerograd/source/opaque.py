@@ -24,6 +24,10 @@ _FAMILIAR_BASES = frozenset({"object", "torch.nn.Module", "abc.ABC"})
 _DEPOSITS: Doubts = frozenset({Kind.DEPOSIT})
 _TRAINS = re.compile(r"backward|train|step|update|optimi|closure|learn|fit|run|grad|process_batch|iteration")
 _CLEARS = re.compile(r"zero|reset|clear|clean|grads?$")
+# What is updated by a number that was measured, or by weights: bar.update(1), losses.update(loss.item()), ema.update().
+_TALLIES = re.compile(
+    r"bar$|meter|metric|^loss|_loss(es)?$|ema|progress|^acc|avg|average|stat|top\d|history|log|dict$|info$"
+)
 _RECORDS = re.compile(
     r"append|add_scalar|^log|record|write|print|item|reduce|postfix|format|isnan|isfinite|float|meter|track"
 )
@@ -37,7 +41,9 @@ def unseen(path: str, call: ast.Call, scope: Scope) -> Doubts:
     binding: Binding | None = scope.lookup(path) or scope.lookup(path.rpartition(".")[0])
     if binding is not None and binding.role is not Role.INSTANCE:
         return NO_DOUBT  # a method of a torch object, or its forward pass
-    name = path.rpartition(".")[2]
+    receiver, _, name = path.rpartition(".")
+    if name == "update" and _says(_TALLIES, receiver.rpartition(".")[2]):
+        return NO_DOUBT
     if _is_inherited(path, scope):
         return NO_DOUBT if _says(_RECORDS, name) or name in _LIGHTNING else ALL_DOUBTS
     if _says(_CLEARS, name):
