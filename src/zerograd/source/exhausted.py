@@ -53,10 +53,12 @@ def detect(function: Reading) -> Iterator[Finding]:
     for read, use in _uses(function.nodes, function.scope):
         names = names or _Names(function.nodes, function.scope)
         name = _origin(read, names)
-        call = _maker(name, names)
-        if call is not None and call.lineno >= use.lineno:
+        here = _makers(name, names)
+        # One that another branch may make instead has read nothing here: if adam: Adam(params) else: SGD(params)
+        before = [call for call in here if call.lineno < use.lineno and function.arms(call) <= function.arms(use)]
+        if here and not before:
             continue
-        maker = _Maker(call, function.file.path) if call is not None else _maker_elsewhere(name, names, function)
+        maker = _Maker(before[0], function.file.path) if before else _maker_elsewhere(name, names, function)
         if maker is not None:
             where = use.iter if isinstance(use, ast.For) else use
             there = site_of(maker.call, maker.path)
@@ -66,13 +68,13 @@ def detect(function: Reading) -> Iterator[Finding]:
             yield note(REGISTRY["ZG306"], function.site(where), certain=True, related=related, **told)
 
 
-def _maker(name: str, names: _Names) -> ast.Call | None:
-    """The optimizer that is given `name`, if that is a generator which is made here, and once."""
+def _makers(name: str, names: _Names) -> list[ast.Call]:
+    """The optimizers that are given `name`, if that is a generator which is made here, and once."""
     made = names.only(name)
     if made is None or not _is_generator(made, names.scope):
-        return None
+        return []
     calls = [call for call in names.nodes.of(ast.Call) if call.args and path_of(call.args[0]) == name]
-    return next((call for call in sorted(calls, key=place) if _reads_to_the_end(call, names)), None)
+    return [call for call in sorted(calls, key=place) if _reads_to_the_end(call, names)]
 
 
 def _reads_to_the_end(call: ast.Call, names: _Names) -> bool:
@@ -106,8 +108,8 @@ def _maker_elsewhere(name: str, names: _Names, function: Reading) -> _Maker | No
     made = function.file.attributes(cls).get(name, [])
     if len(made) != 1 or made[0].node is function.node:
         return None
-    call = _maker(name, _Names(program.nodes(made[0].node), made[0].scope))
-    return _Maker(call, program.path_of(made[0])) if call is not None else None
+    calls = _makers(name, _Names(program.nodes(made[0].node), made[0].scope))
+    return _Maker(calls[0], program.path_of(made[0])) if calls else None
 
 
 def _parts(target: ast.expr) -> list[ast.expr]:
