@@ -11,6 +11,7 @@ from zerograd.source.scopes import Assigned, Binding, Elsewhere, Function, Funct
 _SILENT = frozenset({ast.Expr, ast.Return, ast.AugAssign, ast.Pass, ast.Raise, ast.Assert, ast.Continue, ast.Break})
 # Those that bind names by themselves, and those that have none below them.
 _BINDING = frozenset({ast.Import, ast.ImportFrom, ast.AnnAssign, ast.For, ast.AsyncFor, ast.withitem})
+_BINDING |= {ast.Global, ast.Nonlocal}
 _FLAT = frozenset({ast.Import, ast.ImportFrom, ast.AnnAssign, ast.withitem, ast.Delete, ast.Global, ast.Nonlocal})
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SEVERAL = (ast.Tuple, ast.List)
@@ -93,6 +94,10 @@ class _Binder:
                         self.scope.imports[alias.asname or alias.name] = above + alias.name
             case ast.AnnAssign(target=target, value=ast.AST() as value):
                 self._bind(target, value)
+            case ast.Global(names=shared):
+                self.scope.shared.update(dict.fromkeys(shared, self.scope.module))
+            case ast.Nonlocal(names=shared):
+                self.scope.shared.update(dict.fromkeys(shared, self.scope.parent or self.scope))
             case ast.For(target=target) | ast.AsyncFor(target=target):
                 self.scope.assigned |= set(_names(target))
             case ast.withitem(optional_vars=ast.AST() as target):
@@ -129,6 +134,8 @@ class _Binder:
         if path is None:
             return
         home = scope.owner if path.startswith("self.") and scope.owner is not None else scope
+        if scope.shared:
+            home = scope.shared.get(path.partition(".")[0].partition("[")[0], home)
         if home is scope and scope.parent is not None:
             scope.later(Assigned(target, value, self._arms, path in scope.assigned), self._bind_now)
             scope.assigned.add(path)

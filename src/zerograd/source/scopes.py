@@ -119,6 +119,7 @@ class Scope:
         self._binder: Binder | None = None
         self.functions: dict[str, Function] = {}
         self.bases: tuple[str, ...] = ()  # of a class: the dotted names it derives from
+        self.shared: dict[str, Scope] = {}  # of a function: its `global` and `nonlocal` names, and whose they are
         self.optimizers: set[str] = set()  # every path that one is bound to, whatever else it is bound to later
         self.assigned: set[str] = set()  # every path that is assigned, whatever to
         self.scaled: set[str] = set()  # those that something named for scaling is assigned to, on some path
