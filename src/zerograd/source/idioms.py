@@ -16,6 +16,7 @@ from zerograd.source import (
     kept,
     meters,
     misclipped,
+    moved,
     parameters,
     reloaded,
     retained,
@@ -31,6 +32,7 @@ from zerograd.source.reading import Reading
 def detect(function: Reading) -> Iterator[Finding]:
     yield from parameters.orphaned(function)
     yield from reloaded.detect(function)
+    yield from moved.detect(function)
     yield from exhausted.detect(function)
     yield from aliases.shared_through_calls(function)
     if any(act.kind in (Kind.DEPOSIT, Kind.CONSUME) for act in function.acts):

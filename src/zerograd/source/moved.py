@@ -1,0 +1,90 @@
+"""Tensors that are moved to another device when the optimizer has them already (ZG010).
+
+z = torch.randn(8, 100, requires_grad=True)
+optimizer = Adam([z])
+z = z.to(device)                                   # on a GPU another tensor, which the optimizer does not hold
+for _ in range(500): loss(net(z)).backward(); optimizer.step()
+
+What stands by its name in the list of an optimizer is a tensor, and a leaf: torch refuses everything else.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from zerograd.core.events import Kind
+from zerograd.core.findings import Finding, Related
+from zerograd.rules import REGISTRY
+from zerograd.rules.telling import note
+from zerograd.source.nodes import below, place, written
+from zerograd.source.parameters import makes_optimizer
+from zerograd.source.reading import Reading
+from zerograd.source.scopes import path_of
+
+_MESSAGE = "{what} makes another tensor on a GPU: not that of {line}"
+_CURE = "move the tensor first, and give the optimizer what was moved"
+
+
+def detect(function: Reading) -> Iterator[Finding]:
+    if not function.file.says(".to(") and not function.file.says(".cuda("):
+        return
+    moves = [node for node in function.of(ast.Assign) if _moved(node) is not None]
+    for optimizer, name, given in _given(function) if moves else ():
+        for node in moves:
+            if _moved(node) == name and place(given) < place(node) and _goes_on(function, optimizer, name, node):
+                line = f"{optimizer}, which was given {name} on line {given.lineno}"
+                related = (Related(function.site(given), "the optimizer is given the tensor here"),)
+                names = {"what": written(node), "model": name, "optimizer": optimizer, "made": line}
+                found = note(REGISTRY["ZG010"], function.site(node), certain=True, related=related, **names)
+                yield found._replace(message=_MESSAGE.format(what=written(node), line=line), cure=_CURE)
+                break
+
+
+def _moved(node: ast.Assign) -> str | None:
+    """`z` of z = z.to(device), z = z.cuda(); to the CPU one goes to look at it."""
+    match node:
+        case ast.Assign(
+            targets=[ast.Name(id=name)], value=ast.Call(func=ast.Attribute(value=ast.Name(id=same))) as call
+        ):
+            attribute = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+            away = attribute == "cuda" or (attribute == "to" and bool(call.args) and "cpu" not in written(call.args[0]))
+            return name if name == same and away else None
+    return None
+
+
+def _given(function: Reading) -> Iterator[tuple[str, str, ast.Call]]:
+    """The optimizers that are given tensors by their names: Adam([z]), optimizer.add_param_group({"params": z})."""
+    for node in function.of(ast.Assign):
+        path, call = path_of(node.targets[0]) if len(node.targets) == 1 else None, node.value
+        if path is not None and isinstance(call, ast.Call) and call.args and makes_optimizer(call, function.scope):
+            yield from ((path, name, call) for name in _named(call.args[0]))
+    for call in function.of(ast.Call):
+        match call:
+            case ast.Call(func=ast.Attribute(value=on, attr="add_param_group"), args=[ast.Dict() as group]):
+                yield from ((path_of(on) or "", name, call) for name in _named(group))
+
+
+def _named(given: ast.expr) -> Iterator[str]:
+    match given:
+        case ast.List(elts=items) | ast.Tuple(elts=items):
+            for item in items:
+                yield from [item.id] if isinstance(item, ast.Name) else _named(item)
+        case ast.Dict(keys=keys, values=values):
+            for key, value in zip(keys, values, strict=True):
+                if isinstance(key, ast.Constant) and key.value == "params":
+                    yield from [value.id] if isinstance(value, ast.Name) else _named(value)
+
+
+def _goes_on(function: Reading, optimizer: str, name: str, move: ast.Assign) -> bool:
+    """Whether tensor and optimizer are used together behind the move, and nobody makes a new optimizer for it."""
+    again = any(place(call) > place(move) and name == other for _, other, call in _given(function))
+    stepped = any(
+        act.slot == optimizer and place(act.node) > place(move) for act in function.having(Kind.CONSUME) if act.node
+    )
+    behind = [call for call in function.of(ast.Call) if place(call) > place(move)]
+    handed = any(path_of(part) == optimizer for call in behind for given in _all(call) for part in below(given))
+    used = any(path_of(part) == name for call in behind for given in _all(call) for part in below(given))
+    return used and (stepped or handed) and not again
+
+
+def _all(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
