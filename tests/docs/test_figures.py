@@ -11,7 +11,7 @@ BOTH = ("README.md", "docs/benchmarks.md")
 # What a page says, and what the result says for it.
 TOLD = [
     (BOTH, " | 53 | 7 | no rule about gradients |", "check.md", "| 53 / 62 (85%) | 58 / 62 (94%) | 7 / 62 (11%) |"),
-    (BOTH, " | 1,042 |", "check.md", "**1042 / 1049 (99.3%)**"),
+    (BOTH, " | 1,043 |", "check.md", "**1043 / 1049 (99.4%)**"),
     (BOTH, "3.95", "check.md", "| 4.42 s | 3.95 s | 196.3 s"),
     (BOTH, "134 of the last 147", "first-contact.md", "134 of 147 certain"),
     (BOTH, "71 of 175", "first-contact.md", "71 of 175"),
