@@ -20,7 +20,7 @@ from zerograd.source.suppression import allows
 _EVENTS = ("backward(", "zero_grad", ".step(", "clip_grad", "unscale_")
 _GRADIENT = re.compile(r"\.grad\b")
 _REEXPORTS = "__init__.py"
-_MOST = 1000  # programs kept in memory: as many as are read before the collector frees those that are dropped
+_MOST = 400  # programs kept in memory
 _HIGHEST = 6  # folders to look in, from that of the file upwards
 
 
