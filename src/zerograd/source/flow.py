@@ -52,7 +52,7 @@ from zerograd.source.windows import begin, decide_place, left, turn
 CYCLE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR})
 _UPDATE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME})
 _SCHEDULE: Doubts = frozenset({Kind.SCHEDULE})
-_MOST, _SEVERAL = 64, 8  # facts: as many as are carried along, and as many as are worth comparing
+_MOST = 64  # facts that are carried along
 _NO_WAY = Flow()
 _Answers = dict[Assumptions, bool | None]
 _INNER = (Choice, Loop, Attempt)
@@ -76,7 +76,7 @@ class Interpreter(Actor):
         cls: Scope | None = None,
         owned: Owned = NOT_SHARED,
     ) -> None:
-        frames = Frames(slot, body_of, cls, owned.modules)
+        frames = Frames(slot, body_of, cls, owned.modules, alone=alone)
         super().__init__(slot, alone=alone, laws=laws, report=report, frames=frames, owned=owned)
         self._returned: dict[tuple[object, ...], Flow] = {}
         self._rests: dict[tuple[int, int], tuple[Block, Choice]] = {}
@@ -190,9 +190,9 @@ class Interpreter(Actor):
                     if known[assumed] is not (not answer)
                 ]
             )
-        if len(entering) > _MOST:  # too many questions at once: the answers are forgotten, and all is in doubt
+        if len(entering) > _MOST:  # too many questions at once
             entering = without_indifferent(entering)
-            if len(entering) > _MOST:
+            if len(entering) > _MOST:  # with fewer answers, paths that nobody takes would be taken for certain
                 raise TooMuch
         return self.block(arm, entering) if entering else Flow()
 

@@ -10,7 +10,6 @@ from zerograd.source.skeleton import Act, Attempt, Block, Blur, Call, Choice, Cr
 
 BodyOf = Callable[[Function], Block]
 _DEPTH = 5
-_MOVES = (Jump, Forget, Create)
 _KEY = re.compile(r"\[([^\]]*)\]")
 
 
@@ -18,11 +17,16 @@ class Frames:
     """`body_of` gives the skeleton of a function of the project. `cls` is the class of `self`, whose overrides are what
     its methods call."""
 
-    def __init__(self, slot: str, body_of: BodyOf, cls: Scope | None, modules: frozenset[str]) -> None:
+    def __init__(
+        self, slot: str, body_of: BodyOf, cls: Scope | None, modules: frozenset[str], *, alone: bool = False
+    ) -> None:
         self.names: frozenset[str] = frozenset({slot})  # what the function we are in calls the slot
         self.modules = modules  # and those whose parameters it holds
         self.cls = cls
         self.body_of = body_of
+        self._alone = (
+            alone  # the slot is the only one there is: a module that is cleared may be its own by another name
+        )
         self._numbers: dict[tuple[frozenset[str], frozenset[str], Scope | None], int] = {}  # of what may differ
         self._here = self._number()
         self._kinds: dict[tuple[int, int, bool], tuple[Block | Call, Doubts]] = {}
@@ -68,7 +72,7 @@ class Frames:
             found: set[Kind] = set()
             for node in walk(block):
                 match node:
-                    case Act(kind=kind) if self.touches(node) is not False:
+                    case Act(kind=kind) if self.touches(node) is not False or (self._alone and node.of_module):
                         found.add(kind)
                     case Blur(kinds=kinds, slot=slot) if self.hits(slot) and not seen:
                         found |= kinds
@@ -84,8 +88,7 @@ class Frames:
         memo = self._idle.get(key)
         if memo is None or memo[0] is not node:
             whole: Block = (node,)
-            moves = any(isinstance(one, _MOVES) or (isinstance(one, Loop) and one.endless) for one in walk(whole))
-            memo = self._idle[key] = (node, not moves and not self.kinds(whole))
+            memo = self._idle[key] = (node, not any(map(_moves, walk(whole))) and not self.kinds(whole))
         return memo[1]
 
     def kinds_of_call(self, call: Call, *, seen: bool = False) -> Doubts:
@@ -129,6 +132,11 @@ class Frames:
     def is_closed(self, call: Call) -> bool:
         """Whether a call is not looked into: it calls itself, is too deep, or stands for what a subclass does."""
         return call.function in self._calling or len(self._calling) >= _DEPTH or call.function.is_abstract
+
+
+def _moves(node: Node) -> bool:
+    """Whether a node leads away, or changes what is known."""
+    return isinstance(node, Jump | Forget | Create) or (isinstance(node, Loop) and node.endless)
 
 
 def _may_be(one: str, other: str) -> bool:
