@@ -41,15 +41,15 @@ def test_it_runs_under_torchrun(name: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     texts = [file.read_text() for file in (tmp_path / "said").rglob("stdout.log")]
     said = sorted(line for text in texts for line in text.splitlines() if line.startswith("rank"))
+    # On a busy machine gloo may abort a process that is done: torchrun starts both again, and they say the same.
     if name == "resume":
         begun = [line for line in said if "steps" not in line]
         assert {f"rank {rank}: {how}" for rank in range(2) for how in ("begins", "goes on after step 2")} <= set(begun)
-        # On a busy machine gloo may abort a process that is done: torchrun starts both again, and they go on.
         assert all(line.endswith("begins") or "goes on after step" in line for line in begun)
         assert sum(line.endswith("begins") for line in begun) == 2
         assert len({line.partition(": ")[2] for line in said if "steps" in line}) == 1
     else:
-        assert said == [f"rank {rank}: 2 steps, the weights of one process" for rank in range(2)]
+        assert set(said) == {f"rank {rank}: 2 steps, the weights of one process" for rank in range(2)}
 
 
 @pytest.mark.parametrize("file", [file for file in FILES if file.stem not in OF_SEVERAL], ids=lambda file: file.stem)
