@@ -5,6 +5,7 @@ loaded as a whole or wrapped by something that makes parameters of its own, the 
 tensors: they get no gradient any more, the new ones get gradients that nobody consumes, and the loss stands still.
 
 Moving a model to a device, `load_state_dict`, `torch.compile` and DistributedDataParallel keep the parameters.
+Moving a tensor does not: `z = z.to("cuda")` behind `Adam([z])` trains the tensor that was left on the CPU.
 """
 
 from zerograd.core.findings import Severity

@@ -8,9 +8,7 @@ from typing import NamedTuple
 
 from zerograd.core.events import Kind
 from zerograd.source.counters import Guard
-from zerograd.source.skeleton import Act, Attempt, Block, Choice, Loop, Node, walk
-
-_FORKS = (Choice, Loop)
+from zerograd.source.skeleton import FORKS, Act, Attempt, Block, Choice, Loop, Node, walk
 
 
 class Window(NamedTuple):
@@ -102,7 +100,7 @@ def acts_in(block: Block) -> list[Act]:
 
 def blocks_of(node: Node) -> list[Block]:
     """The blocks directly inside a node."""
-    if isinstance(node, _FORKS):
+    if isinstance(node, FORKS):
         return [node.body, node.orelse]
     if isinstance(node, Attempt):
         return [node.body, *node.handlers, node.orelse, node.final]

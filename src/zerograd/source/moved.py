@@ -9,6 +9,7 @@ What stands by its name in the list of an optimizer is a tensor, and a leaf: tor
 """
 
 import ast
+import re
 from collections.abc import Iterator
 
 from zerograd.core.events import Kind
@@ -20,6 +21,8 @@ from zerograd.source.parameters import makes_optimizer
 from zerograd.source.reading import Reading
 from zerograd.source.scopes import path_of
 
+_FEW = 12  # tensors that are looked at in one function
+_DEVICE = re.compile(r"device|cuda|\.to\(")
 _MESSAGE = "{what} makes another tensor on a GPU: not that of {line}"
 _CURE = "move the tensor first, and give the optimizer what was moved"
 
@@ -28,13 +31,26 @@ def detect(function: Reading) -> Iterator[Finding]:
     if not function.file.says(".to(") and not function.file.says(".cuda("):
         return
     moves = [node for node in function.of(ast.Assign) if _moved(node) is not None]
-    for optimizer, name, given in _given(function) if moves else ():
+    every = list(_given(function)) if moves else []
+    for optimizer, name, given in every[:_FEW]:
         for node in moves:
-            if _moved(node) == name and place(given) < place(node) and _goes_on(function, optimizer, name, node):
+            behind = place(given) < place(node) and function.arms(given) <= function.arms(node)
+            again = any(place(call) > place(node) and name == other for _, other, call in every)
+            certain = _is_elsewhere(function, name, given)
+            if (
+                _moved(node) == name
+                and behind
+                and not again
+                and certain is not None
+                and _goes_on(function, optimizer, node)
+            ):
                 line = f"{optimizer}, which was given {name} on line {given.lineno}"
                 related = (Related(function.site(given), "the optimizer is given the tensor here"),)
                 names = {"what": written(node), "model": name, "optimizer": optimizer, "made": line}
-                found = note(REGISTRY["ZG010"], function.site(node), certain=True, related=related, **names)
+                unless = "the tensor may have been made on that device"
+                found = note(
+                    REGISTRY["ZG010"], function.site(node), certain=certain, related=related, unless=unless, **names
+                )
                 yield found._replace(message=_MESSAGE.format(what=written(node), line=line), cure=_CURE)
                 break
 
@@ -74,16 +90,25 @@ def _named(given: ast.expr) -> Iterator[str]:
                     yield from [value.id] if isinstance(value, ast.Name) else _named(value)
 
 
-def _goes_on(function: Reading, optimizer: str, name: str, move: ast.Assign) -> bool:
-    """Whether tensor and optimizer are used together behind the move, and nobody makes a new optimizer for it."""
-    again = any(place(call) > place(move) and name == other for _, other, call in _given(function))
+def _is_elsewhere(function: Reading, name: str, given: ast.Call) -> bool | None:
+    """Whether a tensor was made on the CPU, by torch itself; None if it was made on a device or moved there before."""
+    before = [one for one in function.of(ast.Assign) if place(one) < place(given) and path_of(one.targets[0]) == name]
+    if any(_DEVICE.search(written(one.value)) for one in before):
+        return None
+    makers = [path_of(one.value.func) if isinstance(one.value, ast.Call) else None for one in before]
+    return bool(makers) and all(function.scope.dotted(maker or "").startswith("torch.") for maker in makers)
+
+
+def _goes_on(function: Reading, optimizer: str, move: ast.Assign) -> bool:
+    """Whether tensor and optimizer are used together behind the move."""
+    name = _moved(move)
     stepped = any(
         act.slot == optimizer and place(act.node) > place(move) for act in function.having(Kind.CONSUME) if act.node
     )
     behind = [call for call in function.of(ast.Call) if place(call) > place(move)]
     handed = any(path_of(part) == optimizer for call in behind for given in _all(call) for part in below(given))
     used = any(path_of(part) == name for call in behind for given in _all(call) for part in below(given))
-    return used and (stepped or handed) and not again
+    return used and (stepped or handed)
 
 
 def _all(call: ast.Call) -> list[ast.expr]:

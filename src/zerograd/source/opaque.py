@@ -26,7 +26,8 @@ _TRAINS = re.compile(r"backward|train|step|update|optimi|closure|learn|fit|run|g
 _CLEARS = re.compile(r"zero|reset|clear|clean|grads?$")
 # What is updated by a number that was measured, or by weights: bar.update(1), losses.update(loss.item()), ema.update().
 _TALLIES = re.compile(
-    r"bar$|meter|metric|^loss|_loss(es)?$|ema|progress|^acc|avg|average|stat|top\d|history|log|dict$|info$"
+    r"bar$|meter|metric|^loss|_loss(es)?$|(^|_)ema(_|$)|progress|^acc(s|uracy)?$|avg|average|stats|top\d|history|logs?$"
+    r"|logger|dict$|info$"
 )
 _RECORDS = re.compile(
     r"append|add_scalar|^log|record|write|print|item|reduce|postfix|format|isnan|isfinite|float|meter|track"

@@ -144,7 +144,7 @@ class Jump(NamedTuple):
     to: str
 
 
-_FORKS = (Choice, Loop)
+FORKS = (Choice, Loop)  # they have a body and another
 Node = Act | Create | Blur | Call | Choice | Forget | Loop | Attempt | Jump
 
 
@@ -155,7 +155,7 @@ def walk(block: Block) -> list[Node]:
     while stack:  # asked for by everybody: a generator for each block inside would cost twice as much
         node = stack.pop()
         found.append(node)
-        if isinstance(node, _FORKS):
+        if isinstance(node, FORKS):
             stack += node.orelse[::-1]
             stack += node.body[::-1]
         elif isinstance(node, Attempt):
