@@ -1,10 +1,12 @@
 """A GradScaler in a Step: equal to the loop written by hand, skips and growth included."""
 
 import math
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from engine.nets import make_model, weights
 from zerograd import Diverged, Step, StepError
@@ -137,3 +139,35 @@ def test_autocast_is_for_the_forward_pass() -> None:
         assert (mine.dtype, out.dtype) == (torch.bfloat16, torch.bfloat16)
         assert not torch.is_autocast_enabled("cpu")
     assert torch.equal(weights(by_hand), weights(by_step))
+
+
+class Casts(TorchDispatchMode):
+    """Counts the weights that autocast makes a copy of."""
+
+    count = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.count += func is torch.ops.aten._to_copy.default and isinstance(args[0], nn.Parameter)
+        return func(*args, **kwargs or {})
+
+
+@pytest.mark.parametrize(("group", "kept"), [(BATCHES[:3], [True, True, False]), (None, [False])])
+def test_copies_of_weights_are_kept_for_the_next_micro_batch_and_not_into_the_last_backward(
+    group: list[torch.Tensor] | None, kept: list[bool]
+) -> None:
+    model = make_model()
+    step = Step(torch.optim.SGD(model.parameters(), lr=0.1), autocast=torch.bfloat16)
+    seen = []
+    with step, Casts() as casts:
+
+        def look(_: torch.Tensor) -> None:
+            before = casts.count
+            with torch.autocast("cpu", dtype=torch.bfloat16), torch.enable_grad():
+                model(BATCHES[0])
+            seen.append(casts.count == before)
+
+        for x in BATCHES[:1] if group is None else step.micro_batches(group):
+            loss = model(x).float().square().mean()
+            loss.register_hook(look)
+            step.backward(loss)
+    assert seen == kept

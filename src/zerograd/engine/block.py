@@ -174,6 +174,8 @@ class Block:
         if self.casting is None:
             self._backward(weighed, also)
         else:
+            if not self.goes_on:  # as a loop by hand, which leaves autocast before: the graph alone holds the casts now
+                torch.clear_autocast_cache()
             with torch.autocast(self.slots.device.type, enabled=False):
                 self._backward(weighed, also)
         if also and self.extra is not None:
@@ -218,6 +220,11 @@ class Block:
     def refuse_if_over(self) -> None:
         if self.over:
             raise refusals.other_block()
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether another forward may follow in this block, which can use again what this one has cast."""
+        return self.iterating and (self.planned is None or self.fetched < self.planned or self.ahead)
 
     @property
     def pending(self) -> int:
