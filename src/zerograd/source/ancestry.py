@@ -16,17 +16,18 @@ from zerograd.source.leaves import LEAF, leaves_of, makes_leaf, recorded
 from zerograd.source.literals import default_of
 from zerograd.source.memories import remembers
 from zerograd.source.nodes import below, holds, written
-from zerograd.source.opaque import makes_object, makes_something
+from zerograd.source.objects import Objects
 from zerograd.source.quiet import quiet_parts
-from zerograd.source.reading import Reading
+from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.scopes import Function, Role, path_of
-from zerograd.source.wording import BUILTINS, CUTS, HANDS_OUT, MODULES, NUMBERS, SAME, SHAPES
+from zerograd.source.wording import BUILTINS, CUTS, HANDS_OUT, NUMBERS, SAME, SHAPES
 
 Ancestors = frozenset[ast.AST | str]
 KEPT = "?"
 NONE: Ancestors = frozenset()
 OLD: Ancestors = frozenset({KEPT})
 _DEPTH, _DEEP = 40, 3
+_GOES = frozenset({"backward", "grad", "step", "zero_grad", "manual_backward"})
 
 
 class Ancestry:
@@ -41,6 +42,7 @@ class Ancestry:
         self._called: dict[ast.AST, Ancestry] = {}
         self._quiet = list(quiet_parts(function))
         self._leaves = leaves_of(function)
+        self.objects = Objects(function)
 
     @cached_property
     def _wary(self) -> bool:
@@ -48,12 +50,11 @@ class Ancestry:
         return wording.is_recurrent(self._function.file.text)
 
     @cached_property
-    def _modules(self) -> frozenset[str]:
-        """What is used as a module: it has weights, but no graph."""
-        calls = [node.func for node in self._function.of(ast.Call)]
-        called = {path_of(func) or "" for func in calls}
-        used = {path_of(func.value) or "" for func in calls if isinstance(func, ast.Attribute) and func.attr in MODULES}
-        return frozenset(used | {path for path in called if "loss" not in path})
+    def _turns(self) -> list[LoopNode]:
+        """The loops that go through a graph in every iteration: what an earlier one made is older than that. What a
+        loop makes that only computes, layer upon layer, is one graph."""
+        goes = [node for node in self._function.of(ast.Call) if getattr(node.func, "attr", "") in _GOES]
+        return [loop for loop in self._function.loops if any(holds(loop, node) for node in goes)]
 
     def of(self, node: ast.AST, at: Item = None) -> Ancestors:
         """The ancestors of an expression; `at`: of its item at this place. Names that are made of each other are gone
@@ -119,7 +120,7 @@ class Ancestry:
     def _of_path(self, path: str, use: ast.AST, at: Item) -> Ancestors:
         if wording.is_setting(path) or not CUTS.isdisjoint(path.replace("[", ".").split(".")[1:]):
             return NONE
-        if path in self._modules:
+        if self.objects.is_module(path):
             return NONE
         reached = self._names.reaching(path, use)
         if path in self._leaves:
@@ -128,7 +129,9 @@ class Ancestry:
             return self._from_outside(path)
         item = reached.item or at
         found = NONE.union(*(self._made(one, item) for one in reached.here))
-        found |= OLD if any(self._made(one, item) for one in reached.around) else NONE
+        for one in reached.around:
+            made = self._made(one, item)
+            found |= made | OLD if made and any(holds(loop, one.node) for loop in self._turns) else made
         return found if reached.certain else found | self._from_outside(path)
 
     def _made(self, one: Definition, item: Item = None) -> Ancestors:
@@ -151,8 +154,17 @@ class Ancestry:
         if scope.parent is None or scope.owns(root):
             return NONE  # assigned on another way
         if scope.parent.owns(root):
-            return OLD  # of the function around this one
+            return self._of_enclosing(root)
         return self._of_global(root)
+
+    def _of_enclosing(self, name: str) -> Ancestors:
+        """A variable of the function around this one."""
+        scope = self._function.scope.parent
+        around = next((one for one in self._function.file.program.roots.functions if one.scope is scope), None)
+        if around is None or not self._deep or name in around.scope.parameters:
+            return OLD
+        inside = self._inside(around)
+        return OLD if any(inside._made(one) - {LEAF} for one in inside._names.every(name)) else NONE
 
     def _of_global(self, name: str) -> Ancestors:
         program = self._function.file.program
@@ -219,30 +231,27 @@ class Ancestry:
             return NONE
         if root == "torch":
             return NONE if wording.is_made_anew(last) else given
-        if path in BUILTINS or last in HANDS_OUT or self._is_class(path):
+        if path == "next" and call.args and wording.is_loader(path_of(call.args[0]) or ""):
+            return NONE
+        if path in BUILTINS or last in HANDS_OUT or self.objects.is_class(path):
             return given
         owner, _, name = path.rpartition(".")
-        if not self._is_value(owner) and wording.hands_out_data(owner, name):
+        if not self.objects.is_value(owner) and wording.hands_out_data(owner, name):
             return NONE
         function = called(path, self._function.scope)
         if function is not None:
             return self._returned(function, call, at) if self._deep else given | OLD | {call}
         return given | self._of_object(call, path)
 
-    def _is_class(self, path: str) -> bool:
-        """Whether a call makes an object: its name is written as a class's, and is nobody's variable."""
-        scope = self._function.scope
-        variable = path.startswith("self.") or path in scope.parameters or bool(self._names.every(path))
-        named = makes_something(path) or (path[:1].isupper() and scope.dotted(path) != path)
-        return named and not variable and path not in scope.module.bindings
-
     def _of_object(self, call: ast.Call, path: str) -> Ancestors:
         """A module, or a method of something: what it is called on, and a graph of its own."""
         owner, _, name = path.rpartition(".")
-        if isinstance(call.func, ast.Attribute) and (name in SAME or self._is_value(owner)):
+        if isinstance(call.func, ast.Attribute) and (name in SAME or self.objects.is_value(owner)):
             return self.of(call.func.value)
         if isinstance(call.func, ast.Attribute) and self._names.every(owner) and self.of(call.func.value):
             return self.of(call.func.value)  # Normal(mean, std).sample()
+        if self.objects.is_distribution(owner):
+            return NONE
         if self._is_handed(owner):
             return self._from_outside(owner) | {call}
         scope = self._function.scope
@@ -255,16 +264,6 @@ class Ancestry:
     def _is_handed(self, name: str) -> bool:
         """Whether the call that handed this in knows more of it."""
         return False
-
-    def is_local(self, path: str) -> bool:
-        """Whether this function made what a path begins with: nobody else sees what it is given."""
-        root = path.partition(".")[0].partition("[")[0]
-        return bool(self._names.every(root)) and root not in self._function.scope.parameters
-
-    def _is_value(self, path: str) -> bool:
-        """Whether something is a tensor, or a part of one, rather than a module that was handed in or made."""
-        made = self._names.every(path.partition(".")[0].partition("[")[0])
-        return bool(made) and not all(makes_object(one.value) for one in made)
 
     def _returned(self, function: Function, call: ast.Call, at: Item) -> Ancestors:
         """What a function of this project returns, told by what it was given."""

@@ -60,7 +60,8 @@ def _keeps_for_nobody(function: Reading, call: ast.Call) -> bool | None:
     step = _step_behind(function, call, loop)
     ancestry = Ancestry(function)
     mine = ancestry.of(loss) if loss is not None else frozenset({KEPT})
-    certain = bool(mine) and all(isinstance(one, ast.AST) for one in mine) and _trains(function)
+    certain = bool(mine) and all(isinstance(one, ast.AST) for one in mine) and _is_repeated(function)
+    kept = _is_stored(function, ancestry, mine)
     if loop is not None and any(isinstance(one, ast.AST) and not holds(loop, one) for one in mine):
         certain = False  # the next iteration goes through what was made before the loop
     for other in _others(function, call):
@@ -68,15 +69,15 @@ def _keeps_for_nobody(function: Reading, call: ast.Call) -> bool | None:
         behind = place(other) > place(call) and not function.excludes(call, other)
         if behind and (theirs is None or theirs & mine - {KEPT}):
             return None
-        certain = certain and theirs is not None and KEPT not in theirs
+        certain = certain and theirs is not None and (KEPT not in theirs or not (theirs & mine or kept))
     return certain and not _leaves(function, ancestry, mine, step) and not _is_handed_on(function, ancestry, mine, call)
 
 
-def _trains(function: Reading) -> bool:
+def _is_repeated(function: Reading) -> bool:
     """Whether this is done again and again: a test's or a demonstration's one backward keeps its graph for a moment."""
     name = getattr(function.node, "name", "")
     hooked = function.file.says("register_forward_hook")  # and keeps what it is shown
-    return function.file.says(".step(") and not hooked and not name.startswith("test")
+    return bool(name or function.file.says(".step(")) and not hooked and not name.startswith("test")
 
 
 def _others(function: Reading, call: ast.Call) -> Iterator[ast.Call]:
@@ -108,9 +109,10 @@ def _step_behind(function: Reading, call: ast.Call, loop: LoopNode | None) -> as
 
 def _leaves(function: Reading, ancestry: Ancestry, mine: Ancestors, step: ast.AST | None) -> bool:
     """Whether something of the graph is returned, or kept in an attribute that another function reads."""
+    closes = function.file.says(f".step({getattr(function.node, 'name', '')})")  # which reads a number
     for node in function.of(ast.Return):
         for part in node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]:
-            is_loss = step is not None and part is not None and "loss" in (path_of(part) or "").lower()
+            is_loss = (step is not None or closes) and part is not None and "loss" in (path_of(part) or "").lower()
             if part is not None and not is_loss and ancestry.of(part) & mine:
                 return True
     return any(
@@ -119,6 +121,18 @@ def _leaves(function: Reading, ancestry: Ancestry, mine: Ancestors, step: ast.AS
         for whole in node.targets
         for target in (whole.elts if isinstance(whole, ast.Tuple) else [whole])
         if isinstance(target, ast.Attribute)
+    )
+
+
+def _is_stored(function: Reading, ancestry: Ancestry, mine: Ancestors) -> bool:
+    """Whether something of the graph is put where a later call may find it again."""
+    return any(
+        isinstance(target, ast.Attribute | ast.Subscript)
+        and not ancestry.objects.is_local(path_of(target) or "")
+        and ancestry.of(node.value) & mine
+        for node in function.of(ast.Assign)
+        for whole in node.targets
+        for target in (whole.elts if isinstance(whole, ast.Tuple) else [whole])
     )
 
 
@@ -151,7 +165,7 @@ def _is_handed_on(function: Reading, ancestry: Ancestry, mine: Ancestors, call: 
                 return True
         else:
             does = _TRAINS.search(name) is not None or (_is_given(node, loss_of(call)) and not _RECORDS.search(name))
-        stays = id(node) in kept and "." in path and not _RECORDS.search(name) and not ancestry.is_local(path)
+        stays = id(node) in kept and "." in path and not _RECORDS.search(name) and not ancestry.objects.is_local(path)
         given = (*node.args, *(keyword.value for keyword in node.keywords))
         if (stays or (does and place(node) > place(call))) and any(ancestry.of(one) & mine for one in given):
             return True
