@@ -45,11 +45,6 @@ class Ancestry:
         self.objects = Objects(function)
 
     @cached_property
-    def _wary(self) -> bool:
-        """Whether states that go from call to call are spoken of: then a module that cannot be read may have one."""
-        return wording.is_recurrent(self._function.file.text)
-
-    @cached_property
     def _turns(self) -> list[LoopNode]:
         """The loops that go through a graph in every iteration: what an earlier one made is older than that. What a
         loop makes that only computes, layer upon layer, is one graph."""
@@ -121,7 +116,7 @@ class Ancestry:
         if wording.is_setting(path) or not CUTS.isdisjoint(path.replace("[", ".").split(".")[1:]):
             return NONE
         if self.objects.is_module(path):
-            return NONE
+            return self._made_with(path)
         reached = self._names.reaching(path, use)
         if path in self._leaves:
             return NONE.union({LEAF}, *(self._made(one) for one in (reached.here if reached is not None else ())))
@@ -158,20 +153,17 @@ class Ancestry:
         return self._of_global(root)
 
     def _of_enclosing(self, name: str) -> Ancestors:
-        """A variable of the function around this one."""
         scope = self._function.scope.parent
         around = next((one for one in self._function.file.program.roots.functions if one.scope is scope), None)
-        if around is None or not self._deep or name in around.scope.parameters:
-            return OLD
-        inside = self._inside(around)
-        return OLD if any(inside._made(one) - {LEAF} for one in inside._names.every(name)) else NONE
+        return self._of_variable(around, name) if around and self._deep and name not in around.scope.parameters else OLD
 
     def _of_global(self, name: str) -> Ancestors:
         program = self._function.file.program
-        if name not in program.roots.module.assigned or not self._deep:
-            return NONE
         module = Function(program.tree, program.roots.module)  # type: ignore[arg-type]
-        inside = self._inside(module)
+        return self._of_variable(module, name) if name in module.scope.assigned and self._deep else NONE
+
+    def _of_variable(self, function: Function, name: str) -> Ancestors:
+        inside = self._inside(function)
         return OLD if any(inside._made(one) - {LEAF} for one in inside._names.every(name)) else NONE
 
     def _of_attribute(self, path: str) -> Ancestors:
@@ -258,8 +250,16 @@ class Ancestry:
         binding = scope.lookup(path)
         read = binding is not None and not (binding.role is Role.INSTANCE and remembers(binding.made_by, scope))
         alone = bool(owner) and not call.args and not call.keywords  # of what it was given before
-        kept = alone or wording.keeps(owner) or wording.moves(name) or (self._wary and not read)
-        return frozenset({call, KEPT}) if kept else frozenset({call})
+        # Where states that go from call to call are spoken of, a module that cannot be read may have one.
+        unread = not read and wording.is_recurrent(self._function.file.text)
+        kept = alone or wording.keeps(owner) or wording.moves(name) or unread
+        return frozenset({call}) | (OLD if kept else NONE) | self._made_with(owner or path)
+
+    def _made_with(self, path: str) -> Ancestors:
+        """A module has weights, and no graph but that of what it was made with."""
+        made = [one.value for one in self._names.every(path) if isinstance(one.value, ast.Call)]
+        own = [call for call in made if self.objects.is_class(path_of(call.func) or "")]
+        return self._union(part for call in own for part in (*call.args, *(named.value for named in call.keywords)))
 
     def _is_handed(self, name: str) -> bool:
         """Whether the call that handed this in knows more of it."""

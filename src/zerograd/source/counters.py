@@ -14,8 +14,8 @@ from zerograd.source.scopes import path_of
 
 _LAST = re.compile(r"\blen\(|\bn_?batch|num_batch|total_steps|last|is_final|n_iter")
 ACCUMULATION = re.compile(
-    r"accum|grad_acc|\bacc_?(steps?|iters?)|iter_?size|update_?(freq|every|interval|period)|sub_?div|micro|virtual"
-    r"|aggregat|batch_?(split|multipl)|optimize_every|steps?_per_update|backward_passes"
+    r"accum|grad_acc|\bacc_?(steps?|iters?)|iter_?size|upd(ate)?_?(freq|every|interval|period)|sub_?div|micro|virtual"
+    r"|aggregat|batch_?(split|multipl)|optimize_every|steps?_(per_update|every|interval)|backward_passes"
 )
 
 

@@ -18,8 +18,9 @@ from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.scopes import path_of
 from zerograd.source.terms import parts_of
 
-_DATA = re.compile(r"batch|iter|len\(|(^|\W)len_|_len\b|steps?\b|size|(^|\W|_)n(um)?_(train|samples?|data)\b")
+_DATA = re.compile(r"batch|iter|epoch|len\(|(^|\W)len_|_len\b|steps?\b|size|(^|\W|_)n(um)?_(train|samples?|data)\b")
 _STORAGES = frozenset({"torch.zeros", "torch.empty", "torch.ones"})
+_MANY = 50  # repetitions are fewer
 _FEW = 12  # sums that are looked at in one function: a tangle of hundreds takes seconds
 READERS = frozenset(dir(builtins)) | {"torch", "numpy", "math", "statistics", "matplotlib"}
 
@@ -216,10 +217,14 @@ def _takes_value(node: ast.AST) -> bool:
 
 
 def counts_to_few(loop: LoopNode) -> bool:
-    """for _ in range(n): an inner loop over repetitions, not over the data."""
+    """for _ in range(n): an inner loop over repetitions, not over the data nor the epochs."""
     if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or path_of(loop.iter.func) != "range":
         return False
-    return not any(_DATA.search(written(bound)) for bound in loop.iter.args)
+    return not any(_DATA.search(written(bound)) or is_many(bound) for bound in loop.iter.args)
+
+
+def is_many(bound: ast.expr) -> bool:
+    return isinstance(bound, ast.Constant) and isinstance(bound.value, int) and bound.value >= _MANY
 
 
 def feeds_a_loss(function: Reading, total: str, losses: Collection[str]) -> bool:

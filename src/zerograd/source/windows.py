@@ -6,13 +6,17 @@ behind the last comes a first again; behind any other, a last or one in the midd
 there is nothing to accumulate, and nothing to say.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from zerograd.core.events import Kind
 from zerograd.core.facts import Assumptions, Doubts, Fact, Facts, skipping, slim
 from zerograd.source.counters import start_key
 from zerograd.source.skeleton import Act, Block, Choice, Loop, walk
-from zerograd.source.tests import All, Atom, Not, Some, Test
+from zerograd.source.tests import All, Atom, Not, Some, Test, decide
+
+# What is known of an N that is at least 2.
+_SEVERAL = {"> 1": True, "> 0": True, ">= 1": True, ">= 2": True, "== 1": False, "== 0": False, "<= 1": False}
+_SEVERAL |= {"< 2": False, "< 1": False, "<= 0": False, "is None": False}
 
 
 def begin(loop: Loop, facts: Facts) -> Facts:
@@ -76,8 +80,18 @@ def steps_once_per_window(
     arms = [arm for choice in guarded for arm in (choice.body, choice.orelse)]
     # An arm with a deposit of its own accumulates nothing: it is another objective's turn (n_critic, policy delay).
     waiting = {id(act) for arm in arms if Kind.DEPOSIT not in kinds(arm) for act in walk(arm)}
+    waiting |= {id(act) for size in loop.windows for arm in _without(loop, size) for act in walk(arm)}
     steps = [act for act in walk(loop.body) if isinstance(act, Act) and act.kind is Kind.CONSUME and hits(act.slot)]
     return bool(steps) and all(id(step) in waiting for step in steps)
+
+
+def _without(loop: Loop, size: str) -> Iterator[Block]:
+    """What is done where nothing is accumulated: `if not N: optimizer.step()`."""
+    several = frozenset({(size, True)} | {(f"{size} {asks}", answer) for asks, answer in _SEVERAL.items()})
+    for node in walk(loop.body):
+        answer = decide(node.test, several) if isinstance(node, Choice) else None
+        if isinstance(node, Choice) and answer is not None:
+            yield node.orelse if answer else node.body
 
 
 def decide_place(test: Test | None, size: str = "") -> bool:

@@ -2,6 +2,7 @@
 
 import builtins
 import re
+from functools import lru_cache
 
 BUILTINS = frozenset(dir(builtins))
 # What has no graph, whatever it is asked of: numbers, shapes, places.
@@ -86,6 +87,7 @@ def is_model(path: str) -> bool:
     return _MODEL.search(path.lower()) is not None
 
 
+@lru_cache(maxsize=4)  # asked of one file again and again
 def is_recurrent(text: str) -> bool:
     """Whether a file speaks of states that go from call to call."""
     return _RECURRENT.search(text) is not None
