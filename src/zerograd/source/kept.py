@@ -238,4 +238,6 @@ def feeds_a_loss(function: Reading, total: str, losses: Collection[str]) -> bool
 
 
 def resets(function: Reading, loop: LoopNode, name: str, kept: ast.AST) -> bool:
-    return any(holds(loop, node) and _assigns(node, name) for node in function.of(ast.Assign) if node is not kept)
+    """In every iteration: what is set to zero only now and then, where it is told, has kept all since then."""
+    made = (node for node in function.of(ast.Assign) if node is not kept and holds(loop, node) and _assigns(node, name))
+    return any(function.arms(node) <= function.arms(kept) for node in made)
