@@ -15,7 +15,7 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.callers import arguments, called, calls_of
 from zerograd.source.losses import loss_of
-from zerograd.source.nodes import below
+from zerograd.source.nodes import below, written
 from zerograd.source.reading import Reading
 from zerograd.source.scopes import path_of
 
@@ -47,19 +47,47 @@ def detect(function: Reading) -> Iterator[Finding]:
         return
     for wrapper, call in _past(function):
         if _trains(function, call) and not _is_used(function, wrapper) and _is_wrapped(wrapper, function, _DEPTH):
-            test = f"{path_of(call.func)}(), which goes past DistributedDataParallel,"
+            test = f"{written(call.func)}(), which goes past DistributedDataParallel,"
             yield note(REGISTRY["ZG502"], function.site(call), certain=True, test=test)._replace(cure=_CURE)
 
 
 def _past(function: Reading) -> Iterator[tuple[str, ast.Call]]:
-    """The forward passes of modules inside wrappers: model.module(x), self.net.module.loss(x)."""
+    """The forward passes of modules inside wrappers: model.module(x), self.net.module.loss(x), bare(model).loss(x)."""
+    others = {
+        path: wrapper
+        for node in function.of(ast.Assign)
+        if (wrapper := _wrapper_of(node.value, function)) is not None
+        for path in _targets(node)
+        if path != wrapper
+    }
     for call in function.of(ast.Call):
-        path = path_of(call.func) or ""
-        wrapper, inside, rest = path.partition(".module")
-        if not wrapper or not inside or rest[:1] not in ("", ".") or function.without_grad(call):
+        if function.without_grad(call):
             continue
-        if not _NO_FORWARD.fullmatch(rest.rpartition(".")[2]):
+        part: ast.expr = call.func
+        while isinstance(part, ast.Attribute) and path_of(part) not in others and part.attr != "module":
+            part = part.value
+        wrapper = others.get(path_of(part) or "") or _wrapper_of(part, function)
+        last = call.func.attr if isinstance(call.func, ast.Attribute) and call.func is not part else ""
+        if wrapper is not None and not _NO_FORWARD.fullmatch(last):
             yield wrapper, call
+
+
+def _wrapper_of(node: ast.expr, function: Reading, deep: bool = True) -> str | None:
+    """Of whom this is the module inside: model.module, getattr(model, "module", model), unwrap(model)."""
+    match node:
+        case ast.Attribute(value=wrapper, attr="module"):
+            return path_of(wrapper)
+        case ast.IfExp(body=one, orelse=other):
+            return _wrapper_of(one, function, deep) or _wrapper_of(other, function, deep)
+        case ast.Call(func=ast.Name(id="getattr"), args=[wrapper, ast.Constant(value="module"), *_]):
+            return path_of(wrapper)
+        case ast.Call(func=ast.Name(id=name), args=[given], keywords=[]) if deep:
+            callee = called(name, function.scope)
+            if callee is not None and len(callee.node.args.args) == 1:
+                inside = Reading(callee.node, (), callee.scope, function.file)
+                backs = (_wrapper_of(back.value, inside, False) for back in inside.of(ast.Return) if back.value)
+                return path_of(given) if callee.node.args.args[0].arg in backs else None
+    return None
 
 
 def _trains(function: Reading, call: ast.Call) -> bool:
@@ -103,6 +131,7 @@ def _is_used(function: Reading, wrapper: str) -> bool:
             return True
         handed = any(path_of(one) == wrapper for one in (*part.args, *(keyword.value for keyword in part.keywords)))
         looks_on = part in dropped or _LOOKS_ON.search(path.lower()) or _is_kept(part, wrapper)
+        looks_on = looks_on or _wrapper_of(part, function) == wrapper
         if handed and not looks_on and function.scope.dotted(path) not in _WRAPPERS:
             return True
     return False
