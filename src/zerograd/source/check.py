@@ -23,7 +23,7 @@ from zerograd.source.privacy import Privacy
 from zerograd.source.program import Program
 from zerograd.source.reading import File, Reading
 from zerograd.source.scopes import Function, Scope
-from zerograd.source.skeleton import Act, Block, Call, Create, Loop, walk
+from zerograd.source.skeleton import Act, Block, Call, Create, Loop, before_made, walk
 from zerograd.source.suppression import allow
 from zerograd.source.templates import is_another, templates
 from zerograd.source.tests import places
@@ -176,9 +176,12 @@ class _Checker:
             # The settings of one call are those of the next; a place in a window is not.
             grown = join(head, slim(fact._replace(assumed=fact.assumed - places(fact.assumed)) for fact in back))
             head, new = grown, grown - head if again else NOWHERE
+        unborn = before_made(block, slot) if verdicts else ()
         # A fault is met once for each way that leads there; it is told once.
         for verdict in {(one.law.code, one.event.site, one.certain): one for one in verdicts}.values():
             if verdict.law.needs_loss and node is not None and not self._learns(block, node):
+                continue
+            if verdict.event.site in unborn:
                 continue
             if verdict.event.kind is Kind.SCHEDULE and cls is not None and is_another(verdict.event.what, cls):
                 continue

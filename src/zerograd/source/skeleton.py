@@ -164,6 +164,16 @@ def walk(block: Block) -> list[Node]:
     return found
 
 
+def before_made(block: Block, slot: str) -> frozenset[Site]:
+    """The events in front of the one place where an optimizer is made: it has no part in them."""
+    nodes = walk(block)
+    if sum(isinstance(node, Create) and node.slot == slot for node in nodes) != 1 or Create(slot) not in block:
+        return frozenset()
+    before = [node for node in walk(block[: block.index(Create(slot))]) if isinstance(node, Act)]
+    used = any(act.slot == slot and act.kind in (Kind.CLEAR, Kind.CONSUME) for act in before)  # another of its name
+    return frozenset() if used else frozenset(act.site for act in before)
+
+
 def leaves(block: Block) -> bool:
     """Whether a block always ends by jumping away."""
     return bool(block) and isinstance(block[-1], Jump)
