@@ -25,6 +25,8 @@ _BESIDE = (
     Kind.RESCALE,
     Kind.SCHEDULE,
 )  # what may stand between the last backward and the step
+_CYCLE = (Kind.DEPOSIT, Kind.CLEAR, Kind.CONSUME)
+_WAYS = 6  # branches in a row
 
 
 def detect(function: Reading) -> Iterator[Finding]:
@@ -32,7 +34,8 @@ def detect(function: Reading) -> Iterator[Finding]:
     looks = file.reads_gradients or file.says("requires_grad") or file.says("hook")
     yield from _inside(function.block, adds=not looks)
     if not looks:
-        yield from _between(function.block, alone=not file.program.has_several)
+        slots = frozenset(act.slot for act in acts_in(function.block) if act.kind in (Kind.CONSUME, Kind.CLEAR))
+        yield from _between(function.block, (), slots, alone=not file.program.has_several)
 
 
 def _inside(block: Block, behind: Block = (), *, adds: bool) -> Iterator[Finding]:
@@ -67,25 +70,44 @@ def _clears_before_a_deposit(block: Block) -> Iterator[Act]:
             yield node
 
 
-def _between(block: Block, *, alone: bool) -> Iterator[Finding]:
-    """Two losses and one step: what the first one deposits is cleared at once."""
-    slots = {act.slot for act in acts_in(block) if act.kind in (Kind.CONSUME, Kind.CLEAR)}
-    straight = [node for node in block if not isinstance(node, Forget)]
-    for lost, clear, behind in zip(straight, straight[1:], range(2, len(straight)), strict=False):
-        if not (isinstance(lost, Act) and isinstance(clear, Act) and len(slots) == 1):
-            continue
-        later = straight[behind:]
-        if lost.kind is Kind.DEPOSIT and clear.kind is Kind.CLEAR and not clear.partial and later:
-            kept, step = later[0], _next_step(tuple(later[1:]))
-            if isinstance(kept, Act) and kept.kind is Kind.DEPOSIT and step is not None and step.slot == clear.slot:
-                related = (Related(lost.site, "the gradient is deposited here"), Related(step.site, "and missed here"))
-                # Where there are others, the first may be theirs, unless both go through one module.
-                certain = alone or not lost.reaches.isdisjoint(kept.reaches)
-                found = note(REGISTRY["ZG002"], clear.site, certain=certain, related=related, **_NAMES)
-                yield found._replace(message=UNUSED.format(clear=clear.what, line=lost.site.line))
-    for node in block:
+def _between(block: Block, rest: Block, slots: frozenset[str | None], *, alone: bool) -> Iterator[Finding]:
+    """Several losses and one step: whatever way is taken, what one of them deposits is cleared before anything steps,
+    and another one comes. `rest`: what runs behind the block."""
+    for position, node in enumerate(block):
+        behind = (*block[position + 1 :], *rest)
+        if isinstance(node, Act) and node.kind is Kind.DEPOSIT:
+            yield from _in_vain(node, behind, slots, alone=alone)
         for inner in blocks_of(node):
-            yield from _between(inner, alone=alone)
+            yield from _between(inner, behind if isinstance(node, Choice) else (), slots, alone=alone)
+
+
+def _in_vain(lost: Act, behind: Block, slots: frozenset[str | None], *, alone: bool) -> Iterator[Finding]:
+    ways = _next(behind)
+    if len(slots) != 1 or any(way is None or way[0].kind is not Kind.CLEAR or way[0].partial for way in ways):
+        return
+    clear, later = next((way for way in ways if way is not None), (lost, ()))
+    kept = [way[0] for way in _next(later) if way is not None and way[0].kind is Kind.DEPOSIT]
+    step = next((act for act in acts_in(later) if act.kind is Kind.CONSUME and act.slot == clear.slot), None)
+    if kept and step is not None:
+        related = (Related(lost.site, "the gradient is deposited here"), Related(step.site, "and missed here"))
+        # Where there are others, the first may be theirs, unless both go through one module.
+        certain = alone or not lost.reaches.isdisjoint(kept[0].reaches)
+        found = note(REGISTRY["ZG002"], clear.site, certain=certain, related=related, **_NAMES)
+        yield found._replace(message=UNUSED.format(clear=clear.what, line=lost.site.line))
+
+
+def _next(block: Block, most: int = _WAYS) -> list[tuple[Act, Block] | None]:
+    """What comes next of deposits, clears and steps on each way through a block, with what follows it; None: nothing
+    that is sure."""
+    for position, node in enumerate(block):
+        rest = block[position + 1 :]
+        if isinstance(node, Choice) and most > 0:
+            return _next((*node.body, *rest), most - 1) + _next((*node.orelse, *rest), most - 1)
+        if isinstance(node, Act) and node.kind in _CYCLE:
+            return [(node, rest)]
+        if not _is_beside(node):
+            return [None]
+    return [None]
 
 
 _NAMES = {"step": "", "clear": "", "deposit": ""}  # of the rule's own message, which is not the one that is told

@@ -38,9 +38,11 @@ def detect(function: Reading) -> Iterator[Finding]:
     deposits = live_losses(function)
     if not deposits:
         return
+    sums = list(_sums(function, deposits.keys()))
+    # What a few repetitions have added up has the graphs of all of them.
+    deposits = {total: deposits[loss] for node, total, loss in sums if _is_of_few(function, node)} | deposits
     names = deposits.keys()
-    kept = [*_sums(function, names), *_lists(function, names), *_stores(function, names)]
-    for node, keeper, loss in kept[:_FEW]:
+    for node, keeper, loss in [*sums, *_lists(function, names), *_stores(function, names)][:_FEW]:
         loop = function.loop_around(node)
         if loop is None or keeper in deposits or feeds_a_loss(function, keeper, deposits.keys()):
             continue
@@ -80,6 +82,11 @@ def _sums(function: Reading, losses: Collection[str]) -> Iterator[_Kept]:
             root = total.partition("[")[0]
             if root == total or ((_is_one(function, node) or "[*]" not in total) and not is_handed_on(function, root)):
                 yield _Kept(node, total, loss)
+
+
+def _is_of_few(function: Reading, node: ast.AST) -> bool:
+    loop = function.loop_around(node)
+    return loop is not None and counts_to_few(loop)
 
 
 def _is_one(function: Reading, node: ast.AugAssign | ast.Assign) -> bool:
@@ -136,8 +143,9 @@ def _lists(function: Reading, losses: Collection[str]) -> Iterator[_Kept]:
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=keeper, attr="append"), args=[given])):
                 name = path_of(keeper) or ""
                 root = name.partition("[")[0]
-                if path_of(given) in losses and _is_made_empty(function, root, name):
-                    yield _Kept(node, root, path_of(given) or "")
+                loss = next((loss for loss in losses if weighs(given, loss)), None)
+                if loss is not None and _is_made_empty(function, root, name):
+                    yield _Kept(node, root, loss)
 
 
 def _stores(function: Reading, losses: Collection[str]) -> Iterator[_Kept]:
@@ -220,7 +228,7 @@ def counts_to_few(loop: LoopNode) -> bool:
     """for _ in range(n): an inner loop over repetitions, not over the data nor the epochs."""
     if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or path_of(loop.iter.func) != "range":
         return False
-    return not any(_DATA.search(written(bound)) or is_many(bound) for bound in loop.iter.args)
+    return not any(_DATA.search(written(bound).lower()) or is_many(bound) for bound in loop.iter.args)
 
 
 def is_many(bound: ast.expr) -> bool:

@@ -9,6 +9,8 @@ from zerograd.source.reading import Reading
 from zerograd.source.scopes import path_of
 from zerograd.source.wording import MODULES
 
+_ASKED = MODULES | {"forward", "step"}
+
 
 class Objects:
     def __init__(self, function: Reading) -> None:
@@ -25,6 +27,12 @@ class Objects:
         used = {path_of(func.value) or "" for func in calls if isinstance(func, ast.Attribute) and func.attr in MODULES}
         return frozenset(used | {path for path in called if "loss" not in path})
 
+    @cached_property
+    def _holders(self) -> frozenset[str]:
+        """What modules and optimizers are asked of: agent.critic.parameters(), of `for agent in agents`."""
+        asked = [path.split(".") for path in map(path_of, (node.func for node in self._function.of(ast.Call))) if path]
+        return frozenset(parts[0] for parts in asked if len(parts) > 2 and parts[-1] in _ASKED)
+
     def is_class(self, path: str) -> bool:
         """Whether a call makes an object: its name is written as a class's, and is nobody's variable."""
         variable = path.startswith("self.") or path in self._scope.parameters or bool(self._names.every(path))
@@ -39,7 +47,7 @@ class Objects:
     def is_value(self, path: str) -> bool:
         """Whether something is a tensor, or a part of one, rather than a module that was handed in or made."""
         made = self._names.every(_root(path))
-        return bool(made) and not all(makes_object(one.value) for one in made)
+        return bool(made) and _root(path) not in self._holders and not all(makes_object(one.value) for one in made)
 
     def is_distribution(self, path: str) -> bool:
         """Normal(0, 1), made here: what is drawn of it has the graph of what it was made of, and no other."""
