@@ -14,6 +14,7 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.clears import keeps_zeros
+from zerograd.source.definitions import assigned_by
 from zerograd.source.nodes import below, holds, written
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.scopes import path_of
@@ -127,5 +128,8 @@ def _is_made_anew(function: Reading, model: str) -> bool:
 
 def _stays(function: Reading, model: str) -> bool:
     """Whether the model that deposits is the same one the next time: it outlives the loop, or pulls new weights."""
-    pulled = f"{model}.load_state_dict"
+    pulled, owner = f"{model}.load_state_dict", function.scope.owner
+    made = assigned_by(owner, model, function.file) if owner is not None and model.startswith("self.") else []
+    if made and all(method.node.name == "__init__" for method, _ in made):
+        return True
     return None not in _loops(function) or any(path_of(call.func) == pulled for call in function.of(ast.Call))

@@ -12,7 +12,7 @@ from zerograd.source.callees import Callee, callees_of
 from zerograd.source.hooks import Hooks
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import written
-from zerograd.source.opaque import is_accelerates, makes_something, unseen
+from zerograd.source.opaque import is_accelerates, makes_schedule, makes_something, unseen
 from zerograd.source.roles import has_own_schedules
 from zerograd.source.scales import is_plain, is_scaled
 from zerograd.source.scopes import Function, Role, Scope, path_of, short
@@ -197,7 +197,8 @@ class CallReader:
         if hook is not None:
             found.append(Callee(hook, "self", scope.owner).called(call, scope))
         # A constructor keeps what it is handed; it takes no step with it.
-        for argument in () if makes_something(path) else (*call.args, *(k.value for k in call.keywords)):
+        keeps = makes_something(path) or makes_schedule(path)
+        for argument in () if keeps else (*call.args, *(k.value for k in call.keywords)):
             handed = scope.slot(argument)
             if handed and self.is_optimizer(handed, scope):
                 found.append(self._blur(call, ALL_DOUBTS, handed))

@@ -9,6 +9,7 @@ The interpreter cannot accuse them: to clear what nobody steps on is legal, and 
 they read what they deposited, or its input's gradient; a file that never looks at a gradient had no use for it.
 """
 
+import ast
 from collections.abc import Callable, Iterator
 
 from zerograd.core.events import Kind
@@ -75,10 +76,15 @@ def _between(block: Block, rest: Block, slots: frozenset[str | None], *, alone: 
     and another one comes. `rest`: what runs behind the block."""
     for position, node in enumerate(block):
         behind = (*block[position + 1 :], *rest)
-        if isinstance(node, Act) and node.kind is Kind.DEPOSIT:
+        if isinstance(node, Act) and node.kind is Kind.DEPOSIT and not _is_told_more(node):
             yield from _in_vain(node, behind, slots, alone=alone)
         for inner in blocks_of(node):
             yield from _between(inner, behind if isinstance(node, Choice) else (), slots, alone=alone)
+
+
+def _is_told_more(deposit: Act) -> bool:
+    """backward(retain_graph=True): another loss goes through the same graph, and this one may serve to measure it."""
+    return isinstance(deposit.node, ast.Call) and any(keyword.arg for keyword in deposit.node.keywords)
 
 
 def _in_vain(lost: Act, behind: Block, slots: frozenset[str | None], *, alone: bool) -> Iterator[Finding]:

@@ -23,6 +23,7 @@ _ACCELERATOR = re.compile(r"accelerate\.(\w+\.)*Accelerator$")
 _FAMILIAR_BASES = frozenset({"object", "torch.nn.Module", "abc.ABC"})
 _DEPOSITS: Doubts = frozenset({Kind.DEPOSIT})
 _TRAINS = re.compile(r"backward|train|step|update|optimi|closure|learn|fit|run|grad|process_batch|iteration")
+_SCHEDULE = re.compile(r"^_*(get|make|build|create|init|setup|set_up|configure|define|select|choose|new)_\w*sched")
 _CLEARS = re.compile(r"zero|reset|clear|clean|grads?$")
 # What is updated by a number that was measured, or by weights: bar.update(1), losses.update(loss.item()), ema.update().
 _TALLIES = re.compile(
@@ -72,6 +73,11 @@ def is_accelerates(path: str, scope: Scope) -> bool:
 def _is_given_loss(call: ast.Call) -> bool:
     handed = chain(call.args, (keyword.value for keyword in call.keywords))
     return any("loss" in (path_of(one) or "").rpartition(".")[2].lower() for one in handed)
+
+
+def makes_schedule(path: str) -> bool:
+    """get_scheduler(optimizer), build_lr_scheduler(optimizer): like a constructor, it takes no step."""
+    return _says(_SCHEDULE, path.rpartition(".")[2])
 
 
 def makes_something(path: str) -> bool:
