@@ -62,10 +62,9 @@ def _keeps_for_nobody(function: Reading, call: ast.Call) -> bool | None:
     mine = ancestry.of(loss) if loss is not None else frozenset({KEPT})
     certain = bool(mine) and all(isinstance(one, ast.AST) for one in mine) and _is_repeated(function)
     kept = _is_stored(function, ancestry, mine)
-    if loss is not None and path_of(loss) in {
-        path_of(gone) for node in function.of(ast.Delete) for gone in node.targets
-    }:
-        return None
+    deleted = {path_of(gone) for node in function.of(ast.Delete) for gone in node.targets}
+    if loss is not None and path_of(loss) in deleted:
+        return None  # and with it the graph
     if loop is not None and any(isinstance(one, ast.AST) and not holds(loop, one) for one in mine):
         certain = False  # the next iteration goes through what was made before the loop
     for other in _others(function, call):
