@@ -18,7 +18,7 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import UNUSED, erased, note
 from zerograd.source.guarded import acts_in, blocks_of
 from zerograd.source.reading import Reading
-from zerograd.source.skeleton import Act, Block, Choice, Forget, Jump, Loop, Node, walk
+from zerograd.source.skeleton import Act, Block, Blur, Choice, Forget, Jump, Loop, Node, walk
 
 _BESIDE = (
     Kind.CLIP,
@@ -60,6 +60,8 @@ def _is_meant(node: Node) -> bool:
     """Whether a loop with this in it steps by itself, or tries until something is found."""
     if isinstance(node, Jump):
         return node.to in ("break", "return")
+    if isinstance(node, Blur):
+        return Kind.CLEAR in node.kinds  # it is named for gradients, and may keep them: attack.backup_grad()
     return isinstance(node, Act) and node.kind is Kind.CONSUME
 
 

@@ -1,19 +1,20 @@
 """Expressions to events: in the order in which Python evaluates them, each with what its place in the function says."""
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from zerograd.core.events import Kind
 from zerograd.source.calls import CallReader, site_of
 from zerograd.source.loops import accumulates, elements, picked
 from zerograd.source.losses import loss_of
+from zerograd.source.members import members_of
 from zerograd.source.nodes import LEAVES, READ, Nodes
 from zerograd.source.probes import called_modules
 from zerograd.source.questions import Questions, chooses
 from zerograd.source.reach import NOTHING, Reach
 from zerograd.source.scales import deposits_scaled
 from zerograd.source.scopes import FunctionNode, Scope, path_of
-from zerograd.source.skeleton import Act, Block, Blur, Call, Choice, Loop, Node, walk
+from zerograd.source.skeleton import Act, Block, Blur, Call, Choice, Jump, Loop, Node, walk
 from zerograd.source.tests import Atom, keys_of
 
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -147,15 +148,36 @@ class Expressions:
 
     def _comprehension(self, node: _Comprehension, found: list[Node]) -> None:
         first = node.generators[0]
+        whole = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+
+        def inside() -> Block:
+            events: list[Node] = []
+            self._gather_all([*whole, *node.generators], events)
+            return tuple(events)
+
+        each_alone = self._one_by_one(first.target, first.iter, inside)
+        if each_alone:
+            found += each_alone
+            return
         each = self._enter(first.target, first.iter)
         outer, self._scope.elements = self._scope.elements, {**self._scope.elements, **each}
-        events: list[Node] = []
-        whole = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
-        self._gather_all([*whole, *node.generators], events)
+        body = inside()
         self._scope.elements = outer
-        body = tuple(events)
         if body:
             found.append(Loop(body, each=self._each(each, body, node)))
+
+    def _one_by_one(self, target: ast.expr, over: ast.expr, lower: Callable[[], Block]) -> Block:
+        """What a loop does to each of the optimizers that are listed by their names: for opt in [first, second]."""
+        listed = members_of(over, self._scope, self._function) if isinstance(target, ast.Name) else ()
+        if not listed or not all(self._calls.is_optimizer(path, self._scope) for path in listed):
+            return ()
+        assert isinstance(target, ast.Name)
+        outer, found = self._scope.elements, list[Node]()
+        for path in listed:
+            self._scope.elements = {**outer, target.id: path}
+            found += lower()
+        self._scope.elements = outer
+        return () if any(isinstance(node, Jump) for node in walk(tuple(found))) else tuple(found)
 
     def _enter(self, target: ast.expr, over: ast.expr) -> dict[str, str]:
         """The variables of a loop, by what they run over: `for opt in agent.opts` inside `for agent in agents`."""

@@ -52,6 +52,7 @@ from zerograd.source.windows import begin, decide_place, left, turn
 CYCLE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR})
 _UPDATE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME})
 _SCHEDULE: Doubts = frozenset({Kind.SCHEDULE})
+_STEPPED: Doubts = frozenset({Kind.CONSUME})
 _MOST = 64  # facts that are carried along
 _NO_WAY = Flow()
 _Answers = dict[Assumptions, bool | None]
@@ -145,8 +146,11 @@ class Interpreter(Actor):
         if isinstance(node, Act):
             return self.act(node, facts)
         if isinstance(node, Create):
+            # On an occasion of its own in the loop that steps: the loop goes on, and steps with the new one.
+            aside = bool(self._loops) and Kind.CONSUME in self._loops[-1] and node not in self._windows[-1].body
+            doubts = _STEPPED if aside else NO_DOUBT
             ours = node.slot in self._frames.names
-            return slim(Fact(assumed=fact.assumed) for fact in facts) if ours else facts
+            return slim(Fact(doubts=doubts, assumed=fact.assumed) for fact in facts) if ours else facts
         if isinstance(node, Blur):
             return doubt(facts, node.kinds) if self._frames.hits(node.slot) else facts
         keys, learned = node

@@ -42,10 +42,12 @@ class Frames:
             return True
         return any(slot.startswith(f"{name}.") or name.startswith(f"{slot}.") for name in self.names)
 
-    def _may_hit(self, slot: str | None) -> bool | None:
-        """None if a slot is one of several and ours may be that one, by its key: opts[*] and opts['D']; else False."""
-        chosen = slot is not None and "[" in slot and any(_may_be(slot, name) for name in self.names)
-        return None if chosen else False
+    def _may_hit(self, act: Act) -> bool | None:
+        """None if a slot is one of several and ours may be that one, by its key: opts[*] and opts['D']; else False. A
+        clear may also be meant by another name: opts[*] and opt."""
+        slot, clears = act.slot or "", act.kind is Kind.CLEAR
+        chosen = any(_may_be(slot, name) or (clears and _may_list(slot, name)) for name in self.names)
+        return None if slot and chosen else False
 
     def is_one_of(self, each: frozenset[str]) -> bool:
         """Whether the slot is another one in every iteration of a loop over these, or is a part of what is."""
@@ -56,9 +58,9 @@ class Frames:
         if act.probes and act.kind is not Kind.DEPOSIT:
             return False
         if act.kind is not Kind.CLEAR or not act.reaches or act.slot in self.names:
-            return self.hits(act.slot) or self._may_hit(act.slot)
+            return self.hits(act.slot) or self._may_hit(act)
         if not self.modules:
-            return None if act.of_module else self.hits(act.slot)
+            return None if act.of_module else self.hits(act.slot) or self._may_hit(act)
         shares = any(_overlap(one, other) for one in act.reaches for other in self.modules)
         return None if shares else act.slot is not None and self.hits(act.slot)
 
@@ -148,6 +150,11 @@ def _may_be(one: str, other: str) -> bool:
         its == theirs or (position % 2 and "*" in (its, theirs)) for position, (its, theirs) in enumerate(parts)
     )
     return alike and one.count("[") == other.count("[")
+
+
+def _may_list(one: str, other: str) -> bool:
+    """Whether one is a list of whatever optimizers, and the other has a name of its own."""
+    return (one.endswith("[*]") and "[" not in other) or (other.endswith("[*]") and "[" not in one)
 
 
 def _overlap(one: str, other: str) -> bool:

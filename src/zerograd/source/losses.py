@@ -184,7 +184,7 @@ class Losses:
             case ast.Constant():
                 return False
             case ast.Subscript(value=value):
-                return self._may(value, seen, depth)
+                return self._may_item(node, path_of(value) or "", seen, depth) or self._may(value, seen, depth)
             case ast.IfExp(body=body, orelse=orelse):
                 return self._any([body, orelse], seen, depth)
             case ast.Tuple(elts=elements):
@@ -192,6 +192,14 @@ class Losses:
             case ast.Name() | ast.Attribute():
                 return self._may_name(node, seen, depth)
         return True
+
+    def _may_item(self, node: ast.expr, keeper: str, seen: frozenset[str], depth: int) -> bool:
+        """losses["main"], where that or each of them was divided: losses[key] = loss / n."""
+        paths = {path_of(node) or "", f"{keeper}[*]"} - seen if keeper and depth < _DEPTH else set()
+        made = [value for path in paths for value in self._made(path)]
+        changed = [change for path in paths for change in self._changed(path)]
+        divided = any(isinstance(change.op, ast.Div) for change in changed)
+        return divided or any(self._may(value, seen | paths, depth + 1) for value in made)
 
     def _may_sum(self, node: ast.expr, seen: frozenset[str], depth: int) -> bool:
         """A sum is divided only if all of it is: a weight at one of its parts says nothing about the others."""

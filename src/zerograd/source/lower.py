@@ -115,6 +115,11 @@ class FunctionLowering(Expressions):
         else:
             yield from self._events(node.iter)
             head += self._forget(node)
+        if isinstance(node, ast.For) and not node.orelse:
+            each_alone = self._one_by_one(node.target, node.iter, lambda: self.block(node.body))
+            if each_alone:
+                yield from each_alone
+                return
         each = {} if isinstance(node, ast.While) else self._enter(node.target, node.iter)
         outer, self._scope.elements = self._scope.elements, {**self._scope.elements, **each}
         innermost = (

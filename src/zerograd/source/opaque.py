@@ -24,6 +24,9 @@ _FAMILIAR_BASES = frozenset({"object", "torch.nn.Module", "abc.ABC"})
 _DEPOSITS: Doubts = frozenset({Kind.DEPOSIT})
 _TRAINS = re.compile(r"backward|train|step|update|optimi|closure|learn|fit|run|grad|process_batch|iteration")
 _SCHEDULE = re.compile(r"^_*(get|make|build|create|init|setup|set_up|configure|define|select|choose|new)_\w*sched")
+_BACKWARD = re.compile(r"backprop|backward")
+_LOSSES = re.compile(r"criteri|loss")
+_FEW = 2  # that a loss is made of; one that is told more may know the optimizer's part too: criterion(out, y, n)
 _CLEARS = re.compile(r"zero|reset|clear|clean|grads?$")
 # What is updated by a number that was measured, or by weights: bar.update(1), losses.update(loss.item()), ema.update().
 _TALLIES = re.compile(
@@ -50,7 +53,8 @@ def unseen(path: str, call: ast.Call, scope: Scope) -> Doubts:
         return NO_DOUBT if _says(_RECORDS, name) or name in _LIGHTNING else ALL_DOUBTS
     if _says(_CLEARS, name):
         return ALL_DOUBTS  # reset_grad([D]), of whose text nothing is known
-    trains = _says(_TRAINS, name) or (not _says(_RECORDS, name) and _is_given_loss(call))
+    handed = path in scope.parameters and _says(_LOSSES, name) and len(call.args) > _FEW
+    trains = _says(_TRAINS, name) or _is_told_to(call) or handed or (not _says(_RECORDS, name) and _is_given_loss(call))
     return _DEPOSITS if trains else NO_DOUBT
 
 
@@ -68,6 +72,11 @@ def is_accelerates(path: str, scope: Scope) -> bool:
     return (
         receiver.rpartition(".")[2] == "accelerator" if made is None else _ACCELERATOR.match(made.made_by) is not None
     )
+
+
+def _is_told_to(call: ast.Call) -> bool:
+    """model(x, replay_backprop=True)"""
+    return any(keyword.arg and _says(_BACKWARD, keyword.arg) for keyword in call.keywords)
 
 
 def _is_given_loss(call: ast.Call) -> bool:

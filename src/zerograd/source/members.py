@@ -1,0 +1,49 @@
+"""The optimizers of a list that is written out: `for opt in opts` is one after the other, of `opts = [one, two]`."""
+
+import ast
+from collections.abc import Iterator
+
+from zerograd.source.nodes import below
+from zerograd.source.scopes import Scope, path_of
+
+_CHANGES = frozenset({"append", "extend", "insert", "remove", "pop", "clear"})
+
+
+def members_of(over: ast.expr, scope: Scope, function: ast.AST) -> tuple[str, ...]:
+    """What a loop runs over, by their own names; none if somebody may have changed it, or it is made of others."""
+    path = path_of(over)
+    if path is None:
+        return _named(over) or ()
+    if "opt" not in path.lower() or "[" in path:
+        return ()
+    made, added = [], list[str]()
+    for node in _homes(path, scope, function):
+        match node:
+            case ast.Assign(targets=targets, value=value) if any(path_of(target) == path for target in targets):
+                made.append(value)
+            case ast.AugAssign(target=target) if path_of(target) == path:
+                return ()
+            case ast.Call(func=ast.Attribute(value=keeper, attr=attr), args=args) if path_of(keeper) == path:
+                if attr in _CHANGES:
+                    if attr != "append":
+                        return ()
+                    added.append(path_of(args[0]) or "" if len(args) == 1 else "")
+    first = _named(made[0]) if len(made) == 1 else None
+    return () if first is None or not all(added) else (*first, *added)
+
+
+def _named(value: ast.expr) -> tuple[str, ...] | None:
+    if not isinstance(value, ast.List | ast.Tuple):
+        return None
+    paths = tuple(path_of(element) or "" for element in value.elts)
+    return paths if all(paths) else None
+
+
+def _homes(path: str, scope: Scope, function: ast.AST) -> Iterator[ast.AST]:
+    """Everything in the functions that may assign it."""
+    if path.startswith("self.") and scope.owner is not None:
+        for cls in scope.owner.lineage():
+            for method in cls.functions.values():
+                yield from below(method.node)
+    else:
+        yield from below(function)
