@@ -52,7 +52,7 @@ from zerograd.source.windows import begin, decide_place, left, turn
 CYCLE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR})
 _UPDATE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME})
 _SCHEDULE: Doubts = frozenset({Kind.SCHEDULE})
-_STEPPED: Doubts = frozenset({Kind.CONSUME})
+_STEPPED: Doubts = skipping(frozenset({Kind.CONSUME}))
 _MOST = 64  # facts that are carried along
 _NO_WAY = Flow()
 _Answers = dict[Assumptions, bool | None]
