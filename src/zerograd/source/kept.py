@@ -16,7 +16,7 @@ from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, place, written
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.scopes import path_of
-from zerograd.source.terms import parts_of
+from zerograd.source.terms import outputs_of, parts_of
 
 _DATA = re.compile(r"batch|iter|epoch|len\(|(^|\W)len_|_len\b|steps?\b|size|(^|\W|_)n(um)?_(train|samples?|data)\b")
 _STORAGES = frozenset({"torch.zeros", "torch.empty", "torch.ones"})
@@ -41,8 +41,8 @@ def detect(function: Reading) -> Iterator[Finding]:
     sums = list(_sums(function, deposits.keys()))
     # What a few repetitions have added up has the graphs of all of them.
     deposits = {total: deposits[loss] for node, total, loss in sums if _is_of_few(function, node)} | deposits
-    names = deposits.keys()
-    for node, keeper, loss in [*sums, *_lists(function, names), *_stores(function, names)][:_FEW]:
+    stored, deposits = _stores(function, deposits.keys()), deposits | outputs_of(function, deposits)
+    for node, keeper, loss in [*sums, *_lists(function, deposits.keys()), *stored][:_FEW]:
         loop = function.loop_around(node)
         if loop is None or keeper in deposits or feeds_a_loss(function, keeper, deposits.keys()):
             continue

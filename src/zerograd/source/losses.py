@@ -170,6 +170,12 @@ class Losses:
 
     def _may(self, node: ast.expr, seen: frozenset[str], depth: int) -> bool:
         match node:
+            case ast.BinOp(
+                left=ast.Call(func=ast.Name(id="sum"), args=[parts]),
+                op=ast.Div(),
+                right=ast.Call(func=ast.Name(id="len"), args=[counted]),
+            ) if path_of(parts) is not None and path_of(parts) == path_of(counted):
+                return self._may(parts, seen, depth)  # the mean of the parts of one micro-batch
             case ast.BinOp(op=ast.Div()):
                 return True
             case ast.BinOp(op=ast.Mult(), left=left, right=right):

@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from zerograd.source import wording
 from zerograd.source.callers import called
 from zerograd.source.nodes import Nodes, place
 from zerograd.source.reading import Reading
@@ -25,6 +26,22 @@ def parts_of(function: Reading, deposits: dict[str, ast.Call]) -> dict[str, ast.
         for name, call in list(_handed_back(function, node, found)):
             found.setdefault(name, call)
     return {name: call for name, call in found.items() if name not in deposits and _is_term(name.lower())}
+
+
+def outputs_of(function: Reading, losses: dict[str, ast.Call]) -> dict[str, ast.Call]:
+    """`out` of `out = model(x)` and `loss = criterion(out, y)`, with the backward that goes through it."""
+    assigned = [(path_of(node.targets[0]), node.value) for node in function.of(ast.Assign) if len(node.targets) == 1]
+    forwards = {
+        name
+        for name, value in assigned
+        if name and isinstance(value, ast.Call) and wording.is_model(path_of(value.func) or "")
+    }
+    return {
+        name: losses[loss]
+        for loss, value in assigned
+        if loss in losses and isinstance(value, ast.Call) and value.args
+        if (name := path_of(value.args[0]) or "") in forwards and name not in losses
+    }
 
 
 def _is_term(name: str) -> bool:

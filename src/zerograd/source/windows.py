@@ -81,8 +81,19 @@ def steps_once_per_window(
     # An arm with a deposit of its own accumulates nothing: it is another objective's turn (n_critic, policy delay).
     waiting = {id(act) for arm in arms if Kind.DEPOSIT not in kinds(arm) for act in walk(arm)}
     waiting |= {id(act) for size in loop.windows for arm in _without(loop, size) for act in walk(arm)}
+    waiting |= {id(act) for arm in _other_ways(loop, kinds) for act in walk(arm)}
     steps = [act for act in walk(loop.body) if isinstance(act, Act) and act.kind is Kind.CONSUME and hits(act.slot)]
     return bool(steps) and all(id(step) in waiting for step in steps)
+
+
+def _other_ways(loop: Loop, kinds: Callable[[Block], frozenset[Kind]]) -> Iterator[Block]:
+    """Arms that deposit and step, beside one that deposits and waits: a setting chooses between two ways to train."""
+    for node in walk(loop.body):
+        if isinstance(node, Choice) and not decide_place(node.test):
+            for arm, other in ((node.body, node.orelse), (node.orelse, node.body)):
+                waits = any(isinstance(inner, Choice) and decide_place(inner.test) for inner in walk(other))
+                if waits and Kind.DEPOSIT in kinds(other) and {Kind.DEPOSIT, Kind.CONSUME} <= kinds(arm):
+                    yield arm
 
 
 def _without(loop: Loop, size: str) -> Iterator[Block]:
