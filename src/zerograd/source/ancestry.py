@@ -232,7 +232,8 @@ class Ancestry:
             return NONE
         function = called(path, self._function.scope)
         if function is not None:
-            return self._returned(function, call, at) if self._deep else given | OLD | {call}
+            found = self._returned(function, call, at) if self._deep else given | OLD | {call}
+            return found | self._made_with(owner or path)
         return given | self._of_object(call, path)
 
     def _of_object(self, call: ast.Call, path: str) -> Ancestors:
