@@ -157,7 +157,16 @@ class Scope:
     def slot(self, node: ast.AST) -> str | None:
         """The path an expression names, with a loop variable told by what it runs over."""
         path = path_of(node)
+        if path is not None and "." in path and not path.startswith("self."):
+            path = self._given(path)
         return path if path is None or not self.elements else self.told(path)
+
+    def _given(self, path: str) -> str:
+        """What an object was given, by the name of who gave it: schedule.optimizer of schedule = Warmup(opt)."""
+        owner, _, name = path.rpartition(".")
+        binding = self.lookup(owner)
+        kept = dict(binding.keeps) if binding is not None and binding.role is Role.INSTANCE else {}
+        return kept.get(f"self.{name}", path)
 
     def told(self, path: str) -> str:
         """A path that begins with a loop variable, told by what that runs over: opt.inner -> opts[*].inner."""

@@ -59,7 +59,9 @@ def decide(test: Test | None, assumed: Assumptions) -> bool | None:
         case Atom(key):
             if (key, True) in assumed:
                 return True
-            return False if (key, False) in assumed or _is_other(key, assumed) else None
+            if (key, False) in assumed or _is_other(key, assumed):
+                return False
+            return _by_number(key, assumed) if assumed and _number(key) is not None else None
         case Not(inner):
             answer = decide(inner, assumed)
             return None if answer is None else not answer
@@ -80,6 +82,26 @@ def _is_other(key: str, assumed: Assumptions) -> bool:
     if not equals or (value[:1] not in ("'", '"') and not value.isdigit()):
         return False
     return any(answer and other.startswith(f"{name} == ") and other != key for other, answer in assumed)
+
+
+def _by_number(key: str, assumed: Assumptions) -> bool | None:
+    """`n > 1` is answered by knowing that `n == 1`."""
+    for other, answer in assumed:
+        one, known = _number(key), _number(other)
+        if one is not None and known is not None and one[0] == known[0]:
+            places = (number + step for number in (one[2], known[2]) for step in (-1, 0, 1))
+            left = [place for place in places if _COMPARED[known[1]](place, known[2]) is answer]
+            answers = {_COMPARED[one[1]](place, one[2]) for place in left}
+            if len(answers) == 1:
+                return answers.pop()
+    return None
+
+
+@lru_cache(maxsize=4096)  # asked of every answer that is remembered
+def _number(key: str) -> tuple[str, str, int] | None:
+    """A comparison with a number: what is compared, how, and with which."""
+    match = _COMPARISON.fullmatch(key)
+    return None if match is None else (match[1], match[2], int(match[3]))
 
 
 def assume(test: Test | None, answer: bool, assumed: Assumptions) -> Assumptions:
@@ -243,10 +265,10 @@ def learned_from(node: ast.AST, keys: frozenset[str]) -> Assumptions:
 
 def _compared(key: str, path: str, value: object) -> bool | None:
     """What `count > 0` answers behind `count = 0`."""
-    match = _COMPARISON.fullmatch(key)
-    if match is None or match[1] != path or not isinstance(value, int):
+    asked = _number(key)
+    if asked is None or asked[0] != path or not isinstance(value, int):
         return None
-    return _COMPARED[match[2]](value, int(match[3]))
+    return _COMPARED[asked[1]](value, asked[2])
 
 
 def _assigned(target: ast.expr) -> list[str]:
