@@ -1,10 +1,11 @@
 """Which functions of this project a call may run: a function, a method of `self`, or that of an object it keeps."""
 
 import ast
+from functools import lru_cache
 from typing import NamedTuple
 
 from zerograd.source.literals import read_literals
-from zerograd.source.scopes import Binding, Function, Role, Scope
+from zerograd.source.scopes import Binding, Function, Role, Scope, path_of
 from zerograd.source.skeleton import Call
 
 
@@ -26,7 +27,8 @@ class Callee(NamedTuple):
         pairs = list(zip(callee.parameters, given, strict=False))
         pairs += [(keyword.arg, scope.slot(keyword.value)) for keyword in call.keywords if keyword.arg]
         pairs += self.made.keeps if self.made is not None else ()
-        arguments = tuple((parameter, path) for parameter, path in pairs if path)
+        copied = copied_in(function)
+        arguments = tuple((parameter, path) for parameter, path in pairs if path and parameter not in copied)
         shares_self = receiver == "self" or callee.owner is scope.owner is not None
         literals = frozenset(read_literals(call, function.node, skip=receiver is not None))
         return Call(function, scope, arguments, shares_self, literals, self.cls)
@@ -57,3 +59,15 @@ def _called_on(path: str, scope: Scope) -> tuple[str, str]:
 def _method(cls: Scope, name: str) -> Function | None:
     """What a call of an object runs, which for torch's modules is `forward`."""
     return cls.method(name) or (cls.method("forward") if name == "__call__" else None)
+
+
+@lru_cache(maxsize=1024)  # asked at every call
+def copied_in(function: Function) -> frozenset[str]:
+    """The parameters that a function copies, under the same name: what it does to the copy, its caller never sees."""
+    found: set[str] = set()
+    for node in function.node.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=func, args=[ast.Name(id=given), *_])):
+                if given == name and (path_of(func) or "").rpartition(".")[2] == "deepcopy":
+                    found.add(name)
+    return frozenset(found)

@@ -167,7 +167,8 @@ class CallReader:
         if binding is not None and binding.role is not Role.INSTANCE:
             return binding.role is Role.OPTIMIZER
         last = path.rpartition(".")[2].lower()
-        named = "opt" in last or (path in self._by_manner and binding is None)
+        manner = path in self._by_manner and binding is None and scope.dotted(path) == path  # nothing imported
+        named = "opt" in last or manner
         return named and _NOT_OPTIMIZERS.search(last) is None
 
     def is_scheduler(self, path: str, scope: Scope) -> bool:

@@ -130,7 +130,9 @@ class _Checker:
         """A function that clips and deposits but leaves the step to others: its own order can be wrong all the same."""
         kinds = {node.kind for node in walk(block) if isinstance(node, Act)}
         deposits = sum(isinstance(node, Act) and node.kind is Kind.DEPOSIT for node in walk(block))
-        if Kind.CLIP in kinds and Kind.CONSUME not in kinds and deposits == 1:  # with several, they may be rehearsals
+        by_hand = self._file.reads_gradients  # and may be stepped with by someone who is called
+        # With several deposits, they may be rehearsals.
+        if Kind.CLIP in kinds and Kind.CONSUME not in kinds and deposits == 1 and not by_hand:
             slots = sorted({slot for slot, _ in self._named(block, 0, None)})
             yield from self._run(block, slots[0] if slots else "", True, entry=_UNKNOWN, again=False)
 
@@ -177,11 +179,13 @@ class _Checker:
             grown = join(head, slim(fact._replace(assumed=fact.assumed - places(fact.assumed)) for fact in back))
             head, new = grown, grown - head if again else NOWHERE
         unborn = before_made(block, slot) if verdicts else ()
+        # Nothing is there at all: what was cleared on another way before that is not why.
+        empty = {one.event.site for one in verdicts if one.law.code == "ZG003" and one.certain}
         # A fault is met once for each way that leads there; it is told once.
         for verdict in {(one.law.code, one.event.site, one.certain): one for one in verdicts}.values():
             if verdict.law.needs_loss and node is not None and not self._learns(block, node):
                 continue
-            if verdict.event.site in unborn:
+            if verdict.event.site in unborn or (verdict.law.code == "ZG002" and verdict.event.site in empty):
                 continue
             if verdict.event.kind is Kind.SCHEDULE and cls is not None and is_another(verdict.event.what, cls):
                 continue

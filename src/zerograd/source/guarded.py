@@ -3,11 +3,13 @@
 A guard that has the backward inside too is no accumulation (policy delay, critic steps).
 """
 
+import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from zerograd.core.events import Kind
 from zerograd.source.counters import Guard
+from zerograd.source.scopes import path_of
 from zerograd.source.skeleton import FORKS, Act, Attempt, Block, Choice, Loop, Node, walk
 
 
@@ -47,6 +49,8 @@ def _windows_of(loop: Loop, stepped_after: bool) -> Iterator[Window]:
             yield Window(loop, node, node.guard._replace(phase=None), [], False, True, [], True, [], inverted=True)
         if Kind.CONSUME not in kinds or Kind.DEPOSIT in kinds or any(act.kind is Kind.CONSUME for act in skipped):
             continue
+        if any(act.kind is Kind.CONSUME and _has_closure(act) for act in inside):
+            continue
         arm = {id(act) for act in (*inside, *skipped, *_other_arms(loop.body, node))}
         outside = [act for act in acts_in(loop.body) if id(act) not in arm]
         deposits = [act for act in outside if act.kind is Kind.DEPOSIT]
@@ -61,6 +65,14 @@ def _windows_of(loop: Loop, stepped_after: bool) -> Iterator[Window]:
         if deposits:
             clears = Kind.CLEAR in kinds
             yield Window(loop, node, node.guard, deposits, rescales, clears, steps, stepped_after, stepped)
+
+
+def _has_closure(step: Act) -> bool:
+    """optimizer.step(closure): it deposits by itself."""
+    given = (
+        [*step.node.args, *(keyword.value for keyword in step.node.keywords)] if isinstance(step.node, ast.Call) else []
+    )
+    return any("closure" in (path_of(one) or "") or isinstance(one, ast.Lambda) for one in given)
 
 
 def _other_arms(block: Block, target: Choice) -> list[Act]:

@@ -248,4 +248,6 @@ def feeds_a_loss(function: Reading, total: str, losses: Collection[str]) -> bool
 def resets(function: Reading, loop: LoopNode, name: str, kept: ast.AST) -> bool:
     """In every iteration: what is set to zero only now and then, where it is told, has kept all since then."""
     made = (node for node in function.of(ast.Assign) if node is not kept and holds(loop, node) and _assigns(node, name))
-    return any(function.arms(node) <= function.arms(kept) for node in made)
+    steps = [act.node for act in function.having(Kind.CONSUME) if act.node is not None and holds(loop, act.node)]
+    always = [function.arms(kept), *map(function.arms, steps)]  # with every step there is a reset
+    return any(function.arms(node) <= arms for node in made for arms in always)

@@ -24,6 +24,7 @@ _FAMILIAR_BASES = frozenset({"object", "torch.nn.Module", "abc.ABC"})
 _DEPOSITS: Doubts = frozenset({Kind.DEPOSIT})
 _TRAINS = re.compile(r"backward|train|step|update|optimi|closure|learn|fit|run|grad|process_batch|iteration")
 _SCHEDULE = re.compile(r"^_*(get|make|build|create|init|setup|set_up|configure|define|select|choose|new)_\w*sched")
+_NETWORK = re.compile(r"^([A-Z]|net_?\w*|\w*_?net|model\w*|generator|discriminator|critic)$")
 _BACKWARD = re.compile(r"backprop|backward")
 _LOSSES = re.compile(r"criteri|loss")
 _FEW = 2  # that a loss is made of; one that is told more may know the optimizer's part too: criterion(out, y, n)
@@ -51,7 +52,7 @@ def unseen(path: str, call: ast.Call, scope: Scope) -> Doubts:
         return NO_DOUBT
     if _is_inherited(path, scope):
         return NO_DOUBT if _says(_RECORDS, name) or name in _LIGHTNING else ALL_DOUBTS
-    if _says(_CLEARS, name):
+    if _says(_CLEARS, name) or (_says(_LOSSES, name) and _is_given_network(call, scope)):
         return ALL_DOUBTS  # reset_grad([D]), of whose text nothing is known
     handed = path in scope.parameters and _says(_LOSSES, name) and len(call.args) > _FEW
     trains = _says(_TRAINS, name) or _is_told_to(call) or handed or (not _says(_RECORDS, name) and _is_given_loss(call))
@@ -77,6 +78,14 @@ def is_accelerates(path: str, scope: Scope) -> bool:
 def _is_told_to(call: ast.Call) -> bool:
     """model(x, replay_backprop=True)"""
     return any(keyword.arg and _says(_BACKWARD, keyword.arg) for keyword in call.keywords)
+
+
+def _is_given_network(call: ast.Call, scope: Scope) -> bool:
+    """D_loss(D, G, real): a loss that is handed what an optimizer holds may clear it too."""
+    path = path_of(call.args[0]) if call.args else None
+    if path is None:
+        return False
+    return scope.optimizer_of(path) is not None or _NETWORK.search(path.rpartition(".")[2]) is not None
 
 
 def _is_given_loss(call: ast.Call) -> bool:

@@ -77,7 +77,7 @@ def steps_once_per_window(
 ) -> bool:
     """Whether every step of a slot in this loop waits for a guard, and the guard for nothing but the window."""
     guarded = [node for node in walk(loop.body) if isinstance(node, Choice) and decide_place(node.test)]
-    arms = [arm for choice in guarded for arm in (choice.body, choice.orelse)]
+    arms = [choice.orelse if isinstance(choice.test, Not) else choice.body for choice in guarded]
     # An arm with a deposit of its own accumulates nothing: it is another objective's turn (n_critic, policy delay).
     waiting = {id(act) for arm in arms if Kind.DEPOSIT not in kinds(arm) for act in walk(arm)}
     waiting |= {id(act) for size in loop.windows for arm in _without(loop, size) for act in walk(arm)}
