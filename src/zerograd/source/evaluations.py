@@ -18,7 +18,7 @@ from zerograd.source import wording
 from zerograd.source.ancestry import Ancestry
 from zerograd.source.callers import calls_of
 from zerograd.source.discover import read_text
-from zerograd.source.kept import adds_to, counts_to_few, feeds_a_loss, resets, weighs
+from zerograd.source.kept import adds_to, appends_to, counts_to_few, feeds_a_loss, resets, weighs
 from zerograd.source.lines import starts_of
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, written
@@ -44,7 +44,8 @@ def detect(file: File) -> Iterator[Finding]:
         first, last = function.node.lineno, function.node.end_lineno or function.node.lineno
         text = file.text[starts[first - 1] : starts[last] if last < len(starts) else None]
         evaluates = ".eval()" in text or _EVALUATES.search(function.node.name.lower())
-        if evaluates and ("+=" in text or _SUMS.search(text)) and not _LOOKS_AWAY.search(text):
+        grows = "+=" in text or ".append(" in text or _SUMS.search(text)
+        if evaluates and grows and not _LOOKS_AWAY.search(text):
             yield from _summed(Reading(function.node, (), function.scope, file))
 
 
@@ -83,9 +84,10 @@ def _summed(function: Reading) -> Iterator[Finding]:
         yield note(REGISTRY["ZG402"], function.site(node), certain=certain, unless=unless, what=what)
 
 
-def _kept(function: Reading) -> Iterator[tuple[ast.AugAssign | ast.Assign, str, str]]:
-    """The sums of losses in the loops of a function."""
-    sums = [one for one in adds_to(function) if one[1].isidentifier() and one[1] not in function.scope.parameters]
+def _kept(function: Reading) -> Iterator[tuple[ast.AugAssign | ast.Assign | ast.Expr, str, str]]:
+    """The sums and lists of losses in the loops of a function."""
+    own = [one for one in adds_to(function) if one[1].isidentifier() and one[1] not in function.scope.parameters]
+    sums = [*own, *appends_to(function)]
     if not sums:
         return
     ancestry, like, losses = Ancestry(function), _made_like(function.file), _losses(function)

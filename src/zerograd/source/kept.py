@@ -137,15 +137,25 @@ def weighs(added: ast.expr, loss: str) -> bool:
 
 
 def _lists(function: Reading, losses: Collection[str]) -> Iterator[_Kept]:
-    """What is appended to a list that this function made empty."""
+    for node, name, given in _appended(function):
+        root = name.partition("[")[0]
+        loss = next((loss for loss in losses if weighs(given, loss)), None)
+        if loss is not None and _is_made_empty(function, root, name):
+            yield _Kept(node, root, loss)
+
+
+def appends_to(function: Reading) -> Iterator[tuple[ast.Expr, str, ast.expr]]:
+    """What is appended to lists that this function made empty."""
+    for node, name, given in _appended(function):
+        if name.isidentifier() and _is_made_empty(function, name, name):
+            yield node, name, given
+
+
+def _appended(function: Reading) -> Iterator[tuple[ast.Expr, str, ast.expr]]:
     for node in function.of(ast.Expr):
         match node:
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=keeper, attr="append"), args=[given])):
-                name = path_of(keeper) or ""
-                root = name.partition("[")[0]
-                loss = next((loss for loss in losses if weighs(given, loss)), None)
-                if loss is not None and _is_made_empty(function, root, name):
-                    yield _Kept(node, root, loss)
+                yield node, path_of(keeper) or "", given
 
 
 def _stores(function: Reading, losses: Collection[str]) -> Iterator[_Kept]:

@@ -1,4 +1,4 @@
-"""A gradient scaler that is not told when to move its scale, or is told too often."""
+"""A gradient scaler that is not told when to move its scale, or is told too often; and clips inside apex's scaling."""
 
 import ast
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.guarded import guarded_windows
+from zerograd.source.nodes import holds
 from zerograd.source.reading import Reading
 from zerograd.source.scopes import path_of
 from zerograd.source.skeleton import Act
@@ -17,6 +18,23 @@ def detect(function: Reading) -> Iterator[Finding]:
     if function.file.says("scaler"):
         yield from _never_updated(function)
         yield from _updated_early(function)
+    if function.file.says("scale_loss"):
+        yield from _clipped_inside(function)
+
+
+def _clipped_inside(function: Reading) -> Iterator[Finding]:
+    """`with amp.scale_loss(loss, optimizer) as scaled:` takes the scale away where its block ends."""
+    scaled = [node for node in function.of(ast.With) if any(_scales(item.context_expr) for item in node.items)]
+    for act in function.having(Kind.CLIP) if scaled else ():
+        if act.node is not None and any(holds(node, act.node) for node in scaled):
+            found = note(REGISTRY["ZG201"], act.site, certain=True, clip=act.what)
+            yield found._replace(
+                cure="clip behind the block of amp.scale_loss(), which takes the scale away at its end"
+            )
+
+
+def _scales(context: ast.expr) -> bool:
+    return isinstance(context, ast.Call) and (path_of(context.func) or "").rpartition(".")[2] == "scale_loss"
 
 
 def _never_updated(function: Reading) -> Iterator[Finding]:
