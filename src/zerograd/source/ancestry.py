@@ -94,9 +94,9 @@ class Ancestry:
             case ast.Dict(keys=keys, values=values):
                 named = [its for key, its in zip(keys, values, strict=True) if is_key(key, at)]
                 return self._union(named or values)
-            case ast.Lambda() | ast.Await() | ast.Yield():
+            case ast.Await() | ast.Yield():
                 return OLD
-            case ast.NamedExpr(value=value) | ast.Starred(value=value):
+            case ast.NamedExpr(value=value) | ast.Starred(value=value) | ast.Lambda(body=value):
                 return self.of(value, at)
             case ast.Subscript(value=value):
                 return self.of(value, item_of(node.slice))

@@ -42,9 +42,14 @@ def _never_updated(function: Reading) -> Iterator[Finding]:
     for act in function.having(Kind.CONSUME):
         scaler = _scaler_of(act)
         if scaler and scaler.rpartition(".")[2] not in function.file.updated:
-            certain = not function.file.scaler_leaves
+            # `scaler.update` without its parentheses
+            certain = not function.file.scaler_leaves or f"{scaler}.update" in _bare(function)
             what = f"{act.what} is called, and {scaler}.update() never is"
             yield note(REGISTRY["ZG203"], act.site, certain=certain, what=what)
+
+
+def _bare(function: Reading) -> set[str | None]:
+    return {path_of(node.value) for node in function.of(ast.Expr)}
 
 
 def _updated_early(function: Reading) -> Iterator[Finding]:
