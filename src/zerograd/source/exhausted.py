@@ -16,7 +16,7 @@ from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.calls import site_of
-from zerograd.source.nodes import Nodes, place
+from zerograd.source.nodes import Nodes, below, holds, place
 from zerograd.source.parameters import makes_optimizer, names_optimizer
 from zerograd.source.reading import Reading
 from zerograd.source.scopes import Scope, path_of
@@ -59,13 +59,29 @@ def detect(function: Reading) -> Iterator[Finding]:
         if here and not before:
             continue
         maker = _Maker(before[0], function.file.path) if before else _maker_elsewhere(name, names, function)
+        where = use.iter if isinstance(use, ast.For) else use
+        if maker is None and _recurs(function, name, use, names):
+            reader = "this loop" if isinstance(use, ast.For) else f"{path_of(use.func)}()"
+            told = {"name": read, "consumer": f"{reader} one iteration earlier"}
+            yield note(REGISTRY["ZG306"], function.site(where), certain=True, related=(), **told)
         if maker is not None:
-            where = use.iter if isinstance(use, ast.For) else use
             there = site_of(maker.call, maker.path)
             line = f"on line {there.line}" if there.path == function.file.path else f"at {there.path}:{there.line}"
             told = {"name": read, "consumer": f"{path_of(maker.call.func)}() {line}"}
             related = (Related(there, "it is read to the end here"),)
             yield note(REGISTRY["ZG306"], function.site(where), certain=True, related=related, **told)
+
+
+def _recurs(function: Reading, name: str, use: _Use, names: _Names) -> bool:
+    """Whether a generator that is made before a loop is read to the end in each of its iterations."""
+    made = names.only(name)
+    if made is None or not _is_generator(made, names.scope) or (isinstance(use, ast.For) and _leaves_early(use)):
+        return False
+    return any(holds(loop, use) and loop is not use and not holds(loop, made) for loop in function.loops)
+
+
+def _leaves_early(loop: ast.For) -> bool:
+    return any(isinstance(node, ast.Break | ast.Return) for node in below(loop))
 
 
 def _makers(name: str, names: _Names) -> list[ast.Call]:

@@ -18,6 +18,7 @@ from zerograd.source import (
     misclipped,
     moved,
     parameters,
+    perturbing,
     reloaded,
     retained,
     scalers,
@@ -40,6 +41,7 @@ def detect(function: Reading) -> Iterator[Finding]:
         yield from hooked.detect(function)
         yield from closures.detect(function)
         yield from updates.detect(function)
+        yield from perturbing.detect(function)
         yield from kept.detect(function)
         yield from meters.detect(function)
         yield from histories.detect(function)
