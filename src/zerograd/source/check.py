@@ -17,12 +17,13 @@ from zerograd.source import accumulation, erasing, evaluations, idioms, listed, 
 from zerograd.source.flow import CYCLE, Interpreter
 from zerograd.source.leaking import Leaks
 from zerograd.source.library import Library
+from zerograd.source.nodes import below
 from zerograd.source.objectives import NOT_SHARED, Deposits, Owned, read_objectives
 from zerograd.source.parsing import parse
 from zerograd.source.privacy import Privacy
 from zerograd.source.program import Program
 from zerograd.source.reading import File, Reading
-from zerograd.source.scopes import Function, Scope
+from zerograd.source.scopes import Function, Scope, path_of
 from zerograd.source.skeleton import Act, Block, Call, Create, Loop, before_made, walk
 from zerograd.source.suppression import allow
 from zerograd.source.templates import is_another, templates
@@ -122,19 +123,25 @@ class _Checker:
                 erasing.detect(reading),
                 wiping.detect(reading),
                 found,
-                self._clip_without_step(block),
+                self._clip_without_step(block, reading),
             )
         yield from (finding for finding in found if finding.code in self._chosen)
 
-    def _clip_without_step(self, block: Block) -> Iterator[Finding]:
+    def _clip_without_step(self, block: Block, reading: Reading) -> Iterator[Finding]:
         """A function that clips and deposits but leaves the step to others: its own order can be wrong all the same."""
         kinds = {node.kind for node in walk(block) if isinstance(node, Act)}
         deposits = sum(isinstance(node, Act) and node.kind is Kind.DEPOSIT for node in walk(block))
-        by_hand = self._file.reads_gradients  # and may be stepped with by someone who is called
         # With several deposits, they may be rehearsals.
-        if Kind.CLIP in kinds and Kind.CONSUME not in kinds and deposits == 1 and not by_hand:
+        if Kind.CLIP in kinds and Kind.CONSUME not in kinds and deposits == 1 and not self._steps_by_hand(reading):
             slots = sorted({slot for slot, _ in self._named(block, 0, None)})
             yield from self._run(block, slots[0] if slots else "", True, entry=_UNKNOWN, again=False)
+
+    def _steps_by_hand(self, reading: Reading) -> bool:
+        """Whether a function of this project that is called here reads gradients: it may step with them."""
+        calls = reading.of(ast.Call) if self._file.reads_gradients else []
+        called = (reading.scope.function(path_of(call.func) or "") for call in calls)
+        nodes = (node for function in called if function is not None for node in below(function.node))
+        return any(isinstance(node, ast.Attribute) and node.attr == "grad" for node in nodes)
 
     def _run(
         self,

@@ -10,26 +10,30 @@ _CHANGES = frozenset({"append", "extend", "insert", "remove", "pop", "clear"})
 
 
 def members_of(over: ast.expr, scope: Scope, function: ast.AST) -> tuple[str, ...]:
-    """What a loop runs over, by their own names; none if somebody may have changed it, or it is made of others."""
+    """What a loop runs over, by their own names; none if somebody may have changed it, if it is made of others, or if
+    nobody calls them by these names: then the list is one thing."""
     path = path_of(over)
     if path is None:
-        return _named(over) or ()
+        return _named(over) or ()  # the names are in the text
     if "opt" not in path.lower() or "[" in path:
         return ()
-    made, added = [], list[str]()
+    made, added, called = [], list[str](), set[str | None]()
     for node in _homes(path, scope, function):
         match node:
             case ast.Assign(targets=targets, value=value) if any(path_of(target) == path for target in targets):
                 made.append(value)
             case ast.AugAssign(target=target) if path_of(target) == path:
                 return ()
+            case ast.Call(func=ast.Attribute(value=one, attr="step" | "zero_grad"), args=args):
+                called |= {path_of(one), *map(path_of, args)}
             case ast.Call(func=ast.Attribute(value=keeper, attr=attr), args=args) if path_of(keeper) == path:
                 if attr in _CHANGES:
                     if attr != "append":
                         return ()
                     added.append(path_of(args[0]) or "" if len(args) == 1 else "")
     first = _named(made[0]) if len(made) == 1 else None
-    return () if first is None or not all(added) else (*first, *added)
+    listed = () if first is None or not all(added) else (*first, *added)
+    return listed if not called.isdisjoint(listed) else ()
 
 
 def _named(value: ast.expr) -> tuple[str, ...] | None:

@@ -52,7 +52,8 @@ def unseen(path: str, call: ast.Call, scope: Scope) -> Doubts:
         return NO_DOUBT
     if _is_inherited(path, scope):
         return NO_DOUBT if _says(_RECORDS, name) or name in _LIGHTNING else ALL_DOUBTS
-    if _says(_CLEARS, name) or (_says(_LOSSES, name) and _is_given_network(call, scope)):
+    own = receiver in ("", "self") and _says(_LOSSES, name)
+    if _says(_CLEARS, name) or (own and _is_given_network(call, scope)):
         return ALL_DOUBTS  # reset_grad([D]), of whose text nothing is known
     handed = path in scope.parameters and _says(_LOSSES, name) and len(call.args) > _FEW
     trains = _says(_TRAINS, name) or _is_told_to(call) or handed or (not _says(_RECORDS, name) and _is_given_loss(call))
