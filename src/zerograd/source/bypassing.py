@@ -53,13 +53,11 @@ def detect(function: Reading) -> Iterator[Finding]:
 
 def _past(function: Reading) -> Iterator[tuple[str, ast.Call]]:
     """The forward passes of modules inside wrappers: model.module(x), self.net.module.loss(x), bare(model).loss(x)."""
-    others = {
-        path: wrapper
-        for node in function.of(ast.Assign)
-        if (wrapper := _wrapper_of(node.value, function)) is not None
-        for path in _targets(node)
-        if path != wrapper
-    }
+    named: dict[str, set[str | None]] = {}
+    for node in function.of(ast.Assign):
+        for path in _targets(node):
+            named.setdefault(path, set()).add(_wrapper_of(node.value, function))
+    others = {path: wrappers.pop() for path, wrappers in named.items() if len(wrappers) == 1 and path not in wrappers}
     for call in function.of(ast.Call):
         if function.without_grad(call):
             continue

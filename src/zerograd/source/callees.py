@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from zerograd.source.literals import read_literals
+from zerograd.source.nodes import below
 from zerograd.source.scopes import Binding, Function, Role, Scope, path_of
 from zerograd.source.skeleton import Call
 
@@ -64,10 +65,11 @@ def _method(cls: Scope, name: str) -> Function | None:
 @lru_cache(maxsize=1024)  # asked at every call
 def copied_in(function: Function) -> frozenset[str]:
     """The parameters that a function copies, under the same name: what it does to the copy, its caller never sees."""
-    found: set[str] = set()
+    found, used = set[str](), set[str]()
     for node in function.node.body:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=func, args=[ast.Name(id=given), *_])):
-                if given == name and (path_of(func) or "").rpartition(".")[2] == "deepcopy":
-                    found.add(name)
+                copies = given == name and (path_of(func) or "").rpartition(".")[2] == "deepcopy"
+                found |= {name} - used if copies else set()
+        used |= {part.id for part in below(node) if isinstance(part, ast.Name)}
     return frozenset(found)

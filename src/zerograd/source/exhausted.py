@@ -5,6 +5,8 @@ self.optimizer = Adam(self.params)
 ...
 for p in self.params: p.requires_grad_(False)      # freezes nothing
 clip_grad_norm_(self.params, 1.0)                  # clips nothing, under another name (clipped = self.params) as well
+
+So it is with one that a loop reads in every iteration, and that was made before the loop.
 """
 
 import ast
@@ -75,12 +77,13 @@ def detect(function: Reading) -> Iterator[Finding]:
 def _recurs(function: Reading, name: str, use: _Use, names: _Names) -> bool:
     """Whether a generator that is made before a loop is read to the end in each of its iterations."""
     made = names.only(name)
-    if made is None or not _is_generator(made, names.scope) or (isinstance(use, ast.For) and _leaves_early(use)):
+    if made is None or not _is_generator(made, names.scope):
         return False
-    return any(holds(loop, use) and loop is not use and not holds(loop, made) for loop in function.loops)
+    around = [loop for loop in function.loops if loop is not use and holds(loop, use) and not holds(loop, made)]
+    return any(function.arms(loop) == function.arms(use) and not _ends_early(loop) for loop in around)
 
 
-def _leaves_early(loop: ast.For) -> bool:
+def _ends_early(loop: ast.AST) -> bool:
     return any(isinstance(node, ast.Break | ast.Return) for node in below(loop))
 
 

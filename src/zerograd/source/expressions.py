@@ -155,7 +155,8 @@ class Expressions:
             self._gather_all([*whole, *node.generators], events)
             return tuple(events)
 
-        each_alone = self._one_by_one(first.target, first.iter, inside)
+        chosen = any(generator.ifs for generator in node.generators)
+        each_alone = () if chosen else self._one_by_one(first.target, first.iter, inside)
         if each_alone:
             found += each_alone
             return

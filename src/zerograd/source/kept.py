@@ -48,7 +48,8 @@ def detect(function: Reading) -> Iterator[Finding]:
             continue
         fresh = resets(function, loop, keeper, node) or counts_to_few(loop)
         if not fresh and not is_rebound(function, loss, deposits[loss], node) and not function.without_grad(node):
-            what = f"{written(node)} keeps the graph of every iteration alive"
+            until = f" until {keeper} is set again" if _is_set(function, loop, keeper, node) else ""
+            what = f"{written(node)} keeps the graph of every iteration alive{until}"
             certain = function.arms(node) <= function.arms(deposits[loss])
             unless = "a branch decides whether this loss is the one that backward() was called on"
             yield note(REGISTRY["ZG402"], function.site(node), certain=certain, unless=unless, what=what)
@@ -238,26 +239,33 @@ def counts_to_few(loop: LoopNode) -> bool:
     """for _ in range(n): an inner loop over repetitions, not over the data nor the epochs."""
     if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or path_of(loop.iter.func) != "range":
         return False
-    return not any(_DATA.search(written(bound).lower()) or is_many(bound) for bound in loop.iter.args)
+    return not any(_DATA.search(written(bound).lower()) or _is_many(bound) for bound in loop.iter.args)
 
 
-def is_many(bound: ast.expr) -> bool:
+def _is_many(bound: ast.expr) -> bool:
     return isinstance(bound, ast.Constant) and isinstance(bound.value, int) and bound.value >= _MANY
 
 
 def feeds_a_loss(function: Reading, total: str, losses: Collection[str]) -> bool:
     """Whether the sum is itself differentiated later, under whatever name."""
-    deposits = (act.node for act in function.having(Kind.DEPOSIT) if act.node is not None)
-    return any(path_of(part) == total for node in deposits for part in below(node)) or any(
-        any(path_of(part) == total for part in below(node.value))
-        and any(path_of(target) in losses for target in node.targets)
-        for node in function.of(ast.Assign)
-    )
+    deposited = {path_of(part) for act in function.having(Kind.DEPOSIT) if act.node for part in below(act.node)}
+    reached, grows = {total}, True
+    while grows:
+        made = [node for node in function.of(ast.Assign) if any(path_of(part) in reached for part in below(node.value))]
+        named = {path for node in made for target in node.targets if (path := path_of(target)) is not None}
+        grows, reached = not named <= reached, reached | named
+    return not reached.isdisjoint(deposited) or not (reached - {total}).isdisjoint(losses)
 
 
 def resets(function: Reading, loop: LoopNode, name: str, kept: ast.AST) -> bool:
     """In every iteration: what is set to zero only now and then, where it is told, has kept all since then."""
-    made = (node for node in function.of(ast.Assign) if node is not kept and holds(loop, node) and _assigns(node, name))
+    made = _is_set(function, loop, name, kept)
     steps = [act.node for act in function.having(Kind.CONSUME) if act.node is not None and holds(loop, act.node)]
     always = [function.arms(kept), *map(function.arms, steps)]  # with every step there is a reset
     return any(function.arms(node) <= arms for node in made for arms in always)
+
+
+def _is_set(function: Reading, loop: LoopNode, name: str, kept: ast.AST) -> list[ast.Assign]:
+    """Where the loop makes it anew, now and then or always."""
+    made = (node for node in function.of(ast.Assign) if node is not kept and holds(loop, node))
+    return [node for node in made if _assigns(node, name)]

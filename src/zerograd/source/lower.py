@@ -115,7 +115,7 @@ class FunctionLowering(Expressions):
         else:
             yield from self._events(node.iter)
             head += self._forget(node)
-        if isinstance(node, ast.For) and not node.orelse:
+        if isinstance(node, ast.For) and not node.orelse and not any(isinstance(one, ast.If) for one in node.body):
             each_alone = self._one_by_one(node.target, node.iter, lambda: self.block(node.body))
             if each_alone:
                 yield from each_alone

@@ -1,11 +1,14 @@
 """The optimizers of a list that is written out: `for opt in opts` is one after the other, of `opts = [one, two]`."""
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable
+from functools import lru_cache
 
 from zerograd.source.nodes import below
 from zerograd.source.scopes import Scope, path_of
 
+_OPTIMIZERS = re.compile(r"opti?m\w*$|opts?$")
 _CHANGES = frozenset({"append", "extend", "insert", "remove", "pop", "clear"})
 
 
@@ -15,10 +18,22 @@ def members_of(over: ast.expr, scope: Scope, function: ast.AST) -> tuple[str, ..
     path = path_of(over)
     if path is None:
         return _named(over) or ()  # the names are in the text
-    if "opt" not in path.lower() or "[" in path:
+    if not _OPTIMIZERS.search(path.lower()):
         return ()
+    if path.startswith("self.") and scope.owner is not None:
+        return _listed(path, scope.owner)
+    return _made(path, below(function))
+
+
+@lru_cache(maxsize=4)  # the same list is gone through in several methods
+def _listed(path: str, owner: Scope) -> tuple[str, ...]:
+    methods = [method for cls in owner.lineage() for method in cls.functions.values()]
+    return _made(path, (node for method in methods for node in below(method.node)))
+
+
+def _made(path: str, nodes: Iterable[ast.AST]) -> tuple[str, ...]:
     made, added, called = [], list[str](), set[str | None]()
-    for node in _homes(path, scope, function):
+    for node in nodes:
         match node:
             case ast.Assign(targets=targets, value=value) if any(path_of(target) == path for target in targets):
                 made.append(value)
@@ -41,13 +56,3 @@ def _named(value: ast.expr) -> tuple[str, ...] | None:
         return None
     paths = tuple(path_of(element) or "" for element in value.elts)
     return paths if all(paths) else None
-
-
-def _homes(path: str, scope: Scope, function: ast.AST) -> Iterator[ast.AST]:
-    """Everything in the functions that may assign it."""
-    if path.startswith("self.") and scope.owner is not None:
-        for cls in scope.owner.lineage():
-            for method in cls.functions.values():
-                yield from below(method.node)
-    else:
-        yield from below(function)

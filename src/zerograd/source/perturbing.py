@@ -8,7 +8,6 @@ optimizer.zero_grad() does not help: no optimizer holds delta.
 """
 
 import ast
-import re
 from collections.abc import Iterator
 
 from zerograd.core.events import Kind
@@ -19,57 +18,69 @@ from zerograd.source.leaves import leaves_of, makes_leaf
 from zerograd.source.nodes import below, holds, place, written
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.scopes import path_of
+from zerograd.source.updates import may_clear, may_reach
 
-_CLEARS = re.compile(r"zero|clear|reset|grad")
+_FEW = 4  # moves that are looked at in one function
 
 
 def detect(function: Reading) -> Iterator[Finding]:
     if not function.file.reads_gradients or not function.file.says("requires_grad"):
         return
-    for act in function.having(Kind.DEPOSIT):
-        loop = function.loop_around(act.node) if act.node is not None else None
-        for name in sorted(_leaves(function)) if loop is not None else ():
-            move = next(_moves(function, loop, name), None) if loop is not None else None
-            if loop is None or move is None or not _piles_up(function, loop, name):
-                continue
-            deposit, step = f"{act.what} on line {act.site.line}", written(move)
-            related = (Related(act.site, "the gradient is deposited here"),)
-            names = {"step": step, "deposit": deposit, "consumer": f"{step} one iteration earlier"}
-            yield note(REGISTRY["ZG001"], function.site(move), certain=True, related=related, **names)
+    told: set[tuple[ast.AST, str]] = set()
+    for move, name in list(_moves(function))[:_FEW]:
+        loop = function.loop_around(move)
+        fed = [act for act in function.having(Kind.DEPOSIT) if act.node and function.loop_around(act.node) is loop]
+        if loop is None or not fed or (loop, name) in told or not _piles_up(function, loop, name):
+            continue
+        told.add((loop, name))
+        deposit, step = f"{fed[0].what} on line {fed[0].site.line}", written(move)
+        related = (Related(fed[0].site, "the gradient is deposited here"),)
+        names = {"step": step, "deposit": deposit, "consumer": f"{step} one iteration earlier"}
+        yield note(REGISTRY["ZG001"], function.site(move), certain=True, related=related, **names)
 
 
-def _leaves(function: Reading) -> set[str]:
-    """The variables of this function that gradients are asked of."""
+def _moves(function: Reading) -> Iterator[tuple[ast.stmt, str]]:
+    """delta.data = delta + alpha * slope, with slope = delta.grad.sign(): the statements that move a leaf along it."""
     made = {path_of(node.targets[0]) or "" for node in function.of(ast.Assign) if makes_leaf(node.value)}
-    return {name for name in leaves_of(function) | made if name.isidentifier()}
-
-
-def _moves(function: Reading, loop: LoopNode, name: str) -> Iterator[ast.stmt]:
-    """delta.data = ..., delta.data[some] = ..., delta.data += ..."""
+    leaves = {name for name in leaves_of(function) | made if name.isidentifier()}
     statements: list[ast.Assign | ast.AugAssign] = [*function.of(ast.Assign), *function.of(ast.AugAssign)]
-    for node in sorted(statements, key=place):
+    for node in sorted(statements, key=place) if leaves else ():
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        paths = ((path_of(target) or "").partition("[")[0] for target in targets)
-        if holds(loop, node) and f"{name}.data" in paths:
-            yield node
+        for target in targets:
+            name, _, data = (path_of(target) or "").partition("[")[0].partition(".")
+            if name in leaves and data == "data" and _goes_along(function, node.value, name):
+                yield node, name
+
+
+def _goes_along(function: Reading, value: ast.expr, name: str) -> bool:
+    """Whether a value is made of the gradient, or of something that was."""
+    along = {f"{name}.grad"}
+    for node in sorted(function.of(ast.Assign), key=place):
+        if any(path_of(part) in along for part in below(node.value)):
+            along |= {path_of(target) or "" for target in node.targets if isinstance(target, ast.Name)}
+    return any(path_of(part) in along for part in below(value))
 
 
 def _piles_up(function: Reading, loop: LoopNode, name: str) -> bool:
-    """Whether the gradient is read in the loop, and neither it nor the tensor is a new one in every round."""
-    inside = [part for part in below(loop) if isinstance(part, ast.Name | ast.Attribute)]
-    reads = any(path_of(part) == f"{name}.grad" and isinstance(part.ctx, ast.Load) for part in inside)
-    anew = any(isinstance(part.ctx, ast.Store | ast.Del) and path_of(part) in (name, f"{name}.grad") for part in inside)
-    before = any(isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Store)
-                 and place(part) < place(loop) for part in below(function.node))  # fmt: skip
-    return reads and not anew and before and not any(_may_clear(call, name) for call in function.of(ast.Call))
+    """Whether neither the tensor nor its gradient is a new one in every round, and nobody can clear it."""
+    paths = [(part, path_of(part) or "") for part in below(function.node) if isinstance(part, ast.expr)]
+    ours = [(part, path) for part, path in paths if path == name or path.startswith((f"{name}.grad", f"{name}["))]
+    stored = [(part, path) for part, path in ours if not isinstance(getattr(part, "ctx", ast.Load()), ast.Load)]
+    anew = any(holds(loop, part) for part, path in stored if not path.startswith(f"{name}["))
+    before = any(path == name and place(part) < place(loop) for part, path in stored)
+    aliased = any(path_of(node.value) == f"{name}.grad" for node in function.of(ast.Assign))
+    if anew or not before or aliased or _is_listed(function, name) or may_clear(function):
+        return False
+    in_place = (path for _, path in ours if path.startswith(f"{name}.grad.") and path.endswith("_"))
+    others = {part.id for each in function.of(ast.For) for part in below(each.target) if isinstance(part, ast.Name)}
+    whose = [act for act in function.having(Kind.CLEAR) if act.what.endswith((".zero_()", "= None"))]
+    return not any(in_place) and not any(may_reach(act.what, name, others) for act in whose)
 
 
-def _may_clear(call: ast.Call, name: str) -> bool:
-    """delta.grad.zero_(), delta.grad.fill_(0), zero_gradients(delta), and an optimizer that holds it: Adam([delta])."""
-    path = path_of(call.func) or ""
-    if path.startswith(f"{name}.grad.") and path.endswith("_"):
-        return True
-    given = [part for one in (*call.args, *(keyword.value for keyword in call.keywords)) for part in below(one)]
-    listed = [element for part in given if isinstance(part, ast.List | ast.Tuple) for element in part.elts]
-    whole = [one for one in call.args if path_of(one) == name] if _CLEARS.search(path.rpartition(".")[2]) else []
-    return bool(whole) or any(path_of(element) == name for element in listed)
+def _is_listed(function: Reading, name: str) -> bool:
+    """Whether it is part of something: [delta], {"params": delta}; or handed to someone who may clear it."""
+    parts = [part for node in function.of(ast.List) for part in node.elts]
+    parts += [part for node in function.of(ast.Tuple) for part in node.elts if isinstance(node.ctx, ast.Load)]
+    parts += [part for node in function.of(ast.Dict) for part in node.values]
+    parts += [one for call in function.of(ast.Call) if "grad" in (path_of(call.func) or "") for one in call.args]
+    return any(path_of(part) == name for part in parts)

@@ -62,7 +62,8 @@ def _keeps_for_nobody(function: Reading, call: ast.Call) -> bool | None:
     mine = ancestry.of(loss) if loss is not None else frozenset({KEPT})
     certain = bool(mine) and all(isinstance(one, ast.AST) for one in mine) and _is_repeated(function)
     kept = _is_stored(function, ancestry, mine)
-    deleted = {path_of(gone) for node in function.of(ast.Delete) for gone in node.targets}
+    gone = [node for node in function.of(ast.Delete) if place(node) > place(call)]
+    deleted = {path_of(target) for node in gone for target in node.targets}
     if loss is not None and path_of(loss) in deleted:
         return None  # and with it the graph
     if loop is not None and any(isinstance(one, ast.AST) and not holds(loop, one) for one in mine):
@@ -77,7 +78,8 @@ def _keeps_for_nobody(function: Reading, call: ast.Call) -> bool | None:
 
 
 def _is_repeated(function: Reading) -> bool:
-    """Whether this is done again and again: a test's or a demonstration's one backward keeps its graph for a moment."""
+    """Whether this may be done again and again: a test's one backward, or one at the top of a file that never steps,
+    keeps its graph for a moment."""
     name = getattr(function.node, "name", "")
     hooked = function.file.says("register_forward_hook")  # and keeps what it is shown
     return bool(name or function.file.says(".step(")) and not hooked and not name.startswith("test")

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 from zerograd.source import wording
@@ -31,10 +32,11 @@ def parts_of(function: Reading, deposits: dict[str, ast.Call]) -> dict[str, ast.
 def outputs_of(function: Reading, losses: dict[str, ast.Call]) -> dict[str, ast.Call]:
     """`out` of `out = model(x)` and `loss = criterion(out, y)`, with the backward that goes through it."""
     assigned = [(path_of(node.targets[0]), node.value) for node in function.of(ast.Assign) if len(node.targets) == 1]
+    bound = Counter(name.id for name in function.of(ast.Name) if isinstance(name.ctx, ast.Store))
     forwards = {
         name
         for name, value in assigned
-        if name and isinstance(value, ast.Call) and wording.is_model(path_of(value.func) or "")
+        if name and bound[name] == 1 and isinstance(value, ast.Call) and wording.is_model(path_of(value.func) or "")
     }
     return {
         name: losses[loss]

@@ -73,7 +73,7 @@ def _watched(function: Reading, made: dict[str, list[bool]]) -> Iterator[Finding
 def _never_cleared(function: Reading) -> Iterator[Finding]:
     """backward(); W -= lr * W.grad, round and round, and nothing clears W.grad."""
     deposits, clears = function.having(Kind.DEPOSIT), function.having(Kind.CLEAR)
-    if function.having(Kind.CONSUME) or _may_clear(function):
+    if function.having(Kind.CONSUME) or may_clear(function):
         return
     anybody = {part.id for loop in function.of(ast.For) for part in below(loop.target) if isinstance(part, ast.Name)}
     for node, name in _updates(function):
@@ -88,7 +88,7 @@ def _never_cleared(function: Reading) -> Iterator[Finding]:
         ):
             continue  # another tensor in every round
         fed = [act for act in deposits if act.node is not None and loop is not None and holds(loop, act.node)]
-        if len(fed) == 1 and not any(_may_reach(act.what, name, anybody) for act in clears):
+        if len(fed) == 1 and not any(may_reach(act.what, name, anybody) for act in clears):
             step = written(node)
             deposit, consumer = f"{fed[0].what} on line {fed[0].site.line}", f"{step} one iteration earlier"
             related = (Related(fed[0].site, "the gradient is deposited here"),)
@@ -113,13 +113,13 @@ def _is_parameters(over: ast.expr) -> bool:
     return isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute) and over.func.attr == "parameters"
 
 
-def _may_reach(clear: str, name: str, anybody: set[str]) -> bool:
+def may_reach(clear: str, name: str, anybody: set[str]) -> bool:
     """Whether a clear may be one of W.grad: it is, unless it names another tensor and no loop variable."""
     cleared = _CLEARED.match(clear)
     return cleared is None or cleared[1] == name or cleared[1] in anybody
 
 
-def _may_clear(function: Reading) -> bool:
+def may_clear(function: Reading) -> bool:
     """Whether something that is called here clears, or may."""
     calls = [node for node in walk(function.block) if isinstance(node, Call)]
     bodies = [walk(function.file.program.body_of(call.function)) for call in calls]
