@@ -4,6 +4,9 @@ With a `GradScaler` the gradients in `.grad` are the true ones times a large fac
 `scaler.unscale_(optimizer)` or `scaler.step(optimizer)` divides it out. A clip before that compares the scaled norm
 with a limit that was meant for the true one, so nearly every gradient is cut down to almost nothing, by a factor that
 changes whenever the scale does. Training goes on, slowly, and the clip threshold means something else on every step.
+
+With apex the scale is taken away where the block of `with amp.scale_loss(loss, optimizer)` ends: clip behind it, not
+inside.
 """
 
 from zerograd.core.events import Event, Kind

@@ -2,6 +2,7 @@
 
 `model.parameters()` and `filter(...)` are generators: the optimizer's constructor reads them to the end. Whoever is
 given the same variable afterwards, usually `clip_grad_norm_`, gets nothing, and nothing is clipped; no error is raised.
+So it is with a generator that is made before a loop and read in it: from the second iteration on nothing is clipped.
 Keep a list, or ask the model again.
 """
 

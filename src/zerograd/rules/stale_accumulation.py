@@ -6,7 +6,8 @@ small learning rate the loss still falls: the sum of all past gradients looks li
 unstable, and changes with the length of the loop.
 
 The usual causes: `zero_grad()` is missing, stands outside the loop (once per epoch), or is called on another object
-than the one that steps.
+than the one that steps. The perturbation of an attack, which is moved along `delta.grad` by hand, needs a clear of its
+own in every iteration: no optimizer holds it.
 
 Gradient accumulation is not this fault: several `backward()` calls before one step add up on purpose. The fault begins
 when a step has read the sum and nothing clears it.

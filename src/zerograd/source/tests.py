@@ -21,7 +21,7 @@ _IMPURE = (ast.Call, ast.Await, ast.Yield, ast.NamedExpr, ast.Lambda, ast.ListCo
 
 _WORD = re.compile(r"\w+")
 _COMPARISON = re.compile(r"([\w.]+) (==|<=|>=|<|>) (-?\d+)")
-_COMPARED: dict[str, Callable[[int, int], bool]] = {
+_COMPARED: dict[str, Callable[[float, float], bool]] = {
     "==": operator.eq,
     "<": operator.lt,
     "<=": operator.le,
@@ -89,7 +89,7 @@ def _by_number(key: str, assumed: Assumptions) -> bool | None:
     for other, answer in assumed:
         one, known = _number(key), _number(other)
         if one is not None and known is not None and one[0] == known[0]:
-            places = (number + step for number in (one[2], known[2]) for step in (-1, 0, 1))
+            places = (number + step for number in (one[2], known[2]) for step in (-1, -0.5, 0, 0.5, 1))
             left = [place for place in places if _COMPARED[known[1]](place, known[2]) is answer]
             answers = {_COMPARED[one[1]](place, one[2]) for place in left}
             if len(answers) == 1:

@@ -19,7 +19,8 @@ _COPIES = frozenset({"tensor", "from_numpy", "zeros", "ones", "rand", "randn", "
 _LIKE = re.compile(r"_like$|Tensor$")
 _DATA = re.compile(r"load|data|batch|range|replay|sampler|iter")
 _GIVEN = re.compile(
-    r"^(real\w*|images?|imgs?|inputs?(_tensor|_ima?ge?s?|_batch)?|labels?|rewards?|dones?|masks?|input_ids|gt\w*|ones|zeros|noise|targets?|epochs?|\w*_size)$"
+    r"^(real\w*|images?|imgs?|inputs?(_tensor|_ima?ge?s?|_batch)?|labels?|rewards?|dones?|masks?|input_ids|gt\w*|ones"
+    r"|zeros|noise|targets?|epochs?|\w*_size)$"
     r"|(^|_)(data|batch|loader|iter|dataset|sampler)$"
 )
 _SETTING = re.compile(r"(^|[._])(device|args?|opts?|options?|cfg|conf|config|hparams|flags)(\.|\[|$)", re.IGNORECASE)
