@@ -48,7 +48,7 @@ def detect(function: Reading) -> Iterator[Finding]:
             continue
         fresh = resets(function, loop, keeper, node) or counts_to_few(loop)
         if not fresh and not is_rebound(function, loss, deposits[loss], node) and not function.without_grad(node):
-            until = f" until {keeper} is set again" if _is_set(function, loop, keeper, node) else ""
+            until = f" until {keeper} is set again" if _settings(function, loop, keeper, node) else ""
             what = f"{written(node)} keeps the graph of every iteration alive{until}"
             certain = function.arms(node) <= function.arms(deposits[loss])
             unless = "a branch decides whether this loss is the one that backward() was called on"
@@ -259,13 +259,13 @@ def feeds_a_loss(function: Reading, total: str, losses: Collection[str]) -> bool
 
 def resets(function: Reading, loop: LoopNode, name: str, kept: ast.AST) -> bool:
     """In every iteration: what is set to zero only now and then, where it is told, has kept all since then."""
-    made = _is_set(function, loop, name, kept)
+    made = _settings(function, loop, name, kept)
     steps = [act.node for act in function.having(Kind.CONSUME) if act.node is not None and holds(loop, act.node)]
     always = [function.arms(kept), *map(function.arms, steps)]  # with every step there is a reset
     return any(function.arms(node) <= arms for node in made for arms in always)
 
 
-def _is_set(function: Reading, loop: LoopNode, name: str, kept: ast.AST) -> list[ast.Assign]:
-    """Where the loop makes it anew, now and then or always."""
+def _settings(function: Reading, loop: LoopNode, name: str, kept: ast.AST) -> list[ast.Assign]:
+    """Where the loop sets it anew, now and then or always."""
     made = (node for node in function.of(ast.Assign) if node is not kept and holds(loop, node))
     return [node for node in made if _assigns(node, name)]

@@ -9,6 +9,7 @@ optimizer.zero_grad() does not help: no optimizer holds delta.
 
 import ast
 from collections.abc import Iterator
+from itertools import islice
 
 from zerograd.core.events import Kind
 from zerograd.core.findings import Finding, Related
@@ -27,7 +28,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     if not function.file.reads_gradients or not function.file.says("requires_grad"):
         return
     told: set[tuple[ast.AST, str]] = set()
-    for move, name in list(_moves(function))[:_FEW]:
+    for move, name in islice(_moves(function), _FEW):
         loop = function.loop_around(move)
         fed = [act for act in function.having(Kind.DEPOSIT) if act.node and function.loop_around(act.node) is loop]
         if loop is None or not fed or (loop, name) in told or not _piles_up(function, loop, name):

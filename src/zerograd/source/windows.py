@@ -14,10 +14,6 @@ from zerograd.source.counters import start_key
 from zerograd.source.skeleton import Act, Block, Choice, Loop, walk
 from zerograd.source.tests import All, Atom, Not, Some, Test, decide
 
-# What is known of an N that is at least 2.
-_SEVERAL = {"> 1": True, "> 0": True, ">= 1": True, ">= 2": True, "== 1": False, "== 0": False, "<= 1": False}
-_SEVERAL |= {"< 2": False, "< 1": False, "<= 0": False, "is None": False}
-
 
 def begin(loop: Loop, facts: Facts) -> Facts:
     """Enter the loop: its first iteration, and the first micro-batch of a window."""
@@ -98,7 +94,7 @@ def _other_ways(loop: Loop, kinds: Callable[[Block], frozenset[Kind]]) -> Iterat
 
 def _without(loop: Loop, size: str) -> Iterator[Block]:
     """What is done where nothing is accumulated: `if not N: optimizer.step()`."""
-    several = frozenset({(size, True)} | {(f"{size} {asks}", answer) for asks, answer in _SEVERAL.items()})
+    several = frozenset({(size, True), (f"{size} >= 2", True), (f"{size} is None", False)})
     for node in walk(loop.body):
         answer = decide(node.test, several) if isinstance(node, Choice) else None
         if isinstance(node, Choice) and answer is not None:
