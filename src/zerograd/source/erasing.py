@@ -76,12 +76,15 @@ def _clears_before_a_deposit(block: Block) -> Iterator[Act]:
 def _between(block: Block, rest: Block, slots: frozenset[str | None], *, alone: bool) -> Iterator[Finding]:
     """Several losses and one step: whatever way is taken, what one of them deposits is cleared before anything steps,
     and another one comes. `rest`: what runs behind the block."""
+    if len(slots) != 1:
+        return
     for position, node in enumerate(block):
-        behind = (*block[position + 1 :], *rest)
-        if isinstance(node, Act) and node.kind is Kind.DEPOSIT and not _is_told_more(node):
-            yield from _in_vain(node, behind, slots, alone=alone)
+        deposits = isinstance(node, Act) and node.kind is Kind.DEPOSIT
+        behind = (*block[position + 1 :], *rest) if deposits or isinstance(node, Choice) else ()
+        if isinstance(node, Act) and deposits and not _is_told_more(node):
+            yield from _in_vain(node, behind, alone=alone)
         for inner in blocks_of(node):
-            yield from _between(inner, behind if isinstance(node, Choice) else (), slots, alone=alone)
+            yield from _between(inner, behind, slots, alone=alone)
 
 
 def _is_told_more(deposit: Act) -> bool:
@@ -89,9 +92,9 @@ def _is_told_more(deposit: Act) -> bool:
     return isinstance(deposit.node, ast.Call) and any(keyword.arg for keyword in deposit.node.keywords)
 
 
-def _in_vain(lost: Act, behind: Block, slots: frozenset[str | None], *, alone: bool) -> Iterator[Finding]:
+def _in_vain(lost: Act, behind: Block, *, alone: bool) -> Iterator[Finding]:
     ways = _next(behind)
-    if len(slots) != 1 or any(way is None or way[0].kind is not Kind.CLEAR or way[0].partial for way in ways):
+    if any(way is None or way[0].kind is not Kind.CLEAR or way[0].partial for way in ways):
         return
     clear, later = next((way for way in ways if way is not None), (lost, ()))
     kept = [way[0] for way in _next(later) if way is not None and way[0].kind is Kind.DEPOSIT]

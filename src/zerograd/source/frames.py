@@ -24,9 +24,7 @@ class Frames:
         self.modules = modules  # and those whose parameters it holds
         self.cls = cls
         self.body_of = body_of
-        self._alone = (
-            alone  # the slot is the only one there is: a module that is cleared may be its own by another name
-        )
+        self._alone = alone  # it is the only slot there is: a module that is cleared may be its own by another name
         self._numbers: dict[tuple[frozenset[str], frozenset[str], Scope | None], int] = {}  # of what may differ
         self._here = self._number()
         self._kinds: dict[tuple[int, int, bool], tuple[Block | Call, Doubts]] = {}
