@@ -19,7 +19,7 @@ from zerograd.source.leaves import leaves_of, makes_leaf
 from zerograd.source.nodes import below, holds, place, written
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.scopes import path_of
-from zerograd.source.updates import may_clear, may_reach
+from zerograd.source.updates import CURE, may_clear, may_reach
 
 _FEW = 4  # moves that are looked at in one function
 
@@ -37,7 +37,8 @@ def detect(function: Reading) -> Iterator[Finding]:
         deposit, step = f"{fed[0].what} on line {fed[0].site.line}", written(move)
         related = (Related(fed[0].site, "the gradient is deposited here"),)
         names = {"step": step, "deposit": deposit, "consumer": f"{step} one iteration earlier"}
-        yield note(REGISTRY["ZG001"], function.site(move), certain=True, related=related, **names)
+        found = note(REGISTRY["ZG001"], function.site(move), certain=True, related=related, **names)
+        yield found._replace(cure=CURE.format(name=name))
 
 
 def _moves(function: Reading) -> Iterator[tuple[ast.stmt, str]]:

@@ -14,6 +14,7 @@ from zerograd.source.scopes import Scope, path_of
 from zerograd.source.skeleton import Act, Blur, Call, walk
 
 _IN_PLACE = frozenset({"sub_", "add_"})
+CURE = "no optimizer holds it: set {name}.grad = None once for every update, before the next backward()"
 _CLEARED = re.compile(r"(\w+)\.grad(?:\.data)?(?:\.zero_\(\)| = None)$")
 
 
@@ -93,7 +94,8 @@ def _never_cleared(function: Reading) -> Iterator[Finding]:
             deposit, consumer = f"{fed[0].what} on line {fed[0].site.line}", f"{step} one iteration earlier"
             related = (Related(fed[0].site, "the gradient is deposited here"),)
             names = {"step": step, "deposit": deposit, "consumer": consumer}
-            yield note(REGISTRY["ZG001"], function.site(node), certain=True, related=related, **names)
+            found = note(REGISTRY["ZG001"], function.site(node), certain=True, related=related, **names)
+            yield found._replace(cure=CURE.format(name=name))
 
 
 def _updates(function: Reading) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
