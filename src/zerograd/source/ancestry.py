@@ -14,12 +14,12 @@ from zerograd.source.callers import arguments, called, handed_in
 from zerograd.source.definitions import Definition, Item, definitions_of, is_key, item_at, item_of
 from zerograd.source.leaves import LEAF, leaves_of, makes_leaf, recorded
 from zerograd.source.literals import default_of
-from zerograd.source.memories import remembers
+from zerograd.source.memories import may_carry, remembers
 from zerograd.source.nodes import below, holds, written
 from zerograd.source.objects import Objects
 from zerograd.source.quiet import quiet_parts
 from zerograd.source.reading import LoopNode, Reading
-from zerograd.source.scopes import Function, Role, path_of
+from zerograd.source.scopes import Function, Role, Scope, path_of
 from zerograd.source.wording import BUILTINS, CUTS, HANDS_OUT, NUMBERS, SAME, SHAPES
 
 Ancestors = frozenset[ast.AST | str]
@@ -142,8 +142,8 @@ class Ancestry:
         if wording.is_coefficient(path):
             return NONE
         if root == "self":
-            parts = path.partition("[")[0].split(".")  # what another object keeps, only it knows; but for its loader
-            return self._of_attribute(path) if len(parts) == 2 else NONE if wording.is_loader(parts[-1]) else OLD
+            of_another = path.partition("[")[0].count(".") != 1  # what it keeps, only its name tells
+            return (OLD if wording.keeps(path) else NONE) if of_another else self._of_attribute(path)
         if root in scope.parameters:
             return self._handed(root)
         if scope.parent is None or scope.owns(root):
@@ -169,8 +169,10 @@ class Ancestry:
     def _of_attribute(self, path: str) -> Ancestors:
         """What an object keeps: what was made with it has no graph, what a method assigns may have."""
         cls = self._function.scope.owner
-        if cls is None or not self._deep:
+        if cls is None:
             return OLD
+        if not self._deep:
+            return NONE if all(one.node.name == "__init__" for one in self._assigning(cls, path)) else OLD
         seen = False
         for one in cls.lineage():
             for method in one.functions.values():
@@ -178,6 +180,9 @@ class Ancestry:
                 if self._keeps(method, path):
                     return OLD
         return OLD if not seen and wording.keeps(path) else NONE
+
+    def _assigning(self, cls: Scope, path: str) -> list[Function]:
+        return self._function.file.attributes(cls).get(path, [])
 
     def _keeps(self, method: Function, path: str) -> bool:
         """Whether a method assigns something with a graph to this attribute."""
@@ -252,7 +257,7 @@ class Ancestry:
         read = binding is not None and not (binding.role is Role.INSTANCE and remembers(binding.made_by, scope))
         alone = bool(owner) and not call.args and not call.keywords  # of what it was given before
         # Where states that go from call to call are spoken of, a module that cannot be read may have one.
-        unread = not read and wording.is_recurrent(self._function.file.text)
+        unread = not read and not _hands_state(call) and may_carry(self._function.file)
         kept = alone or wording.keeps(owner) or wording.moves(name) or unread
         return frozenset({call}) | (OLD if kept else NONE) | self._made_with(owner or path)
 
@@ -288,6 +293,11 @@ class Ancestry:
             reading = Reading(function.node, (), function.scope, self._function.file)
             self._called[function.node] = _Called(reading, self._deep - 1)
         return self._called[function.node]
+
+
+def _hands_state(call: ast.Call) -> bool:
+    """model(x, hidden): what it goes on from, it is told."""
+    return any(wording.is_state(path_of(one) or "") for one in (*call.args, *(named.value for named in call.keywords)))
 
 
 class _Called(Ancestry):

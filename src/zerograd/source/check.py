@@ -189,6 +189,7 @@ class _Checker:
         # Nothing is there at all: what was cleared on another way before that is not why.
         empty = {one.event.site for one in verdicts if one.law.code == "ZG003" and one.certain}
         # A fault is met once for each way that leads there; it is told once.
+        verdicts.sort(key=_order)
         for verdict in {(one.law.code, one.event.site, one.certain): one for one in verdicts}.values():
             if verdict.law.needs_loss and node is not None and not self._learns(block, node):
                 continue
@@ -272,6 +273,13 @@ class _Checker:
                         outside = call.outside(slot)
                         if outside is not None:
                             yield outside, kind
+
+
+def _order(verdict: Verdict[Rule]) -> tuple[object, ...]:
+    """The order of the text: sets have none of their own, and the same text has the same findings."""
+    event, state = verdict.event, verdict.state
+    marks = sorted(mark.value for mark in state.marks)
+    return event.site or Site("", 0), event.kind.value, state.content.value, state.scale.value, marks
 
 
 def _modules_of(slot: str, scope: Scope) -> frozenset[str]:

@@ -12,8 +12,11 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source import wording
+from zerograd.source.definitions import definitions_of
+from zerograd.source.graphs import Graphs
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, place, written
+from zerograd.source.reach import freezes
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.scopes import path_of
 from zerograd.source.terms import outputs_of, parts_of
@@ -37,6 +40,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     """A loss that backward() was called on is kept in what is never itself differentiated, in every iteration."""
     deposits = live_losses(function)
     if not deposits:
+        yield from _values(function, deposits.keys())
         return
     sums = list(_sums(function, deposits.keys()))
     # What a few repetitions have added up has the graphs of all of them.
@@ -52,6 +56,28 @@ def detect(function: Reading) -> Iterator[Finding]:
             what = f"{written(node)} keeps the graph of every iteration alive{until}"
             certain = function.arms(node) <= function.arms(deposits[loss])
             unless = "a branch decides whether this loss is the one that backward() was called on"
+            yield note(REGISTRY["ZG402"], function.site(node), certain=certain, unless=unless, what=what)
+    yield from _values(function, deposits.keys())
+
+
+def _values(function: Reading, losses: Collection[str]) -> Iterator[Finding]:
+    """What else has a graph, of whatever name: a score that is summed, an output that is listed."""
+    graphs = Graphs(function)
+    sums = {keeper for _, keeper, _ in adds_to(function)}  # what they keep is told where they get it
+    backwards = [act.node for act in function.having(Kind.DEPOSIT) if act.node is not None]
+    certain = not freezes(function.file.text)
+    for node, keeper, value in [*adds_to(function), *appends_to(function)]:
+        loop = function.loop_around(node)
+        if loop is None or not any(holds(loop, one) for one in backwards) or any(weighs(value, one) for one in losses):
+            continue
+        if not keeper.isidentifier() or keeper in losses or keeper in function.scope.parameters:
+            continue
+        if any(path_of(part) in sums for part in below(value)):
+            continue
+        fresh = resets(function, loop, keeper, node) or counts_to_few(loop) or feeds_a_loss(function, keeper, losses)
+        if not fresh and not function.without_grad(node) and graphs.has(value):
+            unless = "what this file freezes may leave no graph to keep"
+            what = f"{written(node)} keeps the graph of every iteration alive"
             yield note(REGISTRY["ZG402"], function.site(node), certain=certain, unless=unless, what=what)
 
 
@@ -191,7 +217,7 @@ def _is_empty(value: ast.expr) -> bool:
 
 def _is_made_empty(function: Reading, root: str, name: str) -> bool:
     """losses = [], history = {"loss": []}: of this function's own making, and nobody else gets to see it."""
-    made = [one.value for one in function.of(ast.Assign) if _assigns(one, root)]
+    made = [one.value for one in definitions_of(function).every(root) if not one.adds and one.at is None]
     if not made or "." in root or is_handed_on(function, root):
         return False
     if root == name:
@@ -219,8 +245,11 @@ def is_handed_on(function: Reading, name: str) -> bool:
 
 def is_rebound(function: Reading, loss: str, deposit: ast.Call, use: ast.AST) -> bool:
     """Whether the name stands for something else by then: `loss = loss.item()`, `loss = to_number(loss)`."""
-    bound: list[ast.Assign | ast.AugAssign] = [*function.of(ast.Assign), *function.of(ast.AugAssign)]
-    again = [one for one in bound if one is not use and _assigns(one, loss)]
+    reached = definitions_of(function).reaching(loss, use)
+    if reached is None:
+        return False
+    made = [*reached.here, *(() if reached.certain else reached.around)]
+    again = [one.node for one in made if one.node is not use]
     return any(_takes_value(one) or place(deposit) < place(one) < place(use) for one in again)
 
 

@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 
+from zerograd.source.counters import ACCUMULATION
 from zerograd.source.nodes import Nodes, below, written
-from zerograd.source.scopes import Scope, path_of
+from zerograd.source.scopes import Function, Scope, path_of
 
 _SUMMED = re.compile(r"(^|[._])(sum|div_?|mul_?|true_divide|scale|normali[sz]e\w*|average\w*|weighted\w*)$")
 _TELLING = {"gradient_accumulation_steps", "gradient_accumulation_plugin", "deepspeed_plugin", None}  # None: **settings
@@ -61,6 +62,11 @@ class Losses:
                     path = path_of(element)
                     if path and node.value is not None:
                         found.setdefault(path, []).append(node.value)
+        for item in self._nodes.of(ast.withitem):
+            match item:  # with amp.scale_loss(loss, optimizer) as scaled: the loss under another name
+                case ast.withitem(context_expr=ast.Call(func=func, args=[loss, *_]), optional_vars=ast.Name(id=name)):
+                    if (path_of(func) or "").endswith("scale_loss"):
+                        found.setdefault(name, []).append(loss)
         return found
 
     @cached_property
@@ -226,10 +232,7 @@ class Losses:
         if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Call | ast.BinOp):
             return self._may(func.value, seen, depth)
         function = self._scope.function(name) if name else None
-        if function is not None:
-            text = written(function.node)
-            return "sum" in text or "/" in text or ".div" in text
-        return False
+        return function is not None and _divides_by_what_it_is_told(function)
 
     def _is_told(self, argument: ast.expr) -> bool:
         """Whether something divided rides along: batch["scale"] = 1 / (count * n); loss = model(**batch)."""
@@ -281,6 +284,20 @@ def _undivided(node: ast.AST) -> Iterator[ast.AST]:
         [node.left] if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) else ast.iter_child_nodes(node)
     ):
         yield from _undivided(child)
+
+
+def _divides_by_what_it_is_told(function: Function) -> bool:
+    """loss_fn(out, y, n): return total / n. A function that divides by what it finds itself makes a mean, as any loss
+    does; one that only sums, none."""
+    text, own = written(function.node), function.scope.parameters
+    if ACCUMULATION.search(text.lower()) or ("sum" in text and "/" not in text and "mean" not in text):
+        return True
+    nodes = Nodes(function.node)
+    divisors = [node.right for node in nodes.of(ast.BinOp) if isinstance(node.op, ast.Div)]
+    divisors += [node.value for node in nodes.of(ast.AugAssign) if isinstance(node.op, ast.Div)]
+    divisors += [call.args[0] for call in nodes.of(ast.Call) if call.args and _divides(call.func)]
+    paths = [path_of(by) or "" for by in divisors]
+    return any(path in own or path.startswith("self.") for path in paths)
 
 
 def _divides(func: ast.expr) -> bool:

@@ -1,11 +1,40 @@
 """Modules that keep something from one call to the next: a state whose graph the next loss goes through again."""
 
 import ast
+import os
 
+from zerograd.errors import SourceError
+from zerograd.source import wording
+from zerograd.source.discover import read_text
 from zerograd.source.nodes import below
+from zerograd.source.privacy import neighbours
+from zerograd.source.reading import File
 from zerograd.source.scopes import Scope, path_of
 
 _DEPTH = 20
+_MOST = 400  # files beside one
+
+
+def may_carry(file: File) -> bool:
+    """Whether a module that cannot be read may keep a state: the file speaks of such, and it has an object keep one, or
+    one beside it has, if it makes no modules itself."""
+    if not wording.is_recurrent(file.text):
+        return False
+    if wording.carries(file.text) or not os.path.isfile(file.path):
+        return True
+    if file.says("Module)"):
+        return False
+    folders, files = neighbours(file.path)
+    file.asked.update(folders)
+    for other in files[:_MOST]:
+        try:
+            text = read_text(other)
+        except SourceError:
+            return True
+        file.asked.add(other)
+        if wording.carries(text):
+            return True
+    return len(files) > _MOST
 
 
 def remembers(name: str, scope: Scope, depth: int = _DEPTH) -> bool:

@@ -85,6 +85,10 @@ class Program:
             self._blocks[self.tree] = body
         return self._blocks[self.tree]
 
+    def lowered(self, node: FunctionNode, scope: Scope) -> Block:
+        """The skeleton of a function that was put together of others."""
+        return self._lowered(node, node.body, scope)
+
     def _lowered(self, node: ast.Module | FunctionNode, body: list[ast.stmt], scope: Scope) -> Block:
         if len(self.nodes(node)) > _LONGEST:
             return ()

@@ -14,6 +14,7 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.ancestry import KEPT, Ancestors, Ancestry
+from zerograd.source.inlined import drivers_of, inline, is_fresh
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, place
 from zerograd.source.reading import LoopNode, Reading
@@ -22,6 +23,7 @@ from zerograd.source.wording import CUTS
 
 _NAMES = ("retain_graph", "retain_variables")  # the second until torch 0.4
 _READERS = frozenset({"torch", "print", "numpy", "math", "matplotlib", "wandb"})  # none of them keeps a graph
+_FEW = 6  # methods that call one
 _AGAIN = ("autograd.grad", "autograd.backward")
 _RECORDS = re.compile(
     r"^log|add_scalar|record|write|print|info|debug|set_postfix|set_description|meter|track|backward|format|^(float"
@@ -37,7 +39,9 @@ def detect(function: Reading) -> Iterator[Finding]:
     for act in deposits:
         call = act.node
         assert isinstance(call, ast.Call)
-        certain = _keeps_for_nobody(function, call) if _retains(call) else None
+        certain = _keeps_for_nobody(function, call, [function.node]) if _retains(call) else None
+        if certain is False:
+            certain = _in_drivers(function, call)
         if certain is not None:
             what = f"{act.what[:-1]}{_named(call)}=True) keeps a graph that nothing goes through again"
             unless = "what the loss is made of may be used again where it cannot be seen"
@@ -54,8 +58,25 @@ def _retains(call: ast.Call) -> bool:
     return "create_graph" not in given and isinstance(kept, ast.Constant) and kept.value is True
 
 
-def _keeps_for_nobody(function: Reading, call: ast.Call) -> bool | None:
-    """True if nothing goes through the graph again, False if nothing is seen to; None if something may well."""
+def _in_drivers(function: Reading, call: ast.Call) -> bool | None:
+    """The same of a method whose class hands losses on in attributes: as those who call it do it, all in one text."""
+    node, cls = function.node, function.scope.owner
+    if cls is None or not isinstance(node, ast.FunctionDef):
+        return False
+    drivers = list(drivers_of(Function(node, function.scope), function.file))
+    said: list[bool | None] = []
+    for driver in drivers[:_FEW]:
+        whole = inline(driver, cls, function.file)
+        copies = whole.copies_of(call) if whole is not None else []
+        said += [_keeps_for_nobody(whole.reading, copy, whole.methods) for copy in copies] if whole is not None else []
+        said += [] if copies else [False]
+    certain = bool(said) and len(drivers) <= _FEW and all(said)
+    return None if said and all(one is None for one in said) else certain
+
+
+def _keeps_for_nobody(function: Reading, call: ast.Call, own: list[ast.AST]) -> bool | None:
+    """True if nothing goes through the graph again, False if nothing is seen to; None if something may well. `own`: the
+    functions that this text is of."""
     loop, loss = function.loop_around(call), loss_of(call)
     step = _step_behind(function, call, loop)
     ancestry = Ancestry(function)
@@ -74,7 +95,11 @@ def _keeps_for_nobody(function: Reading, call: ast.Call) -> bool | None:
         if behind and (theirs is None or theirs & mine - {KEPT}):
             return None
         certain = certain and theirs is not None and (KEPT not in theirs or not (theirs & mine or kept))
-    return certain and not _leaves(function, ancestry, mine, step) and not _is_handed_on(function, ancestry, mine, call)
+    return (
+        certain
+        and not _leaves(function, ancestry, mine, step, own)
+        and not _is_handed_on(function, ancestry, mine, call)
+    )
 
 
 def _is_repeated(function: Reading) -> bool:
@@ -112,7 +137,7 @@ def _step_behind(function: Reading, call: ast.Call, loop: LoopNode | None) -> as
     return min((node for node in behind if loop is None or holds(loop, node)), key=place, default=None)
 
 
-def _leaves(function: Reading, ancestry: Ancestry, mine: Ancestors, step: ast.AST | None) -> bool:
+def _leaves(function: Reading, ancestry: Ancestry, mine: Ancestors, step: ast.AST | None, own: list[ast.AST]) -> bool:
     """Whether something of the graph is returned, or kept in an attribute that another function reads."""
     closes = function.file.says(f".step({getattr(function.node, 'name', '')})")  # which reads a number
     for node in function.of(ast.Return):
@@ -121,7 +146,7 @@ def _leaves(function: Reading, ancestry: Ancestry, mine: Ancestors, step: ast.AS
             if part is not None and not is_loss and ancestry.of(part) & mine:
                 return True
     return any(
-        ancestry.of(node.value) & mine and _is_read_elsewhere(function, path_of(target) or "")
+        ancestry.of(node.value) & mine and _is_read_elsewhere(function, path_of(target) or "", own)
         for node in function.of(ast.Assign)
         for whole in node.targets
         for target in (whole.elts if isinstance(whole, ast.Tuple) else [whole])
@@ -141,19 +166,23 @@ def _is_stored(function: Reading, ancestry: Ancestry, mine: Ancestors) -> bool:
     )
 
 
-def _is_read_elsewhere(function: Reading, path: str) -> bool:
+def _is_read_elsewhere(function: Reading, path: str, own: list[ast.AST]) -> bool:
     """Whether some other function has a use for what an attribute keeps: a number of it is none."""
-    name = path.rpartition(".")[2]
+    name, cls = path.rpartition(".")[2], function.scope.owner
     tree = function.file.program.tree
     cut = {id(node.value) for node in below(tree) if isinstance(node, ast.Attribute) and node.attr in CUTS}
-    return any(
-        isinstance(node, ast.Attribute)
+    reads = [
+        node
+        for node in below(tree)
+        if isinstance(node, ast.Attribute)
         and node.attr == name
         and isinstance(node.ctx, ast.Load)
         and id(node) not in cut
-        and not holds(function.node, node)
-        for node in below(tree)
-    )
+        and not any(holds(one, node) for one in own)
+    ]
+    if not reads or cls is None or len(own) == 1:
+        return bool(reads)
+    return any(path_of(node.value) != "self" for node in reads) or not is_fresh(path, cls, function.file)
 
 
 def _is_handed_on(function: Reading, ancestry: Ancestry, mine: Ancestors, call: ast.Call) -> bool:

@@ -19,12 +19,14 @@ def parts_of(function: Reading, deposits: dict[str, ast.Call]) -> dict[str, ast.
     """`kl` of `loss = likelihood + beta * kl`, or of `loss, kl = criterion(...)`, named for what it is; with the
     backward that its loss is for."""
     found = dict(deposits)
-    for node in reversed(function.of(ast.Assign)):  # a loss stands behind its terms
-        loss = next((name for target in node.targets if (name := path_of(target)) in found), None)
+    made: list[ast.Assign | ast.AugAssign] = [*function.of(ast.Assign), *function.of(ast.AugAssign)]
+    for node in sorted(made, key=place, reverse=True):  # a loss stands behind its terms
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        loss = next((name for target in targets if (name := path_of(target)) in found), None)
         if loss is not None and place(node) < place(found[loss]):
             for name in _names(node.value):
                 found.setdefault(name, found[loss])
-        for name, call in list(_handed_back(function, node, found)):
+        for name, call in list(_handed_back(function, node, found)) if isinstance(node, ast.Assign) else ():
             found.setdefault(name, call)
     return {name: call for name, call in found.items() if name not in deposits and _is_term(name.lower())}
 

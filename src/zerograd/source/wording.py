@@ -35,6 +35,13 @@ _RECURRENT = re.compile(
     r"hidden(?!s|_?(size|dim|layer|unit|channel|feature|node|num|neuron))|\b[hc]x\b|\b[hc]_?0\b|lstm|\bgru|rnn|init_state",
     re.IGNORECASE,
 )
+_CARRIES = re.compile(  # in no comment
+    r"^[^#\n]*(\.\w*(hidden(?!s|_?(size|dim|layer|unit|channel|feature|node|num|neuron|act|drop))|cell_|\b[hc]_|[hc]x\b)"
+    r"\w* *=(?!=)|init_?_?(hidden|state)\(\)|reset_?\w*(hidden|state)|hidden\w*\.detach|repackage"
+    r"|detach_\w*(hidden|state)|zero_state|tbptt)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_STATE = re.compile(r"hidden|(^|[._])[hc](x|_?0|_t|_prev)$")
 _MODEL = re.compile(r"model|net(work)?$|(^|[._])(net|vae|flow|encoder|decoder|unet|generator|policy)\w*$")
 _QUIET = re.compile(r"no_grad|inference_mode(?!\(False)|set_grad_enabled\(False")
 
@@ -88,10 +95,20 @@ def is_model(path: str) -> bool:
     return _MODEL.search(path.lower()) is not None
 
 
+def is_state(path: str) -> bool:
+    """hidden, hx: what goes from one call of a recurrent module to the next."""
+    return _STATE.search(path.lower()) is not None
+
+
 @lru_cache(maxsize=4)  # asked of one file again and again
 def is_recurrent(text: str) -> bool:
     """Whether a file speaks of states that go from call to call."""
     return _RECURRENT.search(text) is not None
+
+
+def carries(text: str) -> bool:
+    """Whether a file has an object keep such a state, or lets go of one."""
+    return _CARRIES.search(text) is not None
 
 
 def is_made_anew(name: str) -> bool:

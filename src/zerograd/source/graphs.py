@@ -1,0 +1,132 @@
+"""Which values of a function that trains surely have a graph: those made of what a trained model returned.
+
+A value is followed back to every assignment that reaches it, through arithmetic, through what torch differentiates, and
+into the functions of this project that return it. Whatever cannot be read has none: the answer is a lower bound.
+"""
+
+import ast
+import re
+
+from zerograd.source import wording
+from zerograd.source.callers import arguments, called
+from zerograd.source.definitions import Definition, Item, definitions_of, is_key, item_of
+from zerograd.source.nodes import holds
+from zerograd.source.quiet import quiet_parts
+from zerograd.source.reading import Reading
+from zerograd.source.scopes import Function, path_of
+
+_KEEPS = frozenset(
+    {"mean", "sum", "abs", "pow", "sqrt", "exp", "log", "sigmoid", "softmax", "log_softmax", "tanh", "relu", "clamp"}
+    | {"clone", "cpu", "cuda", "to", "float", "double", "half", "view", "reshape", "squeeze", "unsqueeze", "flatten"}
+    | {"transpose", "permute", "contiguous", "expand", "repeat", "norm", "square", "add", "sub", "mul", "div", "neg"}
+    | {"cat", "stack", "exp_", "nan_to_num", "type_as", "t", "log1p", "maximum", "minimum", "logsumexp"}
+)
+_LOSS = re.compile(r"(^|[._])(criteri\w*|\w*loss(_?fn|_func\w*|_f)?|loss_\w+|\w*crit)$|(Loss|entropy|_div|likelihood)$")
+_OUTPUT = re.compile(r"loss|logit|pred|out|score")
+_FROZEN = re.compile(r"teacher|target|ema|old|frozen|pretrain|ref|fixed|vgg|inception|clip", re.IGNORECASE)
+_DOES = re.compile(r"^_*(get|make|build|eval|test|train|run|load|save|init|create|reset|update|predict|comput|valid)")
+_DEPTH, _DEEP = 12, 2
+
+
+class Graphs:
+    """The values of one function; `live`: those of its parameters that have a graph."""
+
+    def __init__(self, function: Reading, live: frozenset[str] | None = None, deep: int = _DEEP) -> None:
+        self._function, self._live, self._deep = function, live, deep
+        self._names = definitions_of(function)
+        self._quiet = list(quiet_parts(function))
+        self._known: dict[tuple[int, Item], bool] = {}
+        self._depth = 0
+
+    def has(self, node: ast.expr, at: Item = None) -> bool:
+        """Whether an expression surely has a graph; `at`: its item at this place."""
+        key = id(node), at
+        if key not in self._known:
+            self._known[key] = False  # a value that is made of itself is what it was before
+            self._depth += 1
+            self._known[key] = self._depth < _DEPTH and self._has(node, at)
+            self._depth -= 1
+        return self._known[key]
+
+    def _has(self, node: ast.expr, at: Item) -> bool:
+        match node:
+            case ast.Name() | ast.Attribute() | ast.Subscript() if path_of(node) is not None:
+                return self._is_bound(path_of(node) or "", node, at)
+            case ast.Subscript(value=value):
+                return self.has(value, item_of(node.slice))
+            case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() | ast.Pow(), right=right):
+                return self.has(left) or self.has(right)
+            case ast.UnaryOp(operand=operand, op=ast.USub()):
+                return self.has(operand)
+            case ast.IfExp(body=body, orelse=orelse):
+                return self.has(body, at) and self.has(orelse, at)
+            case ast.Tuple(elts=items) | ast.List(elts=items):
+                return self.has(items[at]) if isinstance(at, int) and at < len(items) else any(map(self.has, items))
+            case ast.Dict(keys=keys, values=values) if at is not None:
+                return any(self.has(its) for key, its in zip(keys, values, strict=True) if is_key(key, at))
+            case ast.Call():
+                return not any(holds(block, node) for block in self._quiet) and self._is_made(node, at)
+        return False
+
+    def _is_bound(self, path: str, use: ast.AST, at: Item) -> bool:
+        if not wording.CUTS.isdisjoint(path.replace("[", ".").split(".")[1:]):
+            return False
+        reached = self._names.reaching(path, use)
+        if reached is None:
+            return path in (self._live or ())
+        item = reached.item or at
+        made = [one for one in reached.here if not one.adds]
+        grown = any(one.adds and isinstance(one.node, ast.AugAssign) and self.has(one.value) for one in reached.here)
+        started = bool(made) and (reached.certain or path not in self._function.scope.parameters)
+        return started and (grown or all(self._is_given(one, item) for one in made))
+
+    def _is_given(self, one: Definition, item: Item) -> bool:
+        at = one.at if one.at is not None else item
+        return not one.each and not isinstance(one.node, ast.withitem) and self.has(one.value, at)
+
+    def _is_made(self, call: ast.Call, at: Item) -> bool:
+        """What a call returns."""
+        func, path = call.func, path_of(call.func)
+        if isinstance(func, ast.Attribute):
+            if func.attr in wording.CUTS:
+                return False
+            if func.attr in _KEEPS and self.has(func.value):
+                return True
+            if func.attr == "get" and call.args:
+                return self.has(func.value, item_of(call.args[0]))
+        if path is None or any(isinstance(one, ast.Starred) for one in call.args):
+            return False
+        dotted, given = self._function.scope.dotted(path), [*call.args, *(one.value for one in call.keywords)]
+        if dotted.startswith("torch."):
+            differs = dotted.rpartition(".")[2] in _KEEPS or dotted.startswith("torch.nn.functional.")
+            return differs and any(map(self.has, given))
+        callee = called(path, self._function.scope)
+        if callee is not None and callee.node.name not in ("forward", "__call__"):
+            return self._returns(callee, call, at)
+        if dotted != path:
+            return False  # a function of another file, which cannot be read
+        first = at is None or at == 0 or (isinstance(at, str) and _OUTPUT.search(at) is not None)
+        return first and (self._is_trained(path) or (_is_loss(path) and any(map(self.has, given))))
+
+    def _is_trained(self, path: str) -> bool:
+        """A model that is named for one, or whose parameters this file asks for."""
+        if self._live is not None or _FROZEN.search(path) or _is_loss(path):
+            return False
+        last = path.removesuffix(".forward").rpartition(".")[2]
+        named = wording.is_model(last) and not _DOES.search(last)
+        return named or self._function.file.says(f"{last}.parameters()")
+
+    def _returns(self, function: Function, call: ast.Call, at: Item) -> bool:
+        """Of a function of this project: whichever of its ways it takes."""
+        nodes = self._function.file.program.nodes(function.node)
+        values = [back.value for back in nodes.of(ast.Return)]
+        given = {name: its for name, its in arguments(call, function) if self._deep and self.has(its)}
+        if not given or not values or nodes.of(ast.Yield):
+            return False
+        reading = Reading(function.node, (), function.scope, self._function.file)
+        inside = Graphs(reading, frozenset(given), self._deep - 1)
+        return all(value is not None and inside.has(value, at) for value in values)
+
+
+def _is_loss(path: str) -> bool:
+    return _LOSS.search(path) is not None
