@@ -10,27 +10,23 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from zerograd.source import wording
-from zerograd.source.callers import arguments, called, handed_in
+from zerograd.source.callers import arguments, called
 from zerograd.source.definitions import Definition, Item, definitions_of, is_key, item_at, item_of
-from zerograd.source.leaves import LEAF, leaves_of, makes_leaf, recorded
-from zerograd.source.literals import default_of
+from zerograd.source.incoming import KEPT, NONE, OLD, Incoming
+from zerograd.source.leaves import LEAF, Ancestors, leaves_of, makes_leaf, recorded
 from zerograd.source.memories import may_carry, remembers
-from zerograd.source.nodes import below, holds, written
+from zerograd.source.nodes import holds, written
 from zerograd.source.objects import Objects
 from zerograd.source.quiet import quiet_parts
 from zerograd.source.reading import LoopNode, Reading
-from zerograd.source.scopes import Function, Role, Scope, path_of
+from zerograd.source.scopes import Function, Role, path_of
 from zerograd.source.wording import BUILTINS, CUTS, HANDS_OUT, NUMBERS, SAME, SHAPES
 
-Ancestors = frozenset[ast.AST | str]
-KEPT = "?"
-NONE: Ancestors = frozenset()
-OLD: Ancestors = frozenset({KEPT})
 _DEPTH, _DEEP = 40, 3
 _GOES = frozenset({"backward", "grad", "step", "zero_grad", "manual_backward"})
 
 
-class Ancestry:
+class Ancestry(Incoming):
     """The values of one function, with what it calls and what calls it `deep` levels away."""
 
     def __init__(self, function: Reading, deep: int = _DEEP) -> None:
@@ -40,6 +36,7 @@ class Ancestry:
         self._depth, self._grew = 0, False
         self._names = definitions_of(function)
         self._called: dict[ast.AST, Ancestry] = {}
+        self._parts: dict[tuple[ast.Call, int], ast.AST] = {}
         self._quiet = list(quiet_parts(function))
         self._leaves = leaves_of(function)
         self.objects = Objects(function)
@@ -137,78 +134,6 @@ class Ancestry:
         at = one.at if one.at is not None else item
         return recorded(one.node, one.value, self._settled(one.value, at))
 
-    def _from_outside(self, path: str) -> Ancestors:
-        scope, root = self._function.scope, path.partition(".")[0].partition("[")[0]
-        if wording.is_coefficient(path):
-            return NONE
-        if root == "self":
-            of_another = path.partition("[")[0].count(".") != 1  # what it keeps, only its name tells
-            return (OLD if wording.keeps(path) else NONE) if of_another else self._of_attribute(path)
-        if root in scope.parameters:
-            return self._handed(root)
-        if scope.parent is None or scope.owns(root):
-            return NONE  # assigned on another way
-        if scope.parent.owns(root):
-            return self._of_enclosing(root)
-        return self._of_global(root)
-
-    def _of_enclosing(self, name: str) -> Ancestors:
-        scope = self._function.scope.parent
-        around = next((one for one in self._function.file.program.roots.functions if one.scope is scope), None)
-        return self._of_variable(around, name) if around and self._deep and name not in around.scope.parameters else OLD
-
-    def _of_global(self, name: str) -> Ancestors:
-        program = self._function.file.program
-        module = Function(program.tree, program.roots.module)  # type: ignore[arg-type]
-        return self._of_variable(module, name) if name in module.scope.assigned and self._deep else NONE
-
-    def _of_variable(self, function: Function, name: str) -> Ancestors:
-        inside = self._inside(function)
-        return OLD if any(inside._made(one) - {LEAF} for one in inside._names.every(name)) else NONE
-
-    def _of_attribute(self, path: str) -> Ancestors:
-        """What an object keeps: what was made with it has no graph, what a method assigns may have."""
-        cls = self._function.scope.owner
-        if cls is None:
-            return OLD
-        if not self._deep:
-            return NONE if all(one.node.name == "__init__" for one in self._assigning(cls, path)) else OLD
-        seen = False
-        for one in cls.lineage():
-            for method in one.functions.values():
-                seen = seen or path in one.assigned
-                if self._keeps(method, path):
-                    return OLD
-        return OLD if not seen and wording.keeps(path) else NONE
-
-    def _assigning(self, cls: Scope, path: str) -> list[Function]:
-        return self._function.file.attributes(cls).get(path, [])
-
-    def _keeps(self, method: Function, path: str) -> bool:
-        """Whether a method assigns something with a graph to this attribute."""
-        inside = self if method.node is self._function.node else None
-        for node in below(method.node):
-            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and path_of(node) == path:
-                inside = inside or self._inside(method)
-                made = NONE.union(*(inside._made(one) for one in inside._names.every(path))) - {LEAF}
-                # What an object was made with are settings; what it made of them itself may have a graph.
-                return any(isinstance(one, ast.AST) for one in made) if method.node.name == "__init__" else bool(made)
-        return False
-
-    def _handed(self, name: str) -> Ancestors:
-        """A parameter: what the callers in this file hand in; of none, only a name says what it is."""
-        function = self._function.node
-        assert isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
-        told: Ancestors = NONE if wording.is_given(name) else frozenset({name})
-        default = default_of(function, name)
-        if isinstance(default, ast.Constant) and default.value is not None:
-            return NONE
-        given = list(handed_in(self._function, name)) if self._deep else []
-        if not given:
-            return told
-        known = (argument is not None and not Ancestry(where, self._deep - 1).of(argument) for where, argument in given)
-        return NONE if all(known) else frozenset({name})
-
     # Calls
 
     def _of_call(self, call: ast.Call, at: Item) -> Ancestors:
@@ -285,14 +210,32 @@ class Ancestry:
         starred = any(isinstance(argument, ast.Starred) for argument in call.args)
         if starred and unknown:
             brought |= self._union(call.args)
-        made: Ancestors = frozenset({call}) if any(isinstance(one, ast.AST) for one in found) else NONE
+        made = self._recorded_by(call, inside, values, at) if any(isinstance(one, ast.AST) for one in found) else NONE
         return made | brought | (found & {KEPT, LEAF})
+
+    def _recorded_by(self, call: ast.Call, inside: "Ancestry", values: list[ast.expr], at: Item) -> Ancestors:
+        """The call, for all that it returns; for one of several results that share nothing, that one alone."""
+        several = values[0].elts if len(values) == 1 and isinstance(values[0], ast.Tuple) else []
+        parts = [self._parts.setdefault((call, place), _part(call, place)) for place in range(len(several))]
+        if not isinstance(at, int) or at >= len(several):
+            return frozenset({call, *parts})
+        each = [{one for one in inside.of(item) if isinstance(one, ast.AST)} for item in several]
+        shared = any(each[at] & other for place, other in enumerate(each) if place != at)
+        return frozenset({call}) if shared else frozenset({parts[at]})
+
+    def _handed_by(self, where: Reading, argument: ast.expr) -> Ancestors:
+        return Ancestry(where, self._deep - 1).of(argument)
 
     def _inside(self, function: Function) -> "Ancestry":
         if function.node not in self._called:
             reading = Reading(function.node, (), function.scope, self._function.file)
             self._called[function.node] = _Called(reading, self._deep - 1)
         return self._called[function.node]
+
+
+def _part(call: ast.Call, place: int) -> ast.AST:
+    """One of the results of a call, as something that others can be made of."""
+    return ast.copy_location(ast.Subscript(call, ast.Constant(place), ast.Load()), call)
 
 
 def _hands_state(call: ast.Call) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import chain
 
-from zerograd.core.events import Kind, Site
+from zerograd.core.events import Event, Kind, Site
 from zerograd.core.facts import ALL_DOUBTS, CLEAN, NOWHERE, Doubts, Fact, Facts, doubt, join, slim
 from zerograd.core.findings import Certainty, Finding, once
 from zerograd.core.judgement import Code, Verdict
@@ -14,6 +14,7 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Rule, Sees, idiom
 from zerograd.rules.telling import note, tell
 from zerograd.source import accumulation, erasing, evaluations, idioms, listed, rebinding, wiping
+from zerograd.source.firsts import is_made_otherwise
 from zerograd.source.flow import CYCLE, Interpreter
 from zerograd.source.leaking import Leaks
 from zerograd.source.library import Library
@@ -195,7 +196,7 @@ class _Checker:
                 continue
             if verdict.event.site in unborn or (verdict.law.code == "ZG002" and verdict.event.site in empty):
                 continue
-            if verdict.event.kind is Kind.SCHEDULE and cls is not None and is_another(verdict.event.what, cls):
+            if verdict.event.kind is Kind.SCHEDULE and self._is_excused(verdict.event, cls):
                 continue
             told = tell(verdict, interpreter.trail)
             exactly = self._told_exactly(told, verdict, block, slot, interpreter.kinds(block))
@@ -209,6 +210,11 @@ class _Checker:
                 finding = finding._replace(related=(*finding.related, *([why] if why is not None else ())))
             self._told.add((finding.site, finding.code))
             yield finding
+
+    def _is_excused(self, schedule: Event, cls: Scope | None) -> bool:
+        """Whether a schedule is none of torch's after all, or was only made when it could have come too early."""
+        path = schedule.what.removesuffix(".step()")
+        return (cls is not None and is_another(path, cls)) or is_made_otherwise(self._program, path, schedule.site)
 
     def _entry(self, node: ast.AST | None) -> Site | None:
         """Where a function begins, if it has a place."""

@@ -137,7 +137,16 @@ def _all(function: Reading) -> Iterator[tuple[str, Definition]]:
 
 
 def _elements(target: ast.expr, over: ast.expr, node: ast.AST) -> Iterator[tuple[str, Definition]]:
-    """What a loop hands out may be any item of any item."""
+    """What a loop hands out may be any item of any item; but of zip() and enumerate() each has its own."""
+    match target, over:
+        case ast.Tuple(elts=[_, item]), ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]):
+            yield from _elements(item, inner, node)
+            return
+        case ast.Tuple(elts=items), ast.Call(func=ast.Name(id="zip"), args=args) if len(items) == len(args):
+            if not any(isinstance(one, ast.Starred) for one in (*items, *args)):
+                for item, its in zip(items, args, strict=True):
+                    yield from _elements(item, its, node)
+                return
     names = (part for part in below(target) if isinstance(part, ast.Name | ast.Attribute))
     yield from ((path_of(part) or "", Definition(node, over, each=True)) for part in names)
 

@@ -17,7 +17,9 @@ from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import UNUSED, erased, note
 from zerograd.source.guarded import acts_in, blocks_of
+from zerograd.source.nodes import holds, place
 from zerograd.source.reading import Reading
+from zerograd.source.scopes import path_of
 from zerograd.source.skeleton import Act, Block, Blur, Choice, Forget, Jump, Loop, Node, walk
 
 _BESIDE = (
@@ -33,13 +35,13 @@ _WAYS = 6  # branches in a row
 def detect(function: Reading) -> Iterator[Finding]:
     file = function.file
     looks = file.reads_gradients or file.says("requires_grad") or file.says("hook")
-    yield from _inside(function.block, adds=not looks)
+    yield from _inside(function, function.block, adds=not looks)
     if not looks:
         slots = frozenset(act.slot for act in acts_in(function.block) if act.kind in (Kind.CONSUME, Kind.CLEAR))
         yield from _between(function.block, (), slots, alone=not file.program.has_several)
 
 
-def _inside(block: Block, behind: Block = (), *, adds: bool) -> Iterator[Finding]:
+def _inside(function: Reading, block: Block, behind: Block = (), *, adds: bool) -> Iterator[Finding]:
     """for micro_batch in batch: zero_grad, backward; then one step behind the loop: it gets the last one alone.
 
     `behind`: what runs when the block has ended; `adds`: one more backward before the step changes nothing."""
@@ -48,12 +50,28 @@ def _inside(block: Block, behind: Block = (), *, adds: bool) -> Iterator[Finding
         if isinstance(node, Loop) and node.node is not None and not node.windows:
             step = _next_step(tuple(one for one in rest if not (adds and _deposits(one))))
             meant = any(map(_is_meant, walk(node.body)))
-            for clear in _clears_before_a_deposit(node.body):
-                if not meant and step is not None and clear.slot == step.slot:
+            lost = step is not None and not meant and not _is_collected(function, node, step)
+            for clear in _clears_before_a_deposit(node.body) if lost else ():
+                if step is not None and clear.slot == step.slot:
                     related = (Related(step.site, "only the last micro-batch reaches this step"),)
                     yield erased(REGISTRY["ZG002"], clear.site, clear.what, related)
         for inner in blocks_of(node):
-            yield from _inside(inner, rest if isinstance(node, Choice) else (), adds=adds)
+            yield from _inside(function, inner, rest if isinstance(node, Choice) else (), adds=adds)
+
+
+def _is_collected(function: Reading, loop: Loop, step: Act) -> bool:
+    """quantizer.record() in the loop, quantizer.apply() behind it: someone keeps the gradients and puts them back."""
+    assert loop.node is not None
+    inside, behind = set[str](), set[str]()
+    for node in function.of(ast.Expr):
+        match node.value:
+            case ast.Call(func=ast.Attribute(value=keeper, attr=attr)) if attr != "backward":
+                on = path_of(keeper) or step.slot
+                if on != step.slot and holds(loop.node, node):
+                    inside.add(on or "")
+                elif on != step.slot and place(loop.node) < place(node) and node.lineno < step.site.line:
+                    behind.add(on or "")
+    return not inside.isdisjoint(behind)
 
 
 def _is_meant(node: Node) -> bool:

@@ -13,6 +13,7 @@ from zerograd.source import (
     exhausted,
     histories,
     hooked,
+    keepsakes,
     kept,
     meters,
     misclipped,
@@ -50,6 +51,7 @@ def detect(function: Reading) -> Iterator[Finding]:
         yield from misclipped.detect(function)
         yield from unreached.detect(function)
         yield from clears.detect(function)
+    yield from keepsakes.detect(function)
     yield from synchronising.detect(function)
     yield from bypassing.detect(function)
     yield from unfilled.detect(function)

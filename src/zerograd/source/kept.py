@@ -12,11 +12,9 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source import wording
-from zerograd.source.definitions import definitions_of
-from zerograd.source.graphs import Graphs
+from zerograd.source.definitions import Reached, definitions_of
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, place, written
-from zerograd.source.reach import freezes
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.scopes import path_of
 from zerograd.source.terms import outputs_of, parts_of
@@ -40,7 +38,6 @@ def detect(function: Reading) -> Iterator[Finding]:
     """A loss that backward() was called on is kept in what is never itself differentiated, in every iteration."""
     deposits = live_losses(function)
     if not deposits:
-        yield from _values(function, deposits.keys())
         return
     sums = list(_sums(function, deposits.keys()))
     # What a few repetitions have added up has the graphs of all of them.
@@ -56,28 +53,6 @@ def detect(function: Reading) -> Iterator[Finding]:
             what = f"{written(node)} keeps the graph of every iteration alive{until}"
             certain = function.arms(node) <= function.arms(deposits[loss])
             unless = "a branch decides whether this loss is the one that backward() was called on"
-            yield note(REGISTRY["ZG402"], function.site(node), certain=certain, unless=unless, what=what)
-    yield from _values(function, deposits.keys())
-
-
-def _values(function: Reading, losses: Collection[str]) -> Iterator[Finding]:
-    """What else has a graph, of whatever name: a score that is summed, an output that is listed."""
-    graphs = Graphs(function)
-    sums = {keeper for _, keeper, _ in adds_to(function)}  # what they keep is told where they get it
-    backwards = [act.node for act in function.having(Kind.DEPOSIT) if act.node is not None]
-    certain = not freezes(function.file.text)
-    for node, keeper, value in [*adds_to(function), *appends_to(function)]:
-        loop = function.loop_around(node)
-        if loop is None or not any(holds(loop, one) for one in backwards) or any(weighs(value, one) for one in losses):
-            continue
-        if not keeper.isidentifier() or keeper in losses or keeper in function.scope.parameters:
-            continue
-        if any(path_of(part) in sums for part in below(value)):
-            continue
-        fresh = resets(function, loop, keeper, node) or counts_to_few(loop) or feeds_a_loss(function, keeper, losses)
-        if not fresh and not function.without_grad(node) and graphs.has(value):
-            unless = "what this file freezes may leave no graph to keep"
-            what = f"{written(node)} keeps the graph of every iteration alive"
             yield note(REGISTRY["ZG402"], function.site(node), certain=certain, unless=unless, what=what)
 
 
@@ -167,14 +142,14 @@ def _lists(function: Reading, losses: Collection[str]) -> Iterator[_Kept]:
     for node, name, given in _appended(function):
         root = name.partition("[")[0]
         loss = next((loss for loss in losses if weighs(given, loss)), None)
-        if loss is not None and _is_made_empty(function, root, name):
+        if loss is not None and _is_made_empty(function, root, name, node):
             yield _Kept(node, root, loss)
 
 
 def appends_to(function: Reading) -> Iterator[tuple[ast.Expr, str, ast.expr]]:
     """What is appended to lists that this function made empty."""
     for node, name, given in _appended(function):
-        if name.isidentifier() and _is_made_empty(function, name, name):
+        if name.isidentifier() and _is_made_empty(function, name, name, node):
             yield node, name, given
 
 
@@ -215,32 +190,44 @@ def _is_empty(value: ast.expr) -> bool:
     return isinstance(value, ast.List | ast.Dict) and not (value.elts if isinstance(value, ast.List) else value.keys)
 
 
-def _is_made_empty(function: Reading, root: str, name: str) -> bool:
+def _is_made_empty(function: Reading, root: str, name: str, use: ast.AST) -> bool:
     """losses = [], history = {"loss": []}: of this function's own making, and nobody else gets to see it."""
-    made = [one.value for one in definitions_of(function).every(root) if not one.adds and one.at is None]
-    if not made or "." in root or is_handed_on(function, root):
+    reached = definitions_of(function).reaching(root, use)
+    if reached is None or "." in root or is_handed_on(function, root, use):
         return False
+    before = [*reached.here, *(() if reached.certain else reached.around)]
+    made = [one.value for one in before if not one.adds and one.at is None]
     if root == name:
-        return all(isinstance(value, ast.List) and not value.elts for value in made)
-    return all(isinstance(value, ast.Dict) and all(map(is_empty_list, value.values)) for value in made)
+        return bool(made) and all(isinstance(value, ast.List) and not value.elts for value in made)
+    return bool(made) and all(isinstance(value, ast.Dict) and all(map(is_empty_list, value.values)) for value in made)
 
 
 def is_empty_list(value: ast.expr) -> bool:
     return isinstance(value, ast.List) and not value.elts
 
 
-def is_handed_on(function: Reading, name: str) -> bool:
+def is_handed_on(function: Reading, name: str, use: ast.AST | None = None) -> bool:
     """Whether someone else gets to see it, who may empty it or go through the graphs: not torch, nor a builtin, nor who
-    tells people of one item."""
+    tells people of one item. `use`: only what the name stands for there."""
+    names = definitions_of(function)
+    reached = names.reaching(name, use) if use is not None else None
+    begun = {id(one.node) for one in (*reached.here, *reached.around)} if reached is not None else set()
     for call in function.of(ast.Call):
         path = path_of(call.func) or "?"
         if function.scope.dotted(path).partition(".")[0] in READERS:
             continue
         parts = [part for given in (*call.args, *(named.value for named in call.keywords)) for part in below(given)]
         items = {id(part.value) for part in parts if isinstance(part, ast.Subscript) and wording.tells(path)}
-        if any(isinstance(part, ast.Name) and part.id == name and id(part) not in items for part in parts):
+        named = [part for part in parts if isinstance(part, ast.Name) and part.id == name and id(part) not in items]
+        if any(not begun or _is_same(names.reaching(name, part), begun) for part in named):
             return True
     return False
+
+
+def _is_same(reached: Reached | None, begun: set[int]) -> bool:
+    """Whether a name may still stand for what one of these made."""
+    made = [*reached.here, *(() if reached.certain else reached.around)] if reached is not None else []
+    return not made or any(id(one.node) in begun for one in made)
 
 
 def is_rebound(function: Reading, loss: str, deposit: ast.Call, use: ast.AST) -> bool:

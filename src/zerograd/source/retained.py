@@ -13,8 +13,10 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.ancestry import KEPT, Ancestors, Ancestry
+from zerograd.source.ancestry import Ancestry
+from zerograd.source.incoming import KEPT
 from zerograd.source.inlined import drivers_of, inline, is_fresh
+from zerograd.source.leaves import Ancestors
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, place
 from zerograd.source.reading import LoopNode, Reading
@@ -106,8 +108,7 @@ def _is_repeated(function: Reading) -> bool:
     """Whether this may be done again and again: a test's one backward, or one at the top of a file that never steps,
     keeps its graph for a moment."""
     name = getattr(function.node, "name", "")
-    hooked = function.file.says("register_forward_hook")  # and keeps what it is shown
-    return bool(name or function.file.says(".step(")) and not hooked and not name.startswith("test")
+    return bool(name or function.file.says(".step(")) and not name.startswith("test")
 
 
 def _others(function: Reading, call: ast.Call) -> Iterator[ast.Call]:

@@ -9,8 +9,6 @@ from zerograd.source.program import Program
 from zerograd.source.scopes import Function, Role, Scope
 from zerograd.source.skeleton import Call, walk
 
-_STEP = ".step()"
-
 
 def templates(program: Program) -> Iterator[tuple[Function, Scope]]:
     """Every inherited method that runs a method of a class of this file, with that class."""
@@ -34,8 +32,7 @@ def _runs_own(method: Function, cls: Scope, program: Program) -> bool:
     return any(call.on(cls).function.scope.owner is cls for call in calls)
 
 
-def is_another(what: str, cls: Scope) -> bool:
+def is_another(path: str, cls: Scope) -> bool:
     """Whether the base class took for a schedule what the subclass knows to be none of torch's."""
-    path = what.removesuffix(_STEP)
     known = next((one.bindings[path] for one in cls.lineage() if path in one.bindings), None)
     return known is not None and known.role is not Role.SCHEDULER

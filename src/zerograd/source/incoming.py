@@ -1,0 +1,112 @@
+"""What the names of a function bring in from outside it: attributes, variables around it, what callers hand in.
+
+An upper bound, as all of ancestry: what was kept from an earlier call, or cannot be read, is KEPT.
+"""
+
+import ast
+from abc import ABC, abstractmethod
+
+from zerograd.source import wording
+from zerograd.source.callers import handed_in
+from zerograd.source.definitions import Definition, Definitions, Item
+from zerograd.source.leaves import LEAF, Ancestors
+from zerograd.source.literals import default_of
+from zerograd.source.nodes import below
+from zerograd.source.reading import Reading
+from zerograd.source.scopes import Function, Scope, path_of
+
+KEPT = "?"
+NONE: Ancestors = frozenset()
+OLD: Ancestors = frozenset({KEPT})
+
+
+class Incoming(ABC):
+    """One function, seen `deep` levels away from the one that was asked for."""
+
+    _function: Reading
+    _deep: int
+    _names: Definitions
+
+    @abstractmethod
+    def _made(self, one: Definition, item: Item = None) -> Ancestors:
+        """The ancestors of what one assignment made."""
+
+    @abstractmethod
+    def _inside(self, function: Function) -> "Incoming":
+        """Another function, as this one sees it."""
+
+    @abstractmethod
+    def _handed_by(self, where: Reading, argument: ast.expr) -> Ancestors:
+        """The ancestors of what a caller hands in."""
+
+    def _from_outside(self, path: str) -> Ancestors:
+        scope, root = self._function.scope, path.partition(".")[0].partition("[")[0]
+        if wording.is_coefficient(path):
+            return NONE
+        if root == "self":
+            of_another = path.partition("[")[0].count(".") != 1  # what it keeps, only its name tells
+            return (OLD if wording.keeps(path) else NONE) if of_another else self._of_attribute(path)
+        if root in scope.parameters:
+            return self._handed(root)
+        if scope.parent is None or scope.owns(root):
+            return NONE  # assigned on another way
+        if scope.parent.owns(root):
+            return self._of_enclosing(root)
+        return self._of_global(root)
+
+    def _of_enclosing(self, name: str) -> Ancestors:
+        scope = self._function.scope.parent
+        around = next((one for one in self._function.file.program.roots.functions if one.scope is scope), None)
+        return self._of_variable(around, name) if around and self._deep and name not in around.scope.parameters else OLD
+
+    def _of_global(self, name: str) -> Ancestors:
+        program = self._function.file.program
+        module = Function(program.tree, program.roots.module)  # type: ignore[arg-type]
+        return self._of_variable(module, name) if name in module.scope.assigned and self._deep else NONE
+
+    def _of_variable(self, function: Function, name: str) -> Ancestors:
+        inside = self._inside(function)
+        return OLD if any(inside._made(one) - {LEAF} for one in inside._names.every(name)) else NONE
+
+    def _of_attribute(self, path: str) -> Ancestors:
+        """What an object keeps: what was made with it has no graph, what a method assigns may have."""
+        cls = self._function.scope.owner
+        if cls is None:
+            return OLD
+        if not self._deep:
+            return NONE if all(one.node.name == "__init__" for one in self._assigning(cls, path)) else OLD
+        seen = False
+        for one in cls.lineage():
+            for method in one.functions.values():
+                seen = seen or path in one.assigned
+                if self._keeps(method, path):
+                    return OLD
+        return OLD if not seen and wording.keeps(path) else NONE
+
+    def _assigning(self, cls: Scope, path: str) -> list[Function]:
+        return self._function.file.attributes(cls).get(path, [])
+
+    def _keeps(self, method: Function, path: str) -> bool:
+        """Whether a method assigns something with a graph to this attribute."""
+        inside = self if method.node is self._function.node else None
+        for node in below(method.node):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and path_of(node) == path:
+                inside = inside or self._inside(method)
+                made = NONE.union(*(inside._made(one) for one in inside._names.every(path))) - {LEAF}
+                # What an object was made with are settings; what it made of them itself may have a graph.
+                return any(isinstance(one, ast.AST) for one in made) if method.node.name == "__init__" else bool(made)
+        return False
+
+    def _handed(self, name: str) -> Ancestors:
+        """A parameter: what the callers in this file hand in; of none, only a name says what it is."""
+        function = self._function.node
+        assert isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        told: Ancestors = NONE if wording.is_given(name) else frozenset({name})
+        default = default_of(function, name)
+        if isinstance(default, ast.Constant) and default.value is not None:
+            return NONE
+        given = list(handed_in(self._function, name)) if self._deep else []
+        if not given:
+            return told
+        known = (argument is not None and not self._handed_by(where, argument) for where, argument in given)
+        return NONE if all(known) else frozenset({name})

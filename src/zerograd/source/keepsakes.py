@@ -1,0 +1,113 @@
+"""What is summed or listed with its graph and is no loss of this function's own (those are kept.py's).
+
+total += F.l1_loss(out, y)          a value that is made of what a trained model returned
+losses.append(agent.update(x))      a loss that a function returns as it is, after it went backward from it
+"""
+
+import ast
+from collections.abc import Iterator
+
+from zerograd.core.events import Kind
+from zerograd.core.findings import Finding
+from zerograd.rules import REGISTRY
+from zerograd.rules.telling import note
+from zerograd.source.callers import called
+from zerograd.source.definitions import Item, definitions_of, item_at
+from zerograd.source.graphs import Graphs
+from zerograd.source.kept import (
+    adds_to,
+    appends_to,
+    counts_to_few,
+    feeds_a_loss,
+    is_rebound,
+    live_losses,
+    resets,
+    weighs,
+)
+from zerograd.source.nodes import below, holds, written
+from zerograd.source.reach import freezes
+from zerograd.source.reading import LoopNode, Reading
+from zerograd.source.scopes import path_of
+
+_Sum = ast.AugAssign | ast.Assign | ast.Expr
+
+
+def detect(function: Reading) -> Iterator[Finding]:
+    backwards = [act.node for act in function.having(Kind.DEPOSIT) if act.node is not None]
+    losses = live_losses(function) if backwards else {}
+    graphs = Graphs(function)
+    for node, keeper, value, loop in _sums(function):
+        if keeper in losses or any(weighs(value, loss) for loss in losses):
+            continue
+        trains = any(holds(loop, one) for one in backwards)
+        made = trains and graphs.has(value)
+        if (made or _is_returned(function, value, node)) and _stays(function, node, keeper, loop):
+            certain = not made or not freezes(function.file.text)
+            unless = "what this file freezes may leave no graph to keep"
+            what = f"{written(node)} keeps the graph of every iteration alive"
+            yield note(REGISTRY["ZG402"], function.site(node), certain=certain, unless=unless, what=what)
+
+
+def _sums(function: Reading) -> Iterator[tuple[_Sum, str, ast.expr, LoopNode]]:
+    """The sums and lists of a function's own that a loop adds to."""
+    if not function.loops:
+        return
+    sums = adds_to(function)
+    totals = {keeper for _, keeper, _ in sums}
+    for node, keeper, value in [*sums, *appends_to(function)]:
+        loop = function.loop_around(node)
+        if loop is None or not keeper.isidentifier() or keeper in function.scope.parameters:
+            continue
+        if not any(path_of(part) in totals for part in below(value)):  # what they keep is told where they get it
+            yield node, keeper, value, loop
+
+
+def _stays(function: Reading, node: _Sum, keeper: str, loop: LoopNode) -> bool:
+    """Whether it is neither set anew in every iteration nor differentiated."""
+    fresh = resets(function, loop, keeper, node) or counts_to_few(loop) or feeds_a_loss(function, keeper, ())
+    return not fresh and not function.without_grad(node)
+
+
+# What a function returns
+
+
+def _is_returned(function: Reading, value: ast.expr, node: ast.AST) -> bool:
+    """Whether what is kept is a loss that a function returned, or is weighed with one."""
+    if isinstance(value, ast.Call) and called(path_of(value.func) or "", function.scope) is not None:
+        return _returns_loss(function, value, None)
+    paths = {path for part in below(value) if (path := path_of(part)) is not None}
+    return any(weighs(value, path) and _is_bound(function, path, node) for path in paths)
+
+
+def _is_bound(function: Reading, path: str, node: ast.AST) -> bool:
+    """Whether a name stands for such a loss, whatever happened before."""
+    reached = definitions_of(function).reaching(path, node)
+    if reached is None or not reached.certain:
+        return False
+    return all(
+        isinstance(one.value, ast.Call)
+        and not (one.adds or one.each)
+        and _returns_loss(function, one.value, one.at if one.at is not None else reached.item)
+        for one in reached.here
+    )
+
+
+def _returns_loss(function: Reading, call: ast.Call, at: Item) -> bool:
+    """Whether a function of this project goes backward from what it returns, and returns it on every way."""
+    callee, program = called(path_of(call.func) or "", function.scope), function.file.program
+    block = program.body_of(callee) if callee is not None else ()
+    if callee is None or not block:
+        return False
+    inside = Reading(callee.node, block, callee.scope, function.file)
+    losses, values = live_losses(inside), inside.of(ast.Return)
+    return bool(losses and values) and all(_is_live(inside, back, at, losses) for back in values)
+
+
+def _is_live(inside: Reading, back: ast.Return, at: Item, losses: dict[str, ast.Call]) -> bool:
+    if back.value is None:
+        return False
+    value = item_at(back.value, at)
+    if value is back.value and (at is not None or isinstance(value, ast.Tuple)):
+        return False
+    loss = next((name for name in losses if weighs(value, name)), None)
+    return loss is not None and not is_rebound(inside, loss, losses[loss], back) and not inside.without_grad(back)
