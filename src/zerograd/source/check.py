@@ -13,7 +13,7 @@ from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Rule, Sees, idiom
 from zerograd.rules.telling import note, tell
-from zerograd.source import accumulation, erasing, evaluations, idioms, listed, rebinding, wiping
+from zerograd.source import accumulation, erasing, evaluations, idioms, listed, rebinding, unpickled, wiping
 from zerograd.source.firsts import is_made_otherwise
 from zerograd.source.flow import CYCLE, Interpreter
 from zerograd.source.leaking import Leaks
@@ -95,8 +95,8 @@ class _Checker:
                 scope=self._program.roots.module,
             )
         yield from self._idioms(module, self._program.tree, self._program.roots.module)
-        whole = chain(evaluations.detect(self._file), listed.detect(self._file), rebinding.detect(self._file))
-        yield from (finding for finding in whole if finding.code in self._chosen)
+        whole = (module.detect(self._file) for module in (evaluations, listed, rebinding, unpickled))
+        yield from (finding for found in whole for finding in found if finding.code in self._chosen)
         for function in self._program.roots.functions:
             if function.node not in self._program.relevant:
                 continue

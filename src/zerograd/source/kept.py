@@ -51,7 +51,8 @@ def detect(function: Reading) -> Iterator[Finding]:
         if not fresh and not is_rebound(function, loss, deposits[loss], node) and not function.without_grad(node):
             until = f" until {keeper} is set again" if _settings(function, loop, keeper, node) else ""
             what = f"{written(node)} keeps the graph of every iteration alive{until}"
-            certain = function.arms(node) <= function.arms(deposits[loss])
+            kept, gone = function.arms(node), function.arms(deposits[loss])
+            certain = kept <= gone or gone <= kept
             unless = "a branch decides whether this loss is the one that backward() was called on"
             yield note(REGISTRY["ZG402"], function.site(node), certain=certain, unless=unless, what=what)
 

@@ -1,7 +1,7 @@
-"""Clips that reach another optimizer's gradients than the step behind them consumes.
+"""Clips that reach another optimizer's gradients than the step behind them consumes, or a copy that nobody keeps.
 
 `clip_grad_norm_(policy.parameters())` between `value_loss.backward()` and `value_optimizer.step()`: the step uses what
-is not clipped, and what is clipped is cleared before anything steps with it.
+is not clipped, and what is clipped is cleared before anything steps with it. `p.grad.clamp(-1, 1)` clips a copy.
 """
 
 import ast
@@ -12,13 +12,15 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.holdings import held_by, overlap
-from zerograd.source.nodes import holds
+from zerograd.source.nodes import holds, written
 from zerograd.source.reading import Reading
 from zerograd.source.scopes import path_of
 from zerograd.source.skeleton import Act, Call, walk
 
 
 def detect(function: Reading) -> Iterator[Finding]:
+    if function.file.reads_gradients:
+        yield from _dropped(function)
     clips = function.having(Kind.CLIP)
     if not clips or not function.file.program.has_several:
         return
@@ -28,6 +30,18 @@ def detect(function: Reading) -> Iterator[Finding]:
             if module is not None and step is not None:
                 place = f"the gradients of {module}, and {step.what} behind it consumes others"
                 yield note(REGISTRY["ZG302"], act.site, certain=True, clip=act.what, place=place)
+
+
+def _dropped(function: Reading) -> Iterator[Finding]:
+    """p.grad.clamp(-1, 1), as a statement: without its underscore it changes nothing."""
+    for node in function.of(ast.Expr):
+        match node.value:
+            case ast.Call(func=ast.Attribute(value=on, attr="clamp" | "clip" as attr), keywords=keywords) as call:
+                path = path_of(on) or ""
+                if path.endswith((".grad", ".grad.data")) and not any(one.arg == "out" for one in keywords):
+                    place = "a copy of the gradients, and the copy is dropped"
+                    found = note(REGISTRY["ZG302"], function.site(call), certain=True, clip=written(call), place=place)
+                    yield found._replace(cure=f"{attr}_() changes the gradients themselves")
 
 
 def _module_of(act: Act) -> str | None:

@@ -1,4 +1,5 @@
-"""A gradient scaler that is not told when to move its scale, or is told too often; and clips inside apex's scaling."""
+"""A gradient scaler that is not told when to move its scale, is told too often, or is made anew each time; and clips
+inside apex's scaling."""
 
 import ast
 from collections.abc import Iterator
@@ -8,7 +9,8 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.guarded import guarded_windows
-from zerograd.source.nodes import holds
+from zerograd.source.kept import counts_to_few
+from zerograd.source.nodes import holds, written
 from zerograd.source.reading import Reading
 from zerograd.source.scopes import path_of
 from zerograd.source.skeleton import Act
@@ -18,6 +20,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     if function.file.says("scaler"):
         yield from _never_updated(function)
         yield from _updated_early(function)
+        yield from _made_each_time(function)
     if function.file.says("scale_loss"):
         yield from _clipped_inside(function)
 
@@ -65,6 +68,20 @@ def _updated_early(function: Reading) -> Iterator[Finding]:
                     f"{scaler}.update() moves the scale in every micro-batch, while {steps[0].what} waits for the group"
                 )
                 yield note(REGISTRY["ZG203"], function.site(call), certain=not call.args, what=what)
+
+
+def _made_each_time(function: Reading) -> Iterator[Finding]:
+    """scaler = GradScaler() in the very loop that steps with it: whatever update() finds out is thrown away."""
+    for node in function.of(ast.Assign):
+        match node.value:
+            case ast.Call(func=func) if (path_of(func) or "").endswith("GradScaler"):
+                scaler, loop = path_of(node.targets[0]), function.loop_around(node)
+                steps = [act.node for act in function.having(Kind.CONSUME) if _scaler_of(act) == scaler]
+                inside = [step for step in steps if step is not None and function.loop_around(step) is loop]
+                if loop is not None and inside and not counts_to_few(loop):
+                    what = f"{written(node)} makes a new scaler in every iteration: the scale is never moved"
+                    found = note(REGISTRY["ZG203"], function.site(node), certain=True, what=what)
+                    yield found._replace(cure="make the scaler once, before the loop")
 
 
 def _waits(function: Reading, steps: list[Act], call: ast.Call) -> bool:

@@ -73,13 +73,19 @@ def steps_once_per_window(
 ) -> bool:
     """Whether every step of a slot in this loop waits for a guard, and the guard for nothing but the window."""
     guarded = [node for node in walk(loop.body) if isinstance(node, Choice) and decide_place(node.test)]
-    arms = [choice.orelse if isinstance(choice.test, Not) else choice.body for choice in guarded]
-    # An arm with a deposit of its own accumulates nothing: it is another objective's turn (n_critic, policy delay).
-    waiting = {id(act) for arm in arms if Kind.DEPOSIT not in kinds(arm) for act in walk(arm)}
+    both = [(one.orelse, one.body) if isinstance(one.test, Not) else (one.body, one.orelse) for one in guarded]
+    # An arm with a deposit of its own accumulates nothing: it is another objective's turn (n_critic, policy delay). Nor
+    # does one beside which another steps: two optimizers take turns.
+    arms = [arm for arm, other in both if Kind.DEPOSIT not in kinds(arm) and not _steps(other)]
+    waiting = {id(act) for arm in arms for act in walk(arm)}
     waiting |= {id(act) for size in loop.windows for arm in _without(loop, size) for act in walk(arm)}
     waiting |= {id(act) for arm in _other_ways(loop, kinds) for act in walk(arm)}
     steps = [act for act in walk(loop.body) if isinstance(act, Act) and act.kind is Kind.CONSUME and hits(act.slot)]
     return bool(steps) and all(id(step) in waiting for step in steps)
+
+
+def _steps(block: Block) -> bool:
+    return any(isinstance(act, Act) and act.kind is Kind.CONSUME for act in walk(block))
 
 
 def _other_ways(loop: Loop, kinds: Callable[[Block], frozenset[Kind]]) -> Iterator[Block]:

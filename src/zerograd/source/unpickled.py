@@ -1,0 +1,78 @@
+"""Optimizers that are taken out of a checkpoint as they were: they hold the parameters they were saved with (ZG010).
+
+checkpoint = torch.load(path)
+model.load_state_dict(checkpoint["model"])      copies numbers into the parameters that are there
+self.optimizer = checkpoint["optimizer"]        brings its own
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from zerograd.core.findings import Finding
+from zerograd.rules import REGISTRY
+from zerograd.rules.telling import note
+from zerograd.source.nodes import written
+from zerograd.source.reading import File, Reading
+from zerograd.source.scopes import Scope, path_of
+
+_OPTIMIZER = re.compile(r"(^|[._])(\w*optim(i[sz]er)?|opt)(_\w+)?$")
+_STATE = re.compile(r"state|dict|param|name|type|class|config|args?$")
+_CURE = "optimizer.load_state_dict(...) of a saved optimizer.state_dict()"
+
+
+def detect(file: File) -> Iterator[Finding]:
+    if not file.says("torch.load") or not file.says("load_state_dict"):
+        return
+    program = file.program
+    roots: list[tuple[ast.AST, Scope]] = [(program.tree, program.roots.module), *program.roots.functions]
+    for node, scope in roots:
+        yield from _taken(Reading(node, (), scope, file))
+
+
+def _taken(function: Reading) -> Iterator[Finding]:
+    assigned = function.of(ast.Assign)
+    loaded = {path_of(node.targets[0]) or "" for node in assigned if _is_loaded(node.value, function)}
+    calls = function.of(ast.Call) if loaded else []
+    fills = [call for call in calls if (path_of(call.func) or "").endswith(".load_state_dict")]
+    filled = [call for call in fills if call.args and _is_of(call.args[0], loaded, function)]
+    for node in assigned if filled else ():
+        optimizer = path_of(node.targets[0]) or ""
+        named = _OPTIMIZER.search(optimizer) is not None and _STATE.search(optimizer) is None
+        if named and _is_item(node.value, loaded) and not any(_is_told(call, optimizer) for call in calls):
+            model = (path_of(filled[0].func) or "").removesuffix(".load_state_dict")
+            told = f"{written(node)} brings an optimizer that holds the parameters it was saved with, not {model}'s"
+            found = note(
+                REGISTRY["ZG010"], function.site(node), certain=True, what="", model=model, optimizer=optimizer, made=""
+            )
+            yield found._replace(message=told, cure=_CURE)
+
+
+def _is_loaded(value: ast.expr, function: Reading) -> bool:
+    return isinstance(value, ast.Call) and function.scope.dotted(path_of(value.func) or "") == "torch.load"
+
+
+def _is_item(value: ast.expr, loaded: set[str]) -> bool:
+    """checkpoint["optimizer"]: the object itself, as far as its name tells."""
+    match value:
+        case ast.Subscript(value=whole, slice=ast.Constant(value=str() as key)):
+            return path_of(whole) in loaded and _STATE.search(key) is None
+    return False
+
+
+def _is_of(value: ast.expr, loaded: set[str], function: Reading) -> bool:
+    """Whether a state comes out of the same checkpoint, directly or by a name."""
+    path = path_of(value) or ""
+    if any(path == whole or path.startswith(f"{whole}[") for whole in loaded):
+        return True
+    made = [node.value for node in function.of(ast.Assign) if any(path_of(target) == path for target in node.targets)]
+    return any((path_of(one) or "").startswith(tuple(f"{whole}[" for whole in loaded)) for one in made)
+
+
+def _is_told(call: ast.Call, optimizer: str) -> bool:
+    """other.load_state_dict(optimizer): a state, under a short name; optimizer.set_parameters(model.parameters())."""
+    if (path_of(call.func) or "").startswith(f"{optimizer}."):
+        return any("param" in written(argument) for argument in call.args)
+    return any(path_of(argument) == optimizer for argument in call.args) and (path_of(call.func) or "").endswith(
+        "_dict"
+    )
