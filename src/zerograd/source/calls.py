@@ -145,8 +145,9 @@ class CallReader:
             yield Act(Kind.CONSUME, second, site, f"{path}()", True, call)
 
     def _closure(self, call: ast.Call, receiver: str, scope: Scope) -> Iterator[Blur]:
-        """A closure clears and deposits inside the step."""
+        """A closure clears and deposits inside the step; what it deposits, others get too."""
         if call.args or call.keywords:
+            yield self._blur(call, frozenset({Kind.DEPOSIT}), None)
             yield self._blur(call, ALL_DOUBTS, receiver)
 
     def _owner(self, call: ast.Call, scope: Scope) -> str | None:

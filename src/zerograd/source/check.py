@@ -189,12 +189,14 @@ class _Checker:
         unborn = before_made(block, slot) if verdicts else ()
         # Nothing is there at all: what was cleared on another way before that is not why.
         empty = {one.event.site for one in verdicts if one.law.code == "ZG003" and one.certain}
-        # A fault is met once for each way that leads there; it is told once.
-        verdicts.sort(key=_order)
+        own = {act.site for act in walk(block) if isinstance(act, Act)} if verdicts else set()
+        verdicts.sort(key=_order)  # a fault is met once for each way that leads there; it is told once
         for verdict in {(one.law.code, one.event.site, one.certain): one for one in verdicts}.values():
             if verdict.law.needs_loss and node is not None and not self._learns(block, node):
                 continue
             if verdict.event.site in unborn or (verdict.law.code == "ZG002" and verdict.event.site in empty):
+                continue
+            if verdict.law.code == "ZG107" and verdict.event.site not in own:  # of a function that is judged by itself
                 continue
             if verdict.event.kind is Kind.SCHEDULE and self._is_excused(verdict.event, cls):
                 continue

@@ -18,7 +18,7 @@ from zerograd.source import wording
 from zerograd.source.ancestry import Ancestry
 from zerograd.source.callers import calls_of
 from zerograd.source.discover import read_text
-from zerograd.source.kept import adds_to, appends_to, counts_to_few, feeds_a_loss, resets, weighs
+from zerograd.source.kept import adds_to, appends_to, counts_to_few, feeds_a_loss, is_made_empty, resets, weighs
 from zerograd.source.lines import starts_of
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, written
@@ -95,6 +95,8 @@ def _kept(function: Reading) -> Iterator[tuple[ast.AugAssign | ast.Assign | ast.
         loop = function.loop_around(node)
         made = next((value for value in _summands(added, losses, loop) if _is_loss(value, like)), None)
         if loop is None or made is None or not _goes_through_a_model(ancestry.of(made), loop):
+            continue
+        if isinstance(node, ast.Expr) and not (total.isidentifier() and is_made_empty(function, total, total, node)):
             continue
         grows = not resets(function, loop, total, node) and not counts_to_few(loop)
         if grows and function.arms(node) == function.arms(loop):

@@ -75,10 +75,10 @@ class Graphs:
         if reached is None:
             return path in (self._live or ())
         item = reached.item or at
-        made = [one for one in reached.here if not one.adds]
+        made = [one for one in reached.here if not one.adds and not is_constant(one.value)]  # loss = 0.0, on other ways
         grown = any(one.adds and isinstance(one.node, ast.AugAssign) and self.has(one.value) for one in reached.here)
-        started = bool(made) and (reached.certain or path not in self._function.scope.parameters)
-        return started and (grown or all(self._is_given(one, item) for one in made))
+        outside = not reached.certain and path in self._function.scope.parameters
+        return not outside and (grown or (bool(made) and all(self._is_given(one, item) for one in made)))
 
     def _is_given(self, one: Definition, item: Item) -> bool:
         at = one.at if one.at is not None else item
@@ -126,6 +126,14 @@ class Graphs:
         reading = Reading(function.node, (), function.scope, self._function.file)
         inside = Graphs(reading, frozenset(given), self._deep - 1)
         return all(value is not None and inside.has(value, at) for value in values)
+
+
+def is_constant(value: ast.expr) -> bool:
+    """0.0, [0, 0], torch.tensor(0.0)"""
+    match value:
+        case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Call(func=ast.Attribute(attr="tensor"), args=items):
+            return bool(items) and all(map(is_constant, items))
+    return isinstance(value, ast.Constant)
 
 
 def _is_loss(path: str) -> bool:

@@ -50,23 +50,23 @@ class Incoming(ABC):
             return self._handed(root)
         if scope.parent is None or scope.owns(root):
             return NONE  # assigned on another way
-        if scope.parent.owns(root):
-            return self._of_enclosing(root)
-        return self._of_global(root)
-
-    def _of_enclosing(self, name: str) -> Ancestors:
-        scope = self._function.scope.parent
-        around = next((one for one in self._function.file.program.roots.functions if one.scope is scope), None)
-        return self._of_variable(around, name) if around and self._deep and name not in around.scope.parameters else OLD
-
-    def _of_global(self, name: str) -> Ancestors:
+        around = next((one for one in self._function.file.program.roots.functions if one.scope is scope.parent), None)
+        if around is not None and (scope.parent.owns(root) or self._assigns(around, root)):
+            known = self._deep and root not in around.scope.parameters
+            return self._of_variable(around, root) if known else OLD
         program = self._function.file.program
-        module = Function(program.tree, program.roots.module)  # type: ignore[arg-type]
-        return self._of_variable(module, name) if name in module.scope.assigned and self._deep else NONE
+        return self._of_variable(Function(program.tree, program.roots.module), root)  # type: ignore[arg-type]
+
+    def _assigns(self, function: Function, name: str) -> bool:
+        return bool(self._deep) and bool(self._inside(function)._names.every(name))
 
     def _of_variable(self, function: Function, name: str) -> Ancestors:
+        if not self._deep:
+            return NONE
         inside = self._inside(function)
-        return OLD if any(inside._made(one) - {LEAF} for one in inside._names.every(name)) else NONE
+        made = NONE.union(*(inside._made(one) for one in inside._names.every(name)))
+        # What it was handed itself it was most likely handed as settings and data.
+        return OLD if KEPT in made or any(isinstance(one, ast.AST) for one in made) else NONE
 
     def _of_attribute(self, path: str) -> Ancestors:
         """What an object keeps: what was made with it has no graph, what a method assigns may have."""

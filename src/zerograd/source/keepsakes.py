@@ -13,12 +13,13 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.callers import called
 from zerograd.source.definitions import Item, definitions_of, item_at
-from zerograd.source.graphs import Graphs
+from zerograd.source.graphs import Graphs, is_constant
 from zerograd.source.kept import (
     adds_to,
     appends_to,
     counts_to_few,
     feeds_a_loss,
+    is_made_empty,
     is_rebound,
     live_losses,
     resets,
@@ -28,15 +29,19 @@ from zerograd.source.nodes import below, holds, written
 from zerograd.source.reach import freezes
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.scopes import path_of
+from zerograd.source.wording import BUILTINS, CUTS
 
 _Sum = ast.AugAssign | ast.Assign | ast.Expr
 
 
 def detect(function: Reading) -> Iterator[Finding]:
+    sums = list(_sums(function))
+    if not sums:
+        return
     backwards = [act.node for act in function.having(Kind.DEPOSIT) if act.node is not None]
     losses = live_losses(function) if backwards else {}
     graphs = Graphs(function)
-    for node, keeper, value, loop in _sums(function):
+    for node, keeper, value, loop in sums:
         if keeper in losses or any(weighs(value, loss) for loss in losses):
             continue
         trains = any(holds(loop, one) for one in backwards)
@@ -49,21 +54,38 @@ def detect(function: Reading) -> Iterator[Finding]:
 
 
 def _sums(function: Reading) -> Iterator[tuple[_Sum, str, ast.expr, LoopNode]]:
-    """The sums and lists of a function's own that a loop adds to."""
+    """The sums and lists that a loop adds to, but for those of plain numbers."""
     if not function.loops:
         return
     sums = adds_to(function)
     totals = {keeper for _, keeper, _ in sums}
     for node, keeper, value in [*sums, *appends_to(function)]:
-        loop = function.loop_around(node)
-        if loop is None or not keeper.isidentifier() or keeper in function.scope.parameters:
+        if not keeper.isidentifier() or keeper in function.scope.parameters or _is_number(value):
             continue
-        if not any(path_of(part) in totals for part in below(value)):  # what they keep is told where they get it
+        loop = function.loop_around(node)
+        # What another sum keeps is told where it gets it.
+        if loop is not None and not any(path_of(part) in totals for part in below(value)):
             yield node, keeper, value, loop
 
 
+def _is_number(value: ast.expr) -> bool:
+    """1, loss.item(), len(batch), float(loss), loss.item() * n"""
+    match value:
+        case ast.Constant() | ast.Compare() | ast.JoinedStr() | ast.ListComp() | ast.Dict():
+            return True
+        case ast.Call(func=ast.Attribute(attr=attr)):
+            return attr in CUTS
+        case ast.Call(func=ast.Name(id=name)):
+            return name in BUILTINS
+        case ast.BinOp(left=left, right=right):
+            return _is_number(left) or _is_number(right)
+    return False
+
+
 def _stays(function: Reading, node: _Sum, keeper: str, loop: LoopNode) -> bool:
-    """Whether it is neither set anew in every iteration nor differentiated."""
+    """Whether it is this function's own, and neither set anew in every iteration nor differentiated."""
+    if isinstance(node, ast.Expr) and not is_made_empty(function, keeper, keeper, node):
+        return False
     fresh = resets(function, loop, keeper, node) or counts_to_few(loop) or feeds_a_loss(function, keeper, ())
     return not fresh and not function.without_grad(node)
 
@@ -80,15 +102,16 @@ def _is_returned(function: Reading, value: ast.expr, node: ast.AST) -> bool:
 
 
 def _is_bound(function: Reading, path: str, node: ast.AST) -> bool:
-    """Whether a name stands for such a loss, whatever happened before."""
+    """Whether a name stands for such a loss, or on another way for a plain number: loss = 0."""
     reached = definitions_of(function).reaching(path, node)
-    if reached is None or not reached.certain:
+    if reached is None or path in function.scope.parameters:
         return False
-    return all(
+    made = [one for one in reached.here if not is_constant(one.value)]
+    return bool(made) and all(
         isinstance(one.value, ast.Call)
         and not (one.adds or one.each)
         and _returns_loss(function, one.value, one.at if one.at is not None else reached.item)
-        for one in reached.here
+        for one in made
     )
 
 

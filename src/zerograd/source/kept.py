@@ -140,21 +140,15 @@ def weighs(added: ast.expr, loss: str) -> bool:
 
 
 def _lists(function: Reading, losses: Collection[str]) -> Iterator[_Kept]:
-    for node, name, given in _appended(function):
+    for node, name, given in appends_to(function):
         root = name.partition("[")[0]
         loss = next((loss for loss in losses if weighs(given, loss)), None)
-        if loss is not None and _is_made_empty(function, root, name, node):
+        if loss is not None and is_made_empty(function, root, name, node):
             yield _Kept(node, root, loss)
 
 
 def appends_to(function: Reading) -> Iterator[tuple[ast.Expr, str, ast.expr]]:
-    """What is appended to lists that this function made empty."""
-    for node, name, given in _appended(function):
-        if name.isidentifier() and _is_made_empty(function, name, name, node):
-            yield node, name, given
-
-
-def _appended(function: Reading) -> Iterator[tuple[ast.Expr, str, ast.expr]]:
+    """Every list that something is appended to, and what."""
     for node in function.of(ast.Expr):
         match node:
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=keeper, attr="append"), args=[given])):
@@ -191,7 +185,7 @@ def _is_empty(value: ast.expr) -> bool:
     return isinstance(value, ast.List | ast.Dict) and not (value.elts if isinstance(value, ast.List) else value.keys)
 
 
-def _is_made_empty(function: Reading, root: str, name: str, use: ast.AST) -> bool:
+def is_made_empty(function: Reading, root: str, name: str, use: ast.AST) -> bool:
     """losses = [], history = {"loss": []}: of this function's own making, and nobody else gets to see it."""
     reached = definitions_of(function).reaching(root, use)
     if reached is None or "." in root or is_handed_on(function, root, use):

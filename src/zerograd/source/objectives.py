@@ -91,8 +91,8 @@ def read_objectives(block: Block, body_of: Callable[[Function], Block]) -> Depos
         return {}
     stepped = {slot for act, slot in acts if act.kind is Kind.CONSUME and slot is not None}
     found: Deposits = {}
-    for act, serves, cleared in _in_order(acts):
-        meant, before = _meant(act, stepped, serves, cleared), found.get(act.site)
+    for act, serves, cleared, alone in _in_order(acts):
+        meant, before = _meant(act, set() if alone else stepped, serves, cleared), found.get(act.site)
         found[act.site] = meant if before is None else meant.joined(before)
     return found
 
@@ -107,15 +107,16 @@ def _meant(act: Act, stepped: set[str], serves: set[str], cleared: set[str]) -> 
     return Deposit(act.reaches, frozenset({owner}), frozenset(serves - {owner}))
 
 
-def _in_order(acts: list[tuple[Act, str | None]]) -> Iterator[tuple[Act, set[str], set[str]]]:
-    """Each deposit with the optimizers that step next behind it, and those that were cleared right before it."""
+def _in_order(acts: list[tuple[Act, str | None]]) -> Iterator[tuple[Act, set[str], set[str], bool]]:
+    """Each deposit with the optimizers that step next behind it, those that were cleared right before it, and whether
+    it is the only one they step on: then it is for all of them, whatever it is called."""
     open_: list[tuple[Act, set[str], set[str]]] = []  # deposits that no step has followed yet
     cleared: set[str] = set()  # for the next deposit
     stepped: set[str] = set()  # since the last one
     for act, slot in acts:
         if act.kind is Kind.DEPOSIT:
             if stepped:
-                yield from open_
+                yield from ((*one, len(open_) == 1) for one in open_)
                 open_, stepped = [], set()
             open_.append((act, set(), cleared))
             cleared = set()
@@ -126,7 +127,7 @@ def _in_order(acts: list[tuple[Act, str | None]]) -> Iterator[tuple[Act, set[str
             stepped.add(slot)
             for _, serves, _ in open_:
                 serves.add(slot)
-    yield from open_
+    yield from ((*one, len(open_) == 1) for one in open_)
 
 
 def _linear(block: Block, body_of: Callable[[Function], Block], depth: int) -> Iterator[tuple[Act, str | None]]:

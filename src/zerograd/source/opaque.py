@@ -48,7 +48,7 @@ def unseen(path: str, call: ast.Call, scope: Scope) -> Doubts:
     if binding is not None and binding.role is not Role.INSTANCE:
         return NO_DOUBT  # a method of a torch object, or its forward pass
     receiver, _, name = path.rpartition(".")
-    if name == "update" and _says(_TALLIES, receiver.rpartition(".")[2]):
+    if name.startswith("update") and _says(_TALLIES, receiver.rpartition(".")[2]):
         return NO_DOUBT
     if _is_inherited(path, scope):
         return NO_DOUBT if _says(_RECORDS, name) or name in _LIGHTNING else ALL_DOUBTS

@@ -18,11 +18,12 @@ from zerograd.source.scopes import Scope, path_of
 
 _OPTIMIZER = re.compile(r"(^|[._])(\w*optim(i[sz]er)?|opt)(_\w+)?$")
 _STATE = re.compile(r"state|dict|param|name|type|class|config|args?$")
+_TAKES = re.compile(r"opt\w* *= *\w+\[['\"]")
 _CURE = "optimizer.load_state_dict(...) of a saved optimizer.state_dict()"
 
 
 def detect(file: File) -> Iterator[Finding]:
-    if not file.says("torch.load") or not file.says("load_state_dict"):
+    if not file.says("load_state_dict") or not file.says("torch.load") or not _TAKES.search(file.text):
         return
     program = file.program
     roots: list[tuple[ast.AST, Scope]] = [(program.tree, program.roots.module), *program.roots.functions]

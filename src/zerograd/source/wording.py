@@ -28,7 +28,9 @@ _COEFFICIENT = re.compile(
     r"(^|[._])(weight|coef\w*|lambda\w*|lmbda|alpha|beta|gamma|eps\w*|tau|lr|num|max|min|scale|ratio|temp\w*|clip\w*)(_|$)",
     re.IGNORECASE,
 )
-_KEEPS = re.compile(r"hidden|memor|mem$|traj|storage|buffer|prev|last|old|cache|log_?prob|loss|state$|history")
+_KEEPS = re.compile(
+    r"hidden|memor|mem$|traj|storage|buffer|prev|last|old|cache|log_?prob|log_?prior|loss|state$|history"
+)
 _MOVES = re.compile(r"roll_?out|unroll|simul|(^|_)step")
 _TELLS = re.compile(r"(^|\.)(log\w*|add_scalars?|\w*print\w*|info|debug|write|set_postfix\w*|set_description|step)$")
 _RECURRENT = re.compile(
@@ -41,6 +43,7 @@ _CARRIES = re.compile(  # in no comment
     r"|detach_\w*(hidden|state)|zero_state|tbptt)",
     re.IGNORECASE | re.MULTILINE,
 )
+_VARIATIONAL = re.compile(r"log_variational|log_prior|bayes(ian)?_?(linear|conv|net|layer)|\bbbb\b", re.IGNORECASE)
 _STATE = re.compile(r"hidden|(^|[._])[hc](x|_?0|_t|_prev)$")
 _MODEL = re.compile(r"model|net(work)?$|(^|[._])(net|vae|flow|encoder|decoder|unet|generator|policy)\w*$")
 _QUIET = re.compile(r"no_grad|inference_mode(?!\(False)|set_grad_enabled\(False")
@@ -109,6 +112,12 @@ def is_recurrent(text: str) -> bool:
 def carries(text: str) -> bool:
     """Whether a file has an object keep such a state, or lets go of one."""
     return _CARRIES.search(text) is not None
+
+
+@lru_cache(maxsize=4)
+def is_variational(text: str) -> bool:
+    """Whether a file speaks of layers that draw their weights: many make the spread of them once, with its graph."""
+    return _VARIATIONAL.search(text) is not None
 
 
 def is_made_anew(name: str) -> bool:
