@@ -10,7 +10,7 @@ import re
 from zerograd.source import wording
 from zerograd.source.callers import arguments, called
 from zerograd.source.definitions import Definition, Item, definitions_of, is_key, item_of
-from zerograd.source.nodes import holds
+from zerograd.source.nodes import holds, written
 from zerograd.source.quiet import quiet_parts
 from zerograd.source.reading import Reading
 from zerograd.source.scopes import Function, path_of
@@ -24,7 +24,8 @@ _KEEPS = frozenset(
 _LOSS = re.compile(r"(^|[._])(criteri\w*|\w*loss(_?fn|_func\w*|_f)?|loss_\w+|\w*crit)$|(Loss|entropy|_div|likelihood)$")
 _OUTPUT = re.compile(r"loss|logit|pred|out|score")
 _FROZEN = re.compile(r"teacher|target|ema|old|frozen|pretrain|ref|fixed|vgg|inception|clip", re.IGNORECASE)
-_DOES = re.compile(r"^_*(get|make|build|eval|test|train|run|load|save|init|create|reset|update|predict|comput|valid)")
+_MODEL = re.compile(r"(^|_)(model|net|network|encoder|decoder|generator|vae|unet|net[A-Z])\d*$")
+_INTEGER = re.compile(r"\b(u?int\d*|long|bool|short)\b")
 _DEPTH, _DEEP = 12, 2
 
 
@@ -90,7 +91,7 @@ class Graphs:
         if isinstance(func, ast.Attribute):
             if func.attr in wording.CUTS:
                 return False
-            if func.attr in _KEEPS and self.has(func.value):
+            if func.attr in _KEEPS and not _INTEGER.search(written(call)) and self.has(func.value):
                 return True
             if func.attr == "get" and call.args:
                 return self.has(func.value, item_of(call.args[0]))
@@ -105,16 +106,26 @@ class Graphs:
             return self._returns(callee, call, at)
         if dotted != path:
             return False  # a function of another file, which cannot be read
-        first = at is None or at == 0 or (isinstance(at, str) and _OUTPUT.search(at) is not None)
-        return first and (self._is_trained(path) or (_is_loss(path) and any(map(self.has, given))))
+        whole = at is None or (isinstance(at, str) and _OUTPUT.search(at) is not None)
+        return whole and (self._is_trained(path, callee) or (self._is_criterion(path) and any(map(self.has, given))))
 
-    def _is_trained(self, path: str) -> bool:
-        """A model that is named for one, or whose parameters this file asks for."""
+    def _is_criterion(self, path: str) -> bool:
+        """A loss function that is kept or handed in, not a helper that is named for losses."""
+        scope, root = self._function.scope, path.partition(".")[0]
+        cls = scope.owner if root == "self" else None
+        kept = cls is not None and any(path in one.assigned for one in cls.lineage())
+        handed = path in scope.parameters or bool(self._names.every(path)) or path in scope.module.assigned
+        return _is_loss(path) and (kept or handed)
+
+    def _is_trained(self, path: str, forward: Function | None) -> bool:
+        """A model that is called one, or whose parameters this file asks for; as far as it can be read, it returns one
+        thing."""
         if self._live is not None or _FROZEN.search(path) or _is_loss(path):
             return False
         last = path.removesuffix(".forward").rpartition(".")[2]
-        named = wording.is_model(last) and not _DOES.search(last)
-        return named or self._function.file.says(f"{last}.parameters()")
+        backs = self._function.file.program.nodes(forward.node).of(ast.Return) if forward is not None else []
+        plain = all(not isinstance(back.value, ast.Tuple) and not _cuts(back.value) for back in backs)
+        return plain and (_MODEL.search(last) is not None or self._function.file.says(f"{last}.parameters()"))
 
     def _returns(self, function: Function, call: ast.Call, at: Item) -> bool:
         """Of a function of this project: whichever of its ways it takes."""
@@ -134,6 +145,11 @@ def is_constant(value: ast.expr) -> bool:
         case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Call(func=ast.Attribute(attr="tensor"), args=items):
             return bool(items) and all(map(is_constant, items))
     return isinstance(value, ast.Constant)
+
+
+def _cuts(value: ast.expr | None) -> bool:
+    """self.layer(x).argmax(-1)"""
+    return isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in wording.CUTS
 
 
 def _is_loss(path: str) -> bool:

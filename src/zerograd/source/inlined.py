@@ -12,6 +12,7 @@ The nodes are copies with places of their own, counted through: what stood in an
 import ast
 from collections.abc import Iterator
 from copy import deepcopy
+from functools import lru_cache
 from typing import NamedTuple
 
 from zerograd.source.definitions import definitions_of
@@ -20,7 +21,8 @@ from zerograd.source.reading import File, Reading
 from zerograd.source.scopes import Function, Scope, path_of
 
 _DEEP = 3  # calls inside calls
-_MOST, _CALLS = 5000, 40  # nodes, and methods: a tangle is left as it is
+_MOST, _CALLS = 3000, 20  # nodes, and methods: a tangle is left as it is
+_METHODS = 60  # of a class
 _BEYOND = 10_000_000  # no line of any text
 _BLOCKS = ("body", "orelse", "finalbody")
 
@@ -51,6 +53,8 @@ def drivers_of(method: Function, file: File) -> Iterator[Function]:
 def is_fresh(path: str, cls: Scope, file: File) -> bool:
     """Whether everyone who is called from outside assigns an attribute before reading it: what it kept, nobody sees."""
     methods = [method for one in cls.lineage() for method in one.functions.values()]
+    if len(methods) > _METHODS:
+        return False
     called = {path_of(call.func) for method in methods for call in file.program.nodes(method.node).of(ast.Call)}
     for method in methods:
         if f"self.{method.node.name}" not in called and method.node.name != "__init__":
@@ -66,14 +70,15 @@ def _assigns_first(function: Reading, path: str) -> bool:
     return all((reached := names.reaching(path, one)) is not None and reached.certain for one in reads)
 
 
+@lru_cache(maxsize=64)  # every retained graph of a class asks for the same drivers
 def inline(driver: Function, cls: Scope, file: File) -> Inlined | None:
-    """None if it is too much, or if a method that is called goes ways of its own."""
+    """None if it is too much, or if a method that touches gradients is still called, or may be another one."""
     writer = _Writer(cls, driver)
     try:
         node = deepcopy(driver.node)
         node.body = writer.block(node.body, _DEEP)
         nodes = below(node)
-        if len(nodes) > _MOST:
+        if len(nodes) > _MOST or _is_overridden(writer.methods, cls, file) or _calls_more(nodes, cls, file):
             return None
         origins = {one: place(one) for one in nodes if isinstance(one, ast.Call)}
         _count(node, [_BEYOND])
@@ -81,6 +86,20 @@ def inline(driver: Function, cls: Scope, file: File) -> Inlined | None:
         return None
     block = file.program.lowered(node, driver.scope)
     return Inlined(Reading(node, block, driver.scope, file), writer.methods, origins)
+
+
+def _calls_more(nodes: list[ast.AST], cls: Scope, file: File) -> bool:
+    """Whether a method that deposits, steps or clears was not put in its place: nobody knows what it goes through."""
+    paths = (path_of(node.func) or "" for node in nodes if isinstance(node, ast.Call))
+    methods = (cls.method(path.removeprefix("self.")) for path in paths if path.startswith("self."))
+    return any(method is not None and file.program.body_of(method) for method in methods)
+
+
+def _is_overridden(methods: list[ast.AST], cls: Scope, file: File) -> bool:
+    """Whether a class of this file that derives from this one does something else under one of these names."""
+    names = {getattr(method, "name", "") for method in methods}
+    others = {one.scope.owner for one in file.program.roots.functions if one.scope.owner not in (None, cls)}
+    return any(cls in other.lineage() and names & other.functions.keys() for other in others if other is not None)
 
 
 class _Writer:

@@ -15,6 +15,7 @@ from zerograd.source.callers import called
 from zerograd.source.definitions import Item, definitions_of, item_at
 from zerograd.source.graphs import Graphs, is_constant
 from zerograd.source.kept import (
+    READERS,
     adds_to,
     appends_to,
     counts_to_few,
@@ -25,12 +26,14 @@ from zerograd.source.kept import (
     resets,
     weighs,
 )
-from zerograd.source.nodes import below, holds, written
+from zerograd.source.nodes import below, holds, parents_of, written
 from zerograd.source.reach import freezes
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.scopes import path_of
-from zerograd.source.wording import BUILTINS, CUTS
+from zerograd.source.wording import BUILTINS, CUTS, tells
 
+_FEW = 12  # sums that are looked at in one function
+_TELLS = (ast.BinOp, ast.FormattedValue, ast.Return, ast.Tuple, ast.List, ast.Dict, ast.keyword, ast.Starred)
 _Sum = ast.AugAssign | ast.Assign | ast.Expr
 
 
@@ -41,14 +44,14 @@ def detect(function: Reading) -> Iterator[Finding]:
     backwards = [act.node for act in function.having(Kind.DEPOSIT) if act.node is not None]
     losses = live_losses(function) if backwards else {}
     graphs = Graphs(function)
-    for node, keeper, value, loop in sums:
+    for node, keeper, value, loop in sums[:_FEW]:
         if keeper in losses or any(weighs(value, loss) for loss in losses):
             continue
         trains = any(holds(loop, one) for one in backwards)
         made = trains and graphs.has(value)
         if (made or _is_returned(function, value, node)) and _stays(function, node, keeper, loop):
-            certain = not made or not freezes(function.file.text)
-            unless = "what this file freezes may leave no graph to keep"
+            certain = not made or not (freezes(function.file.text) or _is_handed_back(function, keeper))
+            unless = "what this file freezes may leave no graph to keep, or whoever gets it may go through it"
             what = f"{written(node)} keeps the graph of every iteration alive"
             yield note(REGISTRY["ZG402"], function.site(node), certain=certain, unless=unless, what=what)
 
@@ -87,7 +90,35 @@ def _stays(function: Reading, node: _Sum, keeper: str, loop: LoopNode) -> bool:
     if isinstance(node, ast.Expr) and not is_made_empty(function, keeper, keeper, node):
         return False
     fresh = resets(function, loop, keeper, node) or counts_to_few(loop) or feeds_a_loss(function, keeper, ())
-    return not fresh and not function.without_grad(node)
+    return not fresh and not function.without_grad(node) and _is_only_told(function, keeper, node)
+
+
+def _is_only_told(function: Reading, keeper: str, node: _Sum) -> bool:
+    """Whether it is only printed, averaged or returned: who goes through it, empties it or cuts it may need it."""
+    parents = parents_of(function.node)
+    for one in function.of(ast.Name):
+        if one.id != keeper or isinstance(one.ctx, ast.Store) or holds(node, one):
+            continue
+        around = parents.get(one)
+        while isinstance(around, _TELLS):
+            around = parents.get(around)
+        match around:
+            case ast.Call(func=func) if function.scope.dotted(path_of(func) or "?").partition(".")[0] in READERS:
+                continue
+            case ast.Call(func=func) if tells(path_of(func) or "") or isinstance(func, ast.Attribute):
+                if func is not one and not holds(func, one):
+                    continue
+                return False
+            case ast.Assign(targets=[ast.Name()]) | ast.Module() | ast.FunctionDef() | ast.JoinedStr() | None:
+                continue
+        return False
+    return True
+
+
+def _is_handed_back(function: Reading, keeper: str) -> bool:
+    return any(
+        part.id == keeper for back in function.of(ast.Return) for part in below(back) if isinstance(part, ast.Name)
+    )
 
 
 # What a function returns
@@ -119,7 +150,7 @@ def _returns_loss(function: Reading, call: ast.Call, at: Item) -> bool:
     """Whether a function of this project goes backward from what it returns, and returns it on every way."""
     callee, program = called(path_of(call.func) or "", function.scope), function.file.program
     block = program.body_of(callee) if callee is not None else ()
-    if callee is None or not block:
+    if callee is None or not block or callee.node.decorator_list:
         return False
     inside = Reading(callee.node, block, callee.scope, function.file)
     losses, values = live_losses(inside), inside.of(ast.Return)
@@ -133,4 +164,6 @@ def _is_live(inside: Reading, back: ast.Return, at: Item, losses: dict[str, ast.
     if value is back.value and (at is not None or isinstance(value, ast.Tuple)):
         return False
     loss = next((name for name in losses if weighs(value, name)), None)
-    return loss is not None and not is_rebound(inside, loss, losses[loss], back) and not inside.without_grad(back)
+    if loss is None or inside.arms(losses[loss]) or inside.without_grad(back):
+        return False  # it goes backward on some ways only
+    return not is_rebound(inside, loss, losses[loss], back)

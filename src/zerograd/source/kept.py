@@ -47,7 +47,7 @@ def detect(function: Reading) -> Iterator[Finding]:
         loop = function.loop_around(node)
         if loop is None or keeper in deposits or feeds_a_loss(function, keeper, deposits.keys()):
             continue
-        fresh = resets(function, loop, keeper, node) or counts_to_few(loop)
+        fresh = resets(function, loop, keeper, node) or counts_to_few(loop) or _is_emptied(function, loop, keeper)
         if not fresh and not is_rebound(function, loss, deposits[loss], node) and not function.without_grad(node):
             until = f" until {keeper} is set again" if _settings(function, loop, keeper, node) else ""
             what = f"{written(node)} keeps the graph of every iteration alive{until}"
@@ -228,6 +228,8 @@ def _is_same(reached: Reached | None, begun: set[int]) -> bool:
 def is_rebound(function: Reading, loss: str, deposit: ast.Call, use: ast.AST) -> bool:
     """Whether the name stands for something else by then: `loss = loss.item()`, `loss = to_number(loss)`."""
     reached = definitions_of(function).reaching(loss, use)
+    if any(path_of(call.func) == f"{loss}.detach_" for call in function.of(ast.Call)):
+        return True
     if reached is None:
         return False
     made = [*reached.here, *(() if reached.certain else reached.around)]
@@ -261,11 +263,19 @@ def feeds_a_loss(function: Reading, total: str, losses: Collection[str]) -> bool
     """Whether the sum is itself differentiated later, under whatever name."""
     deposited = {path_of(part) for act in function.having(Kind.DEPOSIT) if act.node for part in below(act.node)}
     reached, grows = {total}, True
+    uses = _uses(function)
     while grows:
-        made = [node for node in function.of(ast.Assign) if any(path_of(part) in reached for part in below(node.value))]
-        named = {path for node in made for target in node.targets if (path := path_of(target)) is not None}
+        named = {name for name, parts in uses if not reached.isdisjoint(parts)}
         grows, reached = not named <= reached, reached | named
     return not reached.isdisjoint(deposited) or not (reached - {total}).isdisjoint(losses)
+
+
+@lru_cache(maxsize=4)  # asked for one sum of a function after the other
+def _uses(function: Reading) -> list[tuple[str, set[str | None]]]:
+    """Every name that is assigned, with what it is made of."""
+    made = [(target, node.value) for node in function.of(ast.Assign) for target in node.targets]
+    made += [(node.target, node.value) for node in function.of(ast.AugAssign)]
+    return [(path, {path_of(part) for part in below(value)}) for target, value in made if (path := path_of(target))]
 
 
 def resets(function: Reading, loop: LoopNode, name: str, kept: ast.AST) -> bool:
@@ -274,6 +284,13 @@ def resets(function: Reading, loop: LoopNode, name: str, kept: ast.AST) -> bool:
     steps = [act.node for act in function.having(Kind.CONSUME) if act.node is not None and holds(loop, act.node)]
     always = [function.arms(kept), *map(function.arms, steps)]  # with every step there is a reset
     return any(function.arms(node) <= arms for node in made for arms in always)
+
+
+def _is_emptied(function: Reading, loop: LoopNode, name: str) -> bool:
+    """losses.clear(), del losses[:], now and then: it keeps a few."""
+    calls = any(path_of(call.func) == f"{name}.clear" and holds(loop, call) for call in function.of(ast.Call))
+    gone = [target for node in function.of(ast.Delete) if holds(loop, node) for target in node.targets]
+    return calls or any(path_of(part) == name for target in gone for part in below(target))
 
 
 def _settings(function: Reading, loop: LoopNode, name: str, kept: ast.AST) -> list[ast.Assign]:

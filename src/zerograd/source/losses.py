@@ -14,6 +14,7 @@ from zerograd.source.nodes import Nodes, below, written
 from zerograd.source.scopes import Function, Scope, path_of
 
 _SUMMED = re.compile(r"(^|[._])(sum|div_?|mul_?|true_divide|scale|normali[sz]e\w*|average\w*|weighted\w*)$")
+_MEASURED = re.compile(r"\.(sum|numel|size|shape|mean|norm|nelement|count_nonzero)\b")  # of tensors
 _TELLING = {"gradient_accumulation_steps", "gradient_accumulation_plugin", "deepspeed_plugin", None}  # None: **settings
 _DEPTH = 4
 _FEW = 8  # assignments of one name that are followed: nobody's loss has more, and a tangle's thousands take seconds
@@ -289,15 +290,18 @@ def _undivided(node: ast.AST) -> Iterator[ast.AST]:
 def _divides_by_what_it_is_told(function: Function) -> bool:
     """loss_fn(out, y, n): return total / n. A function that divides by what it finds itself makes a mean, as any loss
     does; one that only sums, none."""
-    text, own = written(function.node), function.scope.parameters
+    text = written(function.node)
     if ACCUMULATION.search(text.lower()) or ("sum" in text and "/" not in text and "mean" not in text):
         return True
+    if "/" not in text and "sum" not in text and ".div" not in text:
+        return False
     nodes = Nodes(function.node)
     divisors = [node.right for node in nodes.of(ast.BinOp) if isinstance(node.op, ast.Div)]
     divisors += [node.value for node in nodes.of(ast.AugAssign) if isinstance(node.op, ast.Div)]
     divisors += [call.args[0] for call in nodes.of(ast.Call) if call.args and _divides(call.func)]
-    paths = [path_of(by) or "" for by in divisors]
-    return any(path in own or path.startswith("self.") for path in paths)
+    products = [node for node in nodes.of(ast.BinOp) if isinstance(node.op, ast.Mult)]
+    scales = [side for node in products for side in (node.left, node.right) if path_of(side) and _counts(side)]
+    return bool(scales) or not all(_MEASURED.search(written(by)) for by in divisors)
 
 
 def _divides(func: ast.expr) -> bool:

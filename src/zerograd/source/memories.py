@@ -16,16 +16,14 @@ _MOST = 400  # files beside one
 
 
 def may_carry(file: File) -> bool:
-    """Whether a module that cannot be read may keep a state: the file speaks of such, and it has an object keep one, or
-    one beside it has, if it makes no modules itself."""
+    """Whether a module that cannot be read may keep a state: the file speaks of such, and it or one beside it has an
+    object keep one."""
     if wording.is_variational(file.text):
         return True
     if not wording.is_recurrent(file.text):
         return False
     if wording.carries(file.text) or not os.path.isfile(file.path):
         return True
-    if file.says("Module)"):
-        return False
     folders, files = neighbours(file.path)
     file.asked.update(folders)
     for other in files[:_MOST]:

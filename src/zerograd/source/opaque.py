@@ -34,6 +34,8 @@ _TALLIES = re.compile(
     r"bar$|meter|metric|^loss|_loss(es)?$|(^|_)ema(_|$)|progress|^acc(s|uracy)?$|avg|average|stats|top\d|history|logs?$"
     r"|logger|dict$|info$"
 )
+_EMA = re.compile(r"(^|_)ema(_|$)|moving_av|swa|shadow")
+_AVERAGES = frozenset({"update_parameter", "update_parameters", "update_params", "update_ema", "step_ema"})
 _RECORDS = re.compile(
     r"append|add_scalar|^log|record|write|print|item|reduce|postfix|format|isnan|isfinite|float|meter|track"
 )
@@ -48,7 +50,8 @@ def unseen(path: str, call: ast.Call, scope: Scope) -> Doubts:
     if binding is not None and binding.role is not Role.INSTANCE:
         return NO_DOUBT  # a method of a torch object, or its forward pass
     receiver, _, name = path.rpartition(".")
-    if name.startswith("update") and _says(_TALLIES, receiver.rpartition(".")[2]):
+    last = receiver.rpartition(".")[2]
+    if (name == "update" and _says(_TALLIES, last)) or (name in _AVERAGES and _says(_EMA, last)):
         return NO_DOUBT
     if _is_inherited(path, scope):
         return NO_DOUBT if _says(_RECORDS, name) or name in _LIGHTNING else ALL_DOUBTS

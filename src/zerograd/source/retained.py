@@ -25,7 +25,7 @@ from zerograd.source.wording import CUTS
 
 _NAMES = ("retain_graph", "retain_variables")  # the second until torch 0.4
 _READERS = frozenset({"torch", "print", "numpy", "math", "matplotlib", "wandb"})  # none of them keeps a graph
-_FEW = 6  # methods that call one
+_FEW, _MOST = 3, 60  # methods that call one, and of a class
 _AGAIN = ("autograd.grad", "autograd.backward")
 _RECORDS = re.compile(
     r"^log|add_scalar|record|write|print|info|debug|set_postfix|set_description|meter|track|backward|format|^(float"
@@ -65,15 +65,31 @@ def _in_drivers(function: Reading, call: ast.Call) -> bool | None:
     node, cls = function.node, function.scope.owner
     if cls is None or not isinstance(node, ast.FunctionDef):
         return False
+    if sum(len(one.functions) for one in cls.lineage()) > _MOST or _is_called_from_outside(function, node.name):
+        return False
     drivers = list(drivers_of(Function(node, function.scope), function.file))
     said: list[bool | None] = []
     for driver in drivers[:_FEW]:
         whole = inline(driver, cls, function.file)
         copies = whole.copies_of(call) if whole is not None else []
+        if len(copies) > _FEW:
+            return False
         said += [_keeps_for_nobody(whole.reading, copy, whole.methods) for copy in copies] if whole is not None else []
         said += [] if copies else [False]
     certain = bool(said) and len(drivers) <= _FEW and all(said)
     return None if said and all(one is None for one in said) else certain
+
+
+def _is_called_from_outside(function: Reading, name: str) -> bool:
+    """model.backward_G(), of an object that somebody has: what else they do with it, its own methods do not tell."""
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == name
+        and path_of(node.func.value) != "self"
+        and not isinstance(node.func.value, ast.Call)  # super()
+        for node in below(function.file.program.tree)
+    )
 
 
 def _keeps_for_nobody(function: Reading, call: ast.Call, own: list[ast.AST]) -> bool | None:

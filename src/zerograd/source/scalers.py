@@ -11,6 +11,7 @@ from zerograd.rules.telling import note
 from zerograd.source.guarded import guarded_windows
 from zerograd.source.kept import counts_to_few
 from zerograd.source.nodes import holds, written
+from zerograd.source.parameters import makes_optimizer
 from zerograd.source.reading import Reading
 from zerograd.source.scopes import path_of
 from zerograd.source.skeleton import Act
@@ -78,10 +79,16 @@ def _made_each_time(function: Reading) -> Iterator[Finding]:
                 scaler, loop = path_of(node.targets[0]), function.loop_around(node)
                 steps = [act.node for act in function.having(Kind.CONSUME) if _scaler_of(act) == scaler]
                 inside = [step for step in steps if step is not None and function.loop_around(step) is loop]
-                if loop is not None and inside and not counts_to_few(loop):
+                always = any(function.arms(node) <= function.arms(step) for step in inside)
+                if loop is not None and always and not counts_to_few(loop) and not _begins(function, loop):
                     what = f"{written(node)} makes a new scaler in every iteration: the scale is never moved"
                     found = note(REGISTRY["ZG203"], function.site(node), certain=True, what=what)
                     yield found._replace(cure="make the scaler once, before the loop")
+
+
+def _begins(function: Reading, loop: ast.AST) -> bool:
+    """Whether every iteration is a training of its own, with a new optimizer."""
+    return any(makes_optimizer(call, function.scope) and holds(loop, call) for call in function.of(ast.Call))
 
 
 def _waits(function: Reading, steps: list[Act], call: ast.Call) -> bool:

@@ -25,10 +25,18 @@ def parts_of(function: Reading, deposits: dict[str, ast.Call]) -> dict[str, ast.
         loss = next((name for target in targets if (name := path_of(target)) in found), None)
         if loss is not None and place(node) < place(found[loss]):
             for name in _names(node.value):
-                found.setdefault(name, found[loss])
+                if isinstance(node, ast.Assign) or _is_computed(function, name):
+                    found.setdefault(name, found[loss])
         for name, call in list(_handed_back(function, node, found)) if isinstance(node, ast.Assign) else ():
             found.setdefault(name, call)
     return {name: call for name, call in found.items() if name not in deposits and _is_term(name.lower())}
+
+
+def _is_computed(function: Reading, name: str) -> bool:
+    """Whether something that is called makes it of something: not a setting, nor a number of what was counted."""
+    made = (node.value for node in function.of(ast.Assign) if any(path_of(target) == name for target in node.targets))
+    calls = (value for value in made if isinstance(value, ast.Call) and value.args)
+    return any((path_of(call.func) or "?") not in wording.BUILTINS for call in calls)
 
 
 def outputs_of(function: Reading, losses: dict[str, ast.Call]) -> dict[str, ast.Call]:

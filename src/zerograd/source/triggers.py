@@ -9,7 +9,12 @@ def may_train(text: str) -> bool:
     """False only for a text that deposits, clears, clips and schedules nothing, and yields no parameters of modules to
     those who do; or has nothing to do with torch."""
     trains = any(word in text for word in _WORDS) or all(word in text for word in _YIELDED)
-    return trains and any(word in text for word in _FAMILY)
+    return trains and (any(word in text for word in _FAMILY) or _may_be_given_torch(text))
+
+
+def _may_be_given_torch(text: str) -> bool:
+    """`from model import *` brings what model.py imports; only torch has a zero_grad()."""
+    return " import *" in text and "zero_grad" in text
 
 
 def may_allow(text: str) -> bool:

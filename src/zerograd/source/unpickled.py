@@ -16,7 +16,8 @@ from zerograd.source.nodes import written
 from zerograd.source.reading import File, Reading
 from zerograd.source.scopes import Scope, path_of
 
-_OPTIMIZER = re.compile(r"(^|[._])(\w*optim(i[sz]er)?|opt)(_\w+)?$")
+_OPTIMIZER = re.compile(r"(^|[._])\w*optim(i[sz]er)?(_\w+)?$")
+_MODEL = re.compile(r"model|net|generator|discriminator|encoder|decoder|actor|critic")
 _STATE = re.compile(r"state|dict|param|name|type|class|config|args?$")
 _TAKES = re.compile(r"opt\w* *= *\w+\[['\"]")
 _CURE = "optimizer.load_state_dict(...) of a saved optimizer.state_dict()"
@@ -37,6 +38,9 @@ def _taken(function: Reading) -> Iterator[Finding]:
     calls = function.of(ast.Call) if loaded else []
     fills = [call for call in calls if (path_of(call.func) or "").endswith(".load_state_dict")]
     filled = [call for call in fills if call.args and _is_of(call.args[0], loaded, function)]
+    filled = [call for call in filled if _MODEL.search(path_of(call.func) or "")]
+    if any(_is_item(node.value, loaded) and _MODEL.search(path_of(node.targets[0]) or "") for node in assigned):
+        return  # the model comes with it, as it was, or under a name that hides a state
     for node in assigned if filled else ():
         optimizer = path_of(node.targets[0]) or ""
         named = _OPTIMIZER.search(optimizer) is not None and _STATE.search(optimizer) is None
