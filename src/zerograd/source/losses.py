@@ -9,12 +9,11 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 
-from zerograd.source.counters import ACCUMULATION
+from zerograd.source.divisors import counts, divides, divides_by_what_it_is_told
 from zerograd.source.nodes import Nodes, below, written
-from zerograd.source.scopes import Function, Scope, path_of
+from zerograd.source.scopes import Scope, path_of
 
 _SUMMED = re.compile(r"(^|[._])(sum|div_?|mul_?|true_divide|scale|normali[sz]e\w*|average\w*|weighted\w*)$")
-_MEASURED = re.compile(r"\.(sum|numel|size|shape|mean|norm|nelement|count_nonzero)\b")  # of tensors
 _TELLING = {"gradient_accumulation_steps", "gradient_accumulation_plugin", "deepspeed_plugin", None}  # None: **settings
 _DEPTH = 4
 _FEW = 8  # assignments of one name that are followed: nobody's loss has more, and a tangle's thousands take seconds
@@ -119,7 +118,7 @@ class Losses:
         """Everything that anything in this function is divided by, outside its lambdas."""
         divided: list[ast.BinOp | ast.AugAssign] = [*self._nodes.of(ast.BinOp), *self._nodes.of(ast.AugAssign)]
         divisions = [node for node in divided if isinstance(node.op, ast.Div)]
-        calls = [call.args[0] for call in self._nodes.of(ast.Call) if call.args and _divides(call.func)]
+        calls = [call.args[0] for call in self._nodes.of(ast.Call) if call.args and divides(call.func)]
         sides = (node.right if isinstance(node, ast.BinOp) else node.value for node in divisions)
         return [written(by) for by in (*sides, *calls)]
 
@@ -135,7 +134,7 @@ class Losses:
             match part:
                 case ast.BinOp(op=ast.Div(), right=right):
                     yield written(right)
-                case ast.Call(func=func, args=[by, *_]) if _divides(func):
+                case ast.Call(func=func, args=[by, *_]) if divides(func):
                     yield written(by)
             path = path_of(part)
             if path and path not in seen and depth < _DEPTH:
@@ -187,7 +186,7 @@ class Losses:
                 return True
             case ast.BinOp(op=ast.Mult(), left=left, right=right):
                 # A weight between losses is no mean over micro-batches; a name that counts something is.
-                return any(_counts(side) for side in (left, right)) or self._any([left, right], seen, depth)
+                return any(counts(side) for side in (left, right)) or self._any([left, right], seen, depth)
             case ast.BinOp(op=ast.Add() | ast.Sub()):
                 return self._may_sum(node, seen, depth)
             case ast.BinOp(left=left, right=right):
@@ -233,7 +232,7 @@ class Losses:
         if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Call | ast.BinOp):
             return self._may(func.value, seen, depth)
         function = self._scope.function(name) if name else None
-        return function is not None and _divides_by_what_it_is_told(function)
+        return function is not None and divides_by_what_it_is_told(function)
 
     def _is_told(self, argument: ast.expr) -> bool:
         """Whether something divided rides along: batch["scale"] = 1 / (count * n); loss = model(**batch)."""
@@ -285,28 +284,3 @@ def _undivided(node: ast.AST) -> Iterator[ast.AST]:
         [node.left] if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) else ast.iter_child_nodes(node)
     ):
         yield from _undivided(child)
-
-
-def _divides_by_what_it_is_told(function: Function) -> bool:
-    """loss_fn(out, y, n): return total / n. A function that divides by what it finds itself makes a mean, as any loss
-    does; one that only sums, none."""
-    text = written(function.node)
-    if ACCUMULATION.search(text.lower()) or ("sum" in text and "/" not in text and "mean" not in text):
-        return True
-    if "/" not in text and "sum" not in text and ".div" not in text:
-        return False
-    nodes = Nodes(function.node)
-    divisors = [node.right for node in nodes.of(ast.BinOp) if isinstance(node.op, ast.Div)]
-    divisors += [node.value for node in nodes.of(ast.AugAssign) if isinstance(node.op, ast.Div)]
-    divisors += [call.args[0] for call in nodes.of(ast.Call) if call.args and _divides(call.func)]
-    products = [node for node in nodes.of(ast.BinOp) if isinstance(node.op, ast.Mult)]
-    scales = [side for node in products for side in (node.left, node.right) if path_of(side) and _counts(side)]
-    return bool(scales) or not all(_MEASURED.search(written(by)) for by in divisors)
-
-
-def _divides(func: ast.expr) -> bool:
-    return isinstance(func, ast.Attribute) and func.attr in ("div", "div_")
-
-
-def _counts(node: ast.expr) -> bool:
-    return bool(re.search(r"len|size|num|count|tokens|norm|scale|accum|world|weight|ratio|frac", written(node).lower()))
