@@ -30,6 +30,7 @@ from zerograd.source.nodes import below, holds, parents_of, written
 from zerograd.source.reach import freezes
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.scopes import path_of
+from zerograd.source.skeleton import Call, walk
 from zerograd.source.wording import BUILTINS, CUTS, tells
 
 _FEW = 12  # sums that are looked at in one function
@@ -38,10 +39,11 @@ _Sum = ast.AugAssign | ast.Assign | ast.Expr
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    sums = list(_sums(function))
+    backwards = [act.node for act in function.having(Kind.DEPOSIT) if act.node is not None]
+    calls = any(isinstance(node, Call) for node in walk(function.block))  # of functions that touch gradients
+    sums = list(_sums(function)) if backwards or calls else []
     if not sums:
         return
-    backwards = [act.node for act in function.having(Kind.DEPOSIT) if act.node is not None]
     losses = live_losses(function) if backwards else {}
     graphs = Graphs(function)
     for node, keeper, value, loop in sums[:_FEW]:
@@ -49,7 +51,7 @@ def detect(function: Reading) -> Iterator[Finding]:
             continue
         trains = any(holds(loop, one) for one in backwards)
         made = trains and graphs.has(value)
-        if (made or _is_returned(function, value, node)) and _stays(function, node, keeper, loop):
+        if (made or (calls and _is_returned(function, value, node))) and _stays(function, node, keeper, loop):
             certain = not made or not (freezes(function.file.text) or _is_handed_back(function, keeper))
             unless = "what this file freezes may leave no graph to keep, or whoever gets it may go through it"
             what = f"{written(node)} keeps the graph of every iteration alive"

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from zerograd.core.findings import Fix, Safety
+from zerograd.core.findings import Finding, Fix, Safety
 from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Fix as Promise
 from zerograd.rules.rule import Rule, Sees
@@ -165,3 +165,24 @@ def test_only_a_clear_right_behind_another_is_safe_to_delete() -> None:
     assert [fix.safety for fix in fixes(around)] == [Safety.UNSAFE]
     other = text.replace("model.zero_grad()", "model.zero_grad(set_to_none=False)")
     assert not fixes(other, "ZG403")
+
+
+def test_many_of_a_kind_are_tried_at_once() -> None:
+    retained = LOOP.replace("backward()", "backward(retain_graph=True)").replace(
+        "    loss =", f"    {CLEAR}\n    loss ="
+    )
+    text = HEAD + retained * 40  # more than would be tried one by one
+    read: list[str] = []
+
+    def check(other: str) -> list[Finding]:
+        read.append(other)
+        return check_text(other, "train.py")
+
+    findings = check_text(text, "train.py")
+    offered = offer(findings, text, "train.py", check, findings)
+    assert len(read) == 1
+    assert sum(finding.fix is not None for finding in offered) == 40
+    assert (
+        apply(text, [edit for one in offered if one.fix for edit in one.fix.edits])
+        == HEAD + retained.replace("retain_graph=True", "") * 40
+    )

@@ -40,3 +40,5 @@ MAKERS: Mapping[str, Maker] = {
 }
 # These change nothing that a wrapper of an optimizer could take differently: tests of counters, losses, values.
 OF_VALUES = frozenset({"ZG102", "ZG103", "ZG105", "ZG303", "ZG304", "ZG306", "ZG402", "ZG502"})
+# These change one value each, which nothing else depends on: what was tried for many at once holds for each alone.
+APART = frozenset({"ZG402"})

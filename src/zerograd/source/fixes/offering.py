@@ -6,15 +6,15 @@ excuse, for Python 2, or near optimizers whose methods are not torch's own.
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from zerograd.core.findings import Certainty, Finding, Fix, Severity
+from zerograd.core.findings import Certainty, Edit, Finding, Fix, Severity
 from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
 from zerograd.source.fixes.acts import is_wrapped
-from zerograd.source.fixes.makers import MAKERS, OF_VALUES
+from zerograd.source.fixes.makers import APART, MAKERS, OF_VALUES
 from zerograd.source.fixes.page import Page
-from zerograd.source.fixes.places import Places, apply
+from zerograd.source.fixes.places import Places, apply, overlap
 from zerograd.source.parsing import tree_of
 
 Check = Callable[[str], list[Finding]]  # all findings of a text that stands in this one's place
@@ -45,6 +45,7 @@ def offer(
         trial = Trial(text, path, check, everything)
     except (SyntaxError, ValueError):  # Python 2, which is read by guessing
         return list(findings)
+    trial.try_together([one for one in findings if asks(one) and one.code in APART])
     return [one._replace(fix=one.fix or trial.fix(one)) if asks(one) else one for one in findings]
 
 
@@ -59,23 +60,40 @@ class Trial:
         self._wrapped = is_wrapped(self._page)
         self._left = min(_MOST, _LONGEST // (len(text) + 1))
         self._before = check(text) if before is None else before
+        self._tried: dict[Finding, Fix] = {}
 
     def fix(self, finding: Finding) -> Fix | None:
-        maker = MAKERS.get(finding.code)
-        barred = self._wrapped and finding.code not in OF_VALUES
-        if maker is None or barred or finding.certainty is not Certainty.CERTAIN:
-            return None
-        if os.path.normpath(finding.site.path) != os.path.normpath(self._path):
-            return None  # another file's line, which this text brings out
-        for fix in maker(self._page, finding):
+        if finding in self._tried:
+            return self._tried[finding]
+        for fix in self._proposed(finding):
             if not self._left:
                 return None
             self._left -= 1
-            if self.cures(finding, fix):
+            if self.cures([finding], fix):
                 return fix
         return None
 
-    def cures(self, finding: Finding, fix: Fix) -> bool:
+    def try_together(self, findings: Sequence[Finding]) -> None:
+        """Fifty of a kind are tried by reading the text once. Where that does not cure all, each is tried alone."""
+        chosen: dict[Finding, Fix] = {}
+        edits: list[Edit] = []
+        for finding in findings:
+            fix = next(iter(self._proposed(finding)), None)
+            if fix is not None and not overlap(edits, fix.edits):
+                chosen[finding] = fix
+                edits += fix.edits
+        if self._left and len(chosen) > 1 and self.cures([*chosen], Fix("", tuple(sorted(edits)))):
+            self._tried = chosen
+
+    def _proposed(self, finding: Finding) -> Iterator[Fix]:
+        maker = MAKERS.get(finding.code)
+        barred = self._wrapped and finding.code not in OF_VALUES
+        if maker is None or barred or finding.certainty is not Certainty.CERTAIN:
+            return
+        if os.path.normpath(finding.site.path) == os.path.normpath(self._path):  # not a line of another file
+            yield from maker(self._page, finding)
+
+    def cures(self, findings: Sequence[Finding], fix: Fix) -> bool:
         fixed = apply(self._text, fix.edits)
         try:
             tree_of(fixed, self._path)
@@ -84,7 +102,7 @@ class Trial:
             return False
         before, later = self._before, Lines(fixed, _rewritten(fix, self._lines))
         gone = self._lines.count(before) - later.count(after)
-        return gone[self._lines.key(finding)] > 0 and not any(
+        return not self._lines.count(findings) - gone and not any(
             later.count(chosen(after)) - self._lines.count(chosen(before)) for chosen in (_serious, _certain)
         )
 
