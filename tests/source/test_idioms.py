@@ -40,8 +40,12 @@ CASES = {
     ),
     "ZG402 a flag": (TRAIN.format("loss = net(x).mean()", "retain_graph=keep"), None),
     "ZG402 for a second derivative": (
-        TRAIN.format("loss = net(x).mean()", "retain_graph=True, create_graph=True"),
+        TRAIN.format("loss = net(x).mean()", "retain_graph=True, create_graph=True") + "net.weight.grad.norm()\n",
         None,
+    ),
+    "ZG402 for a second derivative that nobody takes": (
+        TRAIN.format("loss = net(x).mean()", "create_graph=True"),
+        "certain",
     ),
     "ZG303 nothing in between": (
         "W = torch.ones(3, requires_grad=True)\nW.grad.zero_()\nW.sum().backward()",

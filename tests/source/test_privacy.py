@@ -91,3 +91,33 @@ def test_another_class_of_the_file_clears_its_own(capsys: pytest.CaptureFixture[
     Path("main.py").write_text(MAIN.format(before=""))
     assert main(["check", "agent.py"]) == 1
     assert "ZG001" in capsys.readouterr().out
+
+
+SCALED = """
+import torch
+from torch import nn
+
+
+class Trainer:
+    def __init__(self):
+        self.net = nn.Linear(4, 2)
+        self.opt = torch.optim.Adam(self.net.parameters())
+        self.scaler = torch.cuda.amp.GradScaler()
+
+    def learn(self, x, y):
+        self.opt.zero_grad()
+        loss = nn.functional.mse_loss(self.net(x), y)
+        self.scaler.scale(loss).backward()
+        self.scaler.step(self.opt)
+"""
+
+
+@pytest.mark.parametrize(("line", "status"), [("trainer.scaler.update()", 0), ("pass", 1)])
+def test_a_scaler_that_the_caller_updates(
+    line: str, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "trainer.py").write_text(SCALED)
+    loop = f"for x, y in batches:\n    trainer.learn(x, y)\n    {line}\n"
+    (tmp_path / "main.py").write_text(f"from trainer import Trainer\n\ntrainer = Trainer()\n{loop}")
+    assert main(["check", "--isolated", "."]) == status

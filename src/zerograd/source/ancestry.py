@@ -132,7 +132,13 @@ class Ancestry(Incoming):
         if self._is_quiet(one.node) and path_of(one.value) is None:
             return NONE
         at = one.at if one.at is not None else item
-        return recorded(one.node, one.value, self._settled(one.value, at))
+        found = self._settled(one.value, at)
+        return found if self._is_handed_back(one.value) else recorded(one.node, one.value, found)
+
+    def _is_handed_back(self, value: ast.expr) -> bool:
+        """x = to_variable(x): a leaf that a function of this project returns is one still."""
+        path = path_of(value.func) if isinstance(value, ast.Call) and self._deep else None
+        return path is not None and called(path, self._function.scope) is not None
 
     # Calls
 
@@ -189,7 +195,9 @@ class Ancestry(Incoming):
     def _made_with(self, path: str) -> Ancestors:
         """A module has weights, and no graph but that of what it was made with."""
         made = [one.value for one in self._names.every(path) if isinstance(one.value, ast.Call)]
-        own = [call for call in made if self.objects.is_class(path_of(call.func) or "")]
+        classes = [(call, path_of(call.func) or "") for call in made]
+        # A criterion is made with weights of classes, and numbers.
+        own = [call for call, name in classes if self.objects.is_class(name) and "loss" not in name.lower()]
         return self._union(part for call in own for part in (*call.args, *(named.value for named in call.keywords)))
 
     def _is_handed(self, name: str) -> bool:
@@ -206,6 +214,8 @@ class Ancestry(Incoming):
         found = NONE.union(*(recorded(one, item_at(one, at), inside._settled(one, at)) for one in values))
         given = dict(arguments(call, function))
         brought = NONE.union(*(self.of(given[name]) for name in found if isinstance(name, str) and name in given))
+        if LEAF in brought:  # what it was computed of there, it is not any more
+            brought = (brought - {LEAF}) | {call}
         unknown = {name for name in found - {KEPT, LEAF} if isinstance(name, str) and name not in given}
         starred = any(isinstance(argument, ast.Starred) for argument in call.args)
         if starred and unknown:

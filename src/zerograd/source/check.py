@@ -25,7 +25,7 @@ from zerograd.source.privacy import Privacy
 from zerograd.source.program import Program
 from zerograd.source.reading import File, Reading
 from zerograd.source.scopes import Function, Scope, path_of
-from zerograd.source.skeleton import Act, Block, Call, Create, Loop, before_made, walk
+from zerograd.source.skeleton import Act, Block, Call, Create, Loop, before_made, picks_several, walk
 from zerograd.source.suppression import allow
 from zerograd.source.templates import is_another, templates
 from zerograd.source.tests import places
@@ -259,7 +259,7 @@ class _Checker:
             known.add(slot)
             if kind is Kind.CONSUME:
                 consumed.add(slot)
-        return [(slot, len(known) == 1) for slot in sorted(consumed)]
+        return [(slot, len(known) == 1) for slot in sorted(consumed) if not picks_several(block, slot)]
 
     def _named(self, block: Block, depth: int, cls: Scope | None) -> Iterator[tuple[str, Kind | None]]:
         """Every slot that is named, with what happens to it, as this block calls it where `self` is of class `cls`."""

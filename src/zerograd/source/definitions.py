@@ -62,15 +62,38 @@ class Definitions:
         before = [one for one in made if _is_before(one.node, use) and not self._excludes(one.node, use)]
         sure = [one for one in before if not one.adds and self._runs_before(one.node, use)]
         begun = sure[-1] if sure else None
+        begun = (
+            self._covering([one for one in before if begun is None or place(one.node) > place(begun.node)], use)
+            or begun
+        )
         here = [one for one in before if begun is None or place(one.node) >= place(begun.node)]
         loops = [loop for loop in self._function.loops if holds(loop, use) and not (begun and holds(loop, begun.node))]
         around = [one for one in made if any(holds(loop, one.node) for loop in loops)]
         return Reached(here, around, begun is not None, item)
 
+    def _covering(self, made: list[Definition], use: ast.AST) -> Definition | None:
+        """The first of those that together always have run, one in each arm of a branch: the last ones that do."""
+        if len(made) < 2:
+            return None
+        left: dict[_Branches, Definition] = {}
+        for one in reversed(made):
+            arms = self._branches(one.node) - self._branches(use)
+            if one.adds or not arms or self._is_deeper(one.node, use):
+                continue
+            left.setdefault(arms, one)
+            while (other := next((rest for rest in left if _is_other(rest, arms)), None)) is not None:
+                arms &= other
+                if not arms:
+                    return one
+                left.setdefault(arms, one)
+        return None
+
+    def _is_deeper(self, made: ast.AST, use: ast.AST) -> bool:
+        return any(holds(loop, made) and not holds(loop, use) for loop in self._function.loops)
+
     def _runs_before(self, made: ast.AST, use: ast.AST) -> bool:
         """Whether it has run whenever the use is reached."""
-        inner = any(holds(loop, made) and not holds(loop, use) for loop in self._function.loops)
-        return not inner and self._branches(made) <= self._branches(use)
+        return not self._is_deeper(made, use) and self._branches(made) <= self._branches(use)
 
     def _excludes(self, one: ast.AST, other: ast.AST) -> bool:
         """Whether they stand in different arms of one branch, or of two that ask the same."""
@@ -83,6 +106,12 @@ class Definitions:
             arms = self._function.arms(node)
             self._arms[id(node)] = frozenset((written(branch.test), arm) for branch, arm in arms)
         return self._arms[id(node)]
+
+
+def _is_other(one: _Branches, other: _Branches) -> bool:
+    """Whether two differ in nothing but the answer to one question."""
+    differ = one ^ other
+    return len(differ) == 2 and len({test for test, _ in differ}) == 1
 
 
 @lru_cache(maxsize=4)  # asked for one name of a function after the other

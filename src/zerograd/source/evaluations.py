@@ -5,24 +5,20 @@ losses have graphs if they are made as those are that the file goes backward fro
 """
 
 import ast
-import os
 import re
 from collections.abc import Iterator
 
 from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
-from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source import wording
 from zerograd.source.ancestry import Ancestry
 from zerograd.source.callers import calls_of
-from zerograd.source.discover import read_text
 from zerograd.source.kept import adds_to, appends_to, counts_to_few, feeds_a_loss, is_made_empty, resets, weighs
 from zerograd.source.lines import starts_of
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, written
-from zerograd.source.privacy import neighbours
 from zerograd.source.reach import freezes
 from zerograd.source.reading import File, Reading
 from zerograd.source.scopes import path_of
@@ -31,7 +27,6 @@ _EVALUATES = re.compile(r"eval|(^|[_.])val|valid|test|(^|[_.])dev(?!ice)|score")
 _SUMS = re.compile(r"= *(\w+) *\+")
 _LOOKS_AWAY = re.compile(r"no_grad|inference_mode|set_grad_enabled|volatile|backward|autograd|\.detach\(\)\s*$", re.M)
 _FEW = 3  # levels of callers
-_MOST = 400  # files beside this one
 
 
 def detect(file: File) -> Iterator[Finding]:
@@ -175,17 +170,5 @@ def _is_quiet(where: Reading, call: ast.Call, depth: int) -> bool:
 
 def _is_quiet_elsewhere(function: Reading) -> bool:
     """Whether a file beside this one names the function, and looks away from autograd somewhere."""
-    path, name = function.file.path, getattr(function.node, "name", "")
-    if not os.path.isfile(path):
-        return False  # a text alone
-    folders, files = neighbours(path)
-    function.file.asked.update(folders)
-    for other in files[:_MOST]:
-        try:
-            text = read_text(other)
-        except SourceError:
-            return True
-        function.file.asked.add(other)
-        if wording.looks_away(text) and re.search(rf"\b{re.escape(name)}\b", text):
-            return True
-    return len(files) > _MOST
+    named, texts = re.compile(rf"\b{re.escape(getattr(function.node, 'name', ''))}\b"), function.file.beside
+    return texts is None or any(wording.looks_away(text) and named.search(text) for text in texts)

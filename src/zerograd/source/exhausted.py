@@ -80,7 +80,16 @@ def _recurs(function: Reading, name: str, use: _Use, names: _Names) -> bool:
     if made is None or not _is_generator(made, names.scope):
         return False
     around = [loop for loop in function.loops if loop is not use and holds(loop, use) and not holds(loop, made)]
-    return any(function.arms(loop) == function.arms(use) and not _ends_early(loop) for loop in around)
+    return any(_is_always(function, loop, use) and not _ends_early(loop) for loop in around)
+
+
+def _is_always(function: Reading, loop: ast.AST, use: _Use) -> bool:
+    """Whether every iteration comes to it; or none, where a setting decides: if self.clip > 0."""
+    stored = {node.id for node in function.of(ast.Name) if isinstance(node.ctx, ast.Store) and holds(loop, node)}
+    stored |= {path_of(node) or "" for node in function.of(ast.Attribute) if isinstance(node.ctx, ast.Store)}
+    tests = [branch.test for branch, _ in function.arms(use) - function.arms(loop)]
+    parts = [part for test in tests for part in below(test)]
+    return not any(isinstance(part, ast.Call) or path_of(part) in stored for part in parts)
 
 
 def _ends_early(loop: ast.AST) -> bool:

@@ -12,12 +12,10 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from zerograd.core.findings import Finding
-from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.callers import arguments, called, calls_of, runs
 from zerograd.source.definitions import Definition, Definitions, assigned_by, loops_around
-from zerograd.source.discover import read_text
 from zerograd.source.kept import (
     READERS,
     counts_to_few,
@@ -28,12 +26,10 @@ from zerograd.source.kept import (
     live_losses,
 )
 from zerograd.source.nodes import Nodes, below, holds, parents_of, written
-from zerograd.source.privacy import neighbours
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.scopes import Function, FunctionNode, path_of
 
 _FEW = 2  # calls from the function outwards, and from the list inwards
-_MOST = 400  # files beside this one
 _READS = frozenset({"append", "extend", "copy", "index", "count"})
 _HANDS_OUT = frozenset({"items", "values", "get", "copy"})
 _PASSES_ON = (ast.List, ast.Tuple, ast.Dict, ast.Starred, ast.keyword)
@@ -230,23 +226,17 @@ def _fate_in(call: ast.Call, part: ast.AST, function: Reading, key: str | None, 
 def _fate_beside(function: Reading, name: str) -> Fate:
     """Whether a file beside this one changes what may be this very list: of another object, or in a class of its own
     or a global only if it knows this file."""
-    if not os.path.isfile(function.file.path):
-        return Fate.GROWS  # a text alone
-    folders, files = neighbours(function.file.path)
-    function.file.asked.update(folders)
+    texts = function.file.beside
+    if texts is None:
+        return Fate.UNSEEN
     stem, last = os.path.splitext(os.path.basename(function.file.path))[0], re.escape(name.removeprefix("self."))
     changes = re.compile(rf"(\w*)\.{last}\b(?: *=[^=]|\[.*\] *=[^=]|\.(?:clear|pop|remove)\b)|\bdel .*{last}\b")
-    for other in files[:_MOST]:
-        try:
-            text = read_text(other)
-        except SourceError:
-            return Fate.UNSEEN
-        function.file.asked.add(other)
+    for text in texts:
         knows = re.search(rf"\b{re.escape(stem)}\b", text) is not None
         strange = {found[1] for found in changes.finditer(text)} - {"self"} if name != last else set()
         if strange or (knows and re.search(rf"\b{last}\b", text) and changes.search(text)):
             return Fate.UNSEEN
-    return Fate.GROWS if len(files) <= _MOST else Fate.UNSEEN
+    return Fate.GROWS
 
 
 # Whether a loop appends

@@ -13,6 +13,7 @@ from zerograd.source import (
     exhausted,
     histories,
     hooked,
+    itemised,
     keepsakes,
     kept,
     meters,
@@ -23,7 +24,9 @@ from zerograd.source import (
     reloaded,
     retained,
     scalers,
+    severed,
     synchronising,
+    uncovered,
     unfilled,
     unreached,
     updates,
@@ -44,14 +47,17 @@ def detect(function: Reading) -> Iterator[Finding]:
         yield from updates.detect(function)
         yield from perturbing.detect(function)
         yield from kept.detect(function)
+        yield from itemised.detect(function)
         yield from meters.detect(function)
         yield from histories.detect(function)
         yield from retained.detect(function)
         yield from evaluations.inside(function)
         yield from misclipped.detect(function)
+        yield from uncovered.detect(function)
         yield from unreached.detect(function)
         yield from clears.detect(function)
     yield from keepsakes.detect(function)
+    yield from severed.detect(function)
     yield from synchronising.detect(function)
     yield from bypassing.detect(function)
     yield from unfilled.detect(function)

@@ -14,19 +14,15 @@ from collections.abc import Iterator
 from itertools import chain, combinations
 
 from zerograd.core.findings import Finding
-from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.calls import site_of
-from zerograd.source.discover import read_text
 from zerograd.source.lines import starts_of
 from zerograd.source.nodes import below
 from zerograd.source.parameters import makes_optimizer
-from zerograd.source.privacy import neighbours
 from zerograd.source.reading import File
 from zerograd.source.scopes import Function, Scope, path_of
 
-_MOST = 400  # files beside this one
 _SEVERAL = re.compile(r"\.parameters\(\)[^=;#]{1,60}?\.parameters\(\)")
 _TWICE = "{optimizer}() is given the parameters of {model} twice: each step consumes their gradients twice"
 _INSIDE = "{optimizer}() is given {inner} and {model}, which holds it: each step consumes its gradients twice"
@@ -152,15 +148,8 @@ def _is_given_elsewhere(file: File, name: str) -> bool | None:
     if not os.path.isfile(file.path):
         return None
     given = re.compile(rf"""(['"]params['"]\s*:\s*|optim\.\w+\(\s*)(list\()?[\w.]*\b{re.escape(name)}\(""")
-    folders, files = neighbours(file.path)
-    file.asked.update(folders)
     found = defined = False
-    for path in files[:_MOST]:
-        try:
-            text = read_text(path)
-        except SourceError:
-            continue
-        file.asked.add(path)
+    for text in file.beside or ():
         found |= given.search(text) is not None
         defined |= f"def {name}(" in text
     return not defined if found else None

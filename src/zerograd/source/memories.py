@@ -3,16 +3,12 @@
 import ast
 import os
 
-from zerograd.errors import SourceError
 from zerograd.source import wording
-from zerograd.source.discover import read_text
 from zerograd.source.nodes import below
-from zerograd.source.privacy import neighbours
 from zerograd.source.reading import File
 from zerograd.source.scopes import Scope, path_of
 
 _DEPTH = 20
-_MOST = 400  # files beside one
 
 
 def may_carry(file: File) -> bool:
@@ -24,17 +20,8 @@ def may_carry(file: File) -> bool:
         return False
     if wording.carries(file.text) or not os.path.isfile(file.path):
         return True
-    folders, files = neighbours(file.path)
-    file.asked.update(folders)
-    for other in files[:_MOST]:
-        try:
-            text = read_text(other)
-        except SourceError:
-            return True
-        file.asked.add(other)
-        if wording.carries(text):
-            return True
-    return len(files) > _MOST
+    texts = file.beside
+    return texts is None or any(map(wording.carries, texts))
 
 
 def remembers(name: str, scope: Scope, depth: int = _DEPTH) -> bool:

@@ -11,11 +11,14 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
+from zerograd.source.guarded import blocks_of
 from zerograd.source.holdings import held_by, overlap
 from zerograd.source.nodes import holds, written
 from zerograd.source.reading import Reading
 from zerograd.source.scopes import path_of
-from zerograd.source.skeleton import Act, Call, walk
+from zerograd.source.skeleton import Act, Block, Call, walk
+
+_CLEARED = "what has just been cleared, and backward() comes behind it"
 
 
 def detect(function: Reading) -> Iterator[Finding]:
@@ -24,12 +27,29 @@ def detect(function: Reading) -> Iterator[Finding]:
     clips = function.having(Kind.CLIP)
     if not clips or not function.file.program.has_several:
         return
+    yield from _early(function, function.block)
     for position, act in enumerate(function.acts):
         if act.kind is Kind.CLIP:
             module, step = _module_of(act), _step_of_others(function, position)
             if module is not None and step is not None:
                 place = f"the gradients of {module}, and {step.what} behind it consumes others"
                 yield note(REGISTRY["ZG302"], act.site, certain=True, clip=act.what, place=place)
+
+
+def _early(function: Reading, block: Block) -> Iterator[Finding]:
+    """opt.zero_grad(), a clip, backward(), opt.step(), one right behind the other: the step uses what is unclipped."""
+    for clear, clip, deposit, step in zip(block, block[1:], block[2:], block[3:], strict=False):
+        match clear, clip, deposit, step:
+            case (
+                Act(kind=Kind.CLEAR, slot=str() as slot, partial=False),
+                Act(kind=Kind.CLIP),
+                Act(kind=Kind.DEPOSIT),
+                Act(kind=Kind.CONSUME),
+            ) if step.slot == slot and clip.slot in (None, slot):
+                yield note(REGISTRY["ZG302"], clip.site, certain=True, clip=clip.what, place=_CLEARED)
+    for node in block:
+        for inner in blocks_of(node):
+            yield from _early(function, inner)
 
 
 def _dropped(function: Reading) -> Iterator[Finding]:

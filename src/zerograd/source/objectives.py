@@ -12,10 +12,12 @@ from itertools import islice
 from typing import NamedTuple
 
 from zerograd.core.events import Kind, Site
+from zerograd.core.facts import NOTHING_ASSUMED, Assumptions
 from zerograd.source.losses import loss_of
 from zerograd.source.scopes import Function, path_of
-from zerograd.source.skeleton import Act, Block, Call, walk
+from zerograd.source.skeleton import Act, Attempt, Block, Call, Choice, Loop
 from zerograd.source.stems import is_of, named_for
+from zerograd.source.tests import Atom, assume, decide
 
 _DEPTH = 3
 _JUDGES = re.compile(r"loss|crit|bce|mse|l1", re.IGNORECASE)  # a criterion belongs to nobody
@@ -86,55 +88,99 @@ NOT_SHARED = Owned()
 
 def read_objectives(block: Block, body_of: Callable[[Function], Block]) -> Deposits:
     """The deposits of a block and of what it calls, each with the optimizers it serves."""
-    acts = list(islice(_linear(block, body_of, 0), _MOST + 1))
-    if len(acts) > _MOST:
+    turns = list(islice(_linear(block, body_of), _MOST + 1))
+    if len(turns) > _MOST:
         return {}
-    stepped = {slot for act, slot in acts if act.kind is Kind.CONSUME and slot is not None}
+    stepped = {slot for act, slot, _ in turns if act.kind is Kind.CONSUME and slot is not None}
     found: Deposits = {}
-    for act, serves, cleared, alone in _in_order(acts):
-        meant, before = _meant(act, set() if alone else stepped, serves, cleared), found.get(act.site)
+    for (turn, serves, cleared), alone, last in _in_order(turns):
+        act = turn.act
+        meant, before = _meant(act, set() if alone else stepped, serves, cleared, last), found.get(act.site)
         found[act.site] = meant if before is None else meant.joined(before)
     return found
 
 
-def _meant(act: Act, stepped: set[str], serves: set[str], cleared: set[str]) -> Deposit:
-    """A name that is one optimizer's decides between several that could be meant."""
+def _meant(act: Act, stepped: set[str], serves: set[str], cleared: set[str], last: bool) -> Deposit:
+    """A name that is one optimizer's decides between several that could be meant; but those that are cleared right
+    before it and step right behind it, with no other backward on the way, have no gradients but these."""
     loss = loss_of(act.node) if isinstance(act.node, ast.Call) else None
     name = path_of(loss) if loss is not None else None
     owner = named_for(name, stepped) if name is not None else None
     if owner is None or owner not in serves:
         return Deposit(act.reaches, frozenset(serves), prepared=frozenset(cleared - serves))
-    return Deposit(act.reaches, frozenset({owner}), frozenset(serves - {owner}))
+    meant = {owner} | (cleared & serves if last else set())
+    return Deposit(act.reaches, frozenset(meant), frozenset(serves - meant))
 
 
-def _in_order(acts: list[tuple[Act, str | None]]) -> Iterator[tuple[Act, set[str], set[str], bool]]:
-    """Each deposit with the optimizers that step next behind it, those that were cleared right before it, and whether
-    it is the only one they step on: then it is for all of them, whatever it is called."""
-    open_: list[tuple[Act, set[str], set[str]]] = []  # deposits that no step has followed yet
+class _Turn(NamedTuple):
+    """An act in text order, the slot as the outermost function names it, and the answers that lead there."""
+
+    act: Act
+    slot: str | None
+    answers: Assumptions
+
+    def excludes(self, other: "_Turn") -> bool:
+        """Whether an execution that comes to one does not come to the other."""
+        return any(decide(Atom(key), self.answers) is (not answer) for key, answer in other.answers)
+
+
+class _Open(NamedTuple):
+    """A deposit that no other has followed yet."""
+
+    turn: _Turn
+    serves: set[str]  # those that have stepped since
+    cleared: set[str]  # those that were cleared right before it
+
+
+def _in_order(turns: list[_Turn]) -> Iterator[tuple[_Open, bool, bool]]:
+    """Each deposit with the optimizers that step next behind it, and those that were cleared right before it; whether
+    it is the only one they step on: then it is for all of them, whatever it is called; and whether it is the last."""
+    open_: list[_Open] = []
     cleared: set[str] = set()  # for the next deposit
     stepped: set[str] = set()  # since the last one
-    for act, slot in acts:
+    for turn in turns:
+        act, slot, _ = turn
         if act.kind is Kind.DEPOSIT:
             if stepped:
-                yield from ((*one, len(open_) == 1) for one in open_)
-                open_, stepped = [], set()
-            open_.append((act, set(), cleared))
+                yield from _closed([one for one in open_ if not one.turn.excludes(turn)])
+                open_, stepped = [one for one in open_ if one.turn.excludes(turn)], set()
+            open_.append(_Open(turn, set(), cleared))
             cleared = set()
         elif act.kind is Kind.CLEAR:
             # A clear behind the slot's own step ends its turn: it prepares nothing.
             cleared |= {slot} - stepped if slot is not None else set()
-        elif slot is not None:
-            stepped.add(slot)
-            for _, serves, _ in open_:
-                serves.add(slot)
-    yield from ((*one, len(open_) == 1) for one in open_)
+        else:
+            stepped.add(slot or "")  # one that has no name is another
+            for one in open_:
+                if slot is not None and not one.turn.excludes(turn):
+                    one.serves.add(slot)
+    yield from _closed(open_)
 
 
-def _linear(block: Block, body_of: Callable[[Function], Block], depth: int) -> Iterator[tuple[Act, str | None]]:
+def _closed(turns: list[_Open]) -> Iterator[tuple[_Open, bool, bool]]:
+    for number, one in enumerate(turns):
+        beside = [other is not one and not one.turn.excludes(other.turn) for other in turns]
+        yield one, not any(beside), not any(beside[number:])
+
+
+def _linear(
+    block: Block, body_of: Callable[[Function], Block], depth: int = 0, answers: Assumptions = NOTHING_ASSUMED
+) -> Iterator[_Turn]:
     """Deposits, steps and clears in text order, calls in place, slots as the outermost function names them."""
-    for node in walk(block):
-        if isinstance(node, Act) and node.kind in _TURNS:
-            yield node, node.slot
-        elif isinstance(node, Call) and depth < _DEPTH:
-            for act, slot in _linear(body_of(node.function), body_of, depth + 1):
-                yield act, node.outside(slot) if slot is not None else None
+    for node in block:
+        match node:
+            case Act(kind=kind) if kind in _TURNS:
+                yield _Turn(node, node.slot, answers)
+            case Call() if depth < _DEPTH:
+                for turn in _linear(body_of(node.function), body_of, depth + 1):
+                    slot = node.outside(turn.slot) if turn.slot is not None else None
+                    yield _Turn(turn.act, slot, answers)
+            case Choice(test=test):
+                asked = test or Atom(f"@{id(node)}")
+                for arm, answer in ((node.body, True), (node.orelse, False)):
+                    yield from _linear(arm, body_of, depth, assume(asked, answer, answers))
+            case Loop():
+                yield from _linear((*node.body, *node.orelse), body_of, depth, answers)
+            case Attempt():
+                parts = (node.body, *node.handlers, node.orelse, node.final)
+                yield from _linear(tuple(inner for part in parts for inner in part), body_of, depth, answers)

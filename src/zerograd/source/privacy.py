@@ -9,15 +9,12 @@ import ast
 import os
 import re
 
-from zerograd.errors import SourceError
-from zerograd.source.discover import NOTEBOOK, read_text
 from zerograd.source.nodes import below, holds
 from zerograd.source.opaque import is_familiar
 from zerograd.source.reading import File
 from zerograd.source.scopes import Binding, Role, Scope, path_of
 
 _SLOT = re.compile(r"self\.(\w+)")
-_MOST = 400  # files beside it
 
 
 class Privacy:
@@ -66,38 +63,11 @@ class Privacy:
         stem = os.path.splitext(os.path.basename(self._file.path))[0]
         knows = re.compile(rf"\b{re.escape(stem)}\b")
         does = re.compile(rf"zero_grad|\.grad\b|\.{slot[5:]}\b")
-        if not os.path.isfile(self._file.path):
-            return False  # a text alone
-        folders, files = neighbours(self._file.path)
-        self.asked.update(folders)
-        if len(files) > _MOST:
-            return True
-        for path in files:
-            try:
-                text = read_text(path)
-            except SourceError:
-                return True
-            self.asked.add(path)
-            if knows.search(text) and does.search(text):
-                return True
-        return False
+        texts = self._file.beside
+        return texts is None or any(knows.search(text) and does.search(text) for text in texts)
 
 
 def _binding(path: str, cls: Scope) -> Binding | None:
     """The optimizer that the class, or one that it derives from, has made under this name."""
     known = next((one.bindings[path] for one in cls.lineage() if path in one.bindings), None)
     return known if known is not None and known.role is Role.OPTIMIZER else None
-
-
-def neighbours(path: str) -> tuple[list[str], list[str]]:
-    """Its folder and the one above, and the other Python files in them."""
-    folder = os.path.dirname(path)
-    folders = [folder, os.path.dirname(folder) or "."] if folder else ["."]
-    files: list[str] = []
-    for place in folders:
-        try:
-            names = sorted(os.listdir(place))
-        except OSError:
-            continue
-        files += [os.path.normpath(os.path.join(place, name)) for name in names if name.endswith((".py", NOTEBOOK))]
-    return folders, [other for other in files if other != os.path.normpath(path)]

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from zerograd.core.events import Kind, Site
+from zerograd.source.beside import texts_beside
 from zerograd.source.calls import site_of
 from zerograd.source.nodes import below, holds, written
 from zerograd.source.program import Program
@@ -47,6 +48,11 @@ class File:
                             found.setdefault(path, []).append(method)
             self._attributes[cls] = found
         return self._attributes[cls]
+
+    @cached_property
+    def beside(self) -> list[str] | None:
+        """The texts of the files beside it; None where they cannot all be known."""
+        return texts_beside(self.path, self.asked)
 
     @cached_property
     def reads_gradients(self) -> bool:

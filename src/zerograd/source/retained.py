@@ -31,11 +31,12 @@ _RECORDS = re.compile(
     r"^log|add_scalar|record|write|print|info|debug|set_postfix|set_description|meter|track|backward|format|^(float"
     r"|str|isnan|isfinite|step|reduce\w*)$"
 )
+_PUTS = frozenset({"append", "extend", "insert", "add", "update", "push", "put", "store", "setdefault", "register"})
 _TRAINS = re.compile(r"backward|train|update|optimi|closure|learn|grad|hess|jac|fisher|eig")
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    if not function.file.says("retain_"):
+    if not function.file.says("retain_") and not function.file.says("create_graph"):
         return
     deposits = [act for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
     for act in deposits:
@@ -44,10 +45,27 @@ def detect(function: Reading) -> Iterator[Finding]:
         certain = _keeps_for_nobody(function, call, [function.node]) if _retains(call) else None
         if certain is False:
             certain = _in_drivers(function, call)
-        if certain is not None:
+        if _creates_for_nobody(function, call):
+            what = f"{act.what[:-1]}create_graph=True) keeps the graph of a gradient that nothing goes through"
+            found = note(REGISTRY["ZG402"], act.site, certain=True, what=what)
+            yield found._replace(cure="call backward() without create_graph=True")
+        elif certain is not None:
             what = f"{act.what[:-1]}{_named(call)}=True) keeps a graph that nothing goes through again"
             unless = "what the loss is made of may be used again where it cannot be seen"
             yield note(REGISTRY["ZG402"], act.site, certain=certain, unless=unless, what=what)
+
+
+def _creates_for_nobody(function: Reading, call: ast.Call) -> bool:
+    """backward(create_graph=True), and then torch's own optimizers step, which do not look at a gradient's graph."""
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    asked = given.get("create_graph")
+    if not isinstance(asked, ast.Constant) or asked.value is not True or function.file.reads_gradients:
+        return False
+    if function.file.says("essian") or function.file.says("higher"):
+        return False
+    steps = function.having(Kind.CONSUME)
+    made = [function.scope.lookup(act.slot or "") for act in steps]
+    return bool(steps) and all(one is not None and one.made_by.startswith("torch.optim.") for one in made)
 
 
 def _named(call: ast.Call) -> str:
@@ -217,10 +235,24 @@ def _is_handed_on(function: Reading, ancestry: Ancestry, mine: Ancestors, call: 
         else:
             does = _TRAINS.search(name) is not None or (_is_given(node, loss_of(call)) and not _RECORDS.search(name))
         stays = id(node) in kept and "." in path and not _RECORDS.search(name) and not ancestry.objects.is_local(path)
+        stays = stays and (called is None or _stores(function, called))
         given = (*node.args, *(keyword.value for keyword in node.keywords))
         if (stays or (does and place(node) > place(call))) and any(ancestry.of(one) & mine for one in given):
             return True
     return False
+
+
+def _stores(function: Reading, called: Function, deep: int = _FEW) -> bool:
+    """Whether a function of this project may put what it is given where it stays, or hands it on to who may."""
+    nodes = function.file.program.nodes(called.node)
+    places: list[ast.Attribute | ast.Subscript] = [*nodes.of(ast.Attribute), *nodes.of(ast.Subscript)]
+    paths = {path_of(node.func) or "" for node in nodes.of(ast.Call)}
+    if any(isinstance(node.ctx, ast.Store) for node in places) or any(
+        path.rpartition(".")[2] in _PUTS for path in paths
+    ):
+        return True
+    others = [other for path in paths if (other := called.scope.function(path)) is not None]
+    return any(not deep or _stores(function, other, deep - 1) for other in others)
 
 
 def _differentiates(function: Reading, called: Function) -> bool:

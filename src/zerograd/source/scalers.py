@@ -12,7 +12,7 @@ from zerograd.source.guarded import guarded_windows
 from zerograd.source.kept import counts_to_few
 from zerograd.source.nodes import holds, written
 from zerograd.source.parameters import makes_optimizer
-from zerograd.source.reading import Reading
+from zerograd.source.reading import File, Reading
 from zerograd.source.scopes import path_of
 from zerograd.source.skeleton import Act
 
@@ -47,9 +47,17 @@ def _never_updated(function: Reading) -> Iterator[Finding]:
         scaler = _scaler_of(act)
         if scaler and scaler.rpartition(".")[2] not in function.file.updated:
             # `scaler.update` without its parentheses
-            certain = not function.file.scaler_leaves or f"{scaler}.update" in _bare(function)
+            certain = not _is_updated_elsewhere(function.file, scaler) or f"{scaler}.update" in _bare(function)
             what = f"{act.what} is called, and {scaler}.update() never is"
             yield note(REGISTRY["ZG203"], act.site, certain=certain, what=what)
+
+
+def _is_updated_elsewhere(file: File, scaler: str) -> bool:
+    """Whether it is handed on; or a file beside this one says `trainer.scaler.update()`."""
+    if file.scaler_leaves or "." not in scaler:
+        return file.scaler_leaves
+    updates = f".{scaler.rpartition('.')[2]}.update("
+    return file.beside is None or any(updates in text for text in file.beside)
 
 
 def _bare(function: Reading) -> set[str | None]:

@@ -65,6 +65,9 @@ def short(func: ast.expr) -> str:
     return "..."
 
 
+_ABSENT = frozenset({"NotImplementedError", "NotImplemented"})
+
+
 class Function(NamedTuple):
     """A function of the project, and the scope of its body."""
 
@@ -73,11 +76,14 @@ class Function(NamedTuple):
 
     @property
     def is_abstract(self) -> bool:
-        """Whether it only stands for what a subclass does."""
+        """Whether it only stands for what a subclass does; or is a method that nobody is to call, and empty."""
         last = self.node.body[-1]
-        raised = last.exc if isinstance(last, ast.Raise) else None
-        name = path_of(raised.func if isinstance(raised, ast.Call) else raised) if raised is not None else None
-        return name == "NotImplementedError"
+        if isinstance(last, ast.Pass) and self.node.args.args and self.scope.owner is not None:
+            return len(self.node.body) < 3  # with its docstring
+        given = last.exc if isinstance(last, ast.Raise) else last.value if isinstance(last, ast.Return) else None
+        name = path_of(given.func if isinstance(given, ast.Call) else given) if given is not None else None
+        marks = (path_of(decorator) or "" for decorator in self.node.decorator_list)
+        return name in _ABSENT or any(mark.rpartition(".")[2] == "abstractmethod" for mark in marks)
 
 
 # What a dotted name stands for in another file: a function, a class, or None. Of a class that another one derives from

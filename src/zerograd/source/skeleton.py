@@ -9,6 +9,7 @@ from typing import NamedTuple
 from zerograd.core.events import Kind, Site
 from zerograd.core.facts import Assumptions, Doubts
 from zerograd.source.counters import Guard
+from zerograd.source.nodes import written
 from zerograd.source.scopes import Function, Scope
 from zerograd.source.tests import Test
 
@@ -172,6 +173,14 @@ def before_made(block: Block, slot: str) -> frozenset[Site]:
     before = [node for node in walk(block[: block.index(Create(slot))]) if isinstance(node, Act)]
     used = any(act.slot == slot and act.kind in (Kind.CLEAR, Kind.CONSUME) for act in before)  # another of its name
     return frozenset() if used else frozenset(act.site for act in before)
+
+
+def picks_several(block: Block, slot: str) -> bool:
+    """Whether `opts[*]` stands for several at once: opts[a].step() and opts[b].step()."""
+    if "[*]" not in slot:
+        return False
+    steps = (node for node in walk(block) if isinstance(node, Act) and node.slot == slot and node.kind is Kind.CONSUME)
+    return len({written(step.node) for step in steps if step.node is not None}) > 1
 
 
 def leaves(block: Block) -> bool:

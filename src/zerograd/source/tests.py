@@ -176,9 +176,23 @@ def _atom(node: ast.expr) -> Atom | None:
     path = path_of(node)
     if path is not None and "[" not in path:
         return Atom(path)  # most tests: a flag
-    if isinstance(node, ast.Constant) or any(isinstance(inner, _IMPURE) for inner in below(node)):
+    impure = [inner for inner in below(node) if isinstance(inner, _IMPURE)]
+    if isinstance(node, ast.Constant) or (impure and not _are_settings(node, impure)):
         return None
     return Atom(path or written(node))
+
+
+def _are_settings(node: ast.expr, impure: Iterable[ast.AST]) -> bool:
+    """`config().mode == "train"`: what is called has settings, and they are the same at every call."""
+    owners = [inner.value for inner in below(node) if isinstance(inner, ast.Attribute)]
+    return all(
+        isinstance(inner, ast.Call)
+        and isinstance(inner.func, ast.Name)
+        and not inner.args
+        and not inner.keywords
+        and any(inner is owner for owner in owners)
+        for inner in impure
+    )
 
 
 def carried(assumed: Assumptions, arguments: tuple[tuple[str, str], ...], shares_self: bool) -> Assumptions:

@@ -1,0 +1,106 @@
+"""Losses that go backward and reach nobody: they end in a leaf that was made of them, or in copies of weights (ZG003).
+
+return Variable(weight * penalty, requires_grad=True)      # penalty().backward() fills that Variable, and nothing else
+
+with higher.innerloop_ctx(model, inner) as (copied, _):    # without copy_initial_weights=False
+    loss(copied(x)).backward()
+optimizer.step()                                           # of the model, whose weights were copied
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from zerograd.core.events import Kind
+from zerograd.core.findings import Finding
+from zerograd.rules import REGISTRY
+from zerograd.rules.telling import note
+from zerograd.source.holdings import held_by
+from zerograd.source.nodes import below, place, written
+from zerograd.source.reading import Reading
+from zerograd.source.scopes import path_of
+
+_LOSS = re.compile(r"loss|penalty|(^|_)(err|gp|cost)")
+_COPIES = frozenset({"Variable", "tensor"})
+
+
+def detect(function: Reading) -> Iterator[Finding]:
+    if function.file.says("requires_grad=True"):
+        yield from _made_leaves(function)
+    if function.file.says("innerloop_ctx"):
+        yield from _copied_weights(function)
+
+
+def _made_leaves(function: Reading) -> Iterator[Finding]:
+    """def penalty(): return Variable(weight * norm, requires_grad=True), and penalty().backward() in this file."""
+    name = getattr(function.node, "name", "")
+    for node in function.of(ast.Return):
+        call = node.value
+        if isinstance(call, ast.Call) and _is_made_of_a_loss(call, name) and _goes_backward(function, name):
+            found = note(REGISTRY["ZG003"], function.site(call), certain=True, step=name)
+            yield found._replace(
+                message=f"{written(call.func)}(...) makes a new leaf of a loss: backward() stops there, and nothing "
+                "that the loss was computed from gets a gradient",
+                cure="return the loss as it was computed",
+            )
+
+
+def _is_made_of_a_loss(call: ast.Call, name: str) -> bool:
+    asked = [keyword.value for keyword in call.keywords if keyword.arg == "requires_grad"]
+    if (path_of(call.func) or "").rpartition(".")[2] not in _COPIES or not asked or not call.args:
+        return False
+    told = any(isinstance(value, ast.Constant) and value.value is True for value in asked)
+    parts = [path_of(part) or "" for part in below(call.args[0])]
+    return told and any(_LOSS.search(word.lower()) for word in (name, *parts)) and not _is_number(call.args[0])
+
+
+def _is_number(value: ast.expr) -> bool:
+    return not any(isinstance(part, ast.Name | ast.Attribute) for part in below(value))
+
+
+def _goes_backward(function: Reading, name: str) -> bool:
+    """Whether what it returns is called backward on, by the name it gets there."""
+    nodes = below(function.file.program.tree)
+    assigned = [node for node in nodes if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)]
+    named = {
+        path_of(node.targets[0])
+        for node in assigned
+        if isinstance(node.value, ast.Call) and (path_of(node.value.func) or "").rpartition(".")[2] == name
+    } - {None}
+    deposited = {
+        path_of(node.func.value)
+        for node in nodes
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward"
+    }
+    return bool(named & deposited)
+
+
+def _copied_weights(function: Reading) -> Iterator[Finding]:
+    """The weights that `higher` trains are copies, unless it is told otherwise: the model's own get no gradient."""
+    for block in function.of(ast.With):
+        for item in block.items:
+            model = _copied(item.context_expr)
+            if model is None or _is_used(function, model):
+                continue
+            for act in function.having(Kind.CONSUME):
+                behind = act.node is not None and place(act.node) > place(block)
+                if behind and held_by(act.slot or "", function) == {model}:
+                    found = note(REGISTRY["ZG003"], act.site, certain=True, step=act.what)
+                    yield found._replace(cure="pass copy_initial_weights=False to higher.innerloop_ctx()")
+
+
+def _copied(context: ast.expr) -> str | None:
+    match context:
+        case ast.Call(func=func, args=[model, *_], keywords=keywords) if (path_of(func) or "").endswith(
+            "innerloop_ctx"
+        ):
+            asked = [keyword.value for keyword in keywords if keyword.arg in ("copy_initial_weights", None)]
+            kept = any(not isinstance(value, ast.Constant) or value.value is False for value in asked)
+            return None if kept else path_of(model)
+    return None
+
+
+def _is_used(function: Reading, model: str) -> bool:
+    """Whether the model goes into a loss itself, or gradients are brought to it by hand."""
+    calls = any(path_of(call.func) in (model, f"{model}.forward") for call in function.of(ast.Call))
+    return calls or function.file.reads_gradients or function.file.says("time=0")
