@@ -43,6 +43,8 @@ def detect(
             yield from _judge_window(window, losses, unfolded)
     yield from _inner_loops(block, losses, body_of)
     yield from _every_micro_batch(block, losses, configured)
+    if configured or _configured_by_class(scope, nodes_of):
+        yield from _divided_twice(block, losses)
 
 
 def _told_by_engines(nodes: Nodes, sizes: set[str]) -> set[str]:
@@ -162,12 +164,14 @@ def _every_micro_batch(block: Block, losses: Losses, configured: str | None) -> 
                 continue
             related = (Related(act.site, "the loss is deposited here"),)
             yield note(REGISTRY["ZG106"], step.site, certain=True, step=step.what, why=why, related=related)
-    if configured:
-        for act in (node for node in walk(block) if isinstance(node, Act) and node.kind is Kind.DEPOSIT):
-            if isinstance(act.node, ast.Call) and _divides_itself(act.node, losses):
-                by = losses.divided_by(loss_of(act.node), ACCUMULATION)
-                if by is not None:
-                    yield note(REGISTRY["ZG105"], act.site, certain=True, deposit=act.what, size=by)
+
+
+def _divided_twice(block: Block, losses: Losses) -> Iterator[Finding]:
+    for act in (node for node in walk(block) if isinstance(node, Act) and node.kind is Kind.DEPOSIT):
+        if isinstance(act.node, ast.Call) and _divides_itself(act.node, losses):
+            by = losses.divided_by(loss_of(act.node), ACCUMULATION)
+            if by is not None:
+                yield note(REGISTRY["ZG105"], act.site, certain=True, deposit=act.what, size=by)
 
 
 def _arms(block: Block) -> Iterator[Block]:
@@ -193,13 +197,29 @@ def _configured(nodes: Nodes) -> str | None:
     """N of `Accelerator(gradient_accumulation_steps=N)`, if this function makes one and N is not 1."""
     if not any(keyword.arg == "gradient_accumulation_steps" for keyword in nodes.of(ast.keyword)):
         return None
-    for node in nodes.of(ast.Call):
-        if (path_of(node.func) or "").endswith("Accelerator"):
-            for keyword in node.keywords:
-                if keyword.arg == "gradient_accumulation_steps":
-                    size = written(keyword.value)
-                    return None if size == "1" else size
-    return None
+    sizes = (_size_told(call) for call in nodes.of(ast.Call) if _makes_accelerator(call))
+    size = next((size for size in sizes if size is not None), None)
+    return None if size == "1" else size
+
+
+def _makes_accelerator(call: ast.Call) -> bool:
+    return (path_of(call.func) or "").endswith("Accelerator")
+
+
+def _size_told(call: ast.Call) -> str | None:
+    told = (keyword.value for keyword in call.keywords if keyword.arg == "gradient_accumulation_steps")
+    return next(map(written, told), None)
+
+
+def _configured_by_class(scope: Scope, nodes_of: Callable[[ast.AST], Nodes]) -> bool:
+    """Whether a class tells its one accelerator, and every one that it makes."""
+    methods = [
+        method
+        for cls in (scope.owner.lineage() if scope.owner is not None else ())
+        for method in cls.functions.values()
+    ]
+    made = [call for method in methods for call in nodes_of(method.node).of(ast.Call) if _makes_accelerator(call)]
+    return len(made) == 1 and _size_told(made[0]) not in (None, "1")
 
 
 def _divides_itself(call: ast.Call, losses: Losses) -> bool:

@@ -155,7 +155,7 @@ class Ancestry(Incoming):
             return self.of(func.value) | given if isinstance(func, ast.Attribute) else given | {call}
         dotted = scope.dotted(path)
         root, last = dotted.partition(".")[0], dotted.rpartition(".")[2]
-        if root in NUMBERS:
+        if root in NUMBERS or wording.makes_data(last):
             return NONE
         if root == "torch":
             return NONE if wording.is_made_anew(last) else given

@@ -25,12 +25,13 @@ from zerograd.source.privacy import Privacy
 from zerograd.source.program import Program
 from zerograd.source.reading import File, Reading
 from zerograd.source.scopes import Function, Scope, path_of
-from zerograd.source.skeleton import Act, Block, Call, Create, Loop, before_made, picks_several, walk
+from zerograd.source.skeleton import Act, Block, Call, Create, Loop, picks_several, walk
 from zerograd.source.suppression import allow
 from zerograd.source.templates import is_another, templates
 from zerograd.source.tests import places
 from zerograd.source.triggers import may_train
 from zerograd.source.unfolding import waits_for_others
+from zerograd.source.verdicts import worth_telling
 from zerograd.source.ways import Budget, TooMuch
 
 _DEPTH = 5
@@ -186,17 +187,8 @@ class _Checker:
             # The settings of one call are those of the next; a place in a window is not.
             grown = join(head, slim(fact._replace(assumed=fact.assumed - places(fact.assumed)) for fact in back))
             head, new = grown, grown - head if again else NOWHERE
-        unborn = before_made(block, slot) if verdicts else ()
-        # Nothing is there at all: what was cleared on another way before that is not why.
-        empty = {one.event.site for one in verdicts if one.law.code == "ZG003" and one.certain}
-        own = {act.site for act in walk(block) if isinstance(act, Act)} if verdicts else set()
-        verdicts.sort(key=_order)  # a fault is met once for each way that leads there; it is told once
-        for verdict in {(one.law.code, one.event.site, one.certain): one for one in verdicts}.values():
+        for verdict in worth_telling(verdicts, block, slot):
             if verdict.law.needs_loss and node is not None and not self._learns(block, node):
-                continue
-            if verdict.event.site in unborn or (verdict.law.code == "ZG002" and verdict.event.site in empty):
-                continue
-            if verdict.law.code == "ZG107" and verdict.event.site not in own:  # of a function that is judged by itself
                 continue
             if verdict.event.kind is Kind.SCHEDULE and self._is_excused(verdict.event, cls):
                 continue
@@ -281,13 +273,6 @@ class _Checker:
                         outside = call.outside(slot)
                         if outside is not None:
                             yield outside, kind
-
-
-def _order(verdict: Verdict[Rule]) -> tuple[object, ...]:
-    """The order of the text: sets have none of their own, and the same text has the same findings."""
-    event, state = verdict.event, verdict.state
-    marks = sorted(mark.value for mark in state.marks)
-    return event.site or Site("", 0), event.kind.value, state.content.value, state.scale.value, marks
 
 
 def _modules_of(slot: str, scope: Scope) -> frozenset[str]:

@@ -15,6 +15,7 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
+from zerograd.source.definitions import definitions_of
 from zerograd.source.holdings import held_by
 from zerograd.source.nodes import below, place, written
 from zerograd.source.reading import Reading
@@ -32,17 +33,29 @@ def detect(function: Reading) -> Iterator[Finding]:
 
 
 def _made_leaves(function: Reading) -> Iterator[Finding]:
-    """def penalty(): return Variable(weight * norm, requires_grad=True), and penalty().backward() in this file."""
+    """def penalty(): return Variable(weight * norm, requires_grad=True), and penalty().backward() in this file; or a
+    loss that is made one where it goes backward, among others."""
     name = getattr(function.node, "name", "")
     for node in function.of(ast.Return):
-        call = node.value
-        if isinstance(call, ast.Call) and _is_made_of_a_loss(call, name) and _goes_backward(function, name):
-            found = note(REGISTRY["ZG003"], function.site(call), certain=True, step=name)
-            yield found._replace(
-                message=f"{written(call.func)}(...) makes a new leaf of a loss: backward() stops there, and nothing "
-                "that the loss was computed from gets a gradient",
-                cure="return the loss as it was computed",
-            )
+        if isinstance(node.value, ast.Call) and _is_made_of_a_loss(node.value, name) and _goes_backward(function, name):
+            yield _told(function, node.value)
+    if not function.having(Kind.DEPOSIT):
+        return  # where it is the only one, the step is told to have nothing
+    for assigned in function.of(ast.Assign):
+        loss = path_of(assigned.targets[0]) or ""
+        if isinstance(assigned.value, ast.Call) and _is_made_of_a_loss(assigned.value, loss):
+            goes = any(path_of(call.func) == f"{loss}.backward" for call in function.of(ast.Call))
+            if goes and len(definitions_of(function).every(loss)) == 1:
+                yield _told(function, assigned.value)
+
+
+def _told(function: Reading, call: ast.Call) -> Finding:
+    found = note(REGISTRY["ZG003"], function.site(call), certain=True, step=written(call.func))
+    return found._replace(
+        message=f"{written(call.func)}(...) makes a new leaf of a loss: backward() stops there, and nothing "
+        "that the loss was computed from gets a gradient",
+        cure="call backward() on the loss as it was computed",
+    )
 
 
 def _is_made_of_a_loss(call: ast.Call, name: str) -> bool:

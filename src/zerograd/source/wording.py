@@ -17,6 +17,7 @@ MODULES = frozenset({"parameters", "named_parameters", "zero_grad", "train", "ev
 HANDS_OUT = frozenset({"tqdm", "trange", "cycle", "islice"})  # what they are given, item by item
 _COPIES = frozenset({"tensor", "from_numpy", "zeros", "ones", "rand", "randn", "full", "arange", "randint", "device"})
 _LIKE = re.compile(r"_like$|Tensor$")
+_DATA_CLASS = re.compile(r"(data_?set|data_?loader|sampler)$")
 _DATA = re.compile(r"load|data|batch|range|replay|sampler|iter")
 _GIVEN = re.compile(
     r"^(real\w*|images?|imgs?|inputs?(_tensor|_ima?ge?s?|_batch)?|labels?|rewards?|dones?|masks?|input_ids|gt\w*|ones"
@@ -52,6 +53,11 @@ _QUIET = re.compile(r"no_grad|inference_mode(?!\(False)|set_grad_enabled\(False"
 def is_data(name: str) -> bool:
     """A loader, a batch, a replay buffer: what it hands out has no graph."""
     return _DATA.search(name.lower()) is not None
+
+
+def makes_data(name: str) -> bool:
+    """The class of a data set or a loader."""
+    return _DATA_CLASS.search(name.lower()) is not None
 
 
 def is_loader(name: str) -> bool:

@@ -1,0 +1,42 @@
+"""Which verdicts on a slot are worth telling, of all that its ways through a block have met."""
+
+from collections.abc import Iterable
+
+from zerograd.core.events import Kind, Site
+from zerograd.core.judgement import Verdict
+from zerograd.rules.rule import Rule
+from zerograd.source.skeleton import Act, Block, before_made, walk
+
+
+def worth_telling(verdicts: Iterable[Verdict[Rule]], block: Block, slot: str) -> list[Verdict[Rule]]:
+    """In the order of the text; a fault is met once for each way that leads there, and told once."""
+    ordered = sorted(verdicts, key=_order)
+    if not ordered:
+        return []
+    unborn = before_made(block, slot)
+    own = [node for node in walk(block) if isinstance(node, Act)]
+    sites, deposits = {act.site for act in own}, [act.site for act in own if act.kind is Kind.DEPOSIT]
+    empty, lost = (_certain(ordered, code) for code in ("ZG003", "ZG002"))
+    # A way that comes to no backward at all is a loop that was never entered: the clear behind it is why.
+    lost &= {site for site in empty if any(other < site for other in deposits)}
+    once = {(one.law.code, one.event.site, one.certain): one for one in ordered}
+
+    def is_told(code: str, site: Site | None) -> bool:
+        # Nothing is there at all: what was cleared on another way before that is not why.
+        instead = (code == "ZG002" and site in empty - lost) or (code == "ZG003" and site in lost)
+        elsewhere = code == "ZG107" and site not in sites  # of a function that is judged by itself
+        return site not in unborn and not instead and not elsewhere
+
+    return [verdict for (code, site, _), verdict in once.items() if is_told(code, site)]
+
+
+def _certain(verdicts: Iterable[Verdict[Rule]], code: str) -> set[Site]:
+    found = (one.event.site for one in verdicts if one.law.code == code and one.certain)
+    return {site for site in found if site is not None}
+
+
+def _order(verdict: Verdict[Rule]) -> tuple[object, ...]:
+    """The order of the text: sets have none of their own, and the same text has the same findings."""
+    event, state = verdict.event, verdict.state
+    marks = sorted(mark.value for mark in state.marks)
+    return event.site or Site("", 0), event.kind.value, state.content.value, state.scale.value, marks
