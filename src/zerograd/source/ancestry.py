@@ -157,6 +157,9 @@ class Ancestry(Incoming):
         root, last = dotted.partition(".")[0], dotted.rpartition(".")[2]
         if root in NUMBERS or wording.makes_data(last):
             return NONE
+        function = called(path, scope)
+        if not given and wording.loads(last) and not _asks_for_gradients(function):
+            return NONE
         if root == "torch":
             return NONE if wording.is_made_anew(last) else given
         if path == "next" and call.args and wording.is_loader(path_of(call.args[0]) or ""):
@@ -166,7 +169,6 @@ class Ancestry(Incoming):
         owner, _, name = path.rpartition(".")
         if not self.objects.is_value(owner) and wording.hands_out_data(owner, name):
             return NONE
-        function = called(path, self._function.scope)
         if function is not None:
             found = self._returned(function, call, at) if self._deep else given | OLD | {call}
             return found | self._made_with(owner or path)
@@ -241,6 +243,11 @@ class Ancestry(Incoming):
             reading = Reading(function.node, (), function.scope, self._function.file)
             self._called[function.node] = _Called(reading, self._deep - 1)
         return self._called[function.node]
+
+
+def _asks_for_gradients(function: Function | None) -> bool:
+    """Whether a function that fetches data makes leaves of it."""
+    return function is not None and "requires_grad" in written(function.node)
 
 
 def _part(call: ast.Call, place: int) -> ast.AST:

@@ -31,6 +31,11 @@ _HARMLESS_PACKAGES = frozenset(sys.stdlib_module_names) | {
     "apex",
 }
 _SCHEDULES = re.compile(r"sched|(^|_)sch(_|\d|$)")
+# Of something else than the learning rate: no optimizer need have stepped before it.
+_OTHER_SCHEDULES = re.compile(
+    r"(temp\w*|tau|beta|kl\w*|noise|mask\w*|scal\w*|factor|eps\w*|forcing|sampling|dropout|weight|margin|curriculum"
+    r"|loss|mixup|alpha|gamma|ddpm|diffusion|prun\w*|spars\w*|quant\w*|momentum|ema|wd|job|entropy|mmd|gp)_sched"
+)
 _APEX = ("scale_loss", "master_params")  # wherever `amp` was imported: they hand out, and divide the scale out again
 _CLEARED: Doubts = frozenset({Kind.CLEAR})
 _SCALES: Doubts = frozenset({Kind.UNSCALE})
@@ -177,7 +182,8 @@ class CallReader:
         binding = scope.lookup(path)
         if binding is not None:
             return binding.role is Role.SCHEDULER
-        return _SCHEDULES.search(path.rpartition(".")[2].lower()) is not None
+        last = path.rpartition(".")[2].lower()
+        return _SCHEDULES.search(last) is not None and _OTHER_SCHEDULES.search(last) is None
 
     def driven_by(self, path: str, scope: Scope) -> str | None:
         binding = scope.lookup(path)

@@ -251,6 +251,7 @@ class _Checker:
             known.add(slot)
             if kind is Kind.CONSUME:
                 consumed.add(slot)
+        consumed -= self._file.attached
         return [(slot, len(known) == 1) for slot in sorted(consumed) if not picks_several(block, slot)]
 
     def _named(self, block: Block, depth: int, cls: Scope | None) -> Iterator[tuple[str, Kind | None]]:

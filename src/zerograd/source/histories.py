@@ -59,7 +59,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     losses = live_losses(function) if appended else {}
     for node in appended if losses else ():
         assert isinstance(node.value, ast.Call)
-        keeper, loss = _keeper_of(node) or "", path_of(node.value.args[0]) or ""
+        keeper, loss = _keeper_of(node) or "", (path_of(node.value.args[0]) or "").removesuffix(".item")
         if loss not in losses or function.without_grad(node) or feeds_a_loss(function, keeper, losses.keys()):
             continue
         deposit = losses[loss]

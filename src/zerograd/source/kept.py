@@ -136,7 +136,7 @@ def weighs(added: ast.expr, loss: str) -> bool:
             return weighs(inner, loss)
         case ast.Call(func=ast.Attribute(value=terms, attr="get"), args=[ast.Constant(value=str() as key), *_]):
             return f"{path_of(terms)}[{key!r}]" == loss
-    return path_of(added) == loss
+    return path_of(added) in (loss, f"{loss}.item")  # the second, without its parentheses, holds the loss
 
 
 def _lists(function: Reading, losses: Collection[str]) -> Iterator[_Kept]:

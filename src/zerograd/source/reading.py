@@ -60,6 +60,15 @@ class File:
         return self.says(".grad") and _GRADIENT.search(self.text) is not None
 
     @cached_property
+    def attached(self) -> frozenset[str]:
+        """What an engine was attached to: engine.attach(optimizer) may give it another step() of its own."""
+        calls = (
+            [node for node in below(self.program.tree) if isinstance(node, ast.Call)] if self.says(".attach(") else []
+        )
+        attaches = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "attach"]
+        return frozenset(path_of(given) or "" for call in attaches for given in call.args)
+
+    @cached_property
     def updated(self) -> frozenset[str]:
         """The last names of everything that `.update()` is called on."""
         return frozenset(
@@ -113,13 +122,19 @@ class Reading:
     def without_grad(self, node: ast.AST) -> bool:
         """Whether a node stands where autograd is told to look away."""
         decorators = getattr(self.node, "decorator_list", [])
-        around = [item for block in self.of(ast.With) if holds(block, node) for item in block.items]
+        blocks = [block for block in self.of(ast.With) if holds(block, node) and not self._goes_backward_in(block)]
+        around = [item for block in blocks for item in block.items]
         calls = self.of(ast.Call) if self.file.says("set_grad_enabled") else []
         scoped = {id(item.context_expr) for item in self.of(ast.withitem)} if calls else set()
         switches = [one for one in calls if (path_of(one.func) or "").endswith("set_grad_enabled")]
         switches = [one for one in switches if id(one) not in scoped]  # the others end with their block
         quiet = [*decorators, *(item.context_expr for item in around)]
         return not all(map(_looks_on, switches)) or any(_looks_away(one) and not _looks_on(one) for one in quiet)
+
+    def _goes_backward_in(self, block: ast.With) -> bool:
+        """with set_grad_enabled(training): ... if training: loss.backward(). Where it goes backward, autograd looks."""
+        asked = any("set_grad_enabled" in written(item.context_expr) for item in block.items)
+        return asked and any(act.node is not None and holds(block, act.node) for act in self.having(Kind.DEPOSIT))
 
     def arms(self, node: ast.AST) -> frozenset[tuple[ast.If, bool]]:
         """The branches a node stands in: each `if` around it, and whether in its body."""

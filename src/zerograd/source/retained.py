@@ -18,7 +18,7 @@ from zerograd.source.incoming import KEPT
 from zerograd.source.inlined import drivers_of, inline, is_fresh
 from zerograd.source.leaves import Ancestors
 from zerograd.source.losses import loss_of
-from zerograd.source.nodes import below, holds, place
+from zerograd.source.nodes import below, holds, place, written
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.scopes import Function, path_of
 from zerograd.source.wording import CUTS
@@ -39,6 +39,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     if not function.file.says("retain_") and not function.file.says("create_graph"):
         return
     deposits = [act for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
+    yield from _needless_derivatives(function)
     for act in deposits:
         call = act.node
         assert isinstance(call, ast.Call)
@@ -53,6 +54,15 @@ def detect(function: Reading) -> Iterator[Finding]:
             what = f"{act.what[:-1]}{_named(call)}=True) keeps a graph that nothing goes through again"
             unless = "what the loss is made of may be used again where it cannot be seen"
             yield note(REGISTRY["ZG402"], act.site, certain=certain, unless=unless, what=what)
+
+
+def _needless_derivatives(function: Reading) -> Iterator[Finding]:
+    """torch.autograd.grad(loss, weights, retain_graph=True), the last time that graph is gone through."""
+    for call in function.of(ast.Call):
+        derives = function.scope.dotted(path_of(call.func) or "").endswith("autograd.grad") and _retains(call)
+        if derives and _keeps_for_nobody(function, call, [function.node]):
+            what = f"{written(call.func)}(retain_graph=True) keeps a graph that nothing goes through again"
+            yield note(REGISTRY["ZG402"], function.site(call), certain=True, what=what)
 
 
 def _creates_for_nobody(function: Reading, call: ast.Call) -> bool:
@@ -113,7 +123,7 @@ def _is_called_from_outside(function: Reading, name: str) -> bool:
 def _keeps_for_nobody(function: Reading, call: ast.Call, own: list[ast.AST]) -> bool | None:
     """True if nothing goes through the graph again, False if nothing is seen to; None if something may well. `own`: the
     functions that this text is of."""
-    loop, loss = function.loop_around(call), loss_of(call)
+    loop, loss = function.loop_around(call), _through(call)
     step = _step_behind(function, call, loop)
     ancestry = Ancestry(function)
     mine = ancestry.of(loss) if loss is not None else frozenset({KEPT})
@@ -150,15 +160,23 @@ def _others(function: Reading, call: ast.Call) -> Iterator[ast.Call]:
     for act in function.having(Kind.DEPOSIT):
         if isinstance(act.node, ast.Call) and act.node is not call:
             yield act.node
-    yield from (node for node in function.of(ast.Call) if (path_of(node.func) or "").endswith(_AGAIN))
+    derived = (node for node in function.of(ast.Call) if (path_of(node.func) or "").endswith(_AGAIN))
+    yield from (node for node in derived if node is not call)
+
+
+def _through(call: ast.Call) -> ast.expr | None:
+    """What is differentiated."""
+    if not (path_of(call.func) or "").endswith(_AGAIN):
+        return loss_of(call)
+    given = [*call.args[:1], *(named.value for named in call.keywords if named.arg in ("outputs", "tensors"))]
+    return given[0] if given else None
 
 
 def _ancestors(ancestry: Ancestry, other: ast.Call) -> Ancestors | None:
     """Those of what is differentiated; None if that cannot be read."""
+    loss = _through(other)
     if (path_of(other.func) or "").endswith(_AGAIN):
-        given = [*other.args[:1], *(named.value for named in other.keywords if named.arg in ("outputs", "tensors"))]
-        return ancestry.of(given[0]) if given else None
-    loss = loss_of(other)
+        return ancestry.of(loss) if loss is not None else None
     # values.backward(gradient): they are what is gone through, whatever they are called.
     through = other.func.value if isinstance(other.func, ast.Attribute) and other.args else None
     both = [ancestry.of(one) for one in (loss, through) if one is not None]
@@ -228,6 +246,8 @@ def _is_handed_on(function: Reading, ancestry: Ancestry, mine: Ancestors, call: 
         if path in ("", path_of(call.func)) or function.scope.dotted(path).partition(".")[0] in _READERS:
             continue
         called, name = function.scope.function(path), path.rpartition(".")[2].lower()
+        if name in ("append", "extend") and ancestry.objects.is_local(path):
+            continue  # whatever goes through the list goes through what is in it
         if called is not None:
             does = bool(function.file.program.body_of(called)) or _differentiates(function, called)
             if does and place(node) > place(call) and called.scope.is_inside(function.scope):

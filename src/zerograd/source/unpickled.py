@@ -1,8 +1,9 @@
-"""Optimizers that are taken out of a checkpoint as they were: they hold the parameters they were saved with (ZG010).
+"""Optimizers that bring parameters of their own: out of a checkpoint, as they were, or copied with them (ZG010).
 
 checkpoint = torch.load(path)
-model.load_state_dict(checkpoint["model"])      copies numbers into the parameters that are there
-self.optimizer = checkpoint["optimizer"]        brings its own
+model.load_state_dict(checkpoint["model"])              copies numbers into the parameters that are there
+self.optimizer = checkpoint["optimizer"]                brings its own
+self.optimizer = deepcopy(Adam(model.parameters()))     holds copies of them
 """
 
 import ast
@@ -12,8 +13,11 @@ from collections.abc import Iterator
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.nodes import written
+from zerograd.source.calls import site_of
+from zerograd.source.nodes import below, written
+from zerograd.source.parameters import makes_optimizer
 from zerograd.source.reading import File, Reading
+from zerograd.source.roles import modules_of
 from zerograd.source.scopes import Scope, path_of
 
 _OPTIMIZER = re.compile(r"(^|[._])\w*optim(i[sz]er)?(_\w+)?$")
@@ -24,12 +28,35 @@ _CURE = "optimizer.load_state_dict(...) of a saved optimizer.state_dict()"
 
 
 def detect(file: File) -> Iterator[Finding]:
+    if file.says("deepcopy("):
+        yield from _copied(file)
     if not file.says("load_state_dict") or not file.says("torch.load") or not _TAKES.search(file.text):
         return
     program = file.program
     roots: list[tuple[ast.AST, Scope]] = [(program.tree, program.roots.module), *program.roots.functions]
     for node, scope in roots:
         yield from _taken(Reading(node, (), scope, file))
+
+
+def _copied(file: File) -> Iterator[Finding]:
+    for node in below(file.program.tree):
+        match node:
+            case ast.Assign(targets=[target], value=ast.Call(func=func, args=[ast.Call(args=[_, *_]) as inner])) if (
+                path_of(func) in ("deepcopy", "copy.deepcopy") and makes_optimizer(inner, file.program.roots.module)
+            ):
+                model = next(modules_of(inner.args[0]), "")
+                if model:
+                    told = f"{written(func)}(...) copies the parameters too: {written(target)} holds none of {model}'s"
+                    found = note(
+                        REGISTRY["ZG010"],
+                        site_of(node, file.path),
+                        certain=True,
+                        what="",
+                        model=model,
+                        optimizer=written(target),
+                        made="",
+                    )
+                    yield found._replace(message=told, cure="make the optimizer over the model, without a copy")
 
 
 def _taken(function: Reading) -> Iterator[Finding]:

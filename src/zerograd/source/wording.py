@@ -17,6 +17,9 @@ MODULES = frozenset({"parameters", "named_parameters", "zero_grad", "train", "ev
 HANDS_OUT = frozenset({"tqdm", "trange", "cycle", "islice"})  # what they are given, item by item
 _COPIES = frozenset({"tensor", "from_numpy", "zeros", "ones", "rand", "randn", "full", "arange", "randint", "device"})
 _LIKE = re.compile(r"_like$|Tensor$")
+_LOADS = re.compile(
+    r"^_?(get|load|make|create|build|read|prepare|generate|fetch|next)_\w*(data|batch|set|loader|sample)"
+)
 _DATA_CLASS = re.compile(r"(data_?set|data_?loader|sampler)$")
 _DATA = re.compile(r"load|data|batch|range|replay|sampler|iter")
 _GIVEN = re.compile(
@@ -53,6 +56,11 @@ _QUIET = re.compile(r"no_grad|inference_mode(?!\(False)|set_grad_enabled\(False"
 def is_data(name: str) -> bool:
     """A loader, a batch, a replay buffer: what it hands out has no graph."""
     return _DATA.search(name.lower()) is not None
+
+
+def loads(name: str) -> bool:
+    """A function that fetches data: load_data(path), get_batch(i)."""
+    return _LOADS.search(name.lower()) is not None
 
 
 def makes_data(name: str) -> bool:
