@@ -3,6 +3,7 @@
 An optimizer is handed parameters once, when it is made. If a layer is replaced afterwards, or the model is built again,
 loaded as a whole or wrapped by something that makes parameters of its own, the optimizer goes on stepping the old
 tensors: they get no gradient any more, the new ones get gradients that nobody consumes, and the loss stands still.
+An optimizer that is copied with `deepcopy` holds copies of its parameters.
 
 Moving a model to a device, `load_state_dict`, `torch.compile` and DistributedDataParallel keep the parameters.
 Moving a tensor does not: `z = z.to("cuda")` behind `Adam([z])` trains the tensor that was left on the CPU.

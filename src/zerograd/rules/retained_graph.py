@@ -2,11 +2,14 @@
 
 `total_loss += loss` adds a tensor with its whole graph to the last iteration's. A chain of every iteration of the epoch
 stays allocated until the sum is dropped, with all that no backward has freed. Add `loss.item()` or `loss.detach()`. An
-evaluation that sums losses outside `torch.no_grad()` keeps the graphs of its whole data set.
+evaluation that sums losses outside `torch.no_grad()` keeps the graphs of its whole data set. A dictionary of losses
+whose items are added up or listed one by one does the same, and so does `losses.append(loss.item)` without the
+parentheses.
 
 `backward(retain_graph=True)` keeps what the backward needs, so that a second one can go through the same graph. Where
 no second one comes it only holds the memory longer; and where it was added to silence "Trying to backward through the
 graph a second time", the graph of the iteration before is still attached, and `detach()` is what is missing.
+`create_graph=True` keeps even more, the graph of the gradients, which none of torch's optimizers looks at.
 """
 
 from zerograd.core.findings import Severity

@@ -4,6 +4,10 @@ Every `.grad` the optimizer reads is empty: `backward()` is missing, or the loss
 trained is not the one the optimizer holds, or its network is called only under `torch.no_grad()`. Parameters whose
 `.grad` is None are skipped without a word, so the program runs to its end and learns nothing.
 
+`Variable(loss, requires_grad=True)` and `torch.tensor(loss, requires_grad=True)` make a new leaf: `backward()` fills
+that, and nothing that the loss was computed from. So it is with copies of the weights, which
+`higher.innerloop_ctx(model, ...)` trains unless it is told `copy_initial_weights=False`.
+
 The very first step of an optimizer may be a warm-up that quiets a scheduler or builds state: the fault begins with the
 second step that finds nothing. In source the finding is certain only when every call before the step is known not to
 run a `backward()` of its own.

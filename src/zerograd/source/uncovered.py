@@ -9,6 +9,7 @@ optimizer.step()
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 
 from zerograd.core.events import Kind
 from zerograd.core.findings import Finding, Related
@@ -17,7 +18,7 @@ from zerograd.rules.telling import note
 from zerograd.source.nodes import below, holds
 from zerograd.source.parameters import makes_optimizer
 from zerograd.source.quiet import quiet_parts
-from zerograd.source.reading import Reading
+from zerograd.source.reading import File, Reading
 from zerograd.source.scopes import path_of
 from zerograd.source.wording import CUTS
 
@@ -31,7 +32,9 @@ def detect(function: Reading) -> Iterator[Finding]:
         if len(held) < 2 or step.node is None or not _recurs(function, step.node):
             continue
         cleared = {one: act for act in clears for one in act.reaches if one in held}
-        left = [module for module in held if not any(_is_inside(module, one) for one in _cleared_anywhere(function))]
+        left = [
+            module for module in held if not any(_is_inside(module, one) for one in _cleared_anywhere(function.file))
+        ]
         if cleared and left and _are_known(function, step.slot or "", held):
             module = next((one for one in left if _is_trained(function, one) and _is_apart(function, one)), None)
             if module is not None:
@@ -55,18 +58,21 @@ def _clears_by_hand(function: Reading) -> bool:
     return any(not any(holds(one, node) for one in idle) for node in by_hand)
 
 
-def _optimizers(function: Reading) -> Iterator[tuple[str, ast.Call]]:
+@lru_cache(maxsize=2)  # asked of every function of a file
+def _optimizers(file: File) -> list[tuple[str, ast.Call]]:
     """Those that this file makes, by their names."""
-    for node in below(function.file.program.tree):
+    found: list[tuple[str, ast.Call]] = []
+    for node in below(file.program.tree):
         match node:
             case ast.Assign(targets=[target], value=ast.Call(args=[_, *_]) as call):
-                if makes_optimizer(call, function.scope.module):
-                    yield path_of(target) or "", call
+                if makes_optimizer(call, file.program.roots.module):
+                    found.append((path_of(target) or "", call))
+    return found
 
 
 def _held(function: Reading, slot: str) -> list[str]:
     """The modules whose parameters an optimizer was given, where it is made once in this file."""
-    made = [call.args[0] for name, call in _optimizers(function) if name == slot]
+    made = [call.args[0] for name, call in _optimizers(function.file) if name == slot]
     if len(made) != 1:
         return []
     given = made[0]
@@ -95,19 +101,19 @@ def _is_inside(module: str, other: str) -> bool:
     return module == other or module.startswith(f"{other}.")
 
 
-def _cleared_anywhere(function: Reading) -> set[str]:
+@lru_cache(maxsize=2)
+def _cleared_anywhere(file: File) -> frozenset[str]:
     """Whatever this file clears, by its name."""
-    nodes = below(function.file.program.tree)
-    return {
-        path_of(node.value) or "?" for node in nodes if isinstance(node, ast.Attribute) and node.attr == "zero_grad"
-    }
+    nodes = below(file.program.tree)
+    clears = (node.value for node in nodes if isinstance(node, ast.Attribute) and node.attr == "zero_grad")
+    return frozenset(path_of(cleared) or "?" for cleared in clears)
 
 
 def _are_known(function: Reading, slot: str, held: list[str]) -> bool:
     """Whether nothing that the file clears may be the optimizer, or have the module as a part, under another name."""
-    made = list(_optimizers(function))
+    made = _optimizers(function.file)
     known = {*held, *(name for name, _ in made), *(module for _, call in made for module in _modules(call.args[0]))}
-    return _cleared_anywhere(function) <= known - {slot}
+    return _cleared_anywhere(function.file) <= known - {slot}
 
 
 def _is_trained(function: Reading, module: str) -> bool:

@@ -23,12 +23,13 @@ from zerograd.source.scopes import Scope, path_of
 _OPTIMIZER = re.compile(r"(^|[._])\w*optim(i[sz]er)?(_\w+)?$")
 _MODEL = re.compile(r"model|net|generator|discriminator|encoder|decoder|actor|critic")
 _STATE = re.compile(r"state|dict|param|name|type|class|config|args?$")
+_COPIES = re.compile(r"deepcopy\(\s*[\w.]*(optim|[A-Z])[\w.]*\(")
 _TAKES = re.compile(r"opt\w* *= *\w+\[['\"]")
 _CURE = "optimizer.load_state_dict(...) of a saved optimizer.state_dict()"
 
 
 def detect(file: File) -> Iterator[Finding]:
-    if file.says("deepcopy("):
+    if file.says("deepcopy(") and _COPIES.search(file.text):
         yield from _copied(file)
     if not file.says("load_state_dict") or not file.says("torch.load") or not _TAKES.search(file.text):
         return
