@@ -43,8 +43,9 @@ def detect(
             yield from _judge_window(window, losses, unfolded)
     yield from _inner_loops(block, losses, body_of)
     yield from _every_micro_batch(block, losses, configured)
-    if configured or _configured_by_class(scope, nodes_of):
-        yield from _divided_twice(block, losses)
+    told = None if configured else _told_by_class(scope, nodes, nodes_of)
+    if configured or told is not None:
+        yield from _divided_twice(block, losses, told)
 
 
 def _told_by_engines(nodes: Nodes, sizes: set[str]) -> set[str]:
@@ -166,11 +167,14 @@ def _every_micro_batch(block: Block, losses: Losses, configured: str | None) -> 
             yield note(REGISTRY["ZG106"], step.site, certain=True, step=step.what, why=why, related=related)
 
 
-def _divided_twice(block: Block, losses: Losses) -> Iterator[Finding]:
+def _divided_twice(block: Block, losses: Losses, told: tuple[str, str] | None) -> Iterator[Finding]:
+    """`told`: the accelerator that the class has told, and of how many; the loss must be divided by the same."""
     for act in (node for node in walk(block) if isinstance(node, Act) and node.kind is Kind.DEPOSIT):
         if isinstance(act.node, ast.Call) and _divides_itself(act.node, losses):
             by = losses.divided_by(loss_of(act.node), ACCUMULATION)
-            if by is not None:
+            receiver = path_of(act.node.func.value) if isinstance(act.node.func, ast.Attribute) else None
+            same = told is None or (receiver == told[0] and (by or "").rpartition(".")[2] == told[1].rpartition(".")[2])
+            if by is not None and same:
                 yield note(REGISTRY["ZG105"], act.site, certain=True, deposit=act.what, size=by)
 
 
@@ -211,15 +215,27 @@ def _size_told(call: ast.Call) -> str | None:
     return next(map(written, told), None)
 
 
-def _configured_by_class(scope: Scope, nodes_of: Callable[[ast.AST], Nodes]) -> bool:
-    """Whether a class tells its one accelerator, and every one that it makes."""
-    methods = [
-        method
-        for cls in (scope.owner.lineage() if scope.owner is not None else ())
-        for method in cls.functions.values()
-    ]
-    made = [call for method in methods for call in nodes_of(method.node).of(ast.Call) if _makes_accelerator(call)]
-    return len(made) == 1 and _size_told(made[0]) not in (None, "1")
+def _told_by_class(scope: Scope, nodes: Nodes, nodes_of: Callable[[ast.AST], Nodes]) -> tuple[str, str] | None:
+    """The one accelerator that a class makes for itself, and the number that it is told, if no branch here asks for
+    either."""
+    if any(
+        "accelerator" in written(node.test) and ".sync_gradients" not in written(node.test) for node in nodes.of(ast.If)
+    ):
+        return None
+    if not any(_divides_by_name(node) for node in nodes.of(ast.BinOp)) or scope.owner is None:
+        return None
+    methods = [method for cls in scope.owner.lineage() for method in cls.functions.values()]
+    assigned = [node for method in methods for node in nodes_of(method.node).of(ast.Assign)]
+    made = [(path_of(node.targets[0]) or "", node.value) for node in assigned]
+    told = [(name, call) for name, call in made if isinstance(call, ast.Call) and _makes_accelerator(call)]
+    if len(told) != 1 or sum(name == told[0][0] for name, _ in made) != 1:
+        return None
+    size = _size_told(told[0][1])
+    return (told[0][0], size) if size is not None and ACCUMULATION.search(size.lower()) and " if " not in size else None
+
+
+def _divides_by_name(node: ast.BinOp) -> bool:
+    return isinstance(node.op, ast.Div) and ACCUMULATION.search(written(node.right).lower()) is not None
 
 
 def _divides_itself(call: ast.Call, losses: Losses) -> bool:

@@ -15,7 +15,7 @@ from zerograd.source.definitions import Definition, Item, definitions_of, is_key
 from zerograd.source.incoming import KEPT, NONE, OLD, Incoming
 from zerograd.source.leaves import LEAF, Ancestors, leaves_of, makes_leaf, recorded
 from zerograd.source.memories import may_carry, remembers
-from zerograd.source.nodes import holds, written
+from zerograd.source.nodes import below, holds, written
 from zerograd.source.objects import Objects
 from zerograd.source.quiet import quiet_parts
 from zerograd.source.reading import LoopNode, Reading
@@ -23,6 +23,7 @@ from zerograd.source.scopes import Function, Role, path_of
 from zerograd.source.wording import BUILTINS, CUTS, HANDS_OUT, NUMBERS, SAME, SHAPES
 
 _DEPTH, _DEEP = 40, 3
+_WEIGHTS = frozenset({"weight", "weights", "class_weight", "class_weights"})  # of classes, in a criterion
 _GOES = frozenset({"backward", "grad", "step", "zero_grad", "manual_backward"})
 
 
@@ -158,7 +159,7 @@ class Ancestry(Incoming):
         if root in NUMBERS or wording.makes_data(last):
             return NONE
         function = called(path, scope)
-        if not given and wording.loads(last) and not _asks_for_gradients(function):
+        if not given and wording.loads(last) and not _may_have_graphs(function):
             return NONE
         if root == "torch":
             return NONE if wording.is_made_anew(last) else given
@@ -197,10 +198,9 @@ class Ancestry(Incoming):
     def _made_with(self, path: str) -> Ancestors:
         """A module has weights, and no graph but that of what it was made with."""
         made = [one.value for one in self._names.every(path) if isinstance(one.value, ast.Call)]
-        classes = [(call, path_of(call.func) or "") for call in made]
-        # A criterion is made with weights of classes, and numbers.
-        own = [call for call, name in classes if self.objects.is_class(name) and "loss" not in name.lower()]
-        return self._union(part for call in own for part in (*call.args, *(named.value for named in call.keywords)))
+        own = [call for call in made if self.objects.is_class(path_of(call.func) or "")]
+        given = [part for call in own for part in (*call.args, *(named.value for named in call.keywords))]
+        return self._union(part for part in given if path_of(part) not in _WEIGHTS)
 
     def _is_handed(self, name: str) -> bool:
         """Whether the call that handed this in knows more of it."""
@@ -245,9 +245,13 @@ class Ancestry(Incoming):
         return self._called[function.node]
 
 
-def _asks_for_gradients(function: Function | None) -> bool:
-    """Whether a function that fetches data makes leaves of it."""
-    return function is not None and "requires_grad" in written(function.node)
+def _may_have_graphs(function: Function | None) -> bool:
+    """Whether a function that fetches data makes leaves of it, or asks a model for it."""
+    if function is None:
+        return False
+    calls = [path_of(node.func) or "" for node in below(function.node) if isinstance(node, ast.Call)]
+    asks = any(path.startswith("self.") or wording.is_model(path) or len(path) == 1 for path in calls)
+    return asks or "requires_grad" in written(function.node)
 
 
 def _part(call: ast.Call, place: int) -> ast.AST:

@@ -14,6 +14,8 @@ _GROWS = frozenset({"append", "extend", "insert", "add", "copy_", "add_", "updat
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _KEY = re.compile(r"\['(\w+)'\]$")
 _Branches = frozenset[tuple[str, bool]]
+_Arms = frozenset[tuple[ast.If, bool]]
+_JUMPS = (ast.Continue, ast.Break, ast.Return, ast.Raise)
 Item = int | str | None
 
 
@@ -75,10 +77,10 @@ class Definitions:
         """The first of those that together always have run, one in each arm of a branch: the last ones that do."""
         if len(made) < 2:
             return None
-        left: dict[_Branches, Definition] = {}
+        left: dict[_Arms, Definition] = {}
         for one in reversed(made):
-            arms = self._branches(one.node) - self._branches(use)
-            if one.adds or not arms or self._is_deeper(one.node, use):
+            arms = self._function.arms(one.node) - self._function.arms(use)
+            if one.adds or not arms or self._is_deeper(one.node, use) or self._may_be_left(one.node, use):
                 continue
             left.setdefault(arms, one)
             while (other := next((rest for rest in left if _is_other(rest, arms)), None)) is not None:
@@ -88,12 +90,21 @@ class Definitions:
                 left.setdefault(arms, one)
         return None
 
+    def _may_be_left(self, made: ast.AST, use: ast.AST) -> bool:
+        """Whether an exception, or another case, may lead past a definition to its use."""
+        nodes = self._function.nodes
+        tries = [one for one in nodes.of(ast.Try) if not all(isinstance(way.body[-1], _JUMPS) for way in one.handlers)]
+        around: list[ast.AST] = [*tries, *nodes.of(ast.TryStar), *nodes.of(ast.Match)]
+        around += [one for one in nodes.of(ast.With) if "suppress" in written(one.items[0].context_expr)]
+        return any(holds(one, made) and not holds(one, use) for one in around)
+
     def _is_deeper(self, made: ast.AST, use: ast.AST) -> bool:
         return any(holds(loop, made) and not holds(loop, use) for loop in self._function.loops)
 
     def _runs_before(self, made: ast.AST, use: ast.AST) -> bool:
         """Whether it has run whenever the use is reached."""
-        return not self._is_deeper(made, use) and self._branches(made) <= self._branches(use)
+        sure = not self._is_deeper(made, use) and self._branches(made) <= self._branches(use)
+        return sure and not self._may_be_left(made, use)
 
     def _excludes(self, one: ast.AST, other: ast.AST) -> bool:
         """Whether they stand in different arms of one branch, or of two that ask the same."""
@@ -108,10 +119,10 @@ class Definitions:
         return self._arms[id(node)]
 
 
-def _is_other(one: _Branches, other: _Branches) -> bool:
-    """Whether two differ in nothing but the answer to one question."""
+def _is_other(one: _Arms, other: _Arms) -> bool:
+    """Whether two differ in nothing but the arm of one branch."""
     differ = one ^ other
-    return len(differ) == 2 and len({test for test, _ in differ}) == 1
+    return len(differ) == 2 and len({id(branch) for branch, _ in differ}) == 1
 
 
 @lru_cache(maxsize=4)  # asked for one name of a function after the other

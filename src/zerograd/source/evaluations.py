@@ -7,6 +7,7 @@ losses have graphs if they are made as those are that the file goes backward fro
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
@@ -126,6 +127,7 @@ def _is_loss(made: ast.expr, like: frozenset[str]) -> bool:
     return isinstance(made, ast.Call) and path_of(made.func) in like
 
 
+@lru_cache(maxsize=1)  # asked of every function of a file
 def _made_like(file: File) -> frozenset[str]:
     """What makes the losses that this file goes backward from: criterion, F.cross_entropy, self.loss_fn."""
     found: set[str] = set()

@@ -10,6 +10,7 @@ So it is with one that a loop reads in every iteration, and that was made before
 """
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -26,6 +27,7 @@ from zerograd.source.scopes import Scope, path_of
 _CHAINS = ("itertools.chain", "itertools.chain.from_iterable")
 _NAMED = (ast.Name, ast.Attribute, ast.Subscript)
 _Use = ast.Call | ast.For
+_SETTINGS = re.compile(r"^(self\.)?(args?|cfg|config|conf|opts?|hparams|hp|flags|FLAGS|settings)$")
 
 
 class _Maker(NamedTuple):
@@ -85,15 +87,27 @@ def _recurs(function: Reading, name: str, use: _Use, names: _Names) -> bool:
 
 def _is_always(function: Reading, loop: ast.AST, use: _Use) -> bool:
     """Whether every iteration comes to it; or none, where a setting decides: if self.clip > 0."""
-    stored = {node.id for node in function.of(ast.Name) if isinstance(node.ctx, ast.Store) and holds(loop, node)}
-    stored |= {path_of(node) or "" for node in function.of(ast.Attribute) if isinstance(node.ctx, ast.Store)}
-    tests = [branch.test for branch, _ in function.arms(use) - function.arms(loop)]
-    parts = [part for test in tests for part in below(test)]
-    return not any(isinstance(part, ast.Call) or path_of(part) in stored for part in parts)
+    extra = function.arms(use) - function.arms(loop)
+    return all(_is_setting(function, branch.test) and not _ends_early(branch) for branch, _ in extra)
+
+
+def _is_setting(function: Reading, test: ast.expr) -> bool:
+    """A flag or a number of an object for settings; or of `self`, if nobody sets it but __init__."""
+    match test:
+        case ast.Compare(left=left, ops=[ast.Gt() | ast.IsNot() | ast.NotEq()], comparators=[ast.Constant()]):
+            path = path_of(left) or ""
+        case _:
+            path = path_of(test) or ""
+    root, _, name = path.rpartition(".")
+    if root != "self":
+        return bool(name) and _SETTINGS.search(root) is not None and "[" not in path
+    cls = function.scope.owner
+    makers = function.file.attributes(cls).get(path, []) if cls is not None else []
+    return bool(makers) and all(method.node.name == "__init__" for method in makers)
 
 
 def _ends_early(loop: ast.AST) -> bool:
-    return any(isinstance(node, ast.Break | ast.Return) for node in below(loop))
+    return any(isinstance(node, ast.Break | ast.Return | ast.Raise) for node in below(loop))
 
 
 def _makers(name: str, names: _Names) -> list[ast.Call]:

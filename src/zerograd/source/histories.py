@@ -16,17 +16,10 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.callers import arguments, called, calls_of, runs
 from zerograd.source.definitions import Definition, Definitions, assigned_by, loops_around
-from zerograd.source.kept import (
-    READERS,
-    counts_to_few,
-    feeds_a_loss,
-    is_empty_list,
-    is_handed_on,
-    is_rebound,
-    live_losses,
-)
+from zerograd.source.kept import READERS, counts_to_few, feeds_a_loss, is_empty_list, is_handed_on, live_losses
 from zerograd.source.nodes import Nodes, below, holds, parents_of, written
 from zerograd.source.reading import LoopNode, Reading
+from zerograd.source.rebound import is_rebound
 from zerograd.source.scopes import Function, FunctionNode, path_of
 
 _FEW = 2  # calls from the function outwards, and from the list inwards

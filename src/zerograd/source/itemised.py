@@ -15,14 +15,19 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.definitions import definitions_of
-from zerograd.source.kept import READERS, counts_to_few, feeds_a_loss, is_rebound, live_losses, resets, weighs
+from zerograd.source.kept import READERS, counts_to_few, feeds_a_loss, live_losses, resets, weighs
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, written
 from zerograd.source.reading import LoopNode, Reading
+from zerograd.source.rebound import is_rebound
 from zerograd.source.scopes import path_of
 from zerograd.source.wording import tells
 
+_FEW = 12  # sums that are looked at in one function
+_INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _LOSES = frozenset({"pop", "popitem", "clear"})
+_PLAIN = frozenset({"float", "int", "list"})
+_READS = frozenset({"items", "keys", "values", "get", "append"})
 _MAKERS = frozenset({"defaultdict", "dict", "list", "Counter"})
 
 
@@ -40,11 +45,11 @@ class _Kept(NamedTuple):
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    if not function.loops or not function.having(Kind.DEPOSIT):
+    if not function.loops or not function.having(Kind.DEPOSIT) or function.file.says(".detach_("):
         return
     kept = [*_summed(function), *_listed(function)]
     dictionaries = _dictionaries(function) if kept else {}
-    for node, keeper, losses in kept:
+    for node, keeper, losses in kept[:_FEW]:
         items = dictionaries.get(losses)
         loop = _loop_over_data(function, node)
         if items is None or loop is None or not holds(loop, items.deposit) or counts_to_few(loop):
@@ -69,7 +74,7 @@ def _summed(function: Reading) -> Iterator[_Kept]:
                 value = ""
             case _:
                 continue
-        for node in loop.body if losses else ():
+        for node in loop.body if losses and not _sets_anew(loop, losses, value) else ():
             keeper, added = _sum_of(node, key)
             if added is None or losses is None:
                 continue
@@ -77,6 +82,12 @@ def _summed(function: Reading) -> Iterator[_Kept]:
                 yield _Kept(node, keeper, losses)
             elif not value and (named := _item_of(added, key)) is not None and losses in (named, keeper):
                 yield _Kept(node, keeper, named)
+
+
+def _sets_anew(loop: ast.For, losses: str, value: str) -> bool:
+    """for name, value in losses.items(): value = value.item()"""
+    stored = [part.id for part in below(loop) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)]
+    return losses in stored or stored.count(value) > 1
 
 
 def _sum_of(node: ast.stmt, key: str) -> tuple[str, ast.expr | None]:
@@ -176,7 +187,7 @@ def _is_live(function: Reading, losses: str, items: _Items, node: ast.stmt) -> b
     stored = [one for one in function.of(ast.Subscript) if isinstance(one.ctx, ast.Store | ast.Del)]
     changed = [one for one in stored if path_of(one.value) == losses and not isinstance(one.slice, ast.Constant)]
     lost = (path_of(call.func) or "" for call in function.of(ast.Call))
-    cut = any(isinstance(value, ast.DictComp) for value in made)
+    cut = any(isinstance(value, ast.DictComp) for value in made) or _is_handed_on(function, losses, function.node)
     return not cut and not changed and not any(path in {f"{losses}.{way}" for way in _LOSES} for path in lost)
 
 
@@ -191,7 +202,15 @@ def _stays(function: Reading, keeper: str, items: _Items, node: ast.stmt, loop: 
     stored = (one for one in function.of(ast.Subscript) if isinstance(one.ctx, ast.Store | ast.Del))
     set_anew = any(path_of(one.value) == keeper and holds(loop, one) and not holds(node, one) for one in stored)
     fresh = resets(function, loop, keeper, node) or set_anew or feeds_a_loss(function, keeper, ())
-    return not fresh and not _is_handed_on(function, keeper, loop)
+    return not fresh and not _is_handed_on(function, keeper, loop) and not _is_changed(function, keeper)
+
+
+def _is_changed(function: Reading, keeper: str) -> bool:
+    """totals.update(...), or a function inside that has its own way with it."""
+    calls = (path_of(call.func) or "" for call in function.of(ast.Call))
+    changed = any(path.startswith(f"{keeper}.") and path.rpartition(".")[2] not in _READS for path in calls)
+    inner = [one for one in below(function.node) if isinstance(one, _INNER) and one is not function.node]
+    return changed or any(isinstance(part, ast.Name) and part.id == keeper for one in inner for part in below(one))
 
 
 def _covers(value: ast.expr, items: _Items) -> bool:
@@ -200,17 +219,20 @@ def _covers(value: ast.expr, items: _Items) -> bool:
         case ast.Dict(keys=[_, *_] as keys):
             names = {key.value for key in keys if isinstance(key, ast.Constant)}
             return not items.keys or bool(items.keys & names)
-        case ast.Call(func=func):
-            return (path_of(func) or "").rpartition(".")[2] in _MAKERS
+        case ast.Call(func=func, args=args):
+            plain = all(isinstance(one, ast.Name) and one.id in _PLAIN for one in args)
+            return plain and (path_of(func) or "").rpartition(".")[2] in _MAKERS
     return isinstance(value, ast.Dict | ast.List)
 
 
-def _is_handed_on(function: Reading, keeper: str, loop: LoopNode) -> bool:
-    """Whether somebody inside the loop gets it, who may empty it."""
+def _is_handed_on(function: Reading, keeper: str, loop: ast.AST) -> bool:
+    """Whether somebody inside the loop gets it, who may empty it or cut what is in it."""
     for call in function.of(ast.Call):
         path = path_of(call.func) or "?"
         if not holds(loop, call) or function.scope.dotted(path).partition(".")[0] in READERS or tells(path):
             continue
+        if path.endswith(".append"):
+            continue  # a list of them, which is looked at by itself
         given = (*call.args, *(named.value for named in call.keywords))
         if path.startswith(f"{keeper}.") and path.rpartition(".")[2] in _LOSES:
             return True

@@ -21,7 +21,6 @@ from zerograd.source.kept import (
     counts_to_few,
     feeds_a_loss,
     is_made_empty,
-    is_rebound,
     live_losses,
     resets,
     weighs,
@@ -29,6 +28,7 @@ from zerograd.source.kept import (
 from zerograd.source.nodes import below, holds, parents_of, written
 from zerograd.source.reach import freezes
 from zerograd.source.reading import LoopNode, Reading
+from zerograd.source.rebound import is_rebound
 from zerograd.source.scopes import path_of
 from zerograd.source.skeleton import Call, walk
 from zerograd.source.wording import BUILTINS, CUTS, tells

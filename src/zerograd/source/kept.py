@@ -14,8 +14,9 @@ from zerograd.rules.telling import note
 from zerograd.source import wording
 from zerograd.source.definitions import Reached, definitions_of
 from zerograd.source.losses import loss_of
-from zerograd.source.nodes import below, holds, place, written
+from zerograd.source.nodes import below, holds, written
 from zerograd.source.reading import LoopNode, Reading
+from zerograd.source.rebound import is_rebound
 from zerograd.source.scopes import path_of
 from zerograd.source.terms import outputs_of, parts_of
 
@@ -225,27 +226,10 @@ def _is_same(reached: Reached | None, begun: set[int]) -> bool:
     return not made or any(id(one.node) in begun for one in made)
 
 
-def is_rebound(function: Reading, loss: str, deposit: ast.Call, use: ast.AST) -> bool:
-    """Whether the name stands for something else by then: `loss = loss.item()`, `loss = to_number(loss)`."""
-    reached = definitions_of(function).reaching(loss, use)
-    if any(path_of(call.func) == f"{loss}.detach_" for call in function.of(ast.Call)):
-        return True
-    if reached is None:
-        return False
-    made = [*reached.here, *(() if reached.certain else reached.around)]
-    again = [one.node for one in made if one.node is not use]
-    return any(_takes_value(one) or place(deposit) < place(one) < place(use) for one in again)
-
-
 def _assigns(node: ast.Assign | ast.AugAssign, name: str) -> bool:
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     parts = (part for target in targets for part in below(target))
     return any(path_of(part) == name and isinstance(getattr(part, "ctx", None), ast.Store) for part in parts)
-
-
-def _takes_value(node: ast.AST) -> bool:
-    """loss = loss.item(), loss = loss.detach(): from here on it is a number."""
-    return any(isinstance(part, ast.Attribute) and part.attr in ("item", "detach", "data") for part in below(node))
 
 
 def counts_to_few(loop: LoopNode) -> bool:

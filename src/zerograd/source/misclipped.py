@@ -45,11 +45,19 @@ def _early(function: Reading, block: Block) -> Iterator[Finding]:
                 Act(kind=Kind.CLIP),
                 Act(kind=Kind.DEPOSIT),
                 Act(kind=Kind.CONSUME),
-            ) if step.slot == slot and clip.slot in (None, slot):
+            ) if step.slot == slot and (clip.slot == slot or _is_of_all(function, clip, slot)):
                 yield note(REGISTRY["ZG302"], clip.site, certain=True, clip=clip.what, place=_CLEARED)
     for node in block:
         for inner in blocks_of(node):
             yield from _early(function, inner)
+
+
+def _is_of_all(function: Reading, clip: Act, slot: str) -> bool:
+    """Whether a clip is of a module that no other optimizer here is known to hold."""
+    module = _module_of(clip)
+    others = {act.slot or "" for act in function.having(Kind.CONSUME)} - {slot}
+    clipped = frozenset({module or ""})
+    return module is not None and not any(overlap(held_by(other, function), clipped) for other in others)
 
 
 def _dropped(function: Reading) -> Iterator[Finding]:

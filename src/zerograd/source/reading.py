@@ -122,7 +122,7 @@ class Reading:
     def without_grad(self, node: ast.AST) -> bool:
         """Whether a node stands where autograd is told to look away."""
         decorators = getattr(self.node, "decorator_list", [])
-        blocks = [block for block in self.of(ast.With) if holds(block, node) and not self._goes_backward_in(block)]
+        blocks = [one for one in self.of(ast.With) if holds(one, node) and not self._goes_backward_in(one, node)]
         around = [item for block in blocks for item in block.items]
         calls = self.of(ast.Call) if self.file.says("set_grad_enabled") else []
         scoped = {id(item.context_expr) for item in self.of(ast.withitem)} if calls else set()
@@ -131,10 +131,11 @@ class Reading:
         quiet = [*decorators, *(item.context_expr for item in around)]
         return not all(map(_looks_on, switches)) or any(_looks_away(one) and not _looks_on(one) for one in quiet)
 
-    def _goes_backward_in(self, block: ast.With) -> bool:
+    def _goes_backward_in(self, block: ast.With, node: ast.AST) -> bool:
         """with set_grad_enabled(training): ... if training: loss.backward(). Where it goes backward, autograd looks."""
         asked = any("set_grad_enabled" in written(item.context_expr) for item in block.items)
-        return asked and any(act.node is not None and holds(block, act.node) for act in self.having(Kind.DEPOSIT))
+        deposits = [act.node for act in self.having(Kind.DEPOSIT) if act.node is not None] if asked else []
+        return any(holds(block, one) and self.arms(node) <= self.arms(one) for one in deposits)
 
     def arms(self, node: ast.AST) -> frozenset[tuple[ast.If, bool]]:
         """The branches a node stands in: each `if` around it, and whether in its body."""

@@ -29,6 +29,7 @@ _WORD = re.compile(r"\w+")
 _NAMED = (ast.Name, ast.Attribute, ast.Subscript, ast.Slice, ast.Constant)
 _PLAIN = (*_NAMED, ast.BinOp, ast.UnaryOp, ast.Call, ast.keyword, ast.Tuple, ast.List)
 _COMPUTES = frozenset({"add", "sub", "mul", "div", "lerp", "clamp", "clip", "addcmul", "addcdiv", "where"})
+_COMPUTES |= {"nan_to_num", "clamp_min", "clamp_max", "maximum", "minimum"}
 # Methods that give a new tensor, or the same one, and change nothing.
 _ASKS = _COMPUTES | {"clone", "detach", "to", "cpu", "cuda", "float", "double", "half", "type_as", "view", "reshape"}
 _ASKS |= {"sign", "sqrt", "rsqrt", "square", "pow", "abs", "exp", "neg", "mean", "sum", "norm", "item", "size", "numel"}

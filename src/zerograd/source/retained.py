@@ -21,6 +21,7 @@ from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, place, written
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.scopes import Function, path_of
+from zerograd.source.storing import stores
 from zerograd.source.wording import CUTS
 
 _NAMES = ("retain_graph", "retain_variables")  # the second until torch 0.4
@@ -31,7 +32,6 @@ _RECORDS = re.compile(
     r"^log|add_scalar|record|write|print|info|debug|set_postfix|set_description|meter|track|backward|format|^(float"
     r"|str|isnan|isfinite|step|reduce\w*)$"
 )
-_PUTS = frozenset({"append", "extend", "insert", "add", "update", "push", "put", "store", "setdefault", "register"})
 _TRAINS = re.compile(r"backward|train|update|optimi|closure|learn|grad|hess|jac|fisher|eig")
 
 
@@ -58,8 +58,9 @@ def detect(function: Reading) -> Iterator[Finding]:
 
 def _needless_derivatives(function: Reading) -> Iterator[Finding]:
     """torch.autograd.grad(loss, weights, retain_graph=True), the last time that graph is gone through."""
-    for call in function.of(ast.Call):
-        derives = function.scope.dotted(path_of(call.func) or "").endswith("autograd.grad") and _retains(call)
+    calls = [call for call in function.of(ast.Call) if getattr(call.func, "attr", "") == "grad" and _retains(call)]
+    for call in calls[:_FEW]:
+        derives = function.scope.dotted(path_of(call.func) or "").endswith("autograd.grad")
         if derives and _keeps_for_nobody(function, call, [function.node]):
             what = f"{written(call.func)}(retain_graph=True) keeps a graph that nothing goes through again"
             yield note(REGISTRY["ZG402"], function.site(call), certain=True, what=what)
@@ -71,7 +72,12 @@ def _creates_for_nobody(function: Reading, call: ast.Call) -> bool:
     asked = given.get("create_graph")
     if not isinstance(asked, ast.Constant) or asked.value is not True or function.file.reads_gradients:
         return False
-    if function.file.says("essian") or function.file.says("higher"):
+    if any(map(function.file.says, ("essian", "higher", "hook", "getattr", "callback"))) or "inputs" in given:
+        return False
+    behind = [node for node in function.of(ast.Call) if place(node) > place(call) and not holds(call, node)]
+    step = _step_behind(function, call, function.loop_around(call))
+    between = [node for node in behind if step is None or place(node) < place(step)]
+    if between or not _keeps_for_nobody(function, call, [function.node]):
         return False
     steps = function.having(Kind.CONSUME)
     made = [function.scope.lookup(act.slot or "") for act in steps]
@@ -255,24 +261,11 @@ def _is_handed_on(function: Reading, ancestry: Ancestry, mine: Ancestors, call: 
         else:
             does = _TRAINS.search(name) is not None or (_is_given(node, loss_of(call)) and not _RECORDS.search(name))
         stays = id(node) in kept and "." in path and not _RECORDS.search(name) and not ancestry.objects.is_local(path)
-        stays = stays and (called is None or _stores(function, called))
+        stays = stays and (called is None or stores(called, function.file.program))
         given = (*node.args, *(keyword.value for keyword in node.keywords))
         if (stays or (does and place(node) > place(call))) and any(ancestry.of(one) & mine for one in given):
             return True
     return False
-
-
-def _stores(function: Reading, called: Function, deep: int = _FEW) -> bool:
-    """Whether a function of this project may put what it is given where it stays, or hands it on to who may."""
-    nodes = function.file.program.nodes(called.node)
-    places: list[ast.Attribute | ast.Subscript] = [*nodes.of(ast.Attribute), *nodes.of(ast.Subscript)]
-    paths = {path_of(node.func) or "" for node in nodes.of(ast.Call)}
-    if any(isinstance(node.ctx, ast.Store) for node in places) or any(
-        path.rpartition(".")[2] in _PUTS for path in paths
-    ):
-        return True
-    others = [other for path in paths if (other := called.scope.function(path)) is not None]
-    return any(not deep or _stores(function, other, deep - 1) for other in others)
 
 
 def _differentiates(function: Reading, called: Function) -> bool:

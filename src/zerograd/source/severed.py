@@ -10,6 +10,7 @@ optimizer.step()                                           # of the model, whose
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
@@ -17,9 +18,10 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.definitions import definitions_of
 from zerograd.source.holdings import held_by
-from zerograd.source.nodes import below, place, written
-from zerograd.source.reading import Reading
+from zerograd.source.nodes import below, holds, place, written
+from zerograd.source.reading import File, Reading
 from zerograd.source.scopes import path_of
+from zerograd.source.wording import MODULES
 
 _LOSS = re.compile(r"loss|penalty|(^|_)(err|gp|cost)")
 _COPIES = frozenset({"Variable", "tensor"})
@@ -36,9 +38,10 @@ def _made_leaves(function: Reading) -> Iterator[Finding]:
     """def penalty(): return Variable(weight * norm, requires_grad=True), and penalty().backward() in this file; or a
     loss that is made one where it goes backward, among others."""
     name = getattr(function.node, "name", "")
-    for node in function.of(ast.Return):
-        if isinstance(node.value, ast.Call) and _is_made_of_a_loss(node.value, name) and _goes_backward(function, name):
-            yield _told(function, node.value)
+    returned = [node.value for node in function.of(ast.Return)]
+    made = [value for value in returned if isinstance(value, ast.Call) and _is_made_of_a_loss(value, name)]
+    if made and len(made) == len(returned) and name in _go_backward(function.file):
+        yield from (_told(function, value) for value in made)
     if not function.having(Kind.DEPOSIT):
         return  # where it is the only one, the step is told to have nothing
     for assigned in function.of(ast.Assign):
@@ -68,24 +71,20 @@ def _is_made_of_a_loss(call: ast.Call, name: str) -> bool:
 
 
 def _is_number(value: ast.expr) -> bool:
-    return not any(isinstance(part, ast.Name | ast.Attribute) for part in below(value))
+    """0.0, torch.zeros(1).cuda(), self.zero: where nothing is to be learned."""
+    return not {part.id for part in below(value) if isinstance(part, ast.Name)} - {"torch", "self", "float"}
 
 
-def _goes_backward(function: Reading, name: str) -> bool:
-    """Whether what it returns is called backward on, by the name it gets there."""
-    nodes = below(function.file.program.tree)
-    assigned = [node for node in nodes if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)]
-    named = {
-        path_of(node.targets[0])
-        for node in assigned
-        if isinstance(node.value, ast.Call) and (path_of(node.value.func) or "").rpartition(".")[2] == name
-    } - {None}
-    deposited = {
-        path_of(node.func.value)
-        for node in nodes
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward"
-    }
-    return bool(named & deposited)
+@lru_cache(maxsize=2)  # asked of every function of a file
+def _go_backward(file: File) -> frozenset[str]:
+    """The functions whose results backward() is called on, by the names that they get."""
+    nodes = below(file.program.tree)
+    called = [node.func for node in nodes if isinstance(node, ast.Call)]
+    methods = [func for func in called if isinstance(func, ast.Attribute) and func.attr == "backward"]
+    deposited = {path_of(func.value) for func in methods} - {None}
+    assigned = [(path_of(node.targets[0]), node.value) for node in nodes if isinstance(node, ast.Assign)]
+    made = [value.func for name, value in assigned if name in deposited and isinstance(value, ast.Call)]
+    return frozenset((path_of(func) or "").rpartition(".")[2] for func in made)
 
 
 def _copied_weights(function: Reading) -> Iterator[Finding]:
@@ -93,7 +92,7 @@ def _copied_weights(function: Reading) -> Iterator[Finding]:
     for block in function.of(ast.With):
         for item in block.items:
             model = _copied(item.context_expr)
-            if model is None or _is_used(function, model):
+            if model is None or _is_used(function, model, item.context_expr):
                 continue
             for act in function.having(Kind.CONSUME):
                 behind = act.node is not None and place(act.node) > place(block)
@@ -104,16 +103,21 @@ def _copied_weights(function: Reading) -> Iterator[Finding]:
 
 def _copied(context: ast.expr) -> str | None:
     match context:
-        case ast.Call(func=func, args=[model, *_], keywords=keywords) if (path_of(func) or "").endswith(
-            "innerloop_ctx"
-        ):
+        case ast.Call(func=func, args=[model, _], keywords=keywords) if (path_of(func) or "").endswith("innerloop_ctx"):
             asked = [keyword.value for keyword in keywords if keyword.arg in ("copy_initial_weights", None)]
             kept = any(not isinstance(value, ast.Constant) or value.value is False for value in asked)
             return None if kept else path_of(model)
     return None
 
 
-def _is_used(function: Reading, model: str) -> bool:
-    """Whether the model goes into a loss itself, or gradients are brought to it by hand."""
-    calls = any(path_of(call.func) in (model, f"{model}.forward") for call in function.of(ast.Call))
-    return calls or function.file.reads_gradients or function.file.says("time=0")
+def _is_used(function: Reading, model: str, context: ast.expr) -> bool:
+    """Whether the model may go into a loss itself, or gradients may be brought to it: anything but what is asked of
+    every module, and by no other name."""
+    asked = {id(node.value) for node in function.of(ast.Attribute) if node.attr in MODULES}
+    nodes: list[ast.expr] = [*function.of(ast.Name), *function.of(ast.Attribute)]
+    uses = [node for node in nodes if path_of(node) == model and isinstance(getattr(node, "ctx", None), ast.Load)]
+    told = [context, *(call for call in function.of(ast.Call) if path_of(call.func) == "print")]
+    free = any(id(node) not in asked and not any(holds(one, node) for one in told) for node in uses)
+    made = [one.value for one in definitions_of(function).every(model)]
+    renamed = any(path_of(value) is not None for value in made)
+    return free or renamed or function.file.reads_gradients or function.file.says("time=0")

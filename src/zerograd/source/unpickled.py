@@ -46,7 +46,7 @@ def _copied(file: File) -> Iterator[Finding]:
                 path_of(func) in ("deepcopy", "copy.deepcopy") and makes_optimizer(inner, file.program.roots.module)
             ):
                 model = next(modules_of(inner.args[0]), "")
-                if model:
+                if model and file.says(f"{written(target)}.step("):
                     told = f"{written(func)}(...) copies the parameters too: {written(target)} holds none of {model}'s"
                     found = note(
                         REGISTRY["ZG010"],

@@ -18,7 +18,7 @@ HANDS_OUT = frozenset({"tqdm", "trange", "cycle", "islice"})  # what they are gi
 _COPIES = frozenset({"tensor", "from_numpy", "zeros", "ones", "rand", "randn", "full", "arange", "randint", "device"})
 _LIKE = re.compile(r"_like$|Tensor$")
 _LOADS = re.compile(
-    r"^_?(get|load|make|create|build|read|prepare|generate|fetch|next)_\w*(data|batch|set|loader|sample)"
+    r"^_?(get|load|read|fetch)_(?!\w*(loss|fake|emb|feat|gen|pred|out))(\w*_)?(data|dataset|loader|csv)(_|s?$)"
 )
 _DATA_CLASS = re.compile(r"(data_?set|data_?loader|sampler)$")
 _DATA = re.compile(r"load|data|batch|range|replay|sampler|iter")

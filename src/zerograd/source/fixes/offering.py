@@ -20,7 +20,7 @@ from zerograd.source.parsing import tree_of
 Check = Callable[[str], list[Finding]]  # all findings of a text that stands in this one's place
 # Each fix that is tried is as much work as a check: so many of one file, and so many characters in all.
 _MOST = 24
-_LONGEST = 500_000
+_LONGEST = 200_000
 
 
 def offer(
