@@ -43,7 +43,8 @@ def detect(
             yield from _judge_window(window, losses, unfolded)
     yield from _inner_loops(block, losses, body_of)
     yield from _every_micro_batch(block, losses, configured)
-    told = None if configured else _told_by_class(scope, nodes, nodes_of)
+    by_accelerator = any("accelerator" in (path_of(call.func) or "") for call in nodes.of(ast.Call))
+    told = _told_by_class(scope, nodes, nodes_of) if by_accelerator and not configured else None
     if configured or told is not None:
         yield from _divided_twice(block, losses, told)
 

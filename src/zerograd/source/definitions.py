@@ -3,7 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from zerograd.source.nodes import below, holds, place, written
@@ -90,13 +90,17 @@ class Definitions:
                 left.setdefault(arms, one)
         return None
 
-    def _may_be_left(self, made: ast.AST, use: ast.AST) -> bool:
-        """Whether an exception, or another case, may lead past a definition to its use."""
+    @cached_property
+    def _risky(self) -> list[ast.AST]:
+        """The blocks that an exception, or another case, may lead past."""
         nodes = self._function.nodes
         tries = [one for one in nodes.of(ast.Try) if not all(isinstance(way.body[-1], _JUMPS) for way in one.handlers)]
-        around: list[ast.AST] = [*tries, *nodes.of(ast.TryStar), *nodes.of(ast.Match)]
-        around += [one for one in nodes.of(ast.With) if "suppress" in written(one.items[0].context_expr)]
-        return any(holds(one, made) and not holds(one, use) for one in around)
+        quiet = [one for one in nodes.of(ast.With) if "suppress" in written(one.items[0].context_expr)]
+        return [*tries, *quiet, *nodes.of(ast.TryStar), *nodes.of(ast.Match)]
+
+    def _may_be_left(self, made: ast.AST, use: ast.AST) -> bool:
+        """Whether something may lead past a definition to its use."""
+        return any(holds(one, made) and not holds(one, use) for one in self._risky)
 
     def _is_deeper(self, made: ast.AST, use: ast.AST) -> bool:
         return any(holds(loop, made) and not holds(loop, use) for loop in self._function.loops)

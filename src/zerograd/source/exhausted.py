@@ -184,4 +184,4 @@ def _is_generator(value: ast.expr, scope: Scope) -> bool:
 
 def _reads_parameters(call: ast.Call, scope: Scope) -> bool:
     name = (path_of(call.func) or "").rpartition(".")[2]
-    return name.startswith("clip_grad_") or makes_optimizer(call, scope)
+    return name.startswith("clip_grad_") or (name[:1].isupper() and makes_optimizer(call, scope))
