@@ -72,6 +72,8 @@ class Graphs:
     def _is_bound(self, path: str, use: ast.AST, at: Item) -> bool:
         if not wording.CUTS.isdisjoint(path.replace("[", ".").split(".")[1:]):
             return False
+        if "." in path and not self._names.every(path) and not _OUTPUT.search(path.rpartition(".")[2]):
+            return False  # output.accuracy: whatever a model returns beside what is learned from
         reached = self._names.reaching(path, use)
         if reached is None:
             return path in (self._live or ())
