@@ -2,6 +2,7 @@
 
 import ast
 import os
+from functools import lru_cache
 
 from zerograd.source import wording
 from zerograd.source.nodes import below
@@ -11,6 +12,7 @@ from zerograd.source.scopes import Scope, path_of
 _DEPTH = 20
 
 
+@lru_cache(maxsize=2)  # asked of every call that a loss goes through
 def may_carry(file: File) -> bool:
     """Whether a module that cannot be read may keep a state: the file speaks of such, and it or one beside it has an
     object keep one."""
