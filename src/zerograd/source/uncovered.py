@@ -32,6 +32,7 @@ from zerograd.source.scopes import path_of
 from zerograd.source.skeleton import Act
 
 _BY_OTHER_MEANS = re.compile(r"""['"]zero_grad['"]|_foreach_|@torch\.(no_grad|inference_mode)""")
+_BARE = (ast.Name, ast.Attribute, ast.Tuple, ast.List, ast.Dict)  # what is in them is not called
 _FEW, _MOST = 8, 20  # steps that are looked at in one function, and optimizers of a file
 
 
@@ -51,7 +52,7 @@ def detect(function: Reading) -> Iterator[Finding]:
         if len(made) == 1 and len(made[0].modules) > 1 and cleared and _recurs(function, step, made[0].call):
             left = [one for one in made[0].modules if not _is_cleared(function.file, one, made[0].name)]
             module = next((one for one in left if _is_alone(function, one, made[0].name)), None)
-            if module is not None and not _clears_elsewhere(function, made[0].name):
+            if module is not None and not _clears_elsewhere(function):
                 one, act = next(iter(cleared.items()))
                 related = (Related(act.site, f"{one} alone is cleared here"),)
                 told = {"step": step.what, "cleared": one, "slot": module}
@@ -176,14 +177,9 @@ def _is_apart(file: File, module: str) -> bool:
     made = [value for name, value in _assigned(file) if name == module]
     wrapped = [value for value in made if isinstance(value, ast.Call) and _wraps(value, module)]
     own = [value for value in made if value not in wrapped]
-    given = any(module in map(path_of, below(value)) for name, value in _assigned(file) if _takes(name, value, module))
+    others = [value for name, value in _assigned(file) if name != module and isinstance(value, _BARE)]
+    given = any(module in map(path_of, below(value)) for value in others)
     return len(own) == 1 and makes_object(own[0]) and not given
-
-
-def _takes(name: str, value: ast.expr, module: str) -> bool:
-    """Whether another name gets the module itself, or something that is made of it."""
-    bare = isinstance(value, ast.Name | ast.Attribute | ast.Tuple | ast.List | ast.Dict)
-    return name != module and bare
 
 
 def _wraps(call: ast.Call, module: str) -> bool:
@@ -216,7 +212,7 @@ def _wraps_other(call: ast.Call, module: str) -> bool:
     return (path_of(call.func) or "").rpartition(".")[2][:1].isupper() and not _wraps(call, module)
 
 
-def _clears_elsewhere(function: Reading, optimizer: str) -> bool:
+def _clears_elsewhere(function: Reading) -> bool:
     """Whether a base class that cannot be read, or a file that knows this one, may clear."""
     cls = function.scope.owner
     if cls is not None and not all(map(is_familiar, cls.lineage())):
