@@ -65,11 +65,12 @@ def _method(cls: Scope, name: str) -> Function | None:
 @lru_cache(maxsize=1024)  # asked at every call
 def copied_in(function: Function) -> frozenset[str]:
     """The parameters that a function copies, under the same name: what it does to the copy, its caller never sees."""
-    found, used = set[str](), set[str]()
-    for node in function.node.body:
+    found = set[str]()
+    for place, node in enumerate(function.node.body):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=func, args=[ast.Name(id=given), *_])):
-                copies = given == name and (path_of(func) or "").rpartition(".")[2] == "deepcopy"
-                found |= {name} - used if copies else set()
-        used |= {part.id for part in below(node) if isinstance(part, ast.Name)}
+                if given == name and (path_of(func) or "").rpartition(".")[2] == "deepcopy":
+                    used = (part for before in function.node.body[:place] for part in below(before))
+                    if not any(isinstance(part, ast.Name) and part.id == name for part in used):
+                        found.add(name)
     return frozenset(found)

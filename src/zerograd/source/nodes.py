@@ -125,8 +125,10 @@ def holds(outer: ast.AST, inner: ast.AST) -> bool:
 
 def place(node: ast.AST) -> tuple[tuple[int, int], tuple[int, int]]:
     """Where a node begins and ends."""
-    end = getattr(node, "end_lineno", 0) or 0, getattr(node, "end_col_offset", 0) or 0
-    return (getattr(node, "lineno", 0), getattr(node, "col_offset", 0)), end
+    try:  # twice as fast as asking each of them whether it is there, and asked all the time
+        return (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)  # type: ignore[attr-defined]
+    except AttributeError:  # a with-item, a comprehension: nowhere
+        return (0, 0), (0, 0)
 
 
 def written(node: ast.AST) -> str:
