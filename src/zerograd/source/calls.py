@@ -118,7 +118,7 @@ class CallReader:
                 yield act(Kind.RESCALE, None)
             case "fill_" | "copy_" | "set_" if _is_gradient(call.func):
                 yield blur(ALL_DOUBTS)  # gradients of the user's own making
-            case _ if name in _CLIPS and not _only_measures(call):
+            case _ if name in _CLIPS and not _only_measures(call) and not _clips_a_list(call, scope):
                 # Accelerate's and Fabric's own clipping divides the loss scale out first.
                 own = receiver is not None and not scope.dotted(receiver).startswith("torch")
                 yield act(Kind.CLIP, self._owner(call, scope))._replace(scaled=own)
@@ -274,6 +274,12 @@ def _is_gradient(func: ast.expr) -> bool:
     if isinstance(value, ast.Attribute) and value.attr == "data":
         value = value.value
     return isinstance(value, ast.Attribute) and value.attr == "grad"
+
+
+def _clips_a_list(call: ast.Call, scope: Scope) -> bool:
+    """grads = clip_grad_norm_(grads, 1): a function of this project that is named as torch's, and handed gradients."""
+    own = isinstance(call.func, ast.Name) and scope.function(call.func.id) is not None
+    return own and bool(call.args) and isinstance(call.args[0], ast.Name) and "grad" in call.args[0].id.lower()
 
 
 def _only_measures(call: ast.Call) -> bool:

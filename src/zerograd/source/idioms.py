@@ -16,6 +16,7 @@ from zerograd.source import (
     itemised,
     keepsakes,
     kept,
+    lifeless,
     meters,
     misclipped,
     moved,
@@ -24,6 +25,7 @@ from zerograd.source import (
     reloaded,
     retained,
     scalers,
+    seldom,
     severed,
     synchronising,
     uncovered,
@@ -42,6 +44,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     yield from aliases.shared_through_calls(function)
     if any(act.kind in (Kind.DEPOSIT, Kind.CONSUME) for act in function.acts):
         yield from scalers.detect(function)
+        yield from seldom.detect(function)
         yield from hooked.detect(function)
         yield from closures.detect(function)
         yield from updates.detect(function)
@@ -58,6 +61,7 @@ def detect(function: Reading) -> Iterator[Finding]:
         yield from clears.detect(function)
     yield from keepsakes.detect(function)
     yield from severed.detect(function)
+    yield from lifeless.detect(function)
     yield from synchronising.detect(function)
     yield from bypassing.detect(function)
     yield from unfilled.detect(function)

@@ -10,10 +10,24 @@ from zerograd.source.calls import site_of
 from zerograd.source.expressions import Expressions
 from zerograd.source.loops import has_gate, inside, runs_at_least_once
 from zerograd.source.nodes import below
-from zerograd.source.questions import asks_for_nan, takes_all
+from zerograd.source.questions import asks_for_nan, asks_only_for_nan, takes_all
 from zerograd.source.roles import role_of
 from zerograd.source.scopes import Role, path_of
-from zerograd.source.skeleton import Act, Attempt, Block, Choice, Create, Forget, Jump, Loop, Node, going_on, walk
+from zerograd.source.skeleton import (
+    Act,
+    Attempt,
+    Block,
+    Blur,
+    Call,
+    Choice,
+    Create,
+    Forget,
+    Jump,
+    Loop,
+    Node,
+    going_on,
+    walk,
+)
 from zerograd.source.swallowed import giving_up, is_swallowed
 from zerograd.source.tests import changed_by, learned_from
 
@@ -46,8 +60,11 @@ class FunctionLowering(Expressions):
             case ast.If(test=test, body=body, orelse=orelse):
                 yield from self._events(test)
                 outer, self._asked = self._asked, (*self._asked, test)
+                deposited = self._deposited
                 arms = self.block(body), self.block(orelse)
                 self._asked = outer
+                if deposited and asks_only_for_nan(test):
+                    arms = self._skipping(node, *arms), self._skipping(node, *arms[::-1])
                 yield from self._choice(test, *arms)
             case ast.For() | ast.AsyncFor() | ast.While():
                 yield from self._loop(node)
@@ -165,8 +182,14 @@ class FunctionLowering(Expressions):
             return giving_up(block, abandon)
         return (abandon._replace(partial=True), *block)
 
+    def _skipping(self, node: ast.If, arm: Block, other: Block) -> Block:
+        """if isfinite(loss): optimizer.step(), with what it clears: the other way gives the iteration up."""
+        kinds = {act.kind for act in walk(other) if isinstance(act, Act)}
+        skips = Kind.CONSUME in kinds and Kind.DEPOSIT not in kinds and not any(map(_may_matter, walk(arm)))
+        return (*arm, self._abandon(node)) if skips else arm
+
     def _abandon(self, node: ast.stmt | ast.ExceptHandler) -> Act:
-        what = "continue" if isinstance(node, ast.Continue) else "except"
+        what = "continue" if isinstance(node, ast.Continue) else "if" if isinstance(node, ast.If) else "except"
         return Act(Kind.ABANDON, None, site_of(node, self._path), what)
 
     def _match(self, cases: list[ast.match_case]) -> Block:
@@ -177,3 +200,8 @@ class FunctionLowering(Expressions):
         irrefutable = first.guard is None and isinstance(first.pattern, ast.MatchAs) and first.pattern.pattern is None
         rest = () if irrefutable else self._match(others)
         return body if irrefutable or not (body or rest) else (Choice(body, rest),)
+
+
+def _may_matter(node: Node) -> bool:
+    """Whether it may do something to gradients, or leads away."""
+    return isinstance(node, Act | Blur | Call | Jump)

@@ -32,6 +32,7 @@ class Deposit(NamedTuple):
     serves: frozenset[str]
     beside: frozenset[str] = frozenset()  # those that could be meant as well, but for its name
     prepared: frozenset[str] = frozenset()  # those that step later, and were cleared right before it
+    named: frozenset[str] = frozenset()  # the one that it has its name from
 
     def joined(self, other: "Deposit") -> "Deposit":
         """The same line, called for several."""
@@ -66,9 +67,12 @@ class Owned(NamedTuple):
         return bool(own & modules if modules else own)
 
     def _goes_on(self, deposit: Deposit, modules: frozenset[str]) -> bool:
-        """Whether the slot's own objective goes through others of its modules too: then they are parts of one."""
+        """Whether the slot's own objective goes through others of its modules too: then they are parts of one. One that
+        has no objective of its own, an encoder that others train, gets what they all deposit."""
         others = {module for module in deposit.reaches - modules if not _JUDGES.search(module)}
-        return any(self.slot in own.serves and others & own.reaches for own in self.deposits.values())
+        serving = [one for one in self.deposits.values() if self.slot in one.serves]
+        own = any(not one.named or self.slot in one.named for one in serving)
+        return not own or any(others & one.reaches for one in serving)
 
     def may_be_foreign(self, act: Act) -> bool:
         """Whether a deposit for others goes through a module that a deposit for the slot goes through as well: nobody
@@ -95,21 +99,22 @@ def read_objectives(block: Block, body_of: Callable[[Function], Block]) -> Depos
     found: Deposits = {}
     for (turn, serves, cleared), alone, last in _in_order(turns):
         act = turn.act
-        meant, before = _meant(act, set() if alone else stepped, serves, cleared, last), found.get(act.site)
+        meant, before = _meant(act, stepped, serves, cleared, alone, last), found.get(act.site)
         found[act.site] = meant if before is None else meant.joined(before)
     return found
 
 
-def _meant(act: Act, stepped: set[str], serves: set[str], cleared: set[str], last: bool) -> Deposit:
+def _meant(act: Act, stepped: set[str], serves: set[str], cleared: set[str], alone: bool, last: bool) -> Deposit:
     """A name that is one optimizer's decides between several that could be meant; but those that are cleared right
     before it and step right behind it, with no other backward on the way, have no gradients but these."""
     loss = loss_of(act.node) if isinstance(act.node, ast.Call) else None
     name = path_of(loss) if loss is not None else None
     owner = named_for(name, stepped) if name is not None else None
-    if owner is None or owner not in serves:
-        return Deposit(act.reaches, frozenset(serves), prepared=frozenset(cleared - serves))
+    named = frozenset({owner} if owner is not None else ())
+    if alone or owner is None or owner not in serves:
+        return Deposit(act.reaches, frozenset(serves), prepared=frozenset(cleared - serves), named=named)
     meant = {owner} | (cleared & serves if last else set())
-    return Deposit(act.reaches, frozenset(meant), frozenset(serves - meant))
+    return Deposit(act.reaches, frozenset(meant), frozenset(serves - meant), named=named)
 
 
 class _Turn(NamedTuple):

@@ -90,6 +90,13 @@ def asks_for_nan(test: ast.expr) -> bool:
     return _BROKEN.search(written(test)) is not None
 
 
+def asks_only_for_nan(test: ast.expr) -> bool:
+    """not (isnan(loss) or isinf(loss)); and nothing else that would be another reason not to step."""
+    if isinstance(test, ast.UnaryOp):
+        return asks_only_for_nan(test.operand)
+    return all(map(asks_only_for_nan, test.values)) if isinstance(test, ast.BoolOp) else asks_for_nan(test)
+
+
 def chooses(test: ast.expr) -> bool:
     """Whether a test picks some parameters: anything but asking whether there is a gradient."""
     parts = test.values if isinstance(test, ast.BoolOp) else [test]

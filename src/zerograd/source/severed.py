@@ -40,7 +40,7 @@ def _made_leaves(function: Reading) -> Iterator[Finding]:
     name = getattr(function.node, "name", "")
     returned = [node.value for node in function.of(ast.Return)]
     made = [value for value in returned if isinstance(value, ast.Call) and _is_made_of_a_loss(value, name)]
-    if made and len(made) == len(returned) and name in _go_backward(function.file):
+    if made and len(made) == len(returned) and name in deposited(function.file):
         yield from (_told(function, value) for value in made)
     if not function.having(Kind.DEPOSIT):
         return  # where it is the only one, the step is told to have nothing
@@ -76,15 +76,20 @@ def _is_number(value: ast.expr) -> bool:
 
 
 @lru_cache(maxsize=2)  # asked of every function of a file
-def _go_backward(file: File) -> frozenset[str]:
+def deposited(file: File) -> frozenset[str]:
     """The functions whose results backward() is called on, by the names that they get."""
     nodes = below(file.program.tree)
     called = [node.func for node in nodes if isinstance(node, ast.Call)]
     methods = [func for func in called if isinstance(func, ast.Attribute) and func.attr == "backward"]
-    deposited = {path_of(func.value) for func in methods} - {None}
-    assigned = [(path_of(node.targets[0]), node.value) for node in nodes if isinstance(node, ast.Assign)]
-    made = [value.func for name, value in assigned if name in deposited and isinstance(value, ast.Call)]
+    losses = {path_of(func.value) for func in methods} - {None}
+    assigned = [(node.targets[0], node.value) for node in nodes if isinstance(node, ast.Assign)]
+    made = [value.func for target, value in assigned if isinstance(value, ast.Call) and _holds(target, losses)]
     return frozenset((path_of(func) or "").rpartition(".")[2] for func in made)
+
+
+def _holds(target: ast.expr, losses: set[str | None]) -> bool:
+    """loss = ..., or loss, info = ..."""
+    return any(path_of(one) in losses for one in (target.elts if isinstance(target, ast.Tuple) else [target]))
 
 
 def _copied_weights(function: Reading) -> Iterator[Finding]:

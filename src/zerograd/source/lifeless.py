@@ -1,0 +1,168 @@
+"""Terms of a loss that were cut from their graph: they are in its value, and teach nothing (ZG003).
+
+entropy = dist.entropy().mean().item()
+loss = policy_loss - 0.01 * entropy        # no bonus for entropy: a number has no gradient
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from zerograd.core.events import Kind
+from zerograd.core.findings import Finding
+from zerograd.rules import REGISTRY
+from zerograd.rules.telling import note
+from zerograd.source.cut import Cut, Has
+from zerograd.source.definitions import definitions_of
+from zerograd.source.losses import loss_of
+from zerograd.source.nodes import below, written
+from zerograd.source.reading import Reading
+from zerograd.source.scopes import path_of
+from zerograd.source.severed import deposited
+
+_TERM = re.compile(
+    r"loss|penalt|entropy|wasserstein|diverg|discrepan|bonus|(^|_)(kl|kld|ent|gp|reg|mmd|bce|mse|nll|mi|tv|recon|err[a-z]?)(_|$)"
+)
+_FACTOR = re.compile(r"weight|coef|scale|factor|lambda|beta|anneal|rate|baseline|target|old|prev|last|mean_loss|best")
+_SUMS = frozenset({"mean", "sum", "squeeze", "view", "to", "cuda", "reshape"})
+_WORDS = ("item()", "detach()", ".data", "no_grad", "ensor(", "from_numpy")
+_CURE = "leave its graph on: no item(), detach(), no_grad() or torch.tensor() between the model and the loss"
+_DEPTH = 8
+
+
+class _Term(NamedTuple):
+    node: ast.expr
+    names: tuple[str, ...]  # that it goes by, the last one first
+
+
+def detect(function: Reading) -> Iterator[Finding]:
+    if not any(map(function.file.says, _WORDS)) or function.file.says("enable_grad"):
+        return
+    cut, told = None, set[int]()
+    for loss in _losses(function):
+        cut = cut or Cut(function)
+        if cut.of(loss) is Has.LOST and loss in _deposited(function):
+            yield _refused(function, loss)
+            continue
+        terms = list(_terms(_Term(loss, ()), function, cut))
+        if len(terms) < 2 or not any(cut.of(term.node) is Has.MAYBE for term in terms):
+            continue
+        live = {part for term in terms if cut.of(term.node) is Has.MAYBE for part in _words(term)}
+        for term in terms:
+            if id(term.node) not in told and cut.of(term.node) is Has.LOST and _is_meant(term, function, live):
+                told.add(id(term.node))
+                yield _told(function, term)
+
+
+def _told(function: Reading, term: _Term) -> Finding:
+    name = term.names[0] if term.names else written(term.node)
+    found = note(REGISTRY["ZG003"], function.site(term.node), certain=True, step=name)
+    return found._replace(
+        message=f"{name} is a term of the loss and has no graph: backward() learns nothing from it",
+        cure=_CURE,
+    )
+
+
+def _refused(function: Reading, loss: ast.expr) -> Finding:
+    found = note(REGISTRY["ZG003"], function.site(loss), certain=True, step=written(loss))
+    return found._replace(
+        message=f"{written(loss)} has no graph: backward() has nothing to go through, and says so",
+        cure=_CURE,
+    )
+
+
+def _deposited(function: Reading) -> list[ast.expr]:
+    calls = [act.node for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
+    return [loss for call in calls if (loss := loss_of(call)) is not None and not _is_gradient(loss, call)]
+
+
+def _is_gradient(given: ast.expr, call: ast.Call) -> bool:
+    """x.backward(gradient): not the loss of accelerator.backward(loss)."""
+    return given in call.args and "loss" not in written(given).lower()
+
+
+def _losses(function: Reading) -> Iterator[ast.expr]:
+    """What goes backward here, or where it is returned to."""
+    yield from _deposited(function)
+    for back in function.of(ast.Return) if getattr(function.node, "name", "") in deposited(function.file) else ():
+        values = back.value.elts if isinstance(back.value, ast.Tuple) else [back.value]
+        yield from (value for value in values if value is not None and "loss" in (path_of(value) or "").lower())
+
+
+def _terms(term: _Term, function: Reading, cut: Cut) -> Iterator[_Term]:
+    """What a loss is the sum of, as far as it can be read."""
+    node, names = term
+    if len(names) > _DEPTH or cut.of(node) is not Has.MAYBE:
+        yield _Term(_bare(node, cut), names)
+        return
+    match node:
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
+            yield from _terms(_Term(left, names[:0]), function, cut)
+            yield from _terms(_Term(right, names[:0]), function, cut)
+        case ast.UnaryOp(operand=operand, op=ast.USub()):
+            yield from _terms(_Term(operand, names), function, cut)
+        case ast.BinOp(left=left, op=ast.Mult(), right=right) if cut.of(left) is Has.NOTHING:
+            yield from _terms(_Term(right, names), function, cut)
+        case ast.BinOp(left=left, op=ast.Mult() | ast.Div(), right=right) if cut.of(right) is Has.NOTHING:
+            yield from _terms(_Term(left, names), function, cut)
+        case ast.Call(func=ast.Attribute(value=value, attr=attr)) if attr in _SUMS and path_of(value) != "torch":
+            yield from _terms(_Term(value, names), function, cut)
+        case ast.Name() if (parts := _made_of(node, function)) is not None:
+            for part in parts:
+                yield from _terms(_Term(part, (node.id, *names)), function, cut)
+        case _:
+            yield term
+
+
+def _bare(node: ast.expr, cut: Cut) -> ast.expr:
+    """0.01 * entropy: the entropy."""
+    match node:
+        case ast.UnaryOp(operand=inner):
+            return _bare(inner, cut)
+        case ast.BinOp(left=factor, op=ast.Mult(), right=inner) if cut.of(factor) is Has.NOTHING:
+            return _bare(inner, cut)
+        case ast.BinOp(left=inner, op=ast.Mult() | ast.Div(), right=factor) if cut.of(factor) is Has.NOTHING:
+            return _bare(inner, cut)
+    return node
+
+
+def _made_of(name: ast.Name, function: Reading) -> list[ast.expr] | None:
+    """loss = a, and loss += b: what a name was made of, if it was in one way."""
+    reached = definitions_of(function).reaching(name.id, name)
+    if reached is None or not reached.certain or any(one.each or one.at is not None for one in reached.here):
+        return None
+    begun = [one for one in reached.here if not one.adds]
+    added = [one for one in reached.here if one.adds]
+    sums = all(isinstance(one.node, ast.AugAssign) and isinstance(one.node.op, ast.Add | ast.Sub) for one in added)
+    itself = any(isinstance(part, ast.Name) and part.id == name.id for one in begun for part in below(one.value))
+    return [one.value for one in (*begun, *added)] if len(begun) == 1 and sums and not itself else None
+
+
+def _words(term: _Term) -> set[str]:
+    return {*term.names, *(path for part in below(term.node) if (path := path_of(part)) is not None)}
+
+
+def _is_meant(term: _Term, function: Reading, live: set[str]) -> bool:
+    """Whether it is there to be learned from: named for it, or made of what is; in no other term; and no loss that goes
+    backward itself."""
+    words = _words(term)
+    name = term.names[0] if term.names else path_of(term.node) or ""
+    made = [one.value for word in words for one in definitions_of(function).every(word)]
+    said = [name, *words, *(maker for value in made for maker in _makers(value))]
+    named = not _FACTOR.search(name.lower()) and any(_is_term(word.lower()) for word in said)
+    backward = {path_of(loss) for loss in _losses(function)}
+    return named and words.isdisjoint(live - {"torch", "self", "F"}) and words.isdisjoint(backward - {None})
+
+
+def _makers(value: ast.expr) -> Iterator[str]:
+    """What it is computed of and by, but not what is handed to whom it calls."""
+    for part in below(value) if not isinstance(value, ast.Call) else (value.func,):
+        if isinstance(part, ast.Call):
+            yield from _makers(part)
+        elif (path := path_of(part)) is not None:
+            yield path
+
+
+def _is_term(word: str) -> bool:
+    return _TERM.search(word) is not None and _FACTOR.search(word) is None
