@@ -16,13 +16,14 @@ from zerograd.rules.telling import note
 from zerograd.source import wording
 from zerograd.source.ancestry import Ancestry
 from zerograd.source.callers import calls_of
-from zerograd.source.kept import adds_to, appends_to, counts_to_few, feeds_a_loss, is_made_empty, resets, weighs
+from zerograd.source.kept import counts_to_few, feeds_a_loss, is_made_empty, resets
 from zerograd.source.lines import starts_of
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, written
 from zerograd.source.reach import freezes
 from zerograd.source.reading import File, Reading
 from zerograd.source.scopes import path_of
+from zerograd.source.sums import adds_to, appends_to, weighs
 
 _EVALUATES = re.compile(r"eval|(^|[_.])val|valid|test|(^|[_.])dev(?!ice)|score")
 _SUMS = re.compile(r"= *(\w+) *\+")
@@ -143,6 +144,7 @@ def _makers(function: Reading) -> Iterator[str]:
     values = [loss for call in deposits if (loss := loss_of(call)) is not None]
     names = {path_of(loss) for loss in values}
     values += [node.value for node in function.of(ast.Assign) if any(path_of(one) in names for one in node.targets)]
+    values += [node.value for node in function.of(ast.AugAssign) if path_of(node.target) in names]
     yield from (path_of(value.func) or "" for value in values if isinstance(value, ast.Call) and path_of(value.func))
 
 
@@ -155,7 +157,15 @@ def _goes_through_a_model(ancestors: frozenset[ast.AST | str], loop: ast.AST) ->
 def _is_called_with_graphs(function: Reading, depth: int) -> bool:
     """Whether it is called at all, and every time with autograd looking on, and nobody differentiates what it says."""
     calls = list(calls_of(function))
-    return bool(calls) and not any(_is_quiet(where, call, depth) for where, call in calls)
+    called = bool(calls) or _is_called_beside(function)
+    return called and not any(_is_quiet(where, call, depth) for where, call in calls)
+
+
+def _is_called_beside(function: Reading) -> bool:
+    """Whether a file beside this one calls it, and never looks away from autograd."""
+    call = f".{getattr(function.node, 'name', '')}("
+    texts = function.file.beside or ()
+    return function.scope.owner is not None and any(call in text and not _LOOKS_AWAY.search(text) for text in texts)
 
 
 def _is_quiet(where: Reading, call: ast.Call, depth: int) -> bool:
@@ -172,5 +182,8 @@ def _is_quiet(where: Reading, call: ast.Call, depth: int) -> bool:
 
 def _is_quiet_elsewhere(function: Reading) -> bool:
     """Whether a file beside this one names the function, and looks away from autograd somewhere."""
-    named, texts = re.compile(rf"\b{re.escape(getattr(function.node, 'name', ''))}\b"), function.file.beside
-    return texts is None or any(wording.looks_away(text) and named.search(text) for text in texts)
+    name, texts = re.escape(getattr(function.node, "name", "")), function.file.beside
+    named, own = re.compile(rf"\b{name}\b"), re.compile(rf"^def {name}\b", re.M)  # own: another one of this name
+    return texts is None or any(
+        wording.looks_away(text) and named.search(text) and not own.search(text) for text in texts
+    )

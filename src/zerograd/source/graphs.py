@@ -13,7 +13,7 @@ from zerograd.source.definitions import Definition, Item, definitions_of, is_key
 from zerograd.source.nodes import holds, written
 from zerograd.source.quiet import quiet_parts
 from zerograd.source.reading import Reading
-from zerograd.source.scopes import Function, path_of
+from zerograd.source.scopes import Function, Scope, path_of
 
 _KEEPS = frozenset(
     {"mean", "sum", "abs", "pow", "sqrt", "exp", "log", "sigmoid", "softmax", "log_softmax", "tanh", "relu", "clamp"}
@@ -26,6 +26,7 @@ _OUTPUT = re.compile(r"loss|logit|pred|out|score")
 _FROZEN = re.compile(r"teacher|target|ema|old|frozen|pretrain|ref|fixed|vgg|inception|clip", re.IGNORECASE)
 _MODEL = re.compile(r"(^|_)(model|net|network|encoder|decoder|generator|vae|unet|net[A-Z])\d*$")
 _INTEGER = re.compile(r"\b(u?int\d*|long|bool|short)\b")
+_NUMBERS = frozenset({"numpy", "math", "len", "int", "float"})
 _DEPTH, _DEEP = 12, 2
 
 
@@ -146,6 +147,18 @@ def is_constant(value: ast.expr) -> bool:
     match value:
         case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Call(func=ast.Attribute(attr="tensor"), args=items):
             return bool(items) and all(map(is_constant, items))
+    return isinstance(value, ast.Constant)
+
+
+def is_number(value: ast.expr, scope: Scope) -> bool:
+    """np.array(losses).sum() / len(losses): whatever it was made of, it has no graph."""
+    match value:
+        case ast.BinOp(left=left, right=right):
+            return is_number(left, scope) and is_number(right, scope)
+        case ast.Call(func=ast.Attribute(value=ast.Call() as inner)):
+            return is_number(inner, scope)
+        case ast.Call(func=func):
+            return scope.dotted(path_of(func) or "").partition(".")[0] in _NUMBERS
     return isinstance(value, ast.Constant)
 
 

@@ -13,11 +13,13 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source import wording
 from zerograd.source.definitions import Reached, definitions_of
+from zerograd.source.graphs import is_number
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, written
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.rebound import is_rebound
 from zerograd.source.scopes import path_of
+from zerograd.source.sums import adds_to, appends_to, weighs
 from zerograd.source.terms import outputs_of, parts_of
 
 _DATA = re.compile(r"batch|iter|epoch|len\(|(^|\W)len_|_len\b|steps?\b|size|(^|\W|_)n(um)?_(train|samples?|data)\b")
@@ -102,58 +104,12 @@ def _is_one(function: Reading, node: ast.AugAssign | ast.Assign) -> bool:
     return target.slice.id not in {name.id for name in stored}
 
 
-def adds_to(function: Reading) -> list[tuple[ast.AugAssign | ast.Assign, str, ast.expr]]:
-    """Every sum that something is added to, and what."""
-    return [*_added(function), *_added_anew(function)]
-
-
-def _added(function: Reading) -> Iterator[tuple[ast.AugAssign, str, ast.expr]]:
-    """total += added"""
-    for node in function.of(ast.AugAssign):
-        total = path_of(node.target)
-        if isinstance(node.op, ast.Add) and total:
-            yield node, total, node.value
-
-
-def _added_anew(function: Reading) -> Iterator[tuple[ast.Assign, str, ast.expr]]:
-    """total = total + added"""
-    for node in function.of(ast.Assign):
-        match node:
-            case ast.Assign(targets=[target], value=ast.BinOp(left=left, op=ast.Add(), right=right)):
-                total = path_of(target)
-                if total and path_of(left) == total:
-                    yield node, total, right
-
-
-def weighs(added: ast.expr, loss: str) -> bool:
-    """Whether the loss itself is added, as it is, times a number, beside others, or as a mean."""
-    match added:
-        case ast.BinOp(left=left, op=ast.Mult() | ast.Div() | ast.Add() | ast.Sub(), right=right):
-            return weighs(left, loss) or weighs(right, loss)
-        case (
-            ast.UnaryOp(operand=inner)
-            | ast.Call(func=ast.Attribute(value=inner, attr="mean" | "sum" | "clone" | "cpu"))
-        ):
-            return weighs(inner, loss)
-        case ast.Call(func=ast.Attribute(value=terms, attr="get"), args=[ast.Constant(value=str() as key), *_]):
-            return f"{path_of(terms)}[{key!r}]" == loss
-    return path_of(added) in (loss, f"{loss}.item")  # the second, without its parentheses, holds the loss
-
-
 def _lists(function: Reading, losses: Collection[str]) -> Iterator[_Kept]:
     for node, name, given in appends_to(function):
         root = name.partition("[")[0]
         loss = next((loss for loss in losses if weighs(given, loss)), None)
         if loss is not None and is_made_empty(function, root, name, node):
             yield _Kept(node, root, loss)
-
-
-def appends_to(function: Reading) -> Iterator[tuple[ast.Expr, str, ast.expr]]:
-    """Every list that something is appended to, and what."""
-    for node in function.of(ast.Expr):
-        match node:
-            case ast.Expr(value=ast.Call(func=ast.Attribute(value=keeper, attr="append"), args=[given])):
-                yield node, path_of(keeper) or "", given
 
 
 def _stores(function: Reading, losses: Collection[str]) -> Iterator[_Kept]:
@@ -259,6 +215,7 @@ def _uses(function: Reading) -> list[tuple[str, set[str | None]]]:
     """Every name that is assigned, with what it is made of."""
     made = [(target, node.value) for node in function.of(ast.Assign) for target in node.targets]
     made += [(node.target, node.value) for node in function.of(ast.AugAssign)]
+    made = [(target, value) for target, value in made if not is_number(value, function.scope)]
     return [(path, {path_of(part) for part in below(value)}) for target, value in made if (path := path_of(target))]
 
 

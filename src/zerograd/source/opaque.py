@@ -23,6 +23,10 @@ _ACCELERATOR = re.compile(r"accelerate\.(\w+\.)*Accelerator$")
 _FAMILIAR_BASES = frozenset({"object", "torch.nn.Module", "abc.ABC"})
 _DEPOSITS: Doubts = frozenset({Kind.DEPOSIT})
 _TRAINS = re.compile(r"backward|train|step|update|optimi|closure|learn|fit|run|grad|process_batch|iteration")
+# next_train_batch(), get_training_data(): what hands out data trains nothing.
+_HANDS_OUT = re.compile(
+    r"^_*(next|get|load|make|sample|fetch|build|create|prepare|split|read)_\w*(batch(es)?|data|loaders?|datasets?|set|iter)$"
+)
 _SCHEDULE = re.compile(r"^_*(get|make|build|create|init|setup|set_up|configure|define|select|choose|new)_\w*sched")
 _NETWORK = re.compile(r"^([A-WZ]|net|net_?[A-Z]\w*|\w*_net|model|generator|discriminator|critic)$")
 _BACKWARD = re.compile(r"backprop|backward")
@@ -59,7 +63,12 @@ def unseen(path: str, call: ast.Call, scope: Scope) -> Doubts:
     if _says(_CLEARS, name) or (own and _is_given_network(call, scope)):
         return ALL_DOUBTS  # reset_grad([D]), of whose text nothing is known
     handed = path in scope.parameters and _says(_LOSSES, name) and len(call.args) > _FEW
-    trains = _says(_TRAINS, name) or _is_told_to(call) or handed or (not _says(_RECORDS, name) and _is_given_loss(call))
+    trains = (
+        (_says(_TRAINS, name) and not _says(_HANDS_OUT, name))
+        or _is_told_to(call)
+        or handed
+        or (not _says(_RECORDS, name) and _is_given_loss(call))
+    )
     return _DEPOSITS if trains else NO_DOUBT
 
 

@@ -22,6 +22,7 @@ from zerograd.source.nodes import below, holds, place, written
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.scopes import Function, path_of
 from zerograd.source.storing import stores
+from zerograd.source.terms import summands_of
 from zerograd.source.wording import CUTS
 
 _NAMES = ("retain_graph", "retain_variables")  # the second until torch 0.4
@@ -199,9 +200,13 @@ def _step_behind(function: Reading, call: ast.Call, loop: LoopNode | None) -> as
 def _leaves(function: Reading, ancestry: Ancestry, mine: Ancestors, step: ast.AST | None, own: list[ast.AST]) -> bool:
     """Whether something of the graph is returned, or kept in an attribute that another function reads."""
     closes = function.file.says(f".step({getattr(function.node, 'name', '')})")  # which reads a number
+    deposits = [act.node for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
+    losses = [loss for call in deposits if (loss := loss_of(call)) is not None]
+    terms = {name for loss in losses for name in summands_of(function.nodes, loss)}
     for node in function.of(ast.Return):
         for part in node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]:
-            is_loss = (step is not None or closes) and part is not None and "loss" in (path_of(part) or "").lower()
+            path = path_of(part) or "" if part is not None else ""
+            is_loss = (step is not None or closes) and ("loss" in path.lower() or path in terms)
             if part is not None and not is_loss and ancestry.of(part) & mine:
                 return True
     return any(

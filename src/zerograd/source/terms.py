@@ -90,7 +90,7 @@ def _handed_back(function: Reading, node: ast.Assign, losses: dict[str, ast.Call
         handed = dict(_items(node.targets[0], back.value))
         for name, value in handed.items():
             if name in losses:
-                made_of = set(_closure(own, value))
+                made_of = set(summands_of(own, value))
                 yield from ((other, losses[name]) for other, its in handed.items() if path_of(its) in made_of)
 
 
@@ -112,7 +112,7 @@ def _items(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[str, ast.
                     yield f"{name}[{key.value!r}]", its
 
 
-def _closure(own: Nodes, value: ast.expr) -> Iterator[str]:
+def summands_of(own: Nodes, value: ast.expr) -> Iterator[str]:
     """The names that a value is a sum of, through the assignments of its function."""
     pending, seen = list(_names(value)), set[str]()
     while pending:
@@ -124,3 +124,5 @@ def _closure(own: Nodes, value: ast.expr) -> Iterator[str]:
                 node.value for node in own.of(ast.Assign) if any(path_of(target) == name for target in node.targets)
             ]
             pending += _names(made[0]) if len(made) == 1 else ()
+            added = [node.value for node in own.of(ast.AugAssign) if path_of(node.target) == name]
+            pending += [its for value in added for its in _names(value)]
