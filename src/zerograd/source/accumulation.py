@@ -107,11 +107,17 @@ def _inner_loops(block: Block, losses: Losses, body_of: BodyOf) -> Iterator[Find
             if Kind.DEPOSIT in kinds and not kinds & {Kind.CONSUME, Kind.CLEAR, Kind.RESCALE}:
                 before, later = _kinds(block[:position], body_of), _kinds(block[position + 1 :], body_of)
                 # A whole group: it starts from a clear or ends in a step.
-                whole = Kind.CONSUME in later or Kind.CLEAR in before
+                whole = Kind.CONSUME in later or (Kind.CLEAR in before and not _rescales(losses.owner, body_of))
                 for act in (act for act in inside if act.kind is Kind.DEPOSIT and Kind.RESCALE not in later):
                     yield from _unnormalised(act, losses, size, certain=whole)
         for inner in blocks_of(node):
             yield from _inner_loops(inner, losses, body_of)
+
+
+def _rescales(cls: Scope | None, body_of: BodyOf) -> bool:
+    """Whether a method of the class rescales gradients: who takes the step may have done it before."""
+    methods = cls.functions.values() if cls is not None else ()
+    return any(isinstance(node, Act) and node.kind is Kind.RESCALE for one in methods for node in walk(body_of(one)))
 
 
 def _kinds(block: Block, body_of: BodyOf) -> set[Kind]:

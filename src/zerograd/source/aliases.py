@@ -17,7 +17,7 @@ from zerograd.source.clears import keeps_zeros
 from zerograd.source.definitions import assigned_by
 from zerograd.source.nodes import below, holds, written
 from zerograd.source.reading import LoopNode, Reading
-from zerograd.source.scopes import path_of
+from zerograd.source.scopes import Scope, path_of
 from zerograd.source.skeleton import Act, Call, walk
 
 _ALIAS = re.compile(r"grad\s*=\s*\w+\._?grad\b(?!\.)")
@@ -126,10 +126,18 @@ def _is_made_anew(function: Reading, model: str) -> bool:
     return root in names or any(loop is None or holds(loop, node) for node in assigned for loop in _loops(function))
 
 
+def _called_by(cls: Scope, function: Reading) -> set[str | None]:
+    """What the methods of a class call."""
+    nodes = (function.file.program.nodes(method.node) for method in cls.functions.values())
+    return {path_of(call.func) for each in nodes for call in each.of(ast.Call)}
+
+
 def _stays(function: Reading, model: str) -> bool:
     """Whether the model that deposits is the same one the next time: it outlives the loop, or pulls new weights."""
     pulled, owner = f"{model}.load_state_dict", function.scope.owner
     made = assigned_by(owner, model, function.file) if owner is not None and model.startswith("self.") else []
     if made and all(method.node.name == "__init__" for method, _ in made):
+        return True
+    if model == "self" and owner is not None and "self.load_state_dict" in _called_by(owner, function):
         return True
     return None not in _loops(function) or any(path_of(call.func) == pulled for call in function.of(ast.Call))

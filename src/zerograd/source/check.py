@@ -14,6 +14,7 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Rule, Sees, idiom
 from zerograd.rules.telling import note, tell
 from zerograd.source import accumulation, erasing, evaluations, idioms, listed, rebinding, unpickled, wiping
+from zerograd.source.callers import calls_of
 from zerograd.source.firsts import is_made_otherwise
 from zerograd.source.flow import CYCLE, Interpreter
 from zerograd.source.leaking import Leaks
@@ -111,7 +112,19 @@ class _Checker:
         """A function that anybody may call, again and again; of a method, on an object of this class."""
         node, scope = function.node, function.scope
         for slot, alone in self._slots(block, cls):
+            if self._is_handed_too(function, slot):
+                continue
             yield from self._run(block, slot, alone, entry=_UNKNOWN, again=True, node=node, cls=cls, scope=scope)
+
+    def _is_handed_too(self, function: Function, slot: str) -> bool:
+        """Whether the function takes a variable of the file's that it is given as well: by the other name it may have
+        done everything already."""
+        own = "." in slot or function.scope.owns(slot) or slot not in self._program.roots.module.assigned
+        if own or not function.scope.parameters:
+            return False
+        calls = calls_of(Reading(function.node, (), function.scope, self._file))
+        given = (one for _, call in calls for one in (*call.args, *(named.value for named in call.keywords)))
+        return any(path_of(one) == slot for one in given)
 
     def _idioms(self, block: Block, function: ast.AST, scope: Scope) -> Iterator[Finding]:
         if not block:

@@ -137,7 +137,8 @@ class Cut:
             return Has.NOTHING if plain or (path in kept and wording.is_coefficient(path)) else Has.MAYBE
         module = definitions_of(Reading(self._function.file.program.tree, (), scope.module, self._function.file))
         made = [one.value for one in module.every(path)]
-        return Has.NOTHING if made and all(map(is_constant, made)) else Has.MAYBE
+        imported = path in scope.module.imports and wording.is_coefficient(path)  # from config import gamma
+        return Has.NOTHING if imported or (made and all(map(is_constant, made))) else Has.MAYBE
 
     def _has_default(self, name: str) -> bool:
         """def loss(x, beta=1.0)"""

@@ -47,6 +47,7 @@ class Losses:
 
     def __init__(self, nodes: Nodes, scope: Scope) -> None:
         self._scope = scope
+        self.owner = scope.owner  # the class whose method it is
         self._nodes = nodes
         self._loops = [*nodes.of(ast.For), *nodes.of(ast.AsyncFor), *nodes.of(ast.While)]
         self._around: tuple[int, int] = (0, 0)

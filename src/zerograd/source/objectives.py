@@ -108,6 +108,9 @@ def _meant(act: Act, stepped: set[str], serves: set[str], cleared: set[str], alo
     """A name that is one optimizer's decides between several that could be meant; but those that are cleared right
     before it and step right behind it, with no other backward on the way, have no gradients but these."""
     loss = loss_of(act.node) if isinstance(act.node, ast.Call) else None
+    match loss:
+        case ast.Call(func=ast.Attribute(value=whole, attr="mean" | "sum")):
+            loss = whole
     name = path_of(loss) if loss is not None else None
     owner = named_for(name, stepped) if name is not None else None
     named = frozenset({owner} if owner is not None else ())

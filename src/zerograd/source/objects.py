@@ -1,6 +1,7 @@
 """Whether a name of a function stands for a value, or for an object that makes values: a module, a distribution."""
 
 import ast
+import re
 from functools import cached_property
 
 from zerograd.source.definitions import definitions_of
@@ -9,6 +10,7 @@ from zerograd.source.reading import Reading
 from zerograd.source.scopes import path_of
 from zerograd.source.wording import MODULES
 
+_MODULE = re.compile(r"(^|_)(model|net|network|encoder|decoder|generator|discriminator|critic|actor|policy)\d*$")
 _ASKED = MODULES | {"forward", "step"}
 
 
@@ -46,8 +48,11 @@ class Objects:
 
     def is_value(self, path: str) -> bool:
         """Whether something is a tensor, or a part of one, rather than a module that was handed in or made."""
-        made = self._names.every(_root(path))
-        return bool(made) and _root(path) not in self._holders and not all(makes_object(one.value) for one in made)
+        root = _root(path)
+        made = self._names.every(root)
+        if root in self._holders or _MODULE.search(root):  # model = models[i]
+            return False
+        return bool(made) and not all(makes_object(one.value) for one in made)
 
     def is_distribution(self, path: str) -> bool:
         """Normal(0, 1), made here: what is drawn of it has the graph of what it was made of, and no other."""
