@@ -13,7 +13,7 @@ from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Rule, Sees, idiom
 from zerograd.rules.telling import note, tell
-from zerograd.source import accumulation, erasing, evaluations, idioms, listed, rebinding, unpickled, wiping
+from zerograd.source import accumulation, erasing, evaluations, idioms, listed, rebinding, rollouts, unpickled, wiping
 from zerograd.source.callers import calls_of
 from zerograd.source.firsts import is_made_otherwise
 from zerograd.source.flow import CYCLE, Interpreter
@@ -97,7 +97,7 @@ class _Checker:
                 scope=self._program.roots.module,
             )
         yield from self._idioms(module, self._program.tree, self._program.roots.module)
-        whole = (module.detect(self._file) for module in (evaluations, listed, rebinding, unpickled))
+        whole = (module.detect(self._file) for module in (evaluations, listed, rebinding, rollouts, unpickled))
         yield from (finding for found in whole for finding in found if finding.code in self._chosen)
         for function in self._program.roots.functions:
             if function.node not in self._program.relevant:

@@ -95,7 +95,7 @@ def _kept(function: Reading) -> Iterator[tuple[ast.AugAssign | ast.Assign | ast.
             continue
         if isinstance(node, ast.Expr) and not (total.isidentifier() and is_made_empty(function, total, total, node)):
             continue
-        grows = not resets(function, loop, total, node) and not counts_to_few(loop)
+        grows = not resets(function, loop, total, node) and not counts_to_few(loop, function)
         if grows and function.arms(node) == function.arms(loop):
             yield node, total, f"{written(node)} keeps the graph of every iteration alive"
 

@@ -7,7 +7,7 @@ whether somebody empties it, makes it anew, or gets hold of it unseen; and wheth
 import ast
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -52,25 +52,35 @@ def detect(function: Reading) -> Iterator[Finding]:
     losses = live_losses(function) if appended else {}
     for node in appended if losses else ():
         assert isinstance(node.value, ast.Call)
-        keeper, loss = _keeper_of(node) or "", (path_of(node.value.args[0]) or "").removesuffix(".item")
-        if loss not in losses or function.without_grad(node) or feeds_a_loss(function, keeper, losses.keys()):
+        keeper, loss = _keeper_of(node) or "", _loss_of(node.value.args[0], losses.keys())
+        if loss is None or function.without_grad(node) or feeds_a_loss(function, keeper, losses.keys()):
             continue
         deposit = losses[loss]
         fate = min((_fate_at(function, node, deposit, home) for home in _homes(function, keeper)), default=Fate.EMPTIED)
         if fate is Fate.EMPTIED or is_rebound(function, loss, losses[loss], node):
             continue
-        alone = not losses[loss].keywords and function.arms(node) <= function.arms(losses[loss])
+        kept, gone = function.arms(node), function.arms(losses[loss])
+        alone = not losses[loss].keywords and (kept <= gone or gone <= kept)
         unless = "someone may empty the list, or a branch decides whether backward() is called on this loss"
         what = f"{written(node)} keeps the graph of every iteration alive: the list outlives them"
         certain = alone and fate is Fate.GROWS
         yield note(REGISTRY["ZG402"], function.site(node), certain=certain, unless=unless, what=what)
 
 
+def _loss_of(given: ast.expr, losses: Collection[str]) -> str | None:
+    """The loss that is appended, alone or beside others: [step, loss]."""
+    items = given.elts if isinstance(given, ast.List | ast.Tuple) else [given]
+    names = ((path_of(item) or "").removesuffix(".item") for item in items)
+    return next((name for name in names if name in losses), None)
+
+
 def _keeper_of(node: ast.Expr) -> str | None:
     """`losses`, `self.losses`, `history['loss']` of losses.append(loss)."""
     match node.value:
         case ast.Call(
-            func=ast.Attribute(value=keeper, attr="append"), args=[ast.Name() | ast.Attribute()], keywords=[]
+            func=ast.Attribute(value=keeper, attr="append"),
+            args=[ast.Name() | ast.Attribute() | ast.List() | ast.Tuple()],
+            keywords=[],
         ):
             path = path_of(keeper) or ""
             return path if _split(path)[0].removeprefix("self.").isidentifier() and "[*]" not in path else None
@@ -238,7 +248,7 @@ def _fate_beside(function: Reading, name: str) -> Fate:
 def _recurs_here(function: Reading, node: ast.AST, deposit: ast.Call, made: list[Definition]) -> Fate:
     """In a loop over the data that goes backward in every iteration, and does not make the list."""
     loop = function.loop_around(node)
-    if loop is None or counts_to_few(loop) or not holds(loop, deposit):
+    if loop is None or counts_to_few(loop, function) or not holds(loop, deposit):
         return Fate.EMPTIED
     return Fate.EMPTIED if any(holds(loop, one.node) for one in made) else Fate.GROWS
 
@@ -248,7 +258,7 @@ def _recurs(function: Reading, node: ast.AST, home: _Home, made: list[ast.AST]) 
     ways = list(_ways(function, _FEW)) if home.call is None else [loops_around(home.function, home.call)]
     around = [[*loops_around(function, node), *way] for way in ways or [[]]]
     lasting = [[loop for loop in way if not any(holds(loop, one) for one in made)] for way in around]
-    if any(len(way) > 1 or not all(map(counts_to_few, way)) for way in lasting):
+    if any(len(way) > 1 or not all(counts_to_few(loop, function) for loop in way) for way in lasting):
         return Fate.GROWS
     return Fate.UNSEEN if home.call is None and lasting == around else Fate.EMPTIED
 

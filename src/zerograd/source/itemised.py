@@ -53,7 +53,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     for node, keeper, losses in kept[:_FEW]:
         items = dictionaries.get(losses)
         loop = _loop_over_data(function, node)
-        if items is None or loop is None or not holds(loop, items.deposit) or counts_to_few(loop):
+        if items is None or loop is None or not holds(loop, items.deposit) or counts_to_few(loop, function):
             continue
         if _is_live(function, losses, items, node) and _stays(function, keeper, items, node, loop):
             gone, here = function.arms(items.deposit), function.arms(node)

@@ -82,7 +82,7 @@ def _stays(function: Reading, node: _Sum, keeper: str, loop: LoopNode) -> bool:
     """Whether it is this function's own, and neither set anew in every iteration nor differentiated."""
     if isinstance(node, ast.Expr) and not is_made_empty(function, keeper, keeper, node):
         return False
-    fresh = resets(function, loop, keeper, node) or counts_to_few(loop) or feeds_a_loss(function, keeper, ())
+    fresh = resets(function, loop, keeper, node) or counts_to_few(loop, function) or feeds_a_loss(function, keeper, ())
     return not fresh and not function.without_grad(node) and _is_only_told(function, keeper, node)
 
 

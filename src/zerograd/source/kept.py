@@ -50,7 +50,9 @@ def detect(function: Reading) -> Iterator[Finding]:
         loop = function.loop_around(node)
         if loop is None or keeper in deposits or feeds_a_loss(function, keeper, deposits.keys()):
             continue
-        fresh = resets(function, loop, keeper, node) or counts_to_few(loop) or _is_emptied(function, loop, keeper)
+        fresh = (
+            resets(function, loop, keeper, node) or counts_to_few(loop, function) or _is_emptied(function, loop, keeper)
+        )
         if not fresh and not is_rebound(function, loss, deposits[loss], node) and not function.without_grad(node):
             until = f" until {keeper} is set again" if _settings(function, loop, keeper, node) else ""
             what = f"{written(node)} keeps the graph of every iteration alive{until}"
@@ -92,7 +94,7 @@ def _sums(function: Reading, losses: Collection[str]) -> Iterator[_Kept]:
 
 def _is_of_few(function: Reading, node: ast.AST) -> bool:
     loop = function.loop_around(node)
-    return loop is not None and counts_to_few(loop)
+    return loop is not None and counts_to_few(loop, function)
 
 
 def _is_one(function: Reading, node: ast.AugAssign | ast.Assign) -> bool:
@@ -188,11 +190,13 @@ def _assigns(node: ast.Assign | ast.AugAssign, name: str) -> bool:
     return any(path_of(part) == name and isinstance(getattr(part, "ctx", None), ast.Store) for part in parts)
 
 
-def counts_to_few(loop: LoopNode) -> bool:
+def counts_to_few(loop: LoopNode, function: Reading) -> bool:
     """for _ in range(n): an inner loop over repetitions, not over the data nor the epochs."""
     if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or path_of(loop.iter.func) != "range":
         return False
-    return not any(_DATA.search(written(bound).lower()) or _is_many(bound) for bound in loop.iter.args)
+    made = [one.value for bound in loop.iter.args for one in definitions_of(function).every(path_of(bound) or "")]
+    counted = any("len(" in written(value) for value in made)  # n = len(loader)
+    return not counted and not any(_DATA.search(written(bound).lower()) or _is_many(bound) for bound in loop.iter.args)
 
 
 def _is_many(bound: ast.expr) -> bool:

@@ -58,13 +58,13 @@ def _rounds(function: Reading, given: _Given, deposit: ast.Call) -> Iterator[tup
     """The loop over the data that goes backward and updates the meter; or those that call the function which does."""
     loop = function.loop_around(given.node)
     if loop is not None:
-        if holds(loop, deposit) and not counts_to_few(loop):
+        if holds(loop, deposit) and not counts_to_few(loop, function):
             yield function, loop
         return
     root = given.meter.partition("[")[0].partition(".")[0]
     for where, call in calls_of(function) if root == "self" or not function.scope.owns(root) else ():
         inner = where.loop_around(call) if runs(call, where, function) else None
-        if inner is not None and not counts_to_few(inner) and inner in loops_around(where, call):
+        if inner is not None and not counts_to_few(inner, where) and inner in loops_around(where, call):
             yield where, inner
 
 

@@ -88,7 +88,7 @@ def _made_each_time(function: Reading) -> Iterator[Finding]:
                 steps = [act.node for act in function.having(Kind.CONSUME) if _scaler_of(act) == scaler]
                 inside = [step for step in steps if step is not None and function.loop_around(step) is loop]
                 always = any(function.arms(node) <= function.arms(step) for step in inside)
-                if loop is not None and always and not counts_to_few(loop) and not _begins(function, loop):
+                if loop is not None and always and not counts_to_few(loop, function) and not _begins(function, loop):
                     what = f"{written(node)} makes a new scaler in every iteration: the scale is never moved"
                     found = note(REGISTRY["ZG203"], function.site(node), certain=True, what=what)
                     yield found._replace(cure="make the scaler once, before the loop")

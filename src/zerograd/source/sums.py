@@ -48,6 +48,8 @@ def _is_weighed(value: ast.expr, total: str) -> bool:
 def weighs(added: ast.expr, loss: str) -> bool:
     """Whether the loss itself is added, as it is, times a number, beside others, or as a mean."""
     match added:
+        case ast.Tuple(elts=items) | ast.List(elts=items):
+            return any(weighs(item, loss) for item in items)
         case ast.BinOp(left=left, op=ast.Mult() | ast.Div() | ast.Add() | ast.Sub(), right=right):
             return weighs(left, loss) or weighs(right, loss)
         case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr="mean" | "sum"), args=[inner]):
