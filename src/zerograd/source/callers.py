@@ -49,3 +49,13 @@ def handed_in(function: Reading, name: str) -> Iterator[tuple[Reading, ast.expr 
             yield where, None
         elif name in given:
             yield where, given[name]
+
+
+def is_handed_too(name: str, function: Reading) -> bool:
+    """Whether a function takes a variable of the file's that it is given as well: by the other name it may have done
+    everything already."""
+    scope = function.scope
+    if "." in name or scope.owns(name) or name not in scope.module.assigned or not scope.parameters:
+        return False
+    given = (one for _, call in calls_of(function) for one in (*call.args, *(named.value for named in call.keywords)))
+    return any(path_of(one) == name for one in given)

@@ -13,8 +13,8 @@ from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Rule, Sees, idiom
 from zerograd.rules.telling import note, tell
-from zerograd.source import accumulation, erasing, evaluations, idioms, listed, rebinding, rollouts, unpickled, wiping
-from zerograd.source.callers import calls_of
+from zerograd.source import accumulation, erasing, idioms, wholes, wiping
+from zerograd.source.callers import is_handed_too
 from zerograd.source.firsts import is_made_otherwise
 from zerograd.source.flow import CYCLE, Interpreter
 from zerograd.source.leaking import Leaks
@@ -97,8 +97,7 @@ class _Checker:
                 scope=self._program.roots.module,
             )
         yield from self._idioms(module, self._program.tree, self._program.roots.module)
-        whole = (module.detect(self._file) for module in (evaluations, listed, rebinding, rollouts, unpickled))
-        yield from (finding for found in whole for finding in found if finding.code in self._chosen)
+        yield from (finding for finding in wholes.detect(self._file) if finding.code in self._chosen)
         for function in self._program.roots.functions:
             if function.node not in self._program.relevant:
                 continue
@@ -112,19 +111,9 @@ class _Checker:
         """A function that anybody may call, again and again; of a method, on an object of this class."""
         node, scope = function.node, function.scope
         for slot, alone in self._slots(block, cls):
-            if self._is_handed_too(function, slot):
+            if is_handed_too(slot, Reading(node, (), scope, self._file)):
                 continue
             yield from self._run(block, slot, alone, entry=_UNKNOWN, again=True, node=node, cls=cls, scope=scope)
-
-    def _is_handed_too(self, function: Function, slot: str) -> bool:
-        """Whether the function takes a variable of the file's that it is given as well: by the other name it may have
-        done everything already."""
-        own = "." in slot or function.scope.owns(slot) or slot not in self._program.roots.module.assigned
-        if own or not function.scope.parameters:
-            return False
-        calls = calls_of(Reading(function.node, (), function.scope, self._file))
-        given = (one for _, call in calls for one in (*call.args, *(named.value for named in call.keywords)))
-        return any(path_of(one) == slot for one in given)
 
     def _idioms(self, block: Block, function: ast.AST, scope: Scope) -> Iterator[Finding]:
         if not block:
@@ -265,7 +254,8 @@ class _Checker:
             if kind is Kind.CONSUME:
                 consumed.add(slot)
         consumed -= self._file.attached
-        return [(slot, len(known) == 1) for slot in sorted(consumed) if not picks_several(block, slot)]
+        several = {slot for slot in consumed if picks_several(block, slot, self._program.body_of)}
+        return [(slot, len(known) == 1) for slot in sorted(consumed - several)]
 
     def _named(self, block: Block, depth: int, cls: Scope | None) -> Iterator[tuple[str, Kind | None]]:
         """Every slot that is named, with what happens to it, as this block calls it where `self` is of class `cls`."""

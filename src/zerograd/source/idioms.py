@@ -17,7 +17,6 @@ from zerograd.source import (
     itemised,
     keepsakes,
     kept,
-    lifeless,
     meters,
     misclipped,
     moved,
@@ -63,7 +62,6 @@ def detect(function: Reading) -> Iterator[Finding]:
         yield from clears.detect(function)
     yield from keepsakes.detect(function)
     yield from severed.detect(function)
-    yield from lifeless.detect(function)
     yield from synchronising.detect(function)
     yield from bypassing.detect(function)
     yield from unfilled.detect(function)

@@ -23,6 +23,10 @@ from zerograd.source.sums import adds_to, appends_to, weighs
 from zerograd.source.terms import outputs_of, parts_of
 
 _DATA = re.compile(r"batch|iter|epoch|len\(|(^|\W)len_|_len\b|steps?\b|size|(^|\W|_)n(um)?_(train|samples?|data)\b")
+# As many networks as there are.
+_NETWORKS = re.compile(
+    r"len\((self\.)?\w*(nets?|models?|disc\w*|heads?|experts|agents|clients|tasks|scales|optimizers)[A-Z]?\)"
+)
 _STORAGES = frozenset({"torch.zeros", "torch.empty", "torch.ones"})
 _MANY = 50  # repetitions are fewer
 _FEW = 12  # sums that are looked at in one function: a tangle of hundreds takes seconds
@@ -194,8 +198,10 @@ def counts_to_few(loop: LoopNode, function: Reading) -> bool:
     """for _ in range(n): an inner loop over repetitions, not over the data nor the epochs."""
     if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or path_of(loop.iter.func) != "range":
         return False
+    if any(_NETWORKS.search(written(bound)) for bound in loop.iter.args):
+        return True
     made = [one.value for bound in loop.iter.args for one in definitions_of(function).every(path_of(bound) or "")]
-    counted = any("len(" in written(value) for value in made)  # n = len(loader)
+    counted = any("len(" in written(value) and not _NETWORKS.search(written(value)) for value in made)
     return not counted and not any(_DATA.search(written(bound).lower()) or _is_many(bound) for bound in loop.iter.args)
 
 

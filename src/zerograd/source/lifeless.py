@@ -17,7 +17,7 @@ from zerograd.source.cut import Cut, Has
 from zerograd.source.definitions import definitions_of
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, written
-from zerograd.source.reading import Reading
+from zerograd.source.reading import File, Reading
 from zerograd.source.scopes import path_of
 from zerograd.source.severed import deposited
 
@@ -36,21 +36,36 @@ class _Term(NamedTuple):
     names: tuple[str, ...]  # that it goes by, the last one first
 
 
-def detect(function: Reading) -> Iterator[Finding]:
-    if not any(map(function.file.says, _WORDS)) or function.file.says("enable_grad"):
+def detect(file: File) -> Iterator[Finding]:
+    if not any(map(file.says, _WORDS)) or file.says("enable_grad") or not file.says("backward("):
         return
-    cut, told = None, set[int]()
-    for loss in _losses(function):
-        cut = cut or Cut(function)
-        if cut.of(loss) is Has.LOST and loss in _deposited(function):
+    program, handed = file.program, deposited(file)
+    yield from _inside(Reading(program.tree, program.module, program.roots.module, file), handed=False)
+    for function in program.roots.functions:
+        trains = function.node in program.relevant
+        if trains or function.node.name in handed:
+            block = program.function(function) if trains else ()
+            reading = Reading(function.node, block, function.scope, file)
+            yield from _inside(reading, handed=function.node.name in handed)
+
+
+def _inside(function: Reading, *, handed: bool) -> Iterator[Finding]:
+    gone = _deposited(function)
+    losses = [*gone, *(_returned(function) if handed else ())]
+    cut = Cut(function) if losses else None
+    told = set[int]()
+    for loss in losses:
+        assert cut is not None
+        if cut.of(loss) is Has.LOST and loss in gone:
             yield _refused(function, loss)
             continue
         terms = list(_terms(_Term(loss, ()), function, cut))
+        live = {name for term in terms if cut.of(term.node) is Has.MAYBE for name in (*term.names, path_of(term.node))}
         if len(terms) < 2 or not any(cut.of(term.node) is Has.MAYBE for term in terms):
             continue
-        live = {part for term in terms if cut.of(term.node) is Has.MAYBE for part in _words(term)}
+        others = live | {path_of(one) for one in losses}
         for term in terms:
-            if id(term.node) not in told and cut.of(term.node) is Has.LOST and _is_meant(term, function, live):
+            if id(term.node) not in told and cut.of(term.node) is Has.LOST and _is_meant(term, function, others):
                 told.add(id(term.node))
                 yield _told(function, term)
 
@@ -82,10 +97,9 @@ def _is_gradient(given: ast.expr, call: ast.Call) -> bool:
     return given in call.args and "loss" not in written(given).lower()
 
 
-def _losses(function: Reading) -> Iterator[ast.expr]:
-    """What goes backward here, or where it is returned to."""
-    yield from _deposited(function)
-    for back in function.of(ast.Return) if getattr(function.node, "name", "") in deposited(function.file) else ():
+def _returned(function: Reading) -> Iterator[ast.expr]:
+    """The losses that go backward where they are returned to."""
+    for back in function.of(ast.Return):
         values = back.value.elts if isinstance(back.value, ast.Tuple) else [back.value]
         yield from (value for value in values if value is not None and "loss" in (path_of(value) or "").lower())
 
@@ -143,16 +157,15 @@ def _words(term: _Term) -> set[str]:
     return {*term.names, *(path for part in below(term.node) if (path := path_of(part)) is not None)}
 
 
-def _is_meant(term: _Term, function: Reading, live: set[str]) -> bool:
-    """Whether it is there to be learned from: named for it, or made of what is; in no other term; and no loss that goes
-    backward itself."""
+def _is_meant(term: _Term, function: Reading, others: set[str | None]) -> bool:
+    """Whether it is there to be learned from: named for it, or made of what is; and neither another term, without its
+    graph, nor a loss that goes backward itself."""
     words = _words(term)
     name = term.names[0] if term.names else path_of(term.node) or ""
     made = [one.value for word in words for one in definitions_of(function).every(word)]
     said = [name, *words, *(maker for value in made for maker in _makers(value))]
     named = not _FACTOR.search(name.lower()) and any(_is_term(word.lower()) for word in said)
-    backward = {path_of(loss) for loss in _losses(function)}
-    return named and words.isdisjoint(live - {"torch", "self", "F"}) and words.isdisjoint(backward - {None})
+    return named and words.isdisjoint(others - {None})
 
 
 def _makers(value: ast.expr) -> Iterator[str]:

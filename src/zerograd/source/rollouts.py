@@ -60,9 +60,10 @@ def _is_learned(value: ast.expr, function: Reading) -> bool:
     if not isinstance(value, ast.Call):
         return False
     dotted = function.scope.dotted(path_of(value.func) or "")
-    names = [path_of(part) for given in value.args for part in below(given) if isinstance(part, ast.Name)]
-    made = [one.value for name in names if name for one in definitions_of(function).every(name)]
-    calls = [part for one in (*value.args, *made) for part in below(one) if isinstance(part, ast.Call)]
+    given = [*value.args, *(keyword.value for keyword in value.keywords)]
+    names = [part.id for one in given for part in below(one) if isinstance(part, ast.Name)]
+    made = [one.value for name in names for one in definitions_of(function).every(name)]
+    calls = [part for one in (*given, *made) for part in below(one) if isinstance(part, ast.Call)]
     cut = any(isinstance(call.func, ast.Attribute) and call.func.attr in wording.CUTS for call in calls)
     own = any(_is_network(path_of(call.func) or "") for call in calls)
     return dotted.startswith("torch.distributions.") and own and not cut

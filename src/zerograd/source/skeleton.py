@@ -4,12 +4,13 @@ The interpreter (flow.py) walks this and never sees Python again, so its cost fo
 """
 
 import ast
+from collections.abc import Callable
 from typing import NamedTuple
 
 from zerograd.core.events import Kind, Site
 from zerograd.core.facts import Assumptions, Doubts
 from zerograd.source.counters import Guard
-from zerograd.source.nodes import written
+from zerograd.source.nodes import below, written
 from zerograd.source.scopes import Function, Scope
 from zerograd.source.tests import Test
 
@@ -175,12 +176,33 @@ def before_made(block: Block, slot: str) -> frozenset[Site]:
     return frozenset() if used else frozenset(act.site for act in before)
 
 
-def picks_several(block: Block, slot: str) -> bool:
-    """Whether `opts[*]` stands for several at once: opts[a].step() and opts[b].step()."""
+def picks_several(block: Block, slot: str, body_of: Callable[[Function], Block]) -> bool:
+    """Whether `opts[*]` stands for several at once: opts[a].step() and opts[b].step(), here or in a function that is
+    told which."""
     if "[*]" not in slot:
         return False
-    steps = (node for node in walk(block) if isinstance(node, Act) and node.slot == slot and node.kind is Kind.CONSUME)
-    return len({written(step.node) for step in steps if step.node is not None}) > 1
+    nodes = walk(block)
+    called = {node.function: None for node in nodes if isinstance(node, Call)}
+    if any(_is_told_which(step, function) for function in called for step in _steps(walk(body_of(function)), slot)):
+        return True
+    return len({written(step.node) for step in _steps(nodes, slot) if step.node is not None}) > 1
+
+
+def _steps(nodes: list[Node], slot: str) -> list[Act]:
+    return [node for node in nodes if isinstance(node, Act) and node.slot == slot and node.kind is Kind.CONSUME]
+
+
+def _is_told_which(step: Act, function: Function) -> bool:
+    """def step(self, name): self.optimizers[name].step(), for whatever names it is given."""
+    picked = [part.slice for part in below(step.node) if isinstance(part, ast.Subscript)] if step.node else []
+    names = {part.id for one in picked for part in below(one) if isinstance(part, ast.Name)}
+    loops = [node for node in below(function.node) if isinstance(node, ast.For) and isinstance(node.target, ast.Name)]
+    handed = {loop.target.id for loop in loops if _is_one_of(loop.iter, function) and isinstance(loop.target, ast.Name)}
+    return not names.isdisjoint({*function.scope.parameters, *handed})
+
+
+def _is_one_of(over: ast.expr, function: Function) -> bool:
+    return isinstance(over, ast.Name) and over.id in function.scope.parameters
 
 
 def leaves(block: Block) -> bool:
