@@ -28,10 +28,12 @@ _COPIES = frozenset({"Variable", "tensor"})
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    if function.file.says("requires_grad=True"):
+    if function.file.says("requires_grad=True") or function.file.says(".requires_grad_("):
         yield from _made_leaves(function)
     if function.file.says("innerloop_ctx"):
         yield from _copied_weights(function)
+    if function.file.says("deepcopy("):
+        yield from _copied_anew(function)
 
 
 def _made_leaves(function: Reading) -> Iterator[Finding]:
@@ -62,6 +64,11 @@ def _told(function: Reading, call: ast.Call) -> Finding:
 
 
 def _is_made_of_a_loss(call: ast.Call, name: str) -> bool:
+    match call:  # loss.detach().requires_grad_()
+        case ast.Call(
+            func=ast.Attribute(value=ast.Call(func=ast.Attribute(value=cut, attr="detach")), attr="requires_grad_")
+        ):
+            return _LOSS.search((path_of(cut) or "").lower()) is not None
     asked = [keyword.value for keyword in call.keywords if keyword.arg == "requires_grad"]
     if (path_of(call.func) or "").rpartition(".")[2] not in _COPIES or not asked or not call.args:
         return False
@@ -104,6 +111,32 @@ def _copied_weights(function: Reading) -> Iterator[Finding]:
                 if behind and held_by(act.slot or "", function) == {model}:
                     found = note(REGISTRY["ZG003"], act.site, certain=True, step=act.what)
                     yield found._replace(cure="pass copy_initial_weights=False to higher.innerloop_ctx()")
+
+
+def _copied_anew(function: Reading) -> Iterator[Finding]:
+    """quantized = quantize(copy.deepcopy(model)), and a loss of that: the optimizer's model is never asked."""
+    for made in function.of(ast.Assign):
+        loop, model = function.loop_around(made), _deepcopied(made.value)
+        deposits = [act for act in function.having(Kind.DEPOSIT) if act.node is not None]
+        if loop is None or model is None or not any(holds(loop, act.node) for act in deposits if act.node is not None):
+            continue
+        copy, used = path_of(made.targets[0]), _is_used(function, model, made.value)
+        asked = any(path_of(call.func) == copy for call in function.of(ast.Call))
+        for act in function.having(Kind.CONSUME) if asked and not used else ():
+            inside = act.node is not None and holds(loop, act.node) and place(act.node) > place(made)
+            if inside and held_by(act.slot or "", function) == {model}:
+                found = note(REGISTRY["ZG003"], act.site, certain=True, step=act.what)
+                yield found._replace(cure=f"bring the gradients of {copy} to {model}, or train {copy}")
+
+
+def _deepcopied(value: ast.expr) -> str | None:
+    """The model that is copied, alone or to be changed."""
+    match value:
+        case ast.Call(func=func, args=[given, *_]) if (path_of(func) or "").rpartition(".")[2] == "deepcopy":
+            return path_of(given)
+        case ast.Call(args=[ast.Call() as inner, *_]):
+            return _deepcopied(inner)
+    return None
 
 
 def _copied(context: ast.expr) -> str | None:

@@ -34,8 +34,10 @@ def parts_of(function: Reading, deposits: dict[str, ast.Call]) -> dict[str, ast.
 
 def _is_computed(function: Reading, name: str) -> bool:
     """Whether something that is called makes it of something: not a setting, nor a number of what was counted."""
-    made = (node.value for node in function.of(ast.Assign) if any(path_of(target) == name for target in node.targets))
-    calls = (value for value in made if isinstance(value, ast.Call) and value.args)
+    made = [node.value for node in function.of(ast.Assign) if any(path_of(target) == name for target in node.targets)]
+    calls = [value for value in made if isinstance(value, ast.Call) and value.args]
+    added = [node.value for node in function.of(ast.AugAssign) if path_of(node.target) == name]
+    calls += [part for value in added for part in _terms(value) if isinstance(part, ast.Call) and part.args]
     return any((path_of(call.func) or "?") not in wording.BUILTINS for call in calls)
 
 
