@@ -150,7 +150,11 @@ class Ancestry(Incoming):
         given = self._union([*call.args, *(keyword.value for keyword in call.keywords)])
         if makes_leaf(call):
             return frozenset({LEAF})
-        if isinstance(func, ast.Attribute) and func.attr in SHAPES:
+        if (
+            isinstance(func, ast.Attribute)
+            and func.attr in SHAPES
+            and not scope.dotted(path or "").startswith("torch.")
+        ):
             given = NONE  # numbers
         if path is None:
             return self.of(func.value) | given if isinstance(func, ast.Attribute) else given | {call}
