@@ -6,7 +6,8 @@ nothing is learned from the data.
 
 Clearing gradients that nobody steps on is not this fault: the discriminator's by-catch of a generator pass, an
 adversarial probe, a batch that is skipped because it is not finite. The fault is the step that starves; and the clear
-in the middle of an accumulation window, whose step gets only what comes after it.
+in the middle of an accumulation window, whose step gets only what comes after it. So it is where every call clears and
+deposits, and only every Nth steps.
 
 A run also finds the loss that is lost between two others: before every step the same backward is erased, its gradients
 belonged to this optimizer alone, and the program never looks at a gradient.

@@ -2,7 +2,8 @@
 
 A parameter has no gradient until the first `backward()` has reached it, and since torch 2.0 it has none again after
 `zero_grad()`, which clears by None. `W.grad.zero_()` at the top of a loop therefore raises in the first iteration, and
-whoever reads a norm between the clear and the backward raises in every one.
+whoever reads a norm between the clear and the backward raises in every one. A parameter server that adds what its
+workers send, `p.grad += g`, raises in the call after the first clear.
 
 Clear behind the step, where there is a gradient to clear, or by `W.grad = None`, which needs none.
 """

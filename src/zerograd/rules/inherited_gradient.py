@@ -1,8 +1,9 @@
 """A step consumes what an iteration that was given up has left.
 
 A batch goes wrong after its `backward()`: the loss is NaN, or an exception is caught, and the loop goes on with the
-next batch. The gradients of the bad batch are still there. If the loop clears only behind its steps, the next step adds
-them to the next batch's: the NaN that was to be skipped reaches the weights after all.
+next batch, with `continue` or past an `if` that holds both the step and the clear. The gradients of the bad batch are
+still there. If the loop clears only behind its steps, the next step adds them to the next batch's: the NaN that was to
+be skipped reaches the weights after all.
 
 Clear before going on, test before `backward()`, or clear at the top of the loop.
 """

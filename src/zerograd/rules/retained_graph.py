@@ -3,8 +3,9 @@
 `total_loss += loss` adds a tensor with its whole graph to the last iteration's. A chain of every iteration of the epoch
 stays allocated until the sum is dropped, with all that no backward has freed. Add `loss.item()` or `loss.detach()`. An
 evaluation that sums losses outside `torch.no_grad()` keeps the graphs of its whole data set. A dictionary of losses
-whose items are added up or listed one by one does the same, and so does `losses.append(loss.item)` without the
-parentheses.
+whose items are added up or listed one by one does the same, and so does a running mean, `mean = 0.9 * mean + 0.1 *
+loss`, and `losses.append(loss.item)` without the parentheses. An agent that remembers `dist.log_prob(action)` of every
+step keeps the forward passes of a whole rollout; where all who read them detach them, act under `torch.no_grad()`.
 
 `backward(retain_graph=True)` keeps what the backward needs, so that a second one can go through the same graph. Where
 no second one comes it only holds the memory longer; and where it was added to silence "Trying to backward through the

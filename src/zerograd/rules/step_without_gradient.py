@@ -8,6 +8,9 @@ trained is not the one the optimizer holds, or its network is called only under 
 that, and nothing that the loss was computed from. So it is with copies of the weights, which
 `higher.innerloop_ctx(model, ...)` trains unless it is told `copy_initial_weights=False`.
 
+A term of a loss can be without a gradient while the others have one: `entropy.item()`, `torch.tensor(values)`, what a
+network returned under `torch.no_grad()`. It is in the value that is printed, and nothing is learned from it.
+
 The very first step of an optimizer may be a warm-up that quiets a scheduler or builds state: the fault begins with the
 second step that finds nothing. In source the finding is certain only when every call before the step is known not to
 run a `backward()` of its own.
