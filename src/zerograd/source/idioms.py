@@ -6,6 +6,7 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.source import (
     aliases,
+    averages,
     brought,
     bypassing,
     clears,
@@ -43,6 +44,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     yield from exhausted.detect(function)
     yield from aliases.shared_through_calls(function)
     if any(act.kind in (Kind.DEPOSIT, Kind.CONSUME) for act in function.acts):
+        yield from averages.detect(function)
         yield from brought.detect(function)
         yield from scalers.detect(function)
         yield from seldom.detect(function)

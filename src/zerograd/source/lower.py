@@ -57,6 +57,8 @@ class FunctionLowering(Expressions):
 
     def _statement(self, node: ast.stmt) -> Iterator[Node]:
         match node:
+            case ast.If(test=ast.BoolOp(op=ast.And(), values=tests), orelse=[]) if self._deposited and _is_mixed(tests):
+                yield from self._statement(_nested(node, tests))
             case ast.If(test=test, body=body, orelse=orelse):
                 yield from self._events(test)
                 outer, self._asked = self._asked, (*self._asked, test)
@@ -205,3 +207,19 @@ class FunctionLowering(Expressions):
 def _may_matter(node: Node) -> bool:
     """Whether it may do something to gradients, or leads away."""
     return isinstance(node, Act | Blur | Call | Jump)
+
+
+def _is_mixed(tests: list[ast.expr]) -> bool:
+    """isfinite(loss) and i % N == 0: two questions, of which the first has its own answer to what comes next."""
+    return any(map(asks_only_for_nan, tests)) and not all(map(asks_only_for_nan, tests))
+
+
+def _nested(node: ast.If, tests: list[ast.expr]) -> ast.If:
+    """The same as two branches, one in the other: whether it is NaN is asked first."""
+    outer, inner = ([test for test in tests if asks_only_for_nan(test) is nan] for nan in (True, False))
+    within = ast.copy_location(ast.If(_all(inner), node.body, []), node)
+    return ast.copy_location(ast.If(_all(outer), [within], []), node)
+
+
+def _all(tests: list[ast.expr]) -> ast.expr:
+    return tests[0] if len(tests) == 1 else ast.copy_location(ast.BoolOp(ast.And(), tests), tests[0])

@@ -9,7 +9,7 @@ from zerograd.source.scopes import path_of
 
 def adds_to(function: Reading) -> list[tuple[ast.AugAssign | ast.Assign, str, ast.expr]]:
     """Every sum that something is added to, and what."""
-    return [*_added(function), *_added_anew(function)]
+    return [*_added(function), *weighed_anew(function)]
 
 
 def _added(function: Reading) -> Iterator[tuple[ast.AugAssign, str, ast.expr]]:
@@ -20,7 +20,7 @@ def _added(function: Reading) -> Iterator[tuple[ast.AugAssign, str, ast.expr]]:
             yield node, total, node.value
 
 
-def _added_anew(function: Reading) -> Iterator[tuple[ast.Assign, str, ast.expr]]:
+def weighed_anew(function: Reading) -> Iterator[tuple[ast.Assign, str, ast.expr]]:
     """total = total + added, mean = 0.9 * mean + 0.1 * added, mean = (mean * i + added) / (i + 1)"""
     for node in function.of(ast.Assign):
         total = path_of(node.targets[0]) or ""
