@@ -125,6 +125,9 @@ def _summands(added: ast.expr, losses: dict[str, list[ast.expr]], loop: ast.AST 
 
 
 def _is_loss(made: ast.expr, like: frozenset[str]) -> bool:
+    match made:  # criterion(out, y).sum()
+        case ast.Call(func=ast.Attribute(value=ast.Call() as inner, attr="mean" | "sum")):
+            made = inner
     return isinstance(made, ast.Call) and path_of(made.func) in like
 
 

@@ -27,6 +27,7 @@ _TERM = re.compile(
 _FACTOR = re.compile(r"weight|coef|scale|factor|lambda|beta|anneal|rate|baseline|target|old|prev|last|mean_loss|best")
 _SUMS = frozenset({"mean", "sum", "squeeze", "view", "to", "cuda", "reshape"})
 _WORDS = ("item()", "detach()", ".data", "no_grad", "ensor(", "from_numpy")
+_ENGINE = re.compile(r"accelerator|fabric|engine|manual_backward")
 _CURE = "leave its graph on: no item(), detach(), no_grad() or torch.tensor() between the model and the loss"
 _DEPTH = 8
 
@@ -93,8 +94,8 @@ def _deposited(function: Reading) -> list[ast.expr]:
 
 
 def _is_gradient(given: ast.expr, call: ast.Call) -> bool:
-    """x.backward(gradient): not the loss of accelerator.backward(loss)."""
-    return given in call.args and "loss" not in written(given).lower()
+    """x.backward(gradient), layer.backward(loss_grad): not the loss of accelerator.backward(loss)."""
+    return given in call.args and _ENGINE.search(written(call.func).lower()) is None
 
 
 def _returned(function: Reading) -> Iterator[ast.expr]:

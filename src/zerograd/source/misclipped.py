@@ -25,6 +25,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     if function.file.reads_gradients:
         yield from _dropped(function)
     clips = function.having(Kind.CLIP)
+    yield from (_copied(function, act) for act in clips if _is_of_a_copy(act))
     if not clips or not function.file.program.has_several:
         return
     yield from _early(function, function.block)
@@ -34,6 +35,21 @@ def detect(function: Reading) -> Iterator[Finding]:
             if module is not None and step is not None:
                 place = f"the gradients of {module}, and {step.what} behind it consumes others"
                 yield note(REGISTRY["ZG302"], act.site, certain=True, clip=act.what, place=place)
+
+
+def _copied(function: Reading, clip: Act) -> Finding:
+    place = "a tensor without a gradient: .data and detach() give another one"
+    return note(REGISTRY["ZG302"], clip.site, certain=True, clip=clip.what, place=place)
+
+
+def _is_of_a_copy(clip: Act) -> bool:
+    """clip_grad_norm_(weight.data, 1.0)"""
+    match clip.node:
+        case ast.Call(args=[ast.Attribute(value=whole, attr="data"), *_]):
+            return path_of(whole) is not None
+        case ast.Call(args=[ast.Call(func=ast.Attribute(attr="detach"), args=[]), *_]):
+            return True
+    return False
 
 
 def _early(function: Reading, block: Block) -> Iterator[Finding]:

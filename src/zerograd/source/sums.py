@@ -52,7 +52,10 @@ def weighs(added: ast.expr, loss: str) -> bool:
             return any(weighs(item, loss) for item in items)
         case ast.BinOp(left=left, op=ast.Mult() | ast.Div() | ast.Add() | ast.Sub(), right=right):
             return weighs(left, loss) or weighs(right, loss)
-        case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr="mean" | "sum"), args=[inner]):
+        case (
+            ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr="mean" | "sum" | "abs"), args=[inner])
+            | ast.Call(func=ast.Name(id="abs"), args=[inner])
+        ):
             return weighs(inner, loss)
         case (
             ast.UnaryOp(operand=inner)
