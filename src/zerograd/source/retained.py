@@ -204,10 +204,10 @@ def _leaves(function: Reading, ancestry: Ancestry, mine: Ancestors, step: ast.AS
     losses = [loss for call in deposits if (loss := loss_of(call)) is not None]
     terms = {name for loss in losses for name in summands_of(function.nodes, loss)}
     for node in function.of(ast.Return):
-        for part in node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]:
-            path = path_of(part) or "" if part is not None else ""
+        for part in _parts(node.value) if node.value is not None else ():
+            path = path_of(part) or ""
             is_loss = (step is not None or closes) and ("loss" in path.lower() or path in terms)
-            if part is not None and not is_loss and ancestry.of(part) & mine:
+            if not is_loss and ancestry.of(part) & mine:
                 return True
     return any(
         ancestry.of(node.value) & mine and _is_read_elsewhere(function, path_of(target) or "", own)
@@ -216,6 +216,20 @@ def _leaves(function: Reading, ancestry: Ancestry, mine: Ancestors, step: ast.AS
         for target in (whole.elts if isinstance(whole, ast.Tuple) else [whole])
         if isinstance(target, ast.Attribute)
     )
+
+
+def _parts(value: ast.expr) -> Iterator[ast.expr]:
+    """What is handed back, one by one: (a, b), [a, b], {"a": a}, torch.stack((a, b))."""
+    match value:
+        case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Dict(values=items):
+            for item in items:
+                yield from _parts(item)
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr="stack" | "cat"), args=[several, *_]):
+            yield from _parts(several)
+        case ast.Call(func=ast.Attribute(value=inner, attr="squeeze" | "mean" | "cpu")) if path_of(inner) != "torch":
+            yield from _parts(inner)
+        case _:
+            yield value
 
 
 def _is_stored(function: Reading, ancestry: Ancestry, mine: Ancestors) -> bool:
