@@ -128,7 +128,8 @@ class CallReader:
             binding = scope.lookup(receiver)
             return act(Kind.CLEAR, receiver)._replace(reaches=frozenset(binding.over if binding else ()))
         reaches = frozenset({receiver} if receiver is not None else ())
-        return act(Kind.CLEAR, scope.optimizer_of(receiver))._replace(reaches=reaches, of_module=True)
+        cleared = act(Kind.CLEAR, scope.optimizer_of(receiver))._replace(reaches=reaches, of_module=True)
+        return cleared._replace(partial=True) if receiver is None and _is_a_part(cleared.node) else cleared
 
     def _is_read(self, path: str, scope: Scope) -> bool:
         """Whether what has the name of an event is a method that this project defines: it is read, not guessed at.
@@ -274,6 +275,12 @@ def _is_gradient(func: ast.expr) -> bool:
     if isinstance(value, ast.Attribute) and value.attr == "data":
         value = value.value
     return isinstance(value, ast.Attribute) and value.attr == "grad"
+
+
+def _is_a_part(clear: ast.AST | None) -> bool:
+    """unwrap(model).generator.zero_grad(): one module of those that the model has."""
+    on = clear.func.value if isinstance(clear, ast.Call) and isinstance(clear.func, ast.Attribute) else None
+    return isinstance(on, ast.Attribute)
 
 
 def _clips_a_list(call: ast.Call, scope: Scope) -> bool:
