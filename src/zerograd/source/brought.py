@@ -26,15 +26,28 @@ def detect(function: Reading) -> Iterator[Finding]:
     if not function.file.reads_gradients or function.having(Kind.DEPOSIT) or not function.having(Kind.CONSUME):
         return
     for loop in function.of(ast.For):
-        each = {part.id for part in below(loop.target) if isinstance(part, ast.Name)}
-        for node in function.of(ast.AugAssign):
+        brought = _brought(loop, function)
+        for node in function.of(ast.AugAssign) if brought else ():
             match node:
-                case ast.AugAssign(target=ast.Attribute(value=ast.Name(id=name), attr="grad"), op=ast.Add()):
-                    clear = _cleared(function, node) if name in each and holds(loop, node) else None
+                case ast.AugAssign(
+                    target=ast.Attribute(value=ast.Name(id=name), attr="grad"), op=ast.Add(), value=ast.Name(id=given)
+                ):
+                    clear = _cleared(function, node) if (name, given) == brought and holds(loop, node) else None
                     if clear is not None and function.loop_around(node) is loop:
                         why = f"since the last call, which has cleared it on line {clear.site.line}, by None"
                         what = f"{name}.grad"
                         yield note(REGISTRY["ZG303"], function.site(node), certain=True, what=what, why=why)
+
+
+def _brought(loop: ast.For, function: Reading) -> tuple[str, str] | None:
+    """`p, g` of: for p, g in zip(model.parameters(), gradients), which the function is given."""
+    match loop:
+        case ast.For(
+            target=ast.Tuple(elts=[ast.Name(id=name), ast.Name(id=given)]),
+            iter=ast.Call(func=ast.Name(id="zip"), args=[_, ast.Name(id=brought)]),
+        ) if brought in function.scope.parameters and "grad" in brought.lower():
+            return name, given
+    return None
 
 
 def _cleared(function: Reading, added: ast.AugAssign) -> Act | None:

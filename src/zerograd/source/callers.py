@@ -1,6 +1,7 @@
 """The calls between the functions of a project: which one a call runs, what it hands over, and who calls one."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from zerograd.source.callees import callees_of
@@ -56,6 +57,11 @@ def is_handed_too(name: str, function: Reading) -> bool:
     everything already."""
     scope = function.scope
     if "." in name or scope.owns(name) or name not in scope.module.assigned or not scope.parameters:
+        return False
+    called = re.escape(getattr(function.node, "name", ""))
+    if not re.search(
+        rf"\b{called}\([^)]*\b{re.escape(name)}\b", function.file.text
+    ):  # calls of all functions cost more
         return False
     given = (one for _, call in calls_of(function) for one in (*call.args, *(named.value for named in call.keywords)))
     return any(path_of(one) == name for one in given)

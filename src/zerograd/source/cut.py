@@ -6,17 +6,19 @@ assignment that reaches it; what cannot be read may have a graph.
 
 import ast
 import re
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
+from functools import cached_property
 
 from zerograd.source import wording
 from zerograd.source.callers import called
-from zerograd.source.definitions import Definition, Item, assigned_by, definitions_of, item_of
+from zerograd.source.definitions import Definition, Item, definitions_of, item_of
 from zerograd.source.graphs import is_constant
 from zerograd.source.leaves import leaves_of, makes_leaf
 from zerograd.source.nodes import below, holds
 from zerograd.source.quiet import quiet_parts
 from zerograd.source.reading import Reading
-from zerograd.source.scopes import Function, Role, path_of
+from zerograd.source.scopes import Function, Role, Scope, path_of
 
 _CUTS = frozenset({"detach", "item", "numpy", "tolist"})
 _COPIES = frozenset({"tensor", "Tensor", "FloatTensor", "DoubleTensor", "from_numpy"})
@@ -27,7 +29,14 @@ _DIFFERS = re.compile(r"^torch\.(nn\.functional\.)?[a-z]\w*$")
 _LEARNED = re.compile(
     r"loss|entropy|(^|_)(kl|kld|ent)(_|$)|log_?p|logit|pred|output|fake|recon|critic|discrim|disc_|score|value"
 )
-_WEIGHTLESS = ("Loss", "Sigmoid", "Tanh", "ReLU", "Softmax", "Softplus", "Flatten")
+_WEIGHTLESS = frozenset({"Sigmoid", "Tanh", "ReLU", "LeakyReLU", "Softmax", "LogSoftmax", "Softplus", "Flatten"})
+_OF_SETTINGS = re.compile(r"^(self\.)?(args?|opts?|options|cfg|conf|config|hparams|flags|FLAGS)(\.|\[')")
+_COEFFICIENT = re.compile(r"coef|lambda|lmbda|gamma|(^|_)eps", re.IGNORECASE)
+_PACKED = ("pack_", "PackedSequence")
+_READERS = frozenset(
+    {"numpy", "math", "len", "sum", "max", "min", "abs", "print", "range", "zip", "enumerate", "float"}
+)
+_OPENS = frozenset({"load", "compile", "jit", "hub"})  # whatever they give is no function of what they are given
 _DEPTH, _LONGEST = 40, 2000
 _FEW = 12  # names that are followed to see whether a model is among those who made them
 
@@ -81,11 +90,11 @@ class Cut:
             case ast.Subscript(value=value):
                 return self.of(value, item_of(node.slice))
             case ast.BinOp(left=left, right=right):
-                return max(self.of(left), self.of(right))
+                return self._most((left, right))
             case ast.UnaryOp(operand=operand):
                 return self.of(operand)
             case ast.IfExp(body=body, orelse=orelse):
-                return max(self.of(body, at), self.of(orelse, at))
+                return _most(self.of(one, at) for one in (body, orelse))
             case ast.Tuple(elts=items) | ast.List(elts=items):
                 return self.of(items[at]) if isinstance(at, int) and at < len(items) else self._most(items)
             case ast.ListComp(elt=each) | ast.GeneratorExp(elt=each):
@@ -94,19 +103,23 @@ class Cut:
                 return self._is_made(node)
         return Has.MAYBE
 
-    def _most(self, nodes: list[ast.expr]) -> Has:
-        return max(map(self.of, nodes), default=Has.NOTHING)
+    def _most(self, nodes: Iterable[ast.expr]) -> Has:
+        return _most(self.of(node) for node in nodes)
 
     def _is_bound(self, path: str, use: ast.expr, at: Item) -> Has:
         parts = path.replace("[", ".").split(".")
-        if path in self._leaves:
+        if (
+            path in self._leaves
+            or parts[0] in self._leaves
+            or ("grad" in parts and self._function.file.says("create_graph"))
+        ):
             return Has.MAYBE
-        if "data" in parts[1:] and self._function.file.says("pack_"):
-            return Has.MAYBE  # what a PackedSequence calls its values
+        if "data" in parts[1:] and (any(map(self._function.file.says, _PACKED)) or ".data[" in path):
+            return Has.MAYBE  # what a PackedSequence calls its values, or a graph the features of its nodes
         if "data" in parts[1:]:
             learned = isinstance(use, ast.Attribute) and use.attr == "data" and self._is_learned(use.value)
             return Has.LOST if learned else Has.NOTHING
-        if wording.is_setting(path) or not wording.CUTS.isdisjoint(parts[1:]):
+        if _OF_SETTINGS.search(path) or not wording.CUTS.isdisjoint(parts[1:]):
             return Has.NOTHING
         reached = self._names.reaching(path, use)
         if reached is None:
@@ -118,7 +131,26 @@ class Cut:
             return Has.MAYBE
         item = reached.item or at
         made = [*reached.here, *(one for one in reached.around if one not in reached.here)]
-        return max((self._is_given(one, item) for one in made), default=Has.MAYBE)
+        if any(map(_begins, made)) and parts[0] in self._filled:
+            return Has.MAYBE
+        return _most(self._is_given(one, item) for one in made) if made else Has.MAYBE
+
+    @cached_property
+    def _filled(self) -> frozenset[str]:
+        """The names that somebody else may put something into: what is handed to a call, changed in place, or known to
+        a function inside this one."""
+        found: set[str] = set()
+        for call in self._function.of(ast.Call):
+            dotted = self._dotted(path_of(call.func) or "?")
+            if isinstance(call.func, ast.Attribute) and call.func.attr.endswith("_"):
+                found |= {part.id for part in below(call.func.value) if isinstance(part, ast.Name)}
+            if dotted.startswith("torch.") or dotted.partition(".")[0] in _READERS or self._is_criterion(call.func):
+                continue
+            given = (*call.args, *(keyword.value for keyword in call.keywords))
+            found |= {part.id for part in given if isinstance(part, ast.Name)}
+        for inner in (*self._function.of(ast.FunctionDef), *self._function.of(ast.Lambda)):
+            found |= {part.id for part in below(inner) if isinstance(part, ast.Name)}
+        return frozenset(found)
 
     def _is_given(self, one: Definition, item: Item) -> Has:
         if isinstance(one.node, ast.withitem):
@@ -131,14 +163,25 @@ class Cut:
         if path in scope.parameters:
             return Has.NOTHING if self._has_default(path) else Has.MAYBE
         if path.startswith("self.") and scope.owner is not None:
-            made = [one.value for _, one in assigned_by(scope.owner, path, self._function.file)]
+            made = list(self._assigned(scope.owner, path))
             kept = {attribute for cls in scope.owner.lineage() for attribute in cls.kept}
-            plain = bool(made) and all(is_constant(one) or wording.is_setting(path_of(one) or "") for one in made)
-            return Has.NOTHING if plain or (path in kept and wording.is_coefficient(path)) else Has.MAYBE
+            plain = bool(made) and all(is_constant(one) or _OF_SETTINGS.search(path_of(one) or "") for one in made)
+            return Has.NOTHING if plain or (path in kept and self._is_number(path)) else Has.MAYBE
         module = definitions_of(Reading(self._function.file.program.tree, (), scope.module, self._function.file))
         made = [one.value for one in module.every(path)]
-        imported = path in scope.module.imports and wording.is_coefficient(path)  # from config import gamma
+        imported = path in scope.module.imports and self._is_number(path)  # from config import gamma
         return Has.NOTHING if imported or (made and all(map(is_constant, made))) else Has.MAYBE
+
+    def _is_number(self, path: str) -> bool:
+        """Whether it is named for a coefficient, and for none that is learned: Adam([self.log_alpha])."""
+        return _COEFFICIENT.search(path.rpartition(".")[2]) is not None and not self._function.file.says(f"[{path}")
+
+    def _assigned(self, cls: Scope, path: str) -> Iterator[ast.expr]:
+        """What the methods of a class assign to an attribute."""
+        file = self._function.file
+        for method in dict.fromkeys(file.attributes(cls).get(path, ())):
+            reading = Reading(method.node, (), method.scope, file)
+            yield from (one.value for one in definitions_of(reading).every(path))
 
     def _has_default(self, name: str) -> bool:
         """def loss(x, beta=1.0)"""
@@ -190,14 +233,18 @@ class Cut:
             return Has.NOTHING
         if dotted.partition(".")[0] in ("numpy", "math") or dotted in ("float", "int", "len"):
             return max((Has.LOST if self.of(one) is Has.LOST else Has.NOTHING for one in given), default=Has.NOTHING)
-        if _DIFFERS.match(dotted) or dotted in ("sum", "abs", "max", "min") or self._is_criterion(func):
+        if (
+            (_DIFFERS.match(dotted) and last not in _OPENS)
+            or dotted in ("sum", "abs", "max", "min")
+            or self._is_criterion(func)
+        ):
             return self._most(given)
         callee = called(path, self._function.scope) if path is not None else None
         if callee is not None:
             cuts = self._returns(callee) is not Has.MAYBE
             return Has.MAYBE if not cuts else Has.LOST if any(map(self._is_learned, given)) else Has.NOTHING
         if isinstance(func, ast.Attribute) and not dotted.startswith("torch."):
-            return max(self.of(func.value), self._most(given))
+            return self._most((func.value, *given))
         return Has.MAYBE
 
     def _returns(self, function: Function) -> Has:
@@ -220,4 +267,25 @@ class Cut:
         else:
             made = self._function.scope.lookup(path_of(func) or "")
             dotted = made.made_by if made is not None and made.role is Role.TORCH else ""
-        return dotted.startswith("torch.nn.") and dotted.endswith(_WEIGHTLESS)
+        last = dotted.rpartition(".")[2]
+        return dotted.startswith("torch.nn.") and (last in _WEIGHTLESS or last.endswith("Loss"))
+
+
+def _most(several: Iterable[Has]) -> Has:
+    """The most that any of them has; once one may have a graph, the others are not asked."""
+    found = Has.NOTHING
+    for has in several:
+        found = max(found, has)
+        if found is Has.MAYBE:
+            break
+    return found
+
+
+def _begins(one: Definition) -> bool:
+    """[], None, torch.zeros(3): what somebody may mean to fill."""
+    match one.value:
+        case ast.List() | ast.Dict() | ast.Constant(value=None):
+            return True
+        case ast.Call(func=func):
+            return (path_of(func) or "").rpartition(".")[2] in _MAKES | {"empty", "empty_like", "list", "dict"}
+    return False

@@ -3,7 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple
 
 from zerograd.source.nodes import below, holds, place, written
@@ -113,7 +113,7 @@ class Definitions:
     def _excludes(self, one: ast.AST, other: ast.AST) -> bool:
         """Whether they stand in different arms of one branch, or of two that ask the same."""
         theirs = self._branches(other)
-        return any((test, not arm) in theirs for test, arm in self._branches(one))
+        return bool(theirs) and any((test, not arm) in theirs for test, arm in self._branches(one))
 
     def _branches(self, node: ast.AST) -> _Branches:
         """The branches around a node, by what they ask: a setting that is asked twice has one answer."""
@@ -129,9 +129,12 @@ def _is_other(one: _Arms, other: _Arms) -> bool:
     return len(differ) == 2 and len({id(branch) for branch, _ in differ}) == 1
 
 
-@lru_cache(maxsize=4)  # asked for one name of a function after the other
 def definitions_of(function: Reading) -> Definitions:
-    return Definitions(function)
+    """Those of a function, made once: many ask, one after the other."""
+    known = function.file.definitions
+    if function.node not in known:
+        known[function.node] = Definitions(function)
+    return known[function.node]
 
 
 def assigned_by(cls: Scope, path: str, file: File) -> list[tuple[Function, Definition]]:
@@ -140,7 +143,7 @@ def assigned_by(cls: Scope, path: str, file: File) -> list[tuple[Function, Defin
     return [
         (method, made)
         for method in methods
-        for made in Definitions(Reading(method.node, (), method.scope, file)).every(path)
+        for made in definitions_of(Reading(method.node, (), method.scope, file)).every(path)
         if not made.adds
     ]
 
@@ -148,7 +151,7 @@ def assigned_by(cls: Scope, path: str, file: File) -> list[tuple[Function, Defin
 def loops_around(where: Reading, node: ast.AST) -> list[LoopNode]:
     """The loops around a node; of a call only those that do not make the object anew which it is made on."""
     on = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
-    made = Definitions(where).every(path_of(on) or "") if on is not None else []
+    made = definitions_of(where).every(path_of(on) or "") if on is not None else []
     return [loop for loop in where.loops if holds(loop, node) and not any(holds(loop, one.node) for one in made)]
 
 

@@ -17,7 +17,7 @@ from zerograd.source import wording
 from zerograd.source.ancestry import Ancestry
 from zerograd.source.callers import calls_of
 from zerograd.source.kept import counts_to_few, feeds_a_loss, is_made_empty, resets
-from zerograd.source.lines import starts_of
+from zerograd.source.lines import between
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, written
 from zerograd.source.reach import freezes
@@ -36,10 +36,8 @@ def detect(file: File) -> Iterator[Finding]:
         return
     switches = file.says(".eval()")
     named = [one for one in file.program.roots.functions if switches or _EVALUATES.search(one.node.name.lower())]
-    starts = starts_of(file.text) if named else []
     for function in named:
-        first, last = function.node.lineno, function.node.end_lineno or function.node.lineno
-        text = file.text[starts[first - 1] : starts[last] if last < len(starts) else None]
+        text = between(file.text, function.node.lineno, function.node.end_lineno or function.node.lineno)
         evaluates = ".eval()" in text or _EVALUATES.search(function.node.name.lower())
         grows = "+=" in text or ".append(" in text or _SUMS.search(text)
         if evaluates and grows and not _LOOKS_AWAY.search(text):
@@ -166,9 +164,10 @@ def _is_called_with_graphs(function: Reading, depth: int) -> bool:
 
 def _is_called_beside(function: Reading) -> bool:
     """Whether a file beside this one calls it, and never looks away from autograd."""
-    call = f".{getattr(function.node, 'name', '')}("
-    texts = function.file.beside or ()
-    return function.scope.owner is not None and any(call in text and not _LOOKS_AWAY.search(text) for text in texts)
+    call, owner = f".{getattr(function.node, 'name', '')}(", function.scope.owner
+    made = [f"{name}(" for name, cls in function.scope.module.class_scopes.items() if cls is owner]
+    texts = (function.file.beside or ()) if owner is not None and made else ()
+    return any(call in text and made[0] in text and not _LOOKS_AWAY.search(text) for text in texts)
 
 
 def _is_quiet(where: Reading, call: ast.Call, depth: int) -> bool:
@@ -187,6 +186,7 @@ def _is_quiet_elsewhere(function: Reading) -> bool:
     """Whether a file beside this one names the function, and looks away from autograd somewhere."""
     name, texts = re.escape(getattr(function.node, "name", "")), function.file.beside
     named, own = re.compile(rf"\b{name}\b"), re.compile(rf"^def {name}\b", re.M)  # own: another one of this name
+    alone = function.scope.owner is None  # a method is called on an object, whatever else has its name
     return texts is None or any(
-        wording.looks_away(text) and named.search(text) and not own.search(text) for text in texts
+        wording.looks_away(text) and named.search(text) and not (alone and own.search(text)) for text in texts
     )

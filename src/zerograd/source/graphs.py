@@ -11,7 +11,7 @@ from zerograd.source import wording
 from zerograd.source.callers import arguments, called
 from zerograd.source.definitions import Definition, Item, definitions_of, is_key, item_of
 from zerograd.source.nodes import holds, written
-from zerograd.source.quiet import quiet_parts
+from zerograd.source.quiet import perhaps_quiet_parts
 from zerograd.source.reading import Reading
 from zerograd.source.scopes import Function, Scope, path_of
 
@@ -36,7 +36,7 @@ class Graphs:
     def __init__(self, function: Reading, live: frozenset[str] | None = None, deep: int = _DEEP) -> None:
         self._function, self._live, self._deep = function, live, deep
         self._names = definitions_of(function)
-        self._quiet = list(quiet_parts(function))
+        self._quiet = list(perhaps_quiet_parts(function))
         self._known: dict[tuple[int, Item], bool] = {}
         self._depth = 0
 

@@ -15,7 +15,7 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.callers import arguments, called, calls_of, runs
-from zerograd.source.definitions import Definition, Definitions, assigned_by, loops_around
+from zerograd.source.definitions import Definition, assigned_by, definitions_of, loops_around
 from zerograd.source.kept import READERS, counts_to_few, feeds_a_loss, is_empty_list, is_handed_on, live_losses
 from zerograd.source.nodes import Nodes, below, holds, parents_of, written
 from zerograd.source.reading import LoopNode, Reading
@@ -122,7 +122,7 @@ def _as_function(function: Reading) -> Function:
 
 
 def _fate_at(function: Reading, node: ast.Expr, deposit: ast.Call, home: _Home) -> Fate:
-    made = [one for one in Definitions(home.function).every(home.name) if not one.adds]
+    made = [one for one in definitions_of(home.function).every(home.name) if not one.adds]
     if not made or not all(_is_empty(one, home.key) for one in made) or home.name in home.function.scope.parameters:
         return Fate.EMPTIED
     seen = _fate_of_all(home.function, home.name, home.key)

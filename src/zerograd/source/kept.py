@@ -27,6 +27,7 @@ _DATA = re.compile(r"batch|iter|epoch|len\(|(^|\W)len_|_len\b|steps?\b|size|(^|\
 _NETWORKS = re.compile(
     r"len\((self\.)?\w*(nets?|models?|disc\w*|heads?|experts|agents|clients|tasks|scales|optimizers)[A-Z]?\)"
 )
+_COUNTED = re.compile(r"len\([^)]*(load|data|iter|batch|train|sample|image|file)")
 _STORAGES = frozenset({"torch.zeros", "torch.empty", "torch.ones"})
 _MANY = 50  # repetitions are fewer
 _FEW = 12  # sums that are looked at in one function: a tangle of hundreds takes seconds
@@ -201,7 +202,7 @@ def counts_to_few(loop: LoopNode, function: Reading) -> bool:
     if any(_NETWORKS.search(written(bound)) for bound in loop.iter.args):
         return True
     made = [one.value for bound in loop.iter.args for one in definitions_of(function).every(path_of(bound) or "")]
-    counted = any("len(" in written(value) and not _NETWORKS.search(written(value)) for value in made)
+    counted = any(_COUNTED.search(written(value).lower()) for value in made)
     return not counted and not any(_DATA.search(written(bound).lower()) or _is_many(bound) for bound in loop.iter.args)
 
 

@@ -24,7 +24,11 @@ def leaves_of(function: Reading) -> frozenset[str]:
         for call in function.of(ast.Call)
         if isinstance(call.func, ast.Attribute) and call.func.attr == "requires_grad_" and not _refuses(call)
     ]
-    return frozenset(path_of(node) or "" for node in told)
+    names = {path_of(node) or "" for node in told}
+    each = [
+        loop for loop in function.of(ast.For) if path_of(loop.target) in names
+    ]  # for p in params: p.requires_grad_()
+    return frozenset({*names, *(path_of(loop.iter) or "" for loop in each)})
 
 
 def makes_leaf(node: ast.AST) -> bool:

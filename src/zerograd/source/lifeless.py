@@ -14,7 +14,9 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.cut import Cut, Has
-from zerograd.source.definitions import definitions_of
+from zerograd.source.definitions import Item, definitions_of
+from zerograd.source.leaves import leaves_of
+from zerograd.source.lines import between
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, written
 from zerograd.source.reading import File, Reading
@@ -24,12 +26,16 @@ from zerograd.source.severed import deposited
 _TERM = re.compile(
     r"loss|penalt|entropy|wasserstein|diverg|discrepan|bonus|(^|_)(kl|kld|ent|gp|reg|mmd|bce|mse|nll|mi|tv|recon|err[a-z]?)(_|$)"
 )
-_FACTOR = re.compile(r"weight|coef|scale|factor|lambda|beta|anneal|rate|baseline|target|old|prev|last|mean_loss|best")
+_FACTOR = re.compile(
+    r"weight|coef|scale|factor|lambda|beta|anneal|rate|baseline|target|old|prev|last|mean_loss|best|(^|_)ref(_|$)|teacher"
+)
 _SUMS = frozenset({"mean", "sum", "squeeze", "view", "to", "cuda", "reshape"})
 _WORDS = ("item()", "detach()", ".data", "no_grad", "ensor(", "from_numpy")
 _ENGINE = re.compile(r"accelerator|fabric|engine|manual_backward")
 _CURE = "leave its graph on: no item(), detach(), no_grad() or torch.tensor() between the model and the loss"
-_DEPTH = 8
+_CUT = re.compile(r"\.(item|detach|numpy|tolist)\(\)|\.data\b|no_grad|ensor\(|from_numpy")
+_CUTTING = frozenset({"item", "detach", "data", "numpy", "tolist", "tensor", "Tensor", "FloatTensor", "from_numpy"})
+_DEPTH, _FEW = 8, 20
 
 
 class _Term(NamedTuple):
@@ -38,37 +44,85 @@ class _Term(NamedTuple):
 
 
 def detect(file: File) -> Iterator[Finding]:
-    if not any(map(file.says, _WORDS)) or file.says("enable_grad") or not file.says("backward("):
+    if not any(map(file.says, _WORDS)) or file.says("enable_grad") or file.says("set_grad_enabled(True"):
         return
-    program, handed = file.program, deposited(file)
-    yield from _inside(Reading(program.tree, program.module, program.roots.module, file), handed=False)
-    for function in program.roots.functions:
-        trains = function.node in program.relevant
+    if not file.says("backward("):
+        return
+    program = file.program
+    yield from _inside(Reading(program.tree, program.module, program.roots.module, file), set())
+    texts = [(one, between(file.text, one.node.lineno, one.node.end_lineno or 0)) for one in program.roots.functions]
+    handed = deposited(file) if any("return" in text and _CUT.search(text) for _, text in texts) else {}
+    for function, text in texts:
+        trains = function.node in program.relevant and "backward(" in text
         if trains or function.node.name in handed:
             block = program.function(function) if trains else ()
             reading = Reading(function.node, block, function.scope, file)
-            yield from _inside(reading, handed=function.node.name in handed)
+            yield from _inside(reading, handed.get(function.node.name, set()))
 
 
-def _inside(function: Reading, *, handed: bool) -> Iterator[Finding]:
+def _inside(function: Reading, handed: set[Item]) -> Iterator[Finding]:
+    """`handed`: which of its results go backward where they are returned to."""
     gone = _deposited(function)
-    losses = [*gone, *(_returned(function) if handed else ())]
-    cut = Cut(function) if losses else None
-    told = set[int]()
-    for loss in losses:
-        assert cut is not None
-        if cut.of(loss) is Has.LOST and loss in gone:
-            yield _refused(function, loss)
+    losses = [*gone, *_returned(function, handed)]
+    if not losses:
+        return
+    named = {name for loss in losses if (name := path_of(loss)) is not None}
+    cut, told = Cut(function), set[int]()
+    sums = [_Sum(loss, function, cut) for loss in losses if _may_be_told(loss, function)]
+    for number, one in enumerate(sums):
+        if cut.of(one.loss) is Has.LOST:
+            if one.loss in gone and not leaves_of(function):  # which may be among others, in a list
+                yield _refused(function, one.loss)
             continue
-        terms = list(_terms(_Term(loss, ()), function, cut))
-        live = {name for term in terms if cut.of(term.node) is Has.MAYBE for name in (*term.names, path_of(term.node))}
-        if len(terms) < 2 or not any(cut.of(term.node) is Has.MAYBE for term in terms):
-            continue
-        others = live | {path_of(one) for one in losses}
-        for term in terms:
-            if id(term.node) not in told and cut.of(term.node) is Has.LOST and _is_meant(term, function, others):
+        others = one.live.union(named, *(other.names for place, other in enumerate(sums) if place != number))
+        lost = [term for term in one.terms if cut.of(term.node) is Has.LOST]
+        if not one.live or any(not _words(term).isdisjoint(others) for term in lost):
+            continue  # loss - loss.detach(): the value of another, with the gradient of this
+        for term in lost:
+            if id(term.node) not in told and _is_meant(term, function):
                 told.add(id(term.node))
                 yield _told(function, term)
+
+
+def _may_be_told(loss: ast.expr, function: Reading) -> bool:
+    """Whether it is a sum, or was cut off as a whole: most losses are what a criterion returned."""
+    every, pending = definitions_of(function).every, [loss]
+    for value in pending:  # it grows on the way
+        match value:
+            case ast.BinOp(op=ast.Add() | ast.Sub()):
+                return True
+            case ast.BinOp(left=left, right=right):
+                pending += [left, right]
+            case ast.UnaryOp(operand=inner) | ast.Call(func=ast.Attribute(value=inner)):
+                if isinstance(value, ast.Call) and _cuts(value):
+                    return True
+                pending.append(inner)
+            case ast.Call(func=ast.Name()) if _cuts(value):
+                return True
+            case ast.Name(id=name) if len(pending) < _FEW:
+                made = every(name)
+                if any(isinstance(one.node, ast.AugAssign) for one in made):
+                    return True
+                pending += [one.value for one in made]
+    return False
+
+
+def _cuts(value: ast.expr) -> bool:
+    return any(isinstance(part, ast.Attribute) and part.attr in _CUTTING for part in below(value))
+
+
+class _Sum:
+    """A loss and what it is the sum of. `names`: all that it goes by on the way; `live`: those that have a graph."""
+
+    def __init__(self, loss: ast.expr, function: Reading, cut: Cut) -> None:
+        self.loss, self.names = loss, set[str]()
+        self.terms = list(_terms(_Term(loss, ()), function, cut, self.names))
+        self.names |= {name for term in self.terms if (name := path_of(term.node)) is not None}
+        living = [term for term in self.terms if cut.of(term.node) is Has.MAYBE]
+        lost = {path_of(term.node) for term in self.terms} - {path_of(term.node) for term in living}
+        self.live = self.names - lost if living else set[str]()
+        if living and not self.live:
+            self.live = {""}
 
 
 def _told(function: Reading, term: _Term) -> Finding:
@@ -98,34 +152,37 @@ def _is_gradient(given: ast.expr, call: ast.Call) -> bool:
     return given in call.args and _ENGINE.search(written(call.func).lower()) is None
 
 
-def _returned(function: Reading) -> Iterator[ast.expr]:
+def _returned(function: Reading, handed: set[Item]) -> Iterator[ast.expr]:
     """The losses that go backward where they are returned to."""
-    for back in function.of(ast.Return):
-        values = back.value.elts if isinstance(back.value, ast.Tuple) else [back.value]
-        yield from (value for value in values if value is not None and "loss" in (path_of(value) or "").lower())
+    for back in function.of(ast.Return) if handed else ():
+        several = back.value.elts if isinstance(back.value, ast.Tuple) else []
+        yield from (value for place, value in enumerate(several) if place in handed)
+        if None in handed and back.value is not None and not several:
+            yield back.value
 
 
-def _terms(term: _Term, function: Reading, cut: Cut) -> Iterator[_Term]:
-    """What a loss is the sum of, as far as it can be read."""
+def _terms(term: _Term, function: Reading, cut: Cut, through: set[str]) -> Iterator[_Term]:
+    """What a loss is the sum of, as far as it can be read. `through`: the names that were followed."""
     node, names = term
     if len(names) > _DEPTH or cut.of(node) is not Has.MAYBE:
         yield _Term(_bare(node, cut), names)
         return
     match node:
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
-            yield from _terms(_Term(left, names[:0]), function, cut)
-            yield from _terms(_Term(right, names[:0]), function, cut)
+            yield from _terms(_Term(left, names[:0]), function, cut, through)
+            yield from _terms(_Term(right, names[:0]), function, cut, through)
         case ast.UnaryOp(operand=operand, op=ast.USub()):
-            yield from _terms(_Term(operand, names), function, cut)
+            yield from _terms(_Term(operand, names), function, cut, through)
         case ast.BinOp(left=left, op=ast.Mult(), right=right) if cut.of(left) is Has.NOTHING:
-            yield from _terms(_Term(right, names), function, cut)
+            yield from _terms(_Term(right, names), function, cut, through)
         case ast.BinOp(left=left, op=ast.Mult() | ast.Div(), right=right) if cut.of(right) is Has.NOTHING:
-            yield from _terms(_Term(left, names), function, cut)
+            yield from _terms(_Term(left, names), function, cut, through)
         case ast.Call(func=ast.Attribute(value=value, attr=attr)) if attr in _SUMS and path_of(value) != "torch":
-            yield from _terms(_Term(value, names), function, cut)
+            yield from _terms(_Term(value, names), function, cut, through)
         case ast.Name() if (parts := _made_of(node, function)) is not None:
+            through.add(node.id)
             for part in parts:
-                yield from _terms(_Term(part, (node.id, *names)), function, cut)
+                yield from _terms(_Term(part, (node.id, *names)), function, cut, through)
         case _:
             yield term
 
@@ -158,15 +215,13 @@ def _words(term: _Term) -> set[str]:
     return {*term.names, *(path for part in below(term.node) if (path := path_of(part)) is not None)}
 
 
-def _is_meant(term: _Term, function: Reading, others: set[str | None]) -> bool:
-    """Whether it is there to be learned from: named for it, or made of what is; and neither another term, without its
-    graph, nor a loss that goes backward itself."""
+def _is_meant(term: _Term, function: Reading) -> bool:
+    """Whether it is there to be learned from: named for it, or made of what is."""
     words = _words(term)
     name = term.names[0] if term.names else path_of(term.node) or ""
     made = [one.value for word in words for one in definitions_of(function).every(word)]
     said = [name, *words, *(maker for value in made for maker in _makers(value))]
-    named = not _FACTOR.search(name.lower()) and any(_is_term(word.lower()) for word in said)
-    return named and words.isdisjoint(others - {None})
+    return not _FACTOR.search(name.lower()) and any(_is_term(word.lower()) for word in said)
 
 
 def _makers(value: ast.expr) -> Iterator[str]:

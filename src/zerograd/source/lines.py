@@ -25,6 +25,12 @@ def starts_of(text: str) -> list[int]:
     return [0, *(end.end() for end in _END.finditer(text)), len(text) + 1]
 
 
+def between(text: str, first: int, last: int) -> str:
+    """The lines from one number to another, both counted in."""
+    starts = starts_of(text)
+    return text[starts[first - 1] : starts[last] if last < len(starts) else None]
+
+
 def to_character(line: str, column: int) -> int:
     """How many characters of `line` stand before the byte column `column`, which counts from 1."""
     if line.isascii():

@@ -28,7 +28,7 @@ from zerograd.source.skeleton import (
     going_on,
     walk,
 )
-from zerograd.source.swallowed import giving_up, is_swallowed
+from zerograd.source.swallowed import giving_up, is_swallowed, only_tell
 from zerograd.source.tests import changed_by, learned_from
 
 _ENDINGS = ("sys.exit", "os._exit", "exit", "quit")
@@ -66,7 +66,7 @@ class FunctionLowering(Expressions):
                 arms = self.block(body), self.block(orelse)
                 self._asked = outer
                 if deposited and asks_only_for_nan(test):
-                    arms = self._skipping(node, *arms), self._skipping(node, *arms[::-1])
+                    arms = self._skipping(node, body, *arms), self._skipping(node, orelse, *arms[::-1])
                 yield from self._choice(test, *arms)
             case ast.For() | ast.AsyncFor() | ast.While():
                 yield from self._loop(node)
@@ -184,10 +184,11 @@ class FunctionLowering(Expressions):
             return giving_up(block, abandon)
         return (abandon._replace(partial=True), *block)
 
-    def _skipping(self, node: ast.If, arm: Block, other: Block) -> Block:
+    def _skipping(self, node: ast.If, statements: list[ast.stmt], arm: Block, other: Block) -> Block:
         """if isfinite(loss): optimizer.step(), with what it clears: the other way gives the iteration up."""
         kinds = {act.kind for act in walk(other) if isinstance(act, Act)}
-        skips = Kind.CONSUME in kinds and Kind.DEPOSIT not in kinds and not any(map(_may_matter, walk(arm)))
+        skips = Kind.CONSUME in kinds and Kind.DEPOSIT not in kinds and only_tell(statements)
+        skips = skips and not any(map(_may_matter, walk(arm)))
         return (*arm, self._abandon(node)) if skips else arm
 
     def _abandon(self, node: ast.stmt | ast.ExceptHandler) -> Act:

@@ -12,7 +12,7 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.callers import arguments, called, calls_of, handed_in, runs
-from zerograd.source.definitions import Definition, Definitions, assigned_by, definitions_of, loops_around
+from zerograd.source.definitions import Definition, assigned_by, definitions_of, loops_around
 from zerograd.source.kept import READERS, counts_to_few, is_empty_list, live_losses
 from zerograd.source.nodes import Nodes, holds, place, written
 from zerograd.source.reading import File, LoopNode, Reading
@@ -174,7 +174,7 @@ def _kept_by(cls: Scope, given: _Given, loss: str, file: File) -> frozenset[str]
     if any(isinstance(one, ast.Starred) for one in given.call.args) or len(names) != 1:
         return None
     inside = Reading(method.node, (), method.scope, file)
-    if Definitions(inside).every(names[0]):
+    if definitions_of(inside).every(names[0]):
         return None  # val = val.item()
     for node, keeper in _keepers(inside, names[0]):
         begun = [(home.node, one) for home, one in assigned_by(cls, keeper, file) if one.node is not node]

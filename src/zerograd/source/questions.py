@@ -5,14 +5,14 @@ import re
 
 from zerograd.source.counters import Guard, read_guard, read_start, start_key
 from zerograd.source.loops import windows_of
-from zerograd.source.nodes import Nodes, written
+from zerograd.source.nodes import Nodes, below, written
 from zerograd.source.origins import Origin, Origins
 from zerograd.source.scopes import FunctionNode, Scope, path_of
 from zerograd.source.tests import All, Atom, Not, Test, read_test
 
 # How frameworks call the counter that they hand to a function they call once per batch.
 _BATCH_INDICES = frozenset({"batch_idx", "batch_index", "batch_nb", "batch_i"})
-_BROKEN = re.compile(r"nan\b|isnan|finite|isinf|overflow", re.IGNORECASE)
+_BROKEN = re.compile(r"nan\b|isnan|(?<!in)finite|isinf|overflow", re.IGNORECASE)
 
 
 class Questions:
@@ -94,7 +94,9 @@ def asks_only_for_nan(test: ast.expr) -> bool:
     """not (isnan(loss) or isinf(loss)); and nothing else that would be another reason not to step."""
     if isinstance(test, ast.UnaryOp):
         return asks_only_for_nan(test.operand)
-    return all(map(asks_only_for_nan, test.values)) if isinstance(test, ast.BoolOp) else asks_for_nan(test)
+    if isinstance(test, ast.BoolOp):
+        return all(map(asks_only_for_nan, test.values))
+    return asks_for_nan(test) and any(isinstance(part, ast.Call | ast.Compare) for part in below(test))  # no setting
 
 
 def chooses(test: ast.expr) -> bool:

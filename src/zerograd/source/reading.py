@@ -3,7 +3,7 @@
 import ast
 import re
 from functools import cached_property
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from zerograd.core.events import Kind, Site
 from zerograd.source.beside import texts_beside
@@ -12,6 +12,9 @@ from zerograd.source.nodes import below, holds, written
 from zerograd.source.program import Program
 from zerograd.source.scopes import Function, Scope, path_of
 from zerograd.source.skeleton import Act, Block, walk
+
+if TYPE_CHECKING:
+    from zerograd.source.definitions import Definitions
 
 N = TypeVar("N", bound=ast.AST)
 LoopNode = ast.For | ast.AsyncFor | ast.While
@@ -28,6 +31,7 @@ class File:
         self.path = program.path
         self.asked: set[str] = set()  # the files beside it that were looked into, and their folders
         self._said: dict[str, bool] = {}
+        self.definitions: dict[ast.AST, Definitions] = {}  # of its functions, as far as somebody has asked
         self.built: set[ast.AST] = set()  # the methods that were looked at for what they make
         self._attributes: dict[Scope, dict[str, list[Function]]] = {}
 

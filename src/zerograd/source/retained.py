@@ -21,6 +21,7 @@ from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, place, written
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.scopes import Function, path_of
+from zerograd.source.severed import deposited
 from zerograd.source.storing import stores
 from zerograd.source.terms import summands_of
 from zerograd.source.wording import CUTS
@@ -202,11 +203,12 @@ def _leaves(function: Reading, ancestry: Ancestry, mine: Ancestors, step: ast.AS
     closes = function.file.says(f".step({getattr(function.node, 'name', '')})")  # which reads a number
     deposits = [act.node for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
     losses = [loss for call in deposits if (loss := loss_of(call)) is not None]
+    goes = getattr(function.node, "name", "") in deposited(function.file)  # where it is returned to
     terms = {name for loss in losses for name in summands_of(function.nodes, loss)}
     for node in function.of(ast.Return):
         for part in _parts(node.value) if node.value is not None else ():
             path = path_of(part) or ""
-            is_loss = (step is not None or closes) and ("loss" in path.lower() or path in terms)
+            is_loss = (step is not None or closes) and ("loss" in path.lower() or (path in terms and not goes))
             if not is_loss and ancestry.of(part) & mine:
                 return True
     return any(

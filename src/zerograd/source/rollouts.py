@@ -12,6 +12,7 @@ who read the list detach what they read, and nobody acts under no_grad().
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
@@ -20,15 +21,19 @@ from zerograd.source import wording
 from zerograd.source.callers import calls_of
 from zerograd.source.definitions import definitions_of
 from zerograd.source.nodes import below, holds
+from zerograd.source.reach import freezes
 from zerograd.source.reading import File, Reading
 from zerograd.source.scopes import path_of
 from zerograd.source.sums import appends_to
 
+_DEEP = 3  # levels of callers
 _DRAWN = frozenset({"log_prob", "entropy"})
 
 
 def detect(file: File) -> Iterator[Finding]:
     if not file.says("log_prob(") or not file.says(".detach()") or not file.says("backward("):
+        return
+    if file.says("set_grad_enabled") or freezes(file.text):
         return
     for one in file.program.roots.functions:
         function = Reading(one.node, (), one.scope, file)
@@ -65,15 +70,16 @@ def _is_learned(value: ast.expr, function: Reading) -> bool:
     made = [one.value for name in names for one in definitions_of(function).every(name)]
     calls = [part for one in (*given, *made) for part in below(one) if isinstance(part, ast.Call)]
     cut = any(isinstance(call.func, ast.Attribute) and call.func.attr in wording.CUTS for call in calls)
-    own = any(_is_network(path_of(call.func) or "") for call in calls)
+    own = any(_is_network(path_of(call.func) or "", function) for call in calls)
     return dotted.startswith("torch.distributions.") and own and not cut
 
 
-def _is_network(path: str) -> bool:
-    """self.action_layer(state), policy(state)"""
-    return path.startswith("self.") or wording.is_model(path)
+def _is_network(path: str, function: Reading) -> bool:
+    """self.action_layer(state), policy(state): not a method, which may do anything."""
+    return (path.startswith("self.") or wording.is_model(path)) and function.scope.function(path) is None
 
 
+@lru_cache(maxsize=8)  # the lists of one file
 def _is_always_detached(name: str, file: File) -> bool:
     """Whether whatever reads the list takes the graphs off: torch.stack(memory.logprobs).detach()."""
     nodes = below(file.program.tree)
@@ -100,4 +106,12 @@ def _is_quiet(function: Reading) -> bool:
     name, texts = getattr(function.node, "name", ""), function.file.beside
     named = re.compile(rf"\.{re.escape(name)}\(")
     elsewhere = texts is None or any(wording.looks_away(text) and named.search(text) for text in texts)
-    return elsewhere or any(where.without_grad(call) for where, call in calls_of(function))
+    return elsewhere or _acts_quietly(function, _DEEP)
+
+
+def _acts_quietly(function: Reading, depth: int) -> bool:
+    """Whether somebody calls it under no_grad(), or is called so."""
+    return any(
+        where.without_grad(call) or (depth > 0 and _acts_quietly(where, depth - 1))
+        for where, call in calls_of(function)
+    )

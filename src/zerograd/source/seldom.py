@@ -21,17 +21,28 @@ from zerograd.source.nodes import holds, place
 from zerograd.source.reading import Reading
 from zerograd.source.skeleton import Act
 
+_FEW = 8  # branches: a tangle has more
+
 
 def detect(function: Reading) -> Iterator[Finding]:
     branches = [branch for branch in function.of(ast.If) if _asks_for_the_nth(branch.test) and not branch.orelse]
-    if not branches or function.file.reads_gradients:
+    if not branches or len(branches) > _FEW or function.file.reads_gradients or _may_leave(function):
         return
+    steps = [act.node for act in function.having(Kind.CONSUME) if act.node is not None]
+    if any(not any(holds(branch, step) for branch in branches) for step in steps):
+        return  # what another one steps on is not in vain
     for branch in branches:
         inside = [act for act in function.acts if act.node is not None and holds(branch, act.node)]
         if any(act.kind in (Kind.CLEAR, Kind.DEPOSIT) for act in inside):
             continue
         for slot in {act.slot: None for act in inside if act.kind is Kind.CONSUME and act.slot is not None}:
             yield from _in_vain(function, branch, slot)
+
+
+def _may_leave(function: Reading) -> bool:
+    """Whether an iteration, or the call, may end early."""
+    ends = (*function.of(ast.Return), *function.of(ast.Continue), *function.of(ast.Break))
+    return any(function.arms(one) for one in ends)
 
 
 def _in_vain(function: Reading, branch: ast.If, slot: str) -> Iterator[Finding]:
@@ -48,11 +59,20 @@ def _in_vain(function: Reading, branch: ast.If, slot: str) -> Iterator[Finding]:
 
 def _runs_with(function: Reading, act: Act, branch: ast.If) -> bool:
     """Whether it stands in front of the branch, and runs whenever that is asked."""
-    if act.node is None or place(act.node) >= place(branch):
+    if (
+        act.node is None
+        or place(act.node) >= place(branch)
+        or not any(act.node is one.value for one in _said(function))
+    ):
         return False
     around = [loop for loop in function.loops if holds(loop, branch)]
     same = all(holds(loop, act.node) == (loop in around) for loop in function.loops)
     return same and function.arms(act.node) <= function.arms(branch)
+
+
+def _said(function: Reading) -> list[ast.Expr]:
+    """The statements that are calls alone: what stands in a test runs if it is asked."""
+    return function.of(ast.Expr)
 
 
 def _asks_for_the_nth(test: ast.expr) -> bool:

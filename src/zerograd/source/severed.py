@@ -16,12 +16,14 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.definitions import definitions_of
+from zerograd.source.definitions import Definition, Definitions, Item, definitions_of
 from zerograd.source.holdings import held_by
+from zerograd.source.lines import between
+from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, place, written
 from zerograd.source.reading import File, Reading
-from zerograd.source.scopes import path_of
-from zerograd.source.wording import MODULES
+from zerograd.source.scopes import Function, Scope, path_of
+from zerograd.source.wording import BUILTINS, MODULES, SAME
 
 _LOSS = re.compile(r"loss|penalty|(^|_)(err|gp|cost)")
 _COPIES = frozenset({"Variable", "tensor"})
@@ -83,20 +85,30 @@ def _is_number(value: ast.expr) -> bool:
 
 
 @lru_cache(maxsize=2)  # asked of every function of a file
-def deposited(file: File) -> frozenset[str]:
-    """The functions whose results backward() is called on, by the names that they get."""
-    nodes = below(file.program.tree)
-    called = [node.func for node in nodes if isinstance(node, ast.Call)]
-    methods = [func for func in called if isinstance(func, ast.Attribute) and func.attr == "backward"]
-    losses = {path_of(func.value) for func in methods} - {None}
-    assigned = [(node.targets[0], node.value) for node in nodes if isinstance(node, ast.Assign)]
-    made = [value.func for target, value in assigned if isinstance(value, ast.Call) and _holds(target, losses)]
-    return frozenset((path_of(func) or "").rpartition(".")[2] for func in made)
+def deposited(file: File) -> dict[str, set[Item]]:
+    """The functions whose results backward() is called on, by their names, and which of several results it is."""
+    found: dict[str, set[Item]] = {}
+    program = file.program
+    trains = [one for one in program.roots.functions if "backward(" in _text(one, file)]
+    roots: list[tuple[ast.AST, Scope]] = [(program.tree, program.roots.module), *trains]
+    for node, scope in roots:
+        called = [call.func for call in program.nodes(node).of(ast.Call) if isinstance(call.func, ast.Attribute)]
+        losses = [part for func in called if func.attr == "backward" for part in below(func.value)]
+        if losses:
+            names = definitions_of(Reading(node, (), scope, file))
+            for one in (one for part in losses for one in _made(part, names)):
+                if isinstance(one.value, ast.Call):
+                    found.setdefault((path_of(one.value.func) or "").rpartition(".")[2], set()).add(one.at)
+    return found
 
 
-def _holds(target: ast.expr, losses: set[str | None]) -> bool:
-    """loss = ..., or loss, info = ..."""
-    return any(path_of(one) in losses for one in (target.elts if isinstance(target, ast.Tuple) else [target]))
+def _text(function: Function, file: File) -> str:
+    return between(file.text, function.node.lineno, function.node.end_lineno or 0)
+
+
+def _made(part: ast.AST, names: Definitions) -> list[Definition]:
+    reached = names.reaching(part.id, part) if isinstance(part, ast.Name) else None
+    return [*reached.here, *reached.around] if reached is not None else []
 
 
 def _copied_weights(function: Reading) -> Iterator[Finding]:
@@ -114,19 +126,43 @@ def _copied_weights(function: Reading) -> Iterator[Finding]:
 
 
 def _copied_anew(function: Reading) -> Iterator[Finding]:
-    """quantized = quantize(copy.deepcopy(model)), and a loss of that: the optimizer's model is never asked."""
-    for made in function.of(ast.Assign):
-        loop, model = function.loop_around(made), _deepcopied(made.value)
-        deposits = [act for act in function.having(Kind.DEPOSIT) if act.node is not None]
-        if loop is None or model is None or not any(holds(loop, act.node) for act in deposits if act.node is not None):
+    """quantized = quantize(copy.deepcopy(model)), and a loss of that alone: the optimizer's model is never asked."""
+    deposits = [act.node for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
+    for made in function.of(ast.Assign) if len(deposits) == 1 else ():
+        loop, model, copy = function.loop_around(made), _deepcopied(made.value), path_of(made.targets[0])
+        if loop is None or model is None or copy is None or not holds(loop, deposits[0]):
             continue
-        copy, used = path_of(made.targets[0]), _is_used(function, model, made.value)
-        asked = any(path_of(call.func) == copy for call in function.of(ast.Call))
-        for act in function.having(Kind.CONSUME) if asked and not used else ():
+        if _is_used(function, model, made.value) or not _is_of(copy, deposits[0], function):
+            continue
+        for act in function.having(Kind.CONSUME):
             inside = act.node is not None and holds(loop, act.node) and place(act.node) > place(made)
             if inside and held_by(act.slot or "", function) == {model}:
                 found = note(REGISTRY["ZG003"], act.site, certain=True, step=act.what)
                 yield found._replace(cure=f"bring the gradients of {copy} to {model}, or train {copy}")
+
+
+def _is_of(copy: str, deposit: ast.Call, function: Reading) -> bool:
+    """Whether a loss is made of what the copy returned, and of nobody else's who could know the model."""
+    loss, every = loss_of(deposit), definitions_of(function).every
+    pending, calls, seen = [loss] if loss is not None else [], list[ast.Call](), set[str]()
+    for value in pending:  # it grows on the way
+        parts = below(value)
+        calls += [part for part in parts if isinstance(part, ast.Call)]
+        names = {part.id for part in parts if isinstance(part, ast.Name)} - seen - {copy}
+        seen |= names
+        pending += [one.value for name in names for one in every(name) if isinstance(one.node, ast.Assign)]
+    paths = {path_of(call.func) or "" for call in calls}
+    others = {path for path in paths - {copy} if not _is_harmless(path, function)}
+    return copy in paths and not others and not any(function.without_grad(call) for call in calls)
+
+
+def _is_harmless(path: str, function: Reading) -> bool:
+    """Torch's own, a loss that is called one and that no function here is, a method of a tensor."""
+    scope = function.scope
+    if scope.dotted(path).startswith("torch.") or path in BUILTINS or path == "":
+        return True
+    known = scope.function(path) is not None
+    return not known and ("crit" in path.lower() or "loss" in path.lower() or path.rpartition(".")[2] in SAME)
 
 
 def _deepcopied(value: ast.expr) -> str | None:

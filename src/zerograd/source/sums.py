@@ -23,7 +23,7 @@ def _added(function: Reading) -> Iterator[tuple[ast.AugAssign, str, ast.expr]]:
 def weighed_anew(function: Reading) -> Iterator[tuple[ast.Assign, str, ast.expr]]:
     """total = total + added, mean = 0.9 * mean + 0.1 * added, mean = (mean * i + added) / (i + 1)"""
     for node in function.of(ast.Assign):
-        total = path_of(node.targets[0]) or ""
+        total = path_of(node.targets[0]) or "" if isinstance(node.value, ast.BinOp) else ""
         for left, right in _summed(node.value) if total else ():
             pairs = ((left, right), (right, left))
             yield from ((node, total, added) for kept, added in pairs if _is_weighed(kept, total))

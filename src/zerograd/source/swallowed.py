@@ -48,6 +48,17 @@ def _takes_backward(caught: ast.expr | None) -> bool:
     return any((path_of(name) or "").rpartition(".")[2] in _TAKES for name in names)
 
 
+def only_tell(statements: list[ast.stmt]) -> bool:
+    """Whether all that is done is to tell people, or to count; and no flag is set that somebody asks later."""
+    flags = (one for one in statements if isinstance(one, ast.Assign) and isinstance(one.value, ast.Constant))
+    stops = any(isinstance(part, ast.Assert) or _stops(part) for one in statements for part in below(one))
+    return not any(flags) and not stops and all(map(_only_tells, statements))
+
+
+def _stops(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and "set_trace" in (path_of(node.func) or "")
+
+
 def _only_tells(statement: ast.stmt) -> bool:
     """Whether a statement reports and counts, and asks the exception for nothing but whether memory ran out."""
     for node in below(statement):
