@@ -71,7 +71,8 @@ def _inside(function: Reading, handed: set[Item]) -> Iterator[Finding]:
     sums = [_Sum(loss, function, cut) for loss in losses if _may_be_told(loss, function)]
     for number, one in enumerate(sums):
         if cut.of(one.loss) is Has.LOST:
-            if one.loss in gone and not leaves_of(function):  # which may be among others, in a list
+            # Leaves may be among others, in a list; but not behind the detach() that the loss itself was given.
+            if one.loss in gone and (not leaves_of(function) or _is_detached(one.loss, function)):
                 yield _refused(function, one.loss)
             continue
         others = one.live.union(named, *(other.names for place, other in enumerate(sums) if place != number))
@@ -82,6 +83,19 @@ def _inside(function: Reading, handed: set[Item]) -> Iterator[Finding]:
             if id(term.node) not in told and _is_meant(term, function):
                 told.add(id(term.node))
                 yield _told(function, term)
+
+
+def _is_detached(loss: ast.expr, function: Reading) -> bool:
+    """loss = loss.detach() / 4"""
+    match loss:
+        case ast.Name(id=name):
+            reached = definitions_of(function).reaching(name, loss)
+            return reached is not None and all(_is_detached(one.value, function) for one in reached.here)
+        case ast.BinOp(left=left, op=ast.Mult() | ast.Div()):
+            return _is_detached(left, function)
+        case ast.Call(func=ast.Attribute(attr=attr)):
+            return attr == "detach"
+    return False
 
 
 def _may_be_told(loss: ast.expr, function: Reading) -> bool:
