@@ -146,21 +146,15 @@ class Library:
         key = (name, folder)
         known = self._packages.get(key)
         if known is None:
-            known = bool(name) and any(self._has(name, place) for place in self._places(folder))
+            here = os.path.join(folder, name)
+            known = bool(name) and (
+                (self._lists(folder, f"{name}.py") and os.path.isfile(f"{here}.py"))
+                or (self._lists(folder, name) and os.path.isdir(here))
+            )
             if not known and name and folder not in ("", self._root, os.path.dirname(folder)):
                 known = self._has_package(name, os.path.dirname(folder))
             self._packages[key] = known
         return known
-
-    def _has(self, name: str, folder: str) -> bool:
-        here = os.path.join(folder, name)
-        return (self._lists(folder, f"{name}.py") and os.path.isfile(f"{here}.py")) or (
-            self._lists(folder, name) and os.path.isdir(here)
-        )
-
-    def _places(self, folder: str) -> list[str]:
-        """Where a script finds what it imports: in its folder, or in `src` beside it, which many put on their path."""
-        return [folder, os.path.join(folder, "src")] if self._lists(folder, "src") else [folder]
 
     def _lists(self, folder: str, name: str) -> bool:
         """False only if a folder has no such entry: it is listed once, not asked for every name."""
@@ -183,12 +177,9 @@ class Library:
                 folder = os.path.dirname(folder)
             return self._file(os.path.join(folder, below), importer)
         for _ in range(_HIGHEST):
-            for place in self._places(folder):
-                found = self._file(os.path.join(place, below), importer)
-                if found is not None:
-                    return found
-            if folder in ("", self._root, os.path.dirname(folder)):
-                return None
+            found = self._file(os.path.join(folder, below), importer)
+            if found is not None or folder in ("", self._root, os.path.dirname(folder)):
+                return found
             folder = os.path.dirname(folder)
         return None
 
