@@ -34,6 +34,8 @@ _WORDS = ("item()", "detach()", ".data", "no_grad", "ensor(", "from_numpy")
 _ENGINE = re.compile(r"accelerator|fabric|engine|manual_backward")
 _CURE = "leave its graph on: no item(), detach(), no_grad() or torch.tensor() between the model and the loss"
 _CUT = re.compile(r"\.(item|detach|numpy|tolist)\(\)|\.data\b|no_grad|ensor\(|from_numpy")
+_TELLS = re.compile(r"\+=|append\(|print|\blog|add_scalar|write|update\(|format|wandb|tqdm|postfix|f\"|f'|#")
+_RETURNS = re.compile(r"return\b[^\n]*loss")
 _CUTTING = frozenset({"item", "detach", "data", "numpy", "tolist", "tensor", "Tensor", "FloatTensor", "from_numpy"})
 _DEPTH, _FEW = 8, 20
 
@@ -49,15 +51,29 @@ def detect(file: File) -> Iterator[Finding]:
     if not file.says("backward("):
         return
     program = file.program
-    yield from _inside(Reading(program.tree, program.module, program.roots.module, file), set())
     texts = [(one, between(file.text, one.node.lineno, one.node.end_lineno or 0)) for one in program.roots.functions]
-    handed = deposited(file) if any("return" in text and _CUT.search(text) for _, text in texts) else {}
+    asked = [
+        (one, text) for one, text in texts if "backward(" in text or _RETURNS.search(text) or _is_term(one.node.name)
+    ]
+    cutting = {one.node.name for one, text in asked if _cuts_off(text)}
+    helped = any(_is_term(name.lower()) for name in cutting)  # what a function that is named for it returns
+    handed = deposited(file) if any(one.node.name in cutting and _RETURNS.search(text) for one, text in asked) else {}
+    if program.module and (helped or _cuts_off(file.text)):
+        yield from _inside(Reading(program.tree, program.module, program.roots.module, file), set())
     for function, text in texts:
-        trains = function.node in program.relevant and "backward(" in text
-        if trains or function.node.name in handed:
+        name, trains = function.node.name, function.node in program.relevant and "backward(" in text
+        if (trains or name in handed) and (helped or name in cutting):
             block = program.function(function) if trains else ()
-            reading = Reading(function.node, block, function.scope, file)
-            yield from _inside(reading, handed.get(function.node.name, set()))
+            yield from _inside(Reading(function.node, block, function.scope, file), handed.get(name, set()))
+
+
+def _cuts_off(text: str) -> bool:
+    """Whether something is cut from its graph, and not only to be told: total += loss.item()."""
+    for found in _CUT.finditer(text):
+        begin, end = text.rfind("\n", 0, found.start()) + 1, text.find("\n", found.end())
+        if not _TELLS.search(text, begin, end if end >= 0 else len(text)):
+            return True
+    return False
 
 
 def _inside(function: Reading, handed: set[Item]) -> Iterator[Finding]:

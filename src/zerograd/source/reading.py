@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from zerograd.core.events import Kind, Site
 from zerograd.source.beside import texts_beside
 from zerograd.source.calls import site_of
-from zerograd.source.nodes import below, holds, written
+from zerograd.source.nodes import below, holds, place, written
 from zerograd.source.program import Program
 from zerograd.source.scopes import Function, Scope, path_of
 from zerograd.source.skeleton import Act, Block, walk
@@ -143,11 +143,19 @@ class Reading:
 
     def arms(self, node: ast.AST) -> frozenset[tuple[ast.If, bool]]:
         """The branches a node stands in: each `if` around it, and whether in its body."""
+        first, last = place(node)
+        around = [branch for (begin, end), branch in self._branches if begin <= first and last <= end]
+        if not around:  # mostly
+            return frozenset()
         return frozenset(
             (branch, any(holds(inner, node) for inner in branch.body))
-            for branch in self.of(ast.If)
-            if holds(branch, node) and not holds(branch.test, node)
+            for branch in around
+            if not holds(branch.test, node)
         )
+
+    @cached_property
+    def _branches(self) -> list[tuple[tuple[tuple[int, int], tuple[int, int]], ast.If]]:
+        return [(place(branch), branch) for branch in self.of(ast.If)]
 
     def excludes(self, one: ast.AST, other: ast.AST) -> bool:
         """Whether two nodes stand in different arms of one branch, so that only one of them runs."""
