@@ -1,7 +1,6 @@
 """The calls between the functions of a project: which one a call runs, what it hands over, and who calls one."""
 
 import ast
-import re
 from collections.abc import Iterator
 
 from zerograd.source.callees import callees_of
@@ -58,10 +57,17 @@ def is_handed_too(name: str, function: Reading) -> bool:
     scope = function.scope
     if "." in name or scope.owns(name) or name not in scope.module.assigned or not scope.parameters:
         return False
-    called = re.escape(getattr(function.node, "name", ""))
-    if not re.search(
-        rf"\b{called}\([^)]*\b{re.escape(name)}\b", function.file.text
-    ):  # calls of all functions cost more
+    if not _may_hand(name, f"{getattr(function.node, 'name', '')}(", function.file.text):
         return False
     given = (one for _, call in calls_of(function) for one in (*call.args, *(named.value for named in call.keywords)))
     return any(path_of(one) == name for one in given)
+
+
+def _may_hand(name: str, call: str, text: str) -> bool:
+    """Whether a name stands between the brackets of some call: a look at the text, which costs less than all calls."""
+    at = text.find(call)
+    while at >= 0:
+        if text[max(at - 4, 0) : at] != "def " and name in text[at : text.find(")", at)]:
+            return True
+        at = text.find(call, at + 1)
+    return False

@@ -48,7 +48,7 @@ class TooMuch(Exception):
 class Budget:
     """How many facts may still be moved. A tangle of flags and calls must not hold up a check."""
 
-    def __init__(self, facts: int = 30_000) -> None:
+    def __init__(self, facts: int = 20_000) -> None:
         self._left = facts
 
     def spend(self, facts: int) -> None:
