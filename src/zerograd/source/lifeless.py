@@ -53,7 +53,9 @@ def detect(file: File) -> Iterator[Finding]:
     program = file.program
     texts = [(one, between(file.text, one.node.lineno, one.node.end_lineno or 0)) for one in program.roots.functions]
     asked = [
-        (one, text) for one, text in texts if "backward(" in text or _RETURNS.search(text) or _is_term(one.node.name)
+        (one, text)
+        for one, text in texts
+        if "backward(" in text or _RETURNS.search(text) or _is_term(one.node.name.lower())
     ]
     cutting = {one.node.name for one, text in asked if _cuts_off(text)}
     helped = any(_is_term(name.lower()) for name in cutting)  # what a function that is named for it returns
@@ -93,7 +95,7 @@ def _inside(function: Reading, handed: set[Item]) -> Iterator[Finding]:
             continue
         others = one.live.union(named, *(other.names for place, other in enumerate(sums) if place != number))
         lost = [term for term in one.terms if cut.of(term.node) is Has.LOST]
-        if not one.live or any(not _words(term).isdisjoint(others) for term in lost):
+        if not one.lives or any(not _words(term).isdisjoint(others) for term in lost):
             continue  # loss - loss.detach(): the value of another, with the gradient of this
         for term in lost:
             if id(term.node) not in told and _is_meant(term, function):
@@ -106,7 +108,8 @@ def _is_detached(loss: ast.expr, function: Reading) -> bool:
     match loss:
         case ast.Name(id=name):
             reached = definitions_of(function).reaching(name, loss)
-            return reached is not None and all(_is_detached(one.value, function) for one in reached.here)
+            made = reached.here if reached is not None else []
+            return bool(made) and all(_is_detached(one.value, function) for one in made)
         case ast.BinOp(left=left, op=ast.Mult() | ast.Div()):
             return _is_detached(left, function)
         case ast.Call(func=ast.Attribute(attr=attr)):
@@ -142,7 +145,8 @@ def _cuts(value: ast.expr) -> bool:
 
 
 class _Sum:
-    """A loss and what it is the sum of. `names`: all that it goes by on the way; `live`: those that have a graph."""
+    """A loss and what it is the sum of. `names`: all that it goes by on the way; `live`: those that have a
+    graph; `lives`: whether any term may have one, be it without a name."""
 
     def __init__(self, loss: ast.expr, function: Reading, cut: Cut) -> None:
         self.loss, self.names = loss, set[str]()
@@ -150,9 +154,7 @@ class _Sum:
         self.names |= {name for term in self.terms if (name := path_of(term.node)) is not None}
         living = [term for term in self.terms if cut.of(term.node) is Has.MAYBE]
         lost = {path_of(term.node) for term in self.terms} - {path_of(term.node) for term in living}
-        self.live = self.names - lost if living else set[str]()
-        if living and not self.live:
-            self.live = {""}
+        self.live, self.lives = self.names - lost, bool(living)
 
 
 def _told(function: Reading, term: _Term) -> Finding:

@@ -27,6 +27,7 @@ from zerograd.source.scopes import path_of
 from zerograd.source.sums import appends_to
 
 _DEEP = 3  # levels of callers
+_KEEPING = frozenset({"append", "clear"})
 _DRAWN = frozenset({"log_prob", "entropy"})
 
 
@@ -96,9 +97,6 @@ def _is_always_detached(name: str, file: File) -> bool:
         if id(node) not in asked and not any(holds(target, node) for target in gone)
     ]
     return bool(reads) and all(any(holds(one, node) for one in detached) for node in reads)
-
-
-_KEEPING = frozenset({"append", "clear"})
 
 
 def _is_quiet(function: Reading) -> bool:

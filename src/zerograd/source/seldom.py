@@ -59,20 +59,13 @@ def _in_vain(function: Reading, branch: ast.If, slot: str) -> Iterator[Finding]:
 
 def _runs_with(function: Reading, act: Act, branch: ast.If) -> bool:
     """Whether it stands in front of the branch, and runs whenever that is asked."""
-    if (
-        act.node is None
-        or place(act.node) >= place(branch)
-        or not any(act.node is one.value for one in _said(function))
-    ):
+    if act.node is None or place(act.node) >= place(branch):
         return False
+    if not any(act.node is one.value for one in function.of(ast.Expr)):
+        return False  # what stands in a test runs if it is asked
     around = [loop for loop in function.loops if holds(loop, branch)]
     same = all(holds(loop, act.node) == (loop in around) for loop in function.loops)
     return same and function.arms(act.node) <= function.arms(branch)
-
-
-def _said(function: Reading) -> list[ast.Expr]:
-    """The statements that are calls alone: what stands in a test runs if it is asked."""
-    return function.of(ast.Expr)
 
 
 def _asks_for_the_nth(test: ast.expr) -> bool:
