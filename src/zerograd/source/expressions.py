@@ -14,7 +14,7 @@ from zerograd.source.questions import Questions, chooses
 from zerograd.source.reach import NOTHING, Reach
 from zerograd.source.scales import deposits_scaled
 from zerograd.source.scopes import FunctionNode, Scope, path_of
-from zerograd.source.skeleton import Act, Block, Blur, Call, Choice, Jump, Loop, Node, walk
+from zerograd.source.skeleton import Act, Block, Blur, Call, Choice, Jump, Loop, Node, leaves, walk
 from zerograd.source.tests import Atom, keys_of
 
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -194,7 +194,8 @@ class Expressions:
     def _choice(self, test: ast.expr, body: Block, orelse: Block) -> Iterator[Node]:
         if body or orelse:
             decides = any(isinstance(node, (Act, Call)) for node in walk((*body, *orelse)))
-            question, guard = self._questions.read(test, self._gate, decides=decides)
+            leads_away = not decides and leaves(body) != leaves(orelse)
+            question, guard = self._questions.read(test, self._gate, decides=decides, leads_away=leads_away)
             if question is None and deposits_scaled(body) | deposits_scaled(orelse) == {True, False}:
                 # Scaled or not, by a test whose answer cannot be kept: the next time it is the same all the same.
                 body, orelse = (Blur(_SCALE), *body), (Blur(_SCALE), *orelse)

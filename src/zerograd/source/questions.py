@@ -2,13 +2,15 @@
 
 import ast
 import re
+from collections import Counter
+from functools import cached_property
 
 from zerograd.source.counters import Guard, read_guard, read_start, start_key
 from zerograd.source.loops import windows_of
 from zerograd.source.nodes import Nodes, below, written
 from zerograd.source.origins import Origin, Origins
 from zerograd.source.scopes import FunctionNode, Scope, path_of
-from zerograd.source.tests import All, Atom, Not, Test, read_test
+from zerograd.source.tests import All, Atom, Not, Test, questions_in, read_test
 
 # How frameworks call the counter that they hand to a function they call once per batch.
 _BATCH_INDICES = frozenset({"batch_idx", "batch_index", "batch_nb", "batch_i"})
@@ -22,6 +24,7 @@ class Questions:
             for name in _BATCH_INDICES & set(scope.parameters):
                 self._origins.add(name, Origin(function, 0))
         self._windows = windows_of(own, self._origins)
+        self._branches = own.of(ast.If)
         self._counted: list[ast.For | ast.AsyncFor] = [*own.of(ast.For), *own.of(ast.AsyncFor)]
         self.begun: set[ast.AST] = set()  # loops that are asked whether this is their first iteration
         self._unplaced = self._torn(own)
@@ -45,13 +48,22 @@ class Questions:
         """The sizes of the windows that a loop is cut into."""
         return tuple(sorted(size for other, size in self._windows if other is loop))
 
-    def read(self, test: ast.expr, gate: str, *, decides: bool) -> tuple[Test | None, Guard | None]:
-        """What a test asks. An answer that decides nothing but a doubt is not worth remembering."""
+    def read(self, test: ast.expr, gate: str, *, decides: bool, leads_away: bool) -> tuple[Test | None, Guard | None]:
+        """What a test asks. An answer that decides nothing but a doubt is not worth remembering; one that leads away is
+        where it is asked again: `if whole: continue`, and behind the loop `if whole: optimizer.step()`."""
         guard = read_guard(test, self._origins)
         question = self._place(guard) or _gate(test, gate)
-        if question is None and decides and guard is None:
+        if question is None and guard is None and (decides or (leads_away and self._is_asked_again(test))):
             question = self._start(test) or read_test(test)
         return question, guard
+
+    def _is_asked_again(self, test: ast.expr) -> bool:
+        return any(self._times[key] > 1 for key in questions_in(read_test(test)))
+
+    @cached_property
+    def _times(self) -> Counter[str]:
+        """How often each question is asked."""
+        return Counter(key for node in self._branches for key in questions_in(read_test(node.test)))
 
     def _start(self, test: ast.expr) -> Test | None:
         """`if i == 0:`, `if i > 0:`, `if not i:` of a loop that counts from 0."""

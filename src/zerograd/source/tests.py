@@ -128,7 +128,7 @@ Keys = dict[str, list[str]]  # of questions, by the words in them
 def keys_of(nodes: Nodes) -> Keys:
     """The keys of all questions that a function asks."""
     asking: list[ast.If | ast.IfExp] = [*nodes.of(ast.If), *nodes.of(ast.IfExp)]
-    return by_word({key for node in asking for key in _keys(read_test(node.test))})
+    return by_word({key for node in asking for key in questions_in(read_test(node.test))})
 
 
 def by_word(keys: Iterable[str]) -> Keys:
@@ -139,17 +139,17 @@ def by_word(keys: Iterable[str]) -> Keys:
     return found
 
 
-def _keys(test: Test | None) -> Iterator[str]:
+def questions_in(test: Test | None) -> Iterator[str]:
     match test:
         case Atom(key):
             yield key
         case Not(inner):
-            yield from _keys(inner)
+            yield from questions_in(inner)
         case All(tests, whole) | Some(tests, whole):
             if whole:
                 yield whole
             for one in tests:
-                yield from _keys(one)
+                yield from questions_in(one)
 
 
 @lru_cache(maxsize=256)  # each is read twice: for what the function asks at all, and where it asks
