@@ -20,7 +20,7 @@ BAD = REGISTRY["ZG001"].bad
 def targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Target]:
     monkeypatch.chdir(tmp_path)
     for number in range(20):
-        Path(f"{number:02}.py").write_text(BAD if number % 3 else "import torch\nloss.backward(\n")
+        Path(f"{number:02}.py").write_text(BAD if number % 3 else "import torch\noptimizer.zero_grad(\n")
     return [Target(f"{number:02}.py", f"{number:02}.py") for number in range(20)]
 
 

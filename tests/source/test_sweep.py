@@ -11,7 +11,7 @@ BAD, GOOD = REGISTRY["ZG001"].bad, REGISTRY["ZG001"].good
 FILES = {
     "a.py": BAD,
     "b.py": GOOD,
-    "c.py": "import torch\nloss.backward(\n",
+    "c.py": "import torch\noptimizer.zero_grad(\n",
     "d.py": "x = 1\n",
     "e.py": BAD,
     "f.py": "from g import train\nimport torch\n" + BAD,

@@ -1,15 +1,27 @@
 """Whether a file is worth parsing: a look at its text, before anything heavy is imported."""
 
-_WORDS = ("backward(", "zero_grad", "clip_grad_", "scheduler.step()")
+import re
+
+_WORDS = ("zero_grad", "clip_grad_", "scheduler.step()")
 _YIELDED = (".modules()", "yield ", ".parameters()")
 _FAMILY = ("torch", "lightning", "accelerate", "ignite", "fairseq", "deepspeed")
+_UPDATES = re.compile(r"step\w*\(|optim|retain_graph|no_sync")
+_BY_HAND = re.compile(r"\.grad\b(?!\()[^\n]*(\*|zero_|= None)|(\*|[-+]=|_\()[^\n]*\.grad\b(?!\()|\.sign\(\)")
 
 
 def may_train(text: str) -> bool:
-    """False only for a text that deposits, clears, clips and schedules nothing, and yields no parameters of modules to
-    those who do; or has nothing to do with torch."""
-    trains = any(word in text for word in _WORDS) or all(word in text for word in _YIELDED)
+    """False only for a text that deposits to no end, clears, clips and schedules nothing, and yields no parameters of
+    modules to those who do; or has nothing to do with torch."""
+    trains = any(word in text for word in _WORDS) or _may_deposit(text) or all(word in text for word in _YIELDED)
     return trains and (any(word in text for word in _FAMILY) or _may_be_given_torch(text))
+
+
+def _may_deposit(text: str) -> bool:
+    """Whether it goes backward, and somebody updates something with what that leaves behind: the operators that define
+    a backward() of their own, and the tests that only look at gradients, do not."""
+    if "backward(" not in text:
+        return False
+    return _UPDATES.search(text) is not None or _BY_HAND.search(text) is not None
 
 
 def _may_be_given_torch(text: str) -> bool:
