@@ -53,20 +53,33 @@ def _homes(path: str, function: Reading) -> list[tuple[ast.AST, Scope]]:
 def is_made_apart(module: str, function: Reading) -> bool:
     """Whether a module is seen to be made by itself, of nothing that could be a part of another one too, and is made a
     part of none."""
-    assigned = [one for node, _ in _homes(module, function) for one in below(node) if isinstance(one, ast.Assign)]
+    own = function.of(ast.Assign) if module.isidentifier() else []  # the functions in it have names of their own
+    homes = _homes(module, function) if not own else []
+    assigned = own or [one for node, _ in homes for one in below(node) if isinstance(one, ast.Assign)]
     made = [one.value for one in assigned if any(path_of(target) == module for target in one.targets)]
-    parts = [part for value in made for part in below(value) if isinstance(part, ast.Name | ast.Attribute)]
+    given = [part for value in made for part in _given(value)]
+    parts = [part for one in given for part in below(one) if isinstance(part, ast.Name | ast.Attribute)]
     shares = any(_PIECE.search((path_of(part) or "").lower()) for part in parts)
     return (
         bool(made) and all(map(makes_object, made)) and not shares and not any(_gives(one, module) for one in assigned)
     )
 
 
+def _given(made: ast.expr) -> list[ast.expr]:
+    """What an object is made of: the arguments of Net(8, encoder).to(device)."""
+    found: list[ast.expr] = []
+    while isinstance(made, ast.Call):
+        found += [*made.args, *(keyword.value for keyword in made.keywords)]
+        made = made.func.value if isinstance(made.func, ast.Attribute) else made.func
+    return found
+
+
 def _gives(node: ast.Assign, module: str) -> bool:
     """other = Sequential(module, ...), other.weight = module.weight: anything but its parameters, and its own calls."""
     nodes = below(node.value)
     asked = {id(part.value) for part in nodes if isinstance(part, ast.Attribute) and part.attr in _ASKED}
-    asked |= {id(part.func) for part in nodes if isinstance(part, ast.Call)}
+    called = [part.func for part in nodes if isinstance(part, ast.Call)]
+    asked |= {id(func) for func in called} | {id(func.value) for func in called if isinstance(func, ast.Attribute)}
     return any(path_of(part) == module and id(part) not in asked for part in nodes if isinstance(part, ast.expr))
 
 

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from math import inf
 from typing import NamedTuple
 
 from zerograd.core.events import Kind
@@ -48,6 +49,9 @@ _ELSE = re.compile(
 )  # a model that is loaded for something else
 
 
+_LATER = (inf, inf)
+
+
 class _Made(NamedTuple):
     """optimizer = SGD(model.parameters())"""
 
@@ -78,7 +82,8 @@ def _orphaned(function: Reading) -> Iterator[Finding]:
         for node in later:
             if not _replaces(node, one.model, function.scope) or function.excludes(one.node, node):
                 continue
-            if _is_mended(function, one, node, later) or not _is_used(function, one, node):
+            use = _used(function, one, node)
+            if use is None or _is_mended(function, one, node, later, use):
                 continue
             what, where = written(node), f"on line {one.node.lineno}"
             related = (Related(function.site(one.node), "the optimizer is given the parameters here"),)
@@ -116,7 +121,7 @@ def _replaces(node: ast.Assign, model: str, scope: Scope) -> bool:
     if len(node.targets) != 1 or not isinstance(node.value, ast.Call):
         return False
     target, call = path_of(node.targets[0]), node.value
-    dotted = scope.dotted(path_of(call.func) or "")
+    dotted = _imported(path_of(call.func) or "", "nn", scope)
     last = dotted.rpartition(".")[2]
     if target and target.startswith(f"{model}."):
         return dotted.startswith("torch.nn.") and last in _LAYERS
@@ -128,37 +133,51 @@ def _replaces(node: ast.Assign, model: str, scope: Scope) -> bool:
         return True  # Model.load(path)
     binding = role_of(call, scope)
     built = binding is not None and (binding.role is Role.INSTANCE or binding.made_by.startswith("torch.nn."))
-    return built or dotted.startswith("torchvision.models.") or dotted == "torch.load"
+    return built or _is_built(call) or dotted.startswith("torchvision.models.") or dotted == "torch.load"
 
 
-def _is_mended(function: Reading, made: _Made, change: ast.Assign, later: list[ast.Assign]) -> bool:
-    """Whether the optimizer is made anew, given the new parameters, or joined by another one behind the change."""
-    behind = [node for node in later if place(node) > place(change)]
+def _is_built(made: ast.expr) -> bool:
+    """VAE(8), Net(8).to(device): by what is called as a class is."""
+    while isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and isinstance(made.func.value, ast.Call):
+        made = made.func.value
+    name = (path_of(made.func) or "") if isinstance(made, ast.Call) else ""
+    return name.rpartition(".")[2][:1].isupper()
+
+
+def _is_mended(
+    function: Reading, made: _Made, change: ast.Assign, later: list[ast.Assign], use: tuple[float, float]
+) -> bool:
+    """Whether the optimizer is made anew, given the new parameters, or joined by another one between change and use."""
+
+    def between(node: ast.AST) -> bool:
+        return place(change) < place(node) and place(node)[0] < use
+
+    behind = [node for node in later if between(node)]
     rebound = any(
         path_of(part) == made.optimizer for node in behind for target in node.targets for part in below(target)
     )
-    calls = [call for call in function.of(ast.Call) if place(call) > place(change)]
-    joined = any(makes_optimizer(call, function.scope) for call in calls)
+    joined = any(makes_optimizer(call, function.scope) for call in function.of(ast.Call) if between(call))
     groups = {f"{made.optimizer}.add_param_group", f"{made.optimizer}.param_groups"}
     return rebound or joined or any(path_of(node) in groups for node in function.of(ast.Attribute))
 
 
-def _is_used(function: Reading, made: _Made, change: ast.Assign) -> bool:
-    """Whether model and optimizer train together behind the change, or in the next round of a loop around it."""
-    rounds = [loop for loop in function.loops if holds(loop, change) and not holds(loop, made.node)]
-
-    def behind(node: ast.AST) -> bool:
-        return place(node) > place(change) or any(holds(loop, node) for loop in rounds)
-
+def _used(function: Reading, made: _Made, change: ast.Assign) -> tuple[float, float] | None:
+    """Where model and optimizer train together behind the change, or, later than all of it, in the next round of a loop
+    around it or in another method."""
     tests = (written(branch.test).lower() for branch, _ in function.arms(change))
     if not any(map(_ELSE.search, tests)) and _trains_elsewhere(function, made):
-        return True
-    calls = [call for call in function.of(ast.Call) if call is not change.value and behind(call)]
-    handed = [{path_of(a) for a in (*c.args, *(k.value for k in c.keywords))} for c in calls if not _saves(c)]
-    together = any({made.model, made.optimizer} <= names for names in handed)
-    steps = [act for act in function.having(Kind.CONSUME) if act.slot == made.optimizer]
-    stepped = any(act.node is not None and behind(act.node) for act in steps)
-    return together or (stepped and any((path_of(call.func) or "") == made.model for call in calls))
+        return _LATER
+    calls = [call for call in function.of(ast.Call) if call is not change.value]
+    handed = [(c, {path_of(a) for a in (*c.args, *(k.value for k in c.keywords))}) for c in calls if not _saves(c)]
+    uses: list[ast.AST] = [call for call, names in handed if {made.model, made.optimizer} <= names]
+    steps = [act.node for act in function.having(Kind.CONSUME) if act.slot == made.optimizer and act.node is not None]
+    rounds = [loop for loop in function.loops if holds(loop, change) and not holds(loop, made.node)]
+    asked = [call for call in calls if (path_of(call.func) or "") == made.model]
+    if any(place(call) > place(change) or any(holds(loop, call) for loop in rounds) for call in asked):
+        uses += steps
+    behind = [place(node)[0] for node in uses if place(node) > place(change) and not function.excludes(change, node)]
+    again = any(holds(loop, node) for loop in rounds for node in uses)
+    return min(behind) if behind else _LATER if again else None
 
 
 def _trains_elsewhere(function: Reading, made: _Made) -> bool:
@@ -198,9 +217,15 @@ def makes_optimizer(call: ast.Call, scope: Scope) -> bool:
 
 
 def names_optimizer(path: str, scope: Scope) -> bool:
-    """optim.Adam, as it is imported; or where nobody says what `optim` is, as after `from ... import *`."""
-    dotted = scope.dotted(path)
-    if dotted == path and path.startswith("optim."):
-        known = "optim" in scope.module.assigned or scope.owns("optim")
-        dotted = dotted if known else f"torch.{path}"
+    """optim.Adam, as it is imported."""
+    dotted = _imported(path, "optim", scope)
     return dotted.startswith("torch.optim.") and ".lr_scheduler." not in dotted
+
+
+def _imported(path: str, part: str, scope: Scope) -> str:
+    """A path as it is imported; or where nobody says what `optim` is, as after `from ... import *`, torch's."""
+    dotted = scope.dotted(path)
+    if dotted == path and path.startswith(f"{part}."):
+        known = part in scope.module.assigned or scope.owns(part)
+        return dotted if known else f"torch.{path}"
+    return dotted

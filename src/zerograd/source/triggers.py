@@ -1,18 +1,22 @@
 """Whether a file is worth parsing: a look at its text, before anything heavy is imported."""
 
 import re
+from itertools import islice
 
 _WORDS = ("zero_grad", "clip_grad_", "scheduler.step()")
-_YIELDED = (".modules()", "yield ", ".parameters()")
+_YIELDED = (".modules()", "yield ")
 _FAMILY = ("torch", "lightning", "accelerate", "ignite", "fairseq", "deepspeed")
 _UPDATES = re.compile(r"step\w*\(|optim|retain_graph|no_sync")
 _BY_HAND = re.compile(r"\.grad\b(?!\()[^\n]*(\*|zero_|= None)|(\*|[-+]=|_\()[^\n]*\.grad\b(?!\()|\.sign\(\)")
 
+_HELD = re.compile(r"[oO]ptim[^\n]*\b(\w+)\.parameters\(\)")
+_FEW = 8  # models of one file whose optimizers are looked at
+
 
 def may_train(text: str) -> bool:
-    """False only for a text that deposits to no end, clears, clips and schedules nothing, and yields no parameters of
-    modules to those who do; or has nothing to do with torch."""
-    trains = any(word in text for word in _WORDS) or _may_deposit(text) or all(word in text for word in _YIELDED)
+    """False only for a text that deposits to no end, clears, clips and schedules nothing, and has no parameters for
+    those who do; or has nothing to do with torch."""
+    trains = any(word in text for word in _WORDS) or _may_deposit(text) or _may_hand_out(text)
     return trains and (any(word in text for word in _FAMILY) or _may_be_given_torch(text))
 
 
@@ -22,6 +26,24 @@ def _may_deposit(text: str) -> bool:
     if "backward(" not in text:
         return False
     return _UPDATES.search(text) is not None or _BY_HAND.search(text) is not None
+
+
+def _may_hand_out(text: str) -> bool:
+    """Whether it yields parameters of modules, or makes an optimizer of a model that is given others afterwards."""
+    if ".parameters()" not in text:
+        return False
+    return all(word in text for word in _YIELDED) or _may_replace(text)
+
+
+def _may_replace(text: str) -> bool:
+    """optimizer = Adam(model.parameters()), and further below model.head = nn.Linear(8, 2)"""
+    held: dict[str, int] = {}
+    for found in islice(_HELD.finditer(text), _FEW):
+        held.setdefault(found[1], found.end())
+    return any(
+        re.compile(rf"^[ \t\"]*{name}(\.[\w.]+)? = [^\n]*\b[A-Z]\w*\(", re.MULTILINE).search(text, begin)
+        for name, begin in held.items()
+    )
 
 
 def _may_be_given_torch(text: str) -> bool:

@@ -1,43 +1,58 @@
 """Optimizers that step every time with nothing: no loss in front of them goes through a module that they hold.
 
 A network that is called only where autograd looks away, or whose output is always detached, gets no gradient, however
-much of it stands in the loss.
+much of it stands in the loss; nor does one that the loop never mentions, which trains another.
 """
 
 import ast
 from collections.abc import Iterator
 
-from zerograd.core.events import Kind
+from zerograd.core.events import Kind, Site
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.ancestry import Ancestry
 from zerograd.source.holdings import held_by, is_made_apart, overlap
+from zerograd.source.incoming import KEPT, NONE
+from zerograd.source.leaves import Ancestors
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds
 from zerograd.source.quiet import quiet_parts
-from zerograd.source.reading import Reading
+from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.scopes import path_of
 from zerograd.source.skeleton import Act, Call, walk
 from zerograd.source.wording import CUTS, MODULES
 
+_LOOKS = frozenset({"deepcopy", "summary", "save"})
+
 
 def detect(function: Reading) -> Iterator[Finding]:
     file = function.file
-    if not file.program.has_several or not any(file.says(word) for word in ("no_grad", ".detach()")):
+    if not file.program.has_several:
         return
-    if any(isinstance(node, Call) and file.program.body_of(node.function) for node in walk(function.block)):
-        return  # who deposits elsewhere may reach everything
+    calls = [one for one in walk(function.block) if isinstance(one, Call) and file.program.body_of(one.function)]
+    cuts = any(file.says(word) for word in ("no_grad", ".detach()"))
     hidden: dict[frozenset[str], bool] = {}  # many steps may be of one module
     for act in function.having(Kind.CONSUME):
+        loop = _outermost(function, act)
+        if any(loop is None or one.site is None or _stands_in(one.site, loop) for one in calls):
+            continue  # who deposits elsewhere may reach everything
         modules = held_by(act.slot or "", function)
         if modules not in hidden:
-            hidden[modules] = bool(modules) and _is_out_of_sight(function, modules)
-        deposits = _in_front(function, act) if hidden[modules] else []
-        ancestry = Ancestry(function) if deposits else None
-        if ancestry is not None and all(_passes_by(function, ancestry, one, modules) for one in deposits):
+            hidden[modules] = bool(modules) and cuts and _is_out_of_sight(function, modules)
+        left_out = not hidden[modules] and loop is not None and _is_left_out(function, modules, loop)
+        deposits = _in_front(function, act) if left_out or hidden[modules] else []
+        if not deposits:
+            continue
+        ancestry, known = Ancestry(function), frozenset({KEPT}) if left_out else NONE
+        if all(_passes_by(function, ancestry.of(loss_of(one) or one) - known, modules) for one in deposits):
             certain = all(is_made_apart(module, function) for module in modules)
-            yield note(REGISTRY["ZG003"], act.site, certain=certain, step=act.what)
+            found = note(REGISTRY["ZG003"], act.site, certain=certain, step=act.what)
+            names = " and ".join(sorted(modules))
+            yield found._replace(
+                message=f"{act.what} has nothing to consume: no loss in front of it goes through {names}",
+                cure=f"compute the loss with {names}, or give this optimizer the parameters that are trained here",
+            )
 
 
 def _in_front(function: Reading, step: Act) -> list[ast.Call]:
@@ -55,10 +70,8 @@ def _in_front(function: Reading, step: Act) -> list[ast.Call]:
     return nodes if one_path and len(nodes) == len(found) else []
 
 
-def _passes_by(function: Reading, ancestry: Ancestry, deposit: ast.Call, modules: frozenset[str]) -> bool:
+def _passes_by(function: Reading, ancestors: Ancestors, modules: frozenset[str]) -> bool:
     """Whether everything that a loss goes through is known, and none of it is these modules."""
-    loss = loss_of(deposit)
-    ancestors = ancestry.of(loss) if loss is not None else frozenset[ast.AST | str]()
     calls = [one for one in ancestors if isinstance(one, ast.Call)]
     if not calls or len(calls) != len(ancestors):
         return False
@@ -78,6 +91,33 @@ def _hides(function: Reading, call: ast.Call, modules: frozenset[str]) -> bool:
     names = {node.id for node in nodes.of(ast.Name)} | {node.attr for node in nodes.of(ast.Attribute)}
     further = any(called.scope.function(path_of(node.func) or "") is not None for node in nodes.of(ast.Call))
     return further or any(module.removesuffix("[*]").rpartition(".")[2] in names for module in modules)
+
+
+def _outermost(function: Reading, act: Act) -> LoopNode | None:
+    around = [loop for loop in function.loops if act.node is not None and holds(loop, act.node)]
+    return min(around, key=lambda loop: loop.lineno) if around else None
+
+
+def _stands_in(site: Site, loop: LoopNode) -> bool:
+    return loop.lineno <= site.line <= (loop.end_lineno or loop.lineno)
+
+
+def _is_left_out(function: Reading, modules: frozenset[str], loop: LoopNode) -> bool:
+    """opt = Adam(model.parameters()), and a loop that trains another: names of this function that it never mentions,
+    and that nobody has who could. What a model computed before the loop would go backward once, and not again."""
+    if not modules or not all(map(str.isidentifier, modules)):
+        return False
+    used = any(node.id in modules and holds(loop, node) for node in function.of(ast.Name))
+    again = any(keyword.arg == "retain_graph" and holds(loop, keyword.value) for keyword in function.of(ast.keyword))
+    return not used and not again and not any(_keeps(call, modules) for call in function.of(ast.Call))
+
+
+def _keeps(call: ast.Call, modules: frozenset[str]) -> bool:
+    """Whether a call may keep one of these for later: an object that is given it, not a function."""
+    given = {part.id for part in (*call.args, *(one.value for one in call.keywords)) if isinstance(part, ast.Name)}
+    name = (path_of(call.func) or "").rpartition(".")[2]
+    makes = isinstance(call.func, ast.Attribute) or name[:1].isupper()
+    return makes and name not in _LOOKS and not modules.isdisjoint(given)
 
 
 def _paths(call: ast.Call) -> Iterator[str]:

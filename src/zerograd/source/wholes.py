@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from zerograd.core.findings import Finding
-from zerograd.source import evaluations, lifeless, listed, rebinding, rollouts, unpickled
-from zerograd.source.reading import File
+from zerograd.source import evaluations, lifeless, listed, parameters, rebinding, rollouts, unpickled
+from zerograd.source.reading import File, Reading
 
 
 def detect(file: File) -> Iterator[Finding]:
@@ -14,3 +14,14 @@ def detect(file: File) -> Iterator[Finding]:
     yield from rebinding.detect(file)
     yield from rollouts.detect(file)
     yield from unpickled.detect(file)
+    yield from _orphaned(file)
+
+
+def _orphaned(file: File) -> Iterator[Finding]:
+    """Optimizers that are made and handed on, in functions where nothing is trained."""
+    program = file.program
+    if not program.module:
+        yield from parameters.orphaned(Reading(program.tree, (), program.roots.module, file))
+    for function in program.roots.functions:
+        if function.node not in program.relevant:
+            yield from parameters.orphaned(Reading(function.node, (), function.scope, file))
