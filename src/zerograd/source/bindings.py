@@ -4,6 +4,7 @@ import ast
 from typing import NamedTuple
 
 from zerograd.source.nodes import below, inner_statements
+from zerograd.source.opaque import makes_worker
 from zerograd.source.roles import role_of
 from zerograd.source.scopes import Assigned, Binding, Elsewhere, Function, FunctionNode, Role, Scope, path_of
 
@@ -136,6 +137,8 @@ class _Binder:
         home = scope.owner if path.startswith("self.") and scope.owner is not None else scope
         if scope.shared:
             home = scope.shared.get(path.partition(".")[0].partition("[")[0], home)
+        if isinstance(value, ast.Call) and makes_worker(value):
+            home.workers.add(path)
         if home is scope and scope.parent is not None:
             scope.later(Assigned(target, value, self._arms, path in scope.assigned), self._bind_now)
             scope.assigned.add(path)

@@ -235,7 +235,9 @@ class CallReader:
 
     def _is_harmless(self, path: str, scope: Scope) -> bool:
         root = scope.dotted(path).partition(".")[0]
-        return root in _HARMLESS_PACKAGES or path in _BUILTINS or is_accelerates(path, scope)
+        if root in _HARMLESS_PACKAGES:
+            return not scope.defines(path.partition(".")[0])  # gc = GradCache(model): it is not Python's then
+        return path in _BUILTINS or is_accelerates(path, scope)
 
 
 def _is_old(module: Scope) -> bool:

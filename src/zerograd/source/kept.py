@@ -73,9 +73,16 @@ def live_losses(function: Reading) -> dict[str, ast.Call]:
     deposits = {
         name: act.node
         for act in function.having(Kind.DEPOSIT)
-        if isinstance(act.node, ast.Call) and (name := _name_of(loss_of(act.node)))
+        if isinstance(act.node, ast.Call)
+        for loss in _several(loss_of(act.node))
+        if (name := _name_of(loss))
     }
     return deposits | parts_of(function, deposits) if deposits else {}
+
+
+def _several(loss: ast.expr | None) -> list[ast.expr | None]:
+    """torch.autograd.backward([first, second])"""
+    return [*loss.elts] if isinstance(loss, ast.List | ast.Tuple) else [loss]
 
 
 def _name_of(loss: ast.expr | None) -> str | None:

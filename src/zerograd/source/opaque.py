@@ -7,6 +7,7 @@ from itertools import chain
 
 from zerograd.core.events import Kind
 from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT, Doubts
+from zerograd.source.nodes import below
 from zerograd.source.scopes import Binding, Role, Scope, path_of
 
 # What a LightningModule has from Lightning and a training step calls, and that touches no gradient.
@@ -28,6 +29,8 @@ _HANDS_OUT = re.compile(
     r"^_*(next|get|load|make|sample|fetch|build|create|prepare|split|read)_\w*(batch(es)?|data|loaders?|datasets?|set|iter)$"
 )
 _SCHEDULE = re.compile(r"^_*(get|make|build|create|init|setup|set_up|configure|define|select|choose|new)_\w*sched")
+_LEARNS = re.compile(r"model|net(work)?s?$|generator|critic|encoder|policy|actor")
+_TEACHES = re.compile(r"loss|criterion|accelerator|scaler|fabric")
 _NETWORK = re.compile(r"^([A-WZ]|net|net_?[A-Z]\w*|\w*_net|model|generator|discriminator|critic)$")
 _BACKWARD = re.compile(r"backprop|backward")
 _LOSSES = re.compile(r"criteri|loss")
@@ -53,6 +56,8 @@ def unseen(path: str, call: ast.Call, scope: Scope) -> Doubts:
     binding: Binding | None = scope.lookup(path) or scope.lookup(path.rpartition(".")[0])
     if binding is not None and binding.role is not Role.INSTANCE:
         return NO_DOUBT  # a method of a torch object, or its forward pass
+    if _is_worker(path, scope):
+        return _DEPOSITS
     receiver, _, name = path.rpartition(".")
     last = receiver.rpartition(".")[2]
     if (name == "update" and _says(_TALLIES, last)) or (name in _AVERAGES and _says(_EMA, last)):
@@ -115,6 +120,28 @@ def makes_something(path: str) -> bool:
     """Whether the call looks like a class: FindLR(optimizer), not train(optimizer)."""
     name = path.rpartition(".")[2]
     return name[:1].isupper() and not name.isupper()
+
+
+def makes_worker(call: ast.Call) -> bool:
+    """GradCache([model, model], loss_fn): whoever has networks, or one and a loss, may go backward."""
+    if not makes_something(path_of(call.func) or ""):
+        return False
+    given = [(one.arg or "", one.value) for one in call.keywords] + [("", one) for one in call.args]
+    names = {name.lower() for name, _ in given}
+    names |= {(path_of(part) or "").rpartition(".")[2].lower() for _, one in given for part in below(one)}
+    several = any(isinstance(one, ast.List) for _, one in given)
+    return any(_says(_LEARNS, name) for name in names) and (several or any(_says(_TEACHES, name) for name in names))
+
+
+def _is_worker(path: str, scope: Scope | None) -> bool:
+    """Whether such an object, or a method of one, is called."""
+    receiver = path.rpartition(".")[0]
+    while scope is not None:
+        homes = scope.owner.lineage() if path.startswith("self.") and scope.owner is not None else (scope,)
+        if any(not home.workers.isdisjoint((path, receiver)) for home in homes):
+            return True
+        scope = scope.parent
+    return False
 
 
 def makes_object(value: ast.expr) -> bool:

@@ -128,6 +128,7 @@ class Scope:
         self.shared: dict[str, Scope] = {}  # of a function: its `global` and `nonlocal` names, and whose they are
         self.optimizers: set[str] = set()  # every path that one is bound to, whatever else it is bound to later
         self.assigned: set[str] = set()  # every path that is assigned, whatever to
+        self.workers: set[str] = set()  # objects that nobody can read, and that were given what one trains with
         self.scaled: set[str] = set()  # those that something named for scaling is assigned to, on some path
         self.elements: dict[str, str] = {}  # loop variables of the loops we are in: opt -> opts[*]
         self.parameters: tuple[str, ...] = ()  # of a function
@@ -210,6 +211,13 @@ class Scope:
     def owns(self, name: str) -> bool:
         """Whether `name` is a local of this function."""
         return self.parent is not None and (name in self.parameters or name in self.assigned)
+
+    def defines(self, name: str) -> bool:
+        """Whether `name` is made here, or in what this stands in, and not imported."""
+        if name in self.imports:
+            return False
+        mine = name in self.parameters or name in self.assigned or name in self.functions
+        return mine or (self.parent is not None and self.parent.defines(name))
 
     def is_inside(self, other: "Scope") -> bool:
         return self.parent is not None and (self.parent is other or self.parent.is_inside(other))
