@@ -31,8 +31,8 @@ _READERS = frozenset({"torch", "print", "numpy", "math", "matplotlib", "wandb"})
 _FEW, _MOST = 3, 60  # methods that call one, and of a class
 _AGAIN = ("autograd.grad", "autograd.backward")
 _RECORDS = re.compile(
-    r"^log|add_scalar|record|write|print|info|debug|set_postfix|set_description|meter|track|backward|format|^(float"
-    r"|str|isnan|isfinite|step|reduce\w*)$"
+    r"^log|^add_(scalar|image|figure|histogram|text|video|audio)|record|write|print|info|debug|set_postfix|track|meter"
+    r"|set_description|backward|format|numpy|save_im|plot|imshow|^(float|str|isnan|isfinite|step|reduce\w*)$"
 )
 _TRAINS = re.compile(r"backward|train|update|optimi|closure|learn|grad|hess|jac|fisher|eig")
 
