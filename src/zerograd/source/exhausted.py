@@ -18,6 +18,7 @@ from typing import NamedTuple
 from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
+from zerograd.source.callees import Callee, callees_of
 from zerograd.source.calls import site_of
 from zerograd.source.nodes import Nodes, below, holds, place
 from zerograd.source.parameters import makes_optimizer, names_optimizer
@@ -175,11 +176,16 @@ def _is_generator(value: ast.expr, scope: Scope) -> bool:
     match value:
         case ast.Call(func=ast.Name(id="filter")) | ast.GeneratorExp():
             return True
-        case ast.Call(func=ast.Attribute(attr="parameters"), args=[]):
-            return True
+        case ast.Call(func=ast.Attribute(attr="parameters") as func, args=[]):
+            own = callees_of(path_of(func) or "", scope)  # a class of this project may have a list of them
+            return all(map(_yields, own))
         case ast.Call(func=func, args=[_, *_]):
             return scope.dotted(path_of(func) or "") in _CHAINS
     return False
+
+
+def _yields(callee: Callee) -> bool:
+    return any(isinstance(part, ast.Yield | ast.YieldFrom) for part in below(callee.function.node))
 
 
 def _reads_parameters(call: ast.Call, scope: Scope) -> bool:

@@ -32,10 +32,10 @@ def _may_hand_out(text: str) -> bool:
     """Whether it yields parameters of modules, or makes an optimizer of a model that is given others afterwards."""
     if ".parameters()" not in text:
         return False
-    return all(word in text for word in _YIELDED) or _may_replace(text)
+    return all(word in text for word in _YIELDED) or may_replace(text)
 
 
-def _may_replace(text: str) -> bool:
+def may_replace(text: str) -> bool:
     """optimizer = Adam(model.parameters()), and further below model.head = nn.Linear(8, 2)"""
     held: dict[str, int] = {}
     for found in islice(_HELD.finditer(text), _FEW):

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from zerograd.core.findings import Finding
 from zerograd.source import evaluations, lifeless, listed, parameters, rebinding, rollouts, unpickled
 from zerograd.source.reading import File, Reading
+from zerograd.source.triggers import may_replace
 
 
 def detect(file: File) -> Iterator[Finding]:
@@ -20,6 +21,8 @@ def detect(file: File) -> Iterator[Finding]:
 def _orphaned(file: File) -> Iterator[Finding]:
     """Optimizers that are made and handed on, in functions where nothing is trained."""
     program = file.program
+    if not may_replace(file.text):
+        return
     if not program.module:
         yield from parameters.orphaned(Reading(program.tree, (), program.roots.module, file))
     for function in program.roots.functions:
