@@ -203,14 +203,26 @@ def _assigns(node: ast.Assign | ast.AugAssign, name: str) -> bool:
 
 
 def counts_to_few(loop: LoopNode, function: Reading) -> bool:
-    """for _ in range(n): an inner loop over repetitions, not over the data nor the epochs."""
-    if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or path_of(loop.iter.func) != "range":
+    """for _ in range(n): an inner loop over repetitions, not over the data nor the epochs; or over what is listed."""
+    if not isinstance(loop, ast.For):
+        return False
+    listed = [one.value for one in definitions_of(function).every(path_of(loop.iter) or "")] or [loop.iter]
+    if all(map(_is_listed, listed)):
+        return True
+    if not isinstance(loop.iter, ast.Call) or path_of(loop.iter.func) != "range":
         return False
     if any(_NETWORKS.search(written(bound)) for bound in loop.iter.args):
         return True
     made = [one.value for bound in loop.iter.args for one in definitions_of(function).every(path_of(bound) or "")]
     counted = any(_COUNTED.search(written(value).lower()) for value in made)
     return not counted and not any(_DATA.search(written(bound).lower()) or _is_many(bound) for bound in loop.iter.args)
+
+
+def _is_listed(value: ast.expr) -> bool:
+    """["audio", "video"]; and not what a list begins with"""
+    if isinstance(value, ast.IfExp):
+        return _is_listed(value.body) and _is_listed(value.orelse)
+    return isinstance(value, ast.List | ast.Tuple) and 0 < len(value.elts) < _MANY
 
 
 def _is_many(bound: ast.expr) -> bool:

@@ -43,6 +43,7 @@ _DEPTH, _FEW = 8, 20
 class _Term(NamedTuple):
     node: ast.expr
     names: tuple[str, ...]  # that it goes by, the last one first
+    minus: bool = False
 
 
 def detect(file: File) -> Iterator[Finding]:
@@ -98,9 +99,29 @@ def _inside(function: Reading, handed: set[Item]) -> Iterator[Finding]:
         if not one.lives or any(not _words(term).isdisjoint(others) for term in lost):
             continue  # loss - loss.detach(): the value of another, with the gradient of this
         for term in lost:
-            if id(term.node) not in told and _is_meant(term, function):
+            if id(term.node) not in told and _is_meant(term, function) and not _is_compared(term, one, function):
                 told.add(id(term.node))
                 yield _told(function, term)
+
+
+def _is_compared(term: _Term, whole: "_Sum", function: Reading) -> bool:
+    """criterion(pruned(x), y) - criterion(whole(x), y).detach(): how much worse it is, by the same measure."""
+    others = (other for other in whole.terms if other is not term and not other.minus)
+    made = _called(term, function)
+    return term.minus and any(not made.isdisjoint(_called(other, function)) for other in others)
+
+
+def _called(term: _Term, function: Reading) -> set[str]:
+    """What makes a term: `model` of model(x).loss.item()."""
+    path = path_of(term.node)
+    pending = [one.value for one in definitions_of(function).every(path)] if path is not None else [term.node]
+    found = set[str]()
+    for value in pending:  # it grows on the way
+        if isinstance(value, ast.Attribute) or (isinstance(value, ast.Call) and path_of(value.func) is None):
+            pending.append(value.value if isinstance(value, ast.Attribute) else value.func)
+        elif isinstance(value, ast.Call):
+            found.add(path_of(value.func) or "")
+    return found
 
 
 def _is_detached(loss: ast.expr, function: Reading) -> bool:
@@ -195,26 +216,26 @@ def _returned(function: Reading, handed: set[Item]) -> Iterator[ast.expr]:
 
 def _terms(term: _Term, function: Reading, cut: Cut, through: set[str]) -> Iterator[_Term]:
     """What a loss is the sum of, as far as it can be read. `through`: the names that were followed."""
-    node, names = term
+    node, names, minus = term
     if len(names) > _DEPTH or cut.of(node) is not Has.MAYBE:
-        yield _Term(_bare(node, cut), names)
+        yield _Term(_bare(node, cut), names, minus)
         return
     match node:
-        case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
-            yield from _terms(_Term(left, names[:0]), function, cut, through)
-            yield from _terms(_Term(right, names[:0]), function, cut, through)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
+            yield from _terms(_Term(left, names[:0], minus), function, cut, through)
+            yield from _terms(_Term(right, names[:0], minus ^ isinstance(op, ast.Sub)), function, cut, through)
         case ast.UnaryOp(operand=operand, op=ast.USub()):
-            yield from _terms(_Term(operand, names), function, cut, through)
+            yield from _terms(_Term(operand, names, not minus), function, cut, through)
         case ast.BinOp(left=left, op=ast.Mult(), right=right) if cut.of(left) is Has.NOTHING:
-            yield from _terms(_Term(right, names), function, cut, through)
+            yield from _terms(_Term(right, names, minus), function, cut, through)
         case ast.BinOp(left=left, op=ast.Mult() | ast.Div(), right=right) if cut.of(right) is Has.NOTHING:
-            yield from _terms(_Term(left, names), function, cut, through)
+            yield from _terms(_Term(left, names, minus), function, cut, through)
         case ast.Call(func=ast.Attribute(value=value, attr=attr)) if attr in _SUMS and path_of(value) != "torch":
-            yield from _terms(_Term(value, names), function, cut, through)
+            yield from _terms(_Term(value, names, minus), function, cut, through)
         case ast.Name() if (parts := _made_of(node, function)) is not None:
             through.add(node.id)
             for part in parts:
-                yield from _terms(_Term(part, (node.id, *names)), function, cut, through)
+                yield from _terms(_Term(part, (node.id, *names), minus), function, cut, through)
         case _:
             yield term
 
