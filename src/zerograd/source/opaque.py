@@ -7,7 +7,6 @@ from itertools import chain
 
 from zerograd.core.events import Kind
 from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT, Doubts
-from zerograd.source.nodes import below
 from zerograd.source.scopes import Binding, Role, Scope, path_of
 
 # What a LightningModule has from Lightning and a training step calls, and that touches no gradient.
@@ -127,10 +126,10 @@ def makes_worker(call: ast.Call) -> bool:
     if not makes_something(path_of(call.func) or ""):
         return False
     given = [(one.arg or "", one.value) for one in call.keywords] + [("", one) for one in call.args]
-    names = {name.lower() for name, _ in given}
-    names |= {(path_of(part) or "").rpartition(".")[2].lower() for _, one in given for part in below(one)}
-    several = any(isinstance(one, ast.List) for _, one in given)
-    return any(_says(_LEARNS, name) for name in names) and (several or any(_says(_TEACHES, name) for name in names))
+    several = [one for _, one in given if isinstance(one, ast.List)]
+    parts = [*(one for _, one in given), *(part for one in several for part in one.elts)]
+    names = {name for name, _ in given} | {(path_of(part) or "").rpartition(".")[2] for part in parts}
+    return any(_says(_LEARNS, one) for one in names) and (bool(several) or any(_says(_TEACHES, one) for one in names))
 
 
 def _is_worker(path: str, scope: Scope | None) -> bool:

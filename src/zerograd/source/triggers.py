@@ -1,7 +1,6 @@
 """Whether a file is worth parsing: a look at its text, before anything heavy is imported."""
 
 import re
-from itertools import islice
 
 _WORDS = ("zero_grad", "clip_grad_", "scheduler.step()")
 _YIELDED = (".modules()", "yield ")
@@ -9,8 +8,8 @@ _FAMILY = ("torch", "lightning", "accelerate", "ignite", "fairseq", "deepspeed")
 _UPDATES = re.compile(r"step\w*\(|optim|retain_graph|no_sync")
 _BY_HAND = re.compile(r"\.grad\b(?!\()[^\n]*(\*|zero_|= None)|(\*|[-+]=|_\()[^\n]*\.grad\b(?!\()|\.sign\(\)")
 
-_HELD = re.compile(r"[oO]ptim[^\n]*\b(\w+)\.parameters\(\)")
-_FEW = 8  # models of one file whose optimizers are looked at
+_HELD = re.compile(r"ptim[^\n]*\b(\w+)\.parameters\(\)")
+_MADE = re.compile(r"^[ \t\"]*(\w+)(?:\.[\w.]+)? = ([^\n]*\b[A-Z]\w*\([^\n]*)", re.MULTILINE)
 
 
 def may_train(text: str) -> bool:
@@ -38,12 +37,13 @@ def _may_hand_out(text: str) -> bool:
 def may_replace(text: str) -> bool:
     """optimizer = Adam(model.parameters()), and further below model.head = nn.Linear(8, 2)"""
     held: dict[str, int] = {}
-    for found in islice(_HELD.finditer(text), _FEW):
+    for found in _HELD.finditer(text):
         held.setdefault(found[1], found.end())
-    return any(
-        re.compile(rf"^[ \t\"]*{name}(\.[\w.]+)? = [^\n]*\b[A-Z]\w*\(", re.MULTILINE).search(text, begin)
-        for name, begin in held.items()
-    )
+    if not held:
+        return False
+    made = _MADE.finditer(text, min(held.values()))
+    # What is made of the model itself, model = DistributedDataParallel(model), has its parameters.
+    return any(found.start() > held.get(found[1], len(text)) and f"({found[1]}" not in found[2] for found in made)
 
 
 def _may_be_given_torch(text: str) -> bool:
