@@ -120,7 +120,7 @@ class Ancestry(Incoming):
             return NONE.union({LEAF}, *(self._made(one) for one in (reached.here if reached is not None else ())))
         if reached is None:
             return self._from_outside(path)
-        item = reached.item or at
+        item = at if reached.item is None else reached.item
         found = NONE.union(*(self._made(one, item) for one in reached.here))
         for one in reached.around:
             made = self._made(one, item)

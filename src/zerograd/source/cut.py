@@ -129,7 +129,7 @@ class Cut:
             *self._function.scope.parameters,
         ):
             return Has.MAYBE
-        item = reached.item or at
+        item = at if reached.item is None else reached.item
         made = [*reached.here, *(one for one in reached.around if one not in reached.here)]
         if any(map(_begins, made)) and parts[0] in self._filled:
             return Has.MAYBE

@@ -12,7 +12,7 @@ from zerograd.source.scopes import Function, Scope, path_of
 
 _GROWS = frozenset({"append", "extend", "insert", "add", "copy_", "add_", "update", "put", "push", "appendleft"})
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
-_KEY = re.compile(r"\['(\w+)'\]$")
+_KEY = re.compile(r"\[(?:'(\w+)'|(\d+))\]$")
 _Branches = frozenset[tuple[str, bool]]
 _Arms = frozenset[tuple[ast.If, bool]]
 _JUMPS = (ast.Continue, ast.Break, ast.Return, ast.Raise)
@@ -36,7 +36,7 @@ class Reached(NamedTuple):
     here: list[Definition]
     around: list[Definition]
     certain: bool
-    item: str | None = None  # of these, the one that is asked for
+    item: Item = None  # of these, the one that is asked for
 
 
 class Definitions:
@@ -54,10 +54,10 @@ class Definitions:
 
     def reaching(self, path: str, use: ast.AST) -> Reached | None:
         """None: nothing here assigns it, nor anything that it is a part of."""
-        item = None
+        item: Item = None
         while path not in self._made:
             key, path = _KEY.search(path), path[: max(path.rfind("["), path.rfind("."), 0)]
-            item = key[1] if key is not None else None
+            item = None if key is None else key[1] if key[1] is not None else int(key[2])
             if path in ("", "self"):
                 return None
         made = self._made[path]

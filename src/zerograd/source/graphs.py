@@ -78,7 +78,7 @@ class Graphs:
         reached = self._names.reaching(path, use)
         if reached is None:
             return path in (self._live or ())
-        item = reached.item or at
+        item = at if reached.item is None else reached.item
         made = [one for one in reached.here if not one.adds and not is_constant(one.value)]  # loss = 0.0, on other ways
         grown = any(one.adds and isinstance(one.node, ast.AugAssign) and self.has(one.value) for one in reached.here)
         outside = not reached.certain and path in self._function.scope.parameters

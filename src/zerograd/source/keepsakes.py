@@ -87,12 +87,15 @@ def _stays(function: Reading, node: _Sum, keeper: str, loop: LoopNode) -> bool:
 
 
 def _is_only_told(function: Reading, keeper: str, node: _Sum) -> bool:
-    """Whether it is only printed, averaged or returned: who goes through it, empties it or cuts it may need it."""
+    """Whether it is only printed, averaged or returned, a sum also as a number: who goes through it, or empties it, may
+    need it."""
     parents = parents_of(function.node)
     for one in function.of(ast.Name):
         if one.id != keeper or isinstance(one.ctx, ast.Store) or holds(node, one):
             continue
         around = parents.get(one)
+        if isinstance(around, ast.Attribute) and around.attr in CUTS and not isinstance(node, ast.Expr):
+            continue
         while isinstance(around, _TELLS):
             around = parents.get(around)
         match around:
