@@ -59,6 +59,7 @@ class CallReader:
         self._scales = scales
         self._by_manner = by_manner
         self._hooks = Hooks()
+        self._harmless: dict[tuple[Scope, str], bool] = {}
 
     def read(self, call: ast.Call, scope: Scope) -> list[Act | Blur | Call | Choice]:
         path = path_of(call.func)
@@ -234,10 +235,15 @@ class CallReader:
         return path is not None and self._is_harmless(path, scope)
 
     def _is_harmless(self, path: str, scope: Scope) -> bool:
-        root = scope.dotted(path).partition(".")[0]
-        if root in _HARMLESS_PACKAGES:
-            return not scope.defines(path.partition(".")[0])  # gc = GradCache(model): it is not Python's then
-        return path in _BUILTINS or is_accelerates(path, scope)
+        known = self._harmless.get((scope, path))
+        if known is None:
+            root = scope.dotted(path).partition(".")[0]
+            if root in _HARMLESS_PACKAGES:
+                known = not scope.defines(path.partition(".")[0])  # gc = GradCache(model): it is not Python's then
+            else:
+                known = path in _BUILTINS or is_accelerates(path, scope)
+            self._harmless[scope, path] = known
+        return known
 
 
 def _is_old(module: Scope) -> bool:

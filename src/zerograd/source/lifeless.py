@@ -61,8 +61,9 @@ def detect(file: File) -> Iterator[Finding]:
     cutting = {one.node.name for one, text in asked if _cuts_off(text)}
     helped = any(_is_term(name.lower()) for name in cutting)  # what a function that is named for it returns
     handed = deposited(file) if any(one.node.name in cutting and _RETURNS.search(text) for one, text in asked) else {}
-    if program.module and (helped or _cuts_off(file.text)):
-        yield from _inside(Reading(program.tree, program.module, program.roots.module, file), set())
+    module = Reading(program.tree, program.module, program.roots.module, file)
+    if module.having(Kind.DEPOSIT) and (helped or _cuts_off(file.text)):
+        yield from _inside(module, set())
     for function, text in texts:
         name, trains = function.node.name, function.node in program.relevant and "backward(" in text
         if (trains or name in handed) and (helped or name in cutting):
@@ -83,11 +84,12 @@ def _inside(function: Reading, handed: set[Item]) -> Iterator[Finding]:
     """`handed`: which of its results go backward where they are returned to."""
     gone = _deposited(function)
     losses = [*gone, *_returned(function, handed)]
-    if not losses:
+    added = [loss for loss in losses if _may_be_told(loss, function)]
+    if not added:
         return
     named = {name for loss in losses if (name := path_of(loss)) is not None}
     cut, told = Cut(function), set[int]()
-    sums = [_Sum(loss, function, cut) for loss in losses if _may_be_told(loss, function)]
+    sums = [_Sum(loss, function, cut) for loss in added]
     for number, one in enumerate(sums):
         if cut.of(one.loss) is Has.LOST:
             # Leaves may be among others, in a list; but not behind the detach() that the loss itself was given.

@@ -31,6 +31,7 @@ class File:
         self.path = program.path
         self.asked: set[str] = set()  # the files beside it that were looked into, and their folders
         self._said: dict[str, bool] = {}
+        self._acts: dict[int, tuple[Block, list[Act]]] = {}
         self.definitions: dict[ast.AST, Definitions] = {}  # of its functions, as far as somebody has asked
         self.built: set[ast.AST] = set()  # the methods that were looked at for what they make
         self._attributes: dict[Scope, dict[str, list[Function]]] = {}
@@ -40,6 +41,12 @@ class File:
         if word not in self._said:
             self._said[word] = word in self.text
         return self._said[word]
+
+    def acts_of(self, block: Block) -> list[Act]:
+        """The events of a block, in text order: several readings of one function ask for them."""
+        if id(block) not in self._acts:
+            self._acts[id(block)] = block, [node for node in walk(block) if isinstance(node, Act)]
+        return self._acts[id(block)][1]
 
     def attributes(self, cls: Scope) -> dict[str, list[Function]]:
         """The attributes that a class and its bases assign, each with the methods that do, once for every time."""
@@ -106,7 +113,7 @@ class Reading:
 
     @cached_property
     def acts(self) -> list[Act]:
-        return [node for node in walk(self.block) if isinstance(node, Act)]
+        return self.file.acts_of(self.block)
 
     def having(self, kind: Kind) -> list[Act]:
         return [act for act in self.acts if act.kind is kind]

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from zerograd.core.findings import Finding
 from zerograd.source import evaluations, lifeless, listed, parameters, rebinding, rollouts, unpickled
+from zerograd.source.lines import between
 from zerograd.source.reading import File, Reading
 from zerograd.source.triggers import may_replace
 
@@ -21,10 +22,9 @@ def detect(file: File) -> Iterator[Finding]:
 def _orphaned(file: File) -> Iterator[Finding]:
     """Optimizers that are made and handed on, in functions where nothing is trained."""
     program = file.program
-    if not may_replace(file.text):
-        return
-    if not program.module:
+    others = [one for one in program.roots.functions if one.node not in program.relevant]
+    if not program.module and may_replace(file.text):
         yield from parameters.orphaned(Reading(program.tree, (), program.roots.module, file))
-    for function in program.roots.functions:
-        if function.node not in program.relevant:
-            yield from parameters.orphaned(Reading(function.node, (), function.scope, file))
+    for one in others if file.says(".parameters()") else ():
+        if may_replace(between(file.text, one.node.lineno, one.node.end_lineno or one.node.lineno)):
+            yield from parameters.orphaned(Reading(one.node, (), one.scope, file))
