@@ -13,7 +13,7 @@ from zerograd.rules.telling import note
 from zerograd.source.nodes import below, holds, place, written
 from zerograd.source.opaque import makes_something
 from zerograd.source.reading import Reading
-from zerograd.source.roles import role_of
+from zerograd.source.roles import names_torchs_optimizer, role_of
 from zerograd.source.scopes import Role, Scope, path_of
 from zerograd.source.skeleton import Act, walk
 
@@ -218,8 +218,7 @@ def makes_optimizer(call: ast.Call, scope: Scope) -> bool:
 
 def names_optimizer(path: str, scope: Scope) -> bool:
     """optim.Adam, as it is imported."""
-    dotted = _imported(path, "optim", scope)
-    return dotted.startswith("torch.optim.") and ".lr_scheduler." not in dotted
+    return names_torchs_optimizer(_imported(path, "optim", scope))
 
 
 def _imported(path: str, part: str, scope: Scope) -> str:

@@ -8,6 +8,8 @@ from zerograd.source.scopes import Binding, Role, Scope, path_of
 _NAMED = (ast.Name, ast.Attribute, ast.Subscript)
 # What they are given they copy, without its graph.
 _COPIES = ("torch.tensor", "torch.autograd.Variable")
+_SCHEDULES = ("torch.optim.lr_scheduler.", "torch.optim.swa_utils.SWALR")
+_BESIDE = ("torch.optim.lr_scheduler.", "torch.optim.swa_utils.")
 _TORCH_SCHEDULES = frozenset({"torch", "transformers", "pytorch_transformers", "diffusers"})
 
 
@@ -61,10 +63,10 @@ def _requires_grad(call: ast.Call) -> bool:
 
 def _made_by(dotted: str, scope: Scope) -> Binding | None:
     last = dotted.rpartition(".")[2]
-    if dotted.startswith("torch.optim.lr_scheduler.") or last.startswith(("get_scheduler", "get_linear_schedule")):
+    if dotted.startswith(_SCHEDULES) or last.startswith(("get_scheduler", "get_linear_schedule")):
         # ReduceLROnPlateau is told a metric and moves when it likes: its place in the loop says nothing.
         return Binding(Role.TORCH if last == "ReduceLROnPlateau" else Role.SCHEDULER, dotted)
-    if dotted.startswith("torch.optim."):
+    if names_torchs_optimizer(dotted):
         return Binding(Role.OPTIMIZER, dotted)
     if last == "GradScaler":
         return Binding(Role.SCALER, dotted)
@@ -77,6 +79,11 @@ def _made_by(dotted: str, scope: Scope) -> Binding | None:
         schedules = any(base.rpartition(".")[2] in ("_LRScheduler", "LRScheduler", "LambdaLR") for base in cls.bases)
         return Binding(Role.SCHEDULER if schedules else Role.INSTANCE, dotted)
     return None
+
+
+def names_torchs_optimizer(dotted: str) -> bool:
+    """torch.optim.Adam; not what else lies there: schedules, and AveragedModel(model)."""
+    return dotted.startswith("torch.optim.") and not dotted.startswith(_BESIDE)
 
 
 def has_own_schedules(module: Scope) -> bool:
