@@ -139,6 +139,12 @@ class _Binder:
             home = scope.shared.get(path.partition(".")[0].partition("[")[0], home)
         if isinstance(value, ast.Call) and makes_worker(value):
             home.workers.add(path)
+        if home is scope and scope.owner is not None:
+            whose = path_of(value) or ""
+            if whose.startswith("self.") and whose[5:].isidentifier() and path not in scope.assigned:
+                scope.stands_for[path] = whose
+            else:
+                scope.stands_for.pop(path, None)
         if home is scope and scope.parent is not None:
             scope.later(Assigned(target, value, self._arms, path in scope.assigned), self._bind_now)
             scope.assigned.add(path)

@@ -134,6 +134,7 @@ class Scope:
         self.parameters: tuple[str, ...] = ()  # of a function
         self.kept: dict[str, str] = {}  # of a class: attributes that are parameters of __init__
         self.keeps: dict[str, str] = {}  # of a method: its names for what is kept in an attribute: model -> self.model
+        self.stands_for: dict[str, str] = {}  # of a method: names that are nothing else: optim = self.optim
         self.class_scopes: dict[str, Scope] = {}
         self.elsewhere: Elsewhere | None = None  # of a module: what the names it imports stand for
         self.stars: list[str] = []  # of a module: those it imports all names of
@@ -164,6 +165,7 @@ class Scope:
     def slot(self, node: ast.AST) -> str | None:
         """The path an expression names, with a loop variable told by what it runs over."""
         path = path_of(node)
+        path = self.stands_for.get(path or "", path)
         if path is not None and "." in path and not path.startswith("self."):
             path = self._given(path)
         return path if path is None or not self.elements else self.told(path)
@@ -214,10 +216,8 @@ class Scope:
 
     def defines(self, name: str) -> bool:
         """Whether `name` is made here, or in what this stands in, and not imported."""
-        if name in self.imports:
-            return False
         mine = name in self.parameters or name in self.assigned or name in self.functions
-        return mine or (self.parent is not None and self.parent.defines(name))
+        return name not in self.imports and (mine or (self.parent is not None and self.parent.defines(name)))
 
     def is_inside(self, other: "Scope") -> bool:
         return self.parent is not None and (self.parent is other or self.parent.is_inside(other))
