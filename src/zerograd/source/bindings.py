@@ -16,6 +16,7 @@ _BINDING |= {ast.Global, ast.Nonlocal}
 _FLAT = frozenset({ast.Import, ast.ImportFrom, ast.AnnAssign, ast.withitem, ast.Delete, ast.Global, ast.Nonlocal})
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SEVERAL = (ast.Tuple, ast.List)
+_OPTIMIZERS = frozenset({"SGD", "Adam", "AdamW", "RMSprop", "Momentum"})
 _Arms = frozenset[tuple[ast.AST, bool]]
 
 
@@ -139,12 +140,8 @@ class _Binder:
             home = scope.shared.get(path.partition(".")[0].partition("[")[0], home)
         if isinstance(value, ast.Call) and makes_worker(value):
             home.workers.add(path)
-        if home is scope and scope.owner is not None:
-            whose = path_of(value) or ""
-            if whose.startswith("self.") and whose[5:].isidentifier() and path not in scope.assigned:
-                scope.stands_for[path] = whose
-            else:
-                scope.stands_for.pop(path, None)
+        if home is scope and path.isidentifier():
+            _note_other_name(scope, path, value)
         if home is scope and scope.parent is not None:
             scope.later(Assigned(target, value, self._arms, path in scope.assigned), self._bind_now)
             scope.assigned.add(path)
@@ -206,6 +203,30 @@ class _Binder:
         return binding._replace(beside=others) if others else binding
 
 
+def _note_other_name(scope: Scope, name: str, value: ast.AST) -> None:
+    """optim = self.optim: another name for it, as long as it is given nothing else."""
+    arms = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
+    whose = [path for arm in arms if (path := path_of(arm)) is not None and _root(path) != name]
+    again = name in scope.assigned or name in scope.parameters
+    if whose and not again and len(whose) == len(arms) == 1 and "[*]" not in whose[0]:
+        scope.stands_for[name] = whose[0]
+    elif any("[" not in path for path in whose) or name in scope.stands_for or _is_home_made(value, scope):
+        scope.stands_for[name] = ""
+
+
+def _is_home_made(value: ast.AST, scope: Scope) -> bool:
+    """SGD(model, lr=1), of a library that was written as an exercise: torch's are given parameters."""
+    match value:
+        case ast.Call(func=func, args=[ast.Name(id=given), *_]):
+            dotted = scope.dotted(path_of(func) or "")
+            return dotted.rpartition(".")[2] in _OPTIMIZERS and dotted[:6] != "torch." and "param" not in given.lower()
+    return False
+
+
+def _root(path: str) -> str:
+    return path.partition(".")[0].partition("[")[0]
+
+
 def _as_kept(binding: Binding, scope: Scope) -> Binding:
     """What an attribute is bound to, in the names that other methods have for it: `model` is theirs as `self.model`."""
     if not binding.over and not binding.keeps:
@@ -216,10 +237,10 @@ def _as_kept(binding: Binding, scope: Scope) -> Binding:
 
 
 def _is_local(path: str, scope: Scope) -> bool:
-    root = path.partition(".")[0].partition("[")[0]
+    root = _root(path)
     return root != "self" and scope.owns(root)
 
 
 def _kept_path(path: str, scope: Scope) -> str:
-    root = path.partition(".")[0].partition("[")[0]
+    root = _root(path)
     return scope.keeps.get(root, root) + path[len(root) :]

@@ -84,6 +84,9 @@ class CallReader:
         def blur(kinds: Doubts, slot: str | None = None) -> Blur:
             return self._blur(call, kinds, slot)
 
+        if receiver is not None and scope.stands_for.get(receiver) == "" and name != "backward":
+            yield blur(ALL_DOUBTS)  # whichever of them it is
+            return
         match name:
             case "backward" | "manual_backward":
                 if not _is_definition(call, scope) and not _is_made_leaf(receiver, scope):

@@ -134,7 +134,7 @@ class Scope:
         self.parameters: tuple[str, ...] = ()  # of a function
         self.kept: dict[str, str] = {}  # of a class: attributes that are parameters of __init__
         self.keeps: dict[str, str] = {}  # of a method: its names for what is kept in an attribute: model -> self.model
-        self.stands_for: dict[str, str] = {}  # of a method: names that are nothing else: optim = self.optim
+        self.stands_for: dict[str, str] = {}  # optim: self.optim; "" for one that is now this and now that
         self.class_scopes: dict[str, Scope] = {}
         self.elsewhere: Elsewhere | None = None  # of a module: what the names it imports stand for
         self.stars: list[str] = []  # of a module: those it imports all names of
@@ -165,7 +165,7 @@ class Scope:
     def slot(self, node: ast.AST) -> str | None:
         """The path an expression names, with a loop variable told by what it runs over."""
         path = path_of(node)
-        path = self.stands_for.get(path or "", path)
+        path = self.stands_for.get(path or "") or path
         if path is not None and "." in path and not path.startswith("self."):
             path = self._given(path)
         return path if path is None or not self.elements else self.told(path)
