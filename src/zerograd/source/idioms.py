@@ -29,6 +29,7 @@ from zerograd.source import (
     seldom,
     severed,
     synchronising,
+    twice,
     uncovered,
     unfilled,
     unreached,
@@ -60,6 +61,7 @@ def detect(function: Reading) -> Iterator[Finding]:
         yield from evaluations.inside(function)
         yield from misclipped.detect(function)
         yield from uncovered.detect(function)
+        yield from twice.detect(function)
         yield from unreached.detect(function)
         yield from clears.detect(function)
     yield from keepsakes.detect(function)
