@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from math import inf
 from typing import NamedTuple
 
@@ -77,12 +78,13 @@ def _orphaned(function: Reading) -> Iterator[Finding]:
     if not listed and not _binds_optimizer(function.scope):
         return
     made = [one for node in assigns if (one := _made(node, function.scope)) is not None]
+    calls = _Calls(function)
     for one in made[:_FEW]:
         later = [node for node in assigns if place(node) > place(one.node)]
         for node in later:
             if not _replaces(node, one.model, function.scope) or function.excludes(one.node, node):
                 continue
-            use = _used(function, one, node)
+            use = _used(function, one, node, calls)
             if use is None or _is_mended(function, one, node, later, use):
                 continue
             what, where = written(node), f"on line {one.node.lineno}"
@@ -161,18 +163,42 @@ def _is_mended(
     return rebound or joined or any(path_of(node) in groups for node in function.of(ast.Attribute))
 
 
-def _used(function: Reading, made: _Made, change: ast.Assign) -> tuple[float, float] | None:
+class _Calls:
+    """The calls of a function by what they call, and by what they are handed. Made once: a tangle has thousands."""
+
+    def __init__(self, function: Reading) -> None:
+        self._function = function
+
+    @cached_property
+    def of(self) -> dict[str, list[ast.Call]]:
+        found: dict[str, list[ast.Call]] = {}
+        for call in self._function.of(ast.Call):
+            found.setdefault(path_of(call.func) or "", []).append(call)
+        return found
+
+    @cached_property
+    def given(self) -> dict[str | None, list[ast.Call]]:
+        found: dict[str | None, list[ast.Call]] = {}
+        for call in self._function.of(ast.Call):
+            for path in (
+                () if _saves(call) else {path_of(one) for one in (*call.args, *(k.value for k in call.keywords))}
+            ):
+                found.setdefault(path, []).append(call)
+        return found
+
+
+def _used(function: Reading, made: _Made, change: ast.Assign, calls: _Calls) -> tuple[float, float] | None:
     """Where model and optimizer train together behind the change, or, later than all of it, in the next round of a loop
     around it or in another method."""
     tests = (written(branch.test).lower() for branch, _ in function.arms(change))
     if not any(map(_ELSE.search, tests)) and _trains_elsewhere(function, made):
         return _LATER
-    calls = [call for call in function.of(ast.Call) if call is not change.value]
-    handed = [(c, {path_of(a) for a in (*c.args, *(k.value for k in c.keywords))}) for c in calls if not _saves(c)]
-    uses: list[ast.AST] = [call for call, names in handed if {made.model, made.optimizer} <= names]
+    beside = {id(call) for call in calls.given.get(made.optimizer, ())}
+    together = [call for call in calls.given.get(made.model, ()) if id(call) in beside]
+    uses: list[ast.AST] = [call for call in together if call is not change.value]
     steps = [act.node for act in function.having(Kind.CONSUME) if act.slot == made.optimizer and act.node is not None]
     rounds = [loop for loop in function.loops if holds(loop, change) and not holds(loop, made.node)]
-    asked = [call for call in calls if (path_of(call.func) or "") == made.model]
+    asked = [call for call in calls.of.get(made.model, ()) if call is not change.value]
     if any(place(call) > place(change) or any(holds(loop, call) for loop in rounds) for call in asked):
         uses += steps
     behind = [place(node)[0] for node in uses if place(node) > place(change) and not function.excludes(change, node)]
