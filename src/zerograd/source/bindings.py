@@ -101,9 +101,14 @@ class _Binder:
             case ast.Nonlocal(names=shared):
                 self.scope.shared.update(dict.fromkeys(shared, self.scope.parent or self.scope))
             case ast.For(target=target) | ast.AsyncFor(target=target):
-                self.scope.assigned |= set(_names(target))
+                self._rebind(_names(target))
             case ast.withitem(optional_vars=ast.AST() as target):
-                self.scope.assigned |= set(_names(target))
+                self._rebind(_names(target))
+
+    def _rebind(self, names: list[str]) -> None:
+        self.scope.assigned |= set(names)
+        for name in self.scope.stands_for.keys() & set(names):
+            self.scope.stands_for[name] = ""
 
     def _function(self, node: FunctionNode) -> None:
         outer, cls = self.scope, self.cls
@@ -140,6 +145,9 @@ class _Binder:
             home = scope.shared.get(path.partition(".")[0].partition("[")[0], home)
         if isinstance(value, ast.Call) and makes_worker(value):
             home.workers.add(path)
+        for other, whose in scope.stands_for.items():
+            if whose == path:
+                scope.stands_for[other] = ""  # it keeps what had that name before
         if home is scope and path.isidentifier():
             _note_other_name(scope, path, value)
         if home is scope and scope.parent is not None:
@@ -208,7 +216,8 @@ def _note_other_name(scope: Scope, name: str, value: ast.AST) -> None:
     arms = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
     whose = [path for arm in arms if (path := path_of(arm)) is not None and _root(path) != name]
     again = name in scope.assigned or name in scope.parameters
-    if whose and not again and len(whose) == len(arms) == 1 and "[*]" not in whose[0]:
+    own = bool(whose) and whose[0].removeprefix("self.").isidentifier()  # agent.opt: the agent may change it
+    if own and not again and len(whose) == len(arms) == 1:
         scope.stands_for[name] = whose[0]
     elif any("[" not in path for path in whose) or name in scope.stands_for or _is_home_made(value, scope):
         scope.stands_for[name] = ""

@@ -26,6 +26,7 @@ from zerograd.source.wording import BUILTINS, CUTS, tells
 
 _FEW = 12  # sums that are looked at in one function
 _TELLS = (ast.BinOp, ast.FormattedValue, ast.Return, ast.Tuple, ast.List, ast.Dict, ast.keyword, ast.Starred)
+_READS = CUTS - {"detach_"}
 _Sum = ast.AugAssign | ast.Assign | ast.Expr
 
 
@@ -94,7 +95,7 @@ def _is_only_told(function: Reading, keeper: str, node: _Sum) -> bool:
         if one.id != keeper or isinstance(one.ctx, ast.Store) or holds(node, one):
             continue
         around = parents.get(one)
-        if isinstance(around, ast.Attribute) and around.attr in CUTS and not isinstance(node, ast.Expr):
+        if isinstance(around, ast.Attribute) and around.attr in _READS and not isinstance(node, ast.Expr):
             continue
         while isinstance(around, _TELLS):
             around = parents.get(around)

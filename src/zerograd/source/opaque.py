@@ -123,8 +123,9 @@ def makes_something(path: str) -> bool:
 
 def makes_worker(call: ast.Call) -> bool:
     """GradCache([model, model], loss_fn): whoever has networks, or one and a loss, may go backward."""
-    if not makes_something(path_of(call.func) or ""):
-        return False
+    path = path_of(call.func) or ""
+    if not makes_something(path) or _says(_TEACHES, path.rpartition(".")[2]):
+        return False  # DistillLoss(teacher, nn.MSELoss()) is a loss itself
     given = [(one.arg or "", one.value) for one in call.keywords] + [("", one) for one in call.args]
     several = [one for _, one in given if isinstance(one, ast.List)]
     parts = [*(one for _, one in given), *(part for one in several for part in one.elts)]

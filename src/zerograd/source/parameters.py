@@ -51,6 +51,9 @@ _ELSE = re.compile(
 
 
 _LATER = (inf, inf)
+_NETWORK = re.compile(r"model|net|backbone|encoder|base|module")
+_REMAKES = re.compile(r"reset|re?build|renew|remake|refill|refresh|replace|swap|configure|(^|\.)(set|add|init|make)_?")
+_ENDS = frozenset({"exit", "quit", "sys.exit", "os._exit"})
 
 
 class _Made(NamedTuple):
@@ -84,8 +87,10 @@ def _orphaned(function: Reading) -> Iterator[Finding]:
         for node in later:
             if not _replaces(node, one.model, function.scope) or function.excludes(one.node, node):
                 continue
+            if _wraps_it(node, one.model, assigns):
+                continue
             use = _used(function, one, node, calls)
-            if use is None or _is_mended(function, one, node, later, use):
+            if use is None or _is_mended(function, one, node, use):
                 continue
             what, where = written(node), f"on line {one.node.lineno}"
             related = (Related(function.site(one.node), "the optimizer is given the parameters here"),)
@@ -146,21 +151,39 @@ def _is_built(made: ast.expr) -> bool:
     return name.rpartition(".")[2][:1].isupper()
 
 
-def _is_mended(
-    function: Reading, made: _Made, change: ast.Assign, later: list[ast.Assign], use: tuple[float, float]
-) -> bool:
-    """Whether the optimizer is made anew, given the new parameters, or joined by another one between change and use."""
+def _wraps_it(change: ast.Assign, model: str, assigns: list[ast.Assign]) -> bool:
+    """model = backbone, and model = Wrapper(backbone): the same parameters in another object, or some of them."""
+    call = change.value
+    given = [*call.args, *(one.value for one in call.keywords)] if isinstance(call, ast.Call) else []
+    paths = {path_of(one) or "" for one in given} - {"", model}
+    if any(_NETWORK.search(path.rpartition(".")[2].lower()) for path in paths):
+        return True
+    others = {path_of(one.value) for one in assigns if any(path_of(target) == model for target in one.targets)}
+    others |= {path_of(target) for one in assigns if path_of(one.value) == model for target in one.targets}
+    return not others.isdisjoint(paths)
+
+
+def _is_mended(function: Reading, made: _Made, change: ast.Assign, use: tuple[float, float]) -> bool:
+    """Whether the optimizer is made anew, given the new parameters, or joined by another one between change and use; or
+    may be by somebody else."""
 
     def between(node: ast.AST) -> bool:
         return place(change) < place(node) and place(node)[0] < use
 
-    behind = [node for node in later if between(node)]
-    rebound = any(
-        path_of(part) == made.optimizer for node in behind for target in node.targets for part in below(target)
-    )
+    names: list[ast.Name | ast.Attribute] = [*function.of(ast.Name), *function.of(ast.Attribute)]
+    stored = [one for one in names if isinstance(one.ctx, ast.Store) and between(one)]
+    rebound = any(path_of(one) == made.optimizer for one in stored) or _is_shared(function, made.optimizer)
     joined = any(makes_optimizer(call, function.scope) for call in function.of(ast.Call) if between(call))
-    groups = {f"{made.optimizer}.add_param_group", f"{made.optimizer}.param_groups"}
-    return rebound or joined or any(path_of(node) in groups for node in function.of(ast.Attribute))
+    groups = {f"{made.optimizer}.{name}" for name in ("add_param_group", "param_groups", "__init__")}
+    grown = made.optimizer.startswith("self.") and function.file.says("add_param_group")
+    return rebound or joined or grown or any(path_of(node) in groups for node in function.of(ast.Attribute))
+
+
+def _is_shared(function: Reading, optimizer: str) -> bool:
+    """Whether some function of the file sets the variable of another: global optimizer."""
+    words = [word for word in ("global ", "nonlocal ") if function.file.says(word)]
+    nodes = below(function.file.program.tree) if words else []
+    return any(isinstance(node, ast.Global | ast.Nonlocal) and optimizer in node.names for node in nodes)
 
 
 class _Calls:
@@ -201,9 +224,20 @@ def _used(function: Reading, made: _Made, change: ast.Assign, calls: _Calls) -> 
     asked = [call for call in calls.of.get(made.model, ()) if call is not change.value]
     if any(place(call) > place(change) or any(holds(loop, call) for loop in rounds) for call in asked):
         uses += steps
+    if any(isinstance(one, ast.Call) and _REMAKES.search(path_of(one.func) or "") for one in uses):
+        return None  # reset(optimizer, model)
+    ended = [branch for branch, arm in function.arms(change) if _leaves(branch.body if arm else branch.orelse)]
+    uses = [node for node in uses if all(holds(branch, node) for branch in ended)]
     behind = [place(node)[0] for node in uses if place(node) > place(change) and not function.excludes(change, node)]
     again = any(holds(loop, node) for loop in rounds for node in uses)
     return min(behind) if behind else _LATER if again else None
+
+
+def _leaves(block: list[ast.stmt]) -> bool:
+    """Whether a branch ends in a way out: what stands behind it never sees what it did."""
+    last = block[-1] if block else None
+    ends = isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and path_of(last.value.func) in _ENDS
+    return ends or isinstance(last, ast.Return | ast.Raise | ast.Continue | ast.Break)
 
 
 def _trains_elsewhere(function: Reading, made: _Made) -> bool:

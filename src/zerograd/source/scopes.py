@@ -165,7 +165,7 @@ class Scope:
     def slot(self, node: ast.AST) -> str | None:
         """The path an expression names, with a loop variable told by what it runs over."""
         path = path_of(node)
-        path = self.stands_for.get(path or "") or path
+        path = (path not in self.elements and self.stands_for.get(path or "")) or path
         if path is not None and "." in path and not path.startswith("self."):
             path = self._given(path)
         return path if path is None or not self.elements else self.told(path)

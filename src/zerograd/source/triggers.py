@@ -5,11 +5,11 @@ import re
 _WORDS = ("zero_grad", "clip_grad_", "scheduler.step()")
 _YIELDED = (".modules()", "yield ")
 _FAMILY = ("torch", "lightning", "accelerate", "ignite", "fairseq", "deepspeed")
-_UPDATES = re.compile(r"step\w*\(|optim|retain_graph|no_sync")
-_BY_HAND = re.compile(r"\.grad\b(?!\()[^\n]*(\*|zero_|= None)|(\*|[-+]=|_\()[^\n]*\.grad\b(?!\()|\.sign\(\)")
-
-_HELD = re.compile(r"ptim[^\n]*\b(\w+)\.parameters\(\)")
-_MADE = re.compile(r"^[ \t\"]*(\w+)(?:\.[\w.]+)? = ([^\n]*\b[A-Z]\w*\([^\n]*)", re.MULTILINE)
+_UPDATES = re.compile(r"step\w*\(|optim|retain_graph|no_sync|\blr\b|sgd|epoch|learning_rate", re.IGNORECASE)
+_GRADIENT = re.compile(r"\.grad\b(?!\()")
+_CHANGES = re.compile(r"-=|\.data\b|\.(add|sub|copy|zero)_?\(|\.sign\(\)|\.grad = None|[*/] ?\w+\.grad|\.grad ?[*/]")
+_HELD = re.compile(r"ptim[^\n]{0,120}?\b(\w+)\.parameters\(\)")
+_MADE = re.compile(r"^[ \t\"]*(\w+)(?:\.[\w.]+)? = ([^\n]{0,120}?\b[A-Z]\w*\([^\n]{0,200})", re.MULTILINE)
 
 
 def may_train(text: str) -> bool:
@@ -24,7 +24,9 @@ def _may_deposit(text: str) -> bool:
     a backward() of their own, and the tests that only look at gradients, do not."""
     if "backward(" not in text:
         return False
-    return _UPDATES.search(text) is not None or _BY_HAND.search(text) is not None
+    return _UPDATES.search(text) is not None or (
+        _GRADIENT.search(text) is not None and _CHANGES.search(text) is not None
+    )
 
 
 def _may_hand_out(text: str) -> bool:

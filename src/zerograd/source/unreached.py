@@ -23,7 +23,8 @@ from zerograd.source.scopes import path_of
 from zerograd.source.skeleton import Act, Call, walk
 from zerograd.source.wording import CUTS, MODULES
 
-_LOOKS = frozenset({"deepcopy", "summary", "save"})
+_MOVES = MODULES | {"cuda", "to", "half", "float", "load_state_dict", "requires_grad_"}
+_TOLD = frozenset({"parameters", "state_dict"})  # and nothing of theirs is the module itself
 
 
 def detect(function: Reading) -> Iterator[Finding]:
@@ -33,6 +34,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     calls = [one for one in walk(function.block) if isinstance(one, Call) and file.program.body_of(one.function)]
     cuts = any(file.says(word) for word in ("no_grad", ".detach()"))
     hidden: dict[frozenset[str], bool] = {}  # many steps may be of one module
+    ancestry: Ancestry | None = None
     for act in function.having(Kind.CONSUME):
         loop = _outermost(function, act)
         if any(loop is None or one.site is None or _stands_in(one.site, loop) for one in calls):
@@ -44,7 +46,7 @@ def detect(function: Reading) -> Iterator[Finding]:
         deposits = _in_front(function, act) if left_out or hidden[modules] else []
         if not deposits:
             continue
-        ancestry, known = Ancestry(function), frozenset({KEPT}) if left_out else NONE
+        ancestry, known = ancestry or Ancestry(function), frozenset({KEPT}) if left_out else NONE
         if all(_passes_by(function, ancestry.of(loss_of(one) or one) - known, modules) for one in deposits):
             certain = all(is_made_apart(module, function) for module in modules)
             found = note(REGISTRY["ZG003"], act.site, certain=certain, step=act.what)
@@ -105,19 +107,39 @@ def _stands_in(site: Site, loop: LoopNode) -> bool:
 def _is_left_out(function: Reading, modules: frozenset[str], loop: LoopNode) -> bool:
     """opt = Adam(model.parameters()), and a loop that trains another: names of this function that it never mentions,
     and that nobody has who could. What a model computed before the loop would go backward once, and not again."""
-    if not modules or not all(map(str.isidentifier, modules)):
+    if not modules or not all(map(str.isidentifier, modules)) or _reads_from_inside(function, modules):
         return False
-    used = any(node.id in modules and holds(loop, node) for node in function.of(ast.Name))
+    uses = [node for node in function.of(ast.Name) if node.id in modules and isinstance(node.ctx, ast.Load)]
     again = any(keyword.arg == "retain_graph" and holds(loop, keyword.value) for keyword in function.of(ast.keyword))
-    return not used and not again and not any(_keeps(call, modules) for call in function.of(ast.Call))
+    alone = _left_alone(function)
+    return not again and all(id(node) in alone and not holds(loop, node) for node in uses)
 
 
-def _keeps(call: ast.Call, modules: frozenset[str]) -> bool:
-    """Whether a call may keep one of these for later: an object that is given it, not a function."""
-    given = {part.id for part in (*call.args, *(one.value for one in call.keywords)) if isinstance(part, ast.Name)}
-    name = (path_of(call.func) or "").rpartition(".")[2]
-    makes = isinstance(call.func, ast.Attribute) or name[:1].isupper()
-    return makes and name not in _LOOKS and not modules.isdisjoint(given)
+def _reads_from_inside(function: Reading, modules: frozenset[str]) -> bool:
+    """Whether something that runs later knows the modules by their names: a function, a lambda, a class."""
+    inner: list[ast.AST] = [*function.of(ast.Lambda), *function.of(ast.ClassDef), *function.of(ast.GeneratorExp)]
+    for node in function.of(ast.FunctionDef):
+        own = {argument.arg for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
+        inner += [node] if modules - own else node.args.defaults
+    return any(isinstance(part, ast.Name) and part.id in modules for one in inner for part in below(one))
+
+
+def _left_alone(function: Reading) -> set[int]:
+    """The names of which nothing is kept: model(x), model.parameters(), and on lines of their own model.cuda()."""
+    bare = {id(node.value) for node in function.of(ast.Expr)}
+    found: set[int] = set()
+    for call in function.of(ast.Call):
+        match call:
+            case ast.Call(func=ast.Name() as model):
+                found.add(id(model))
+            case ast.Call(func=ast.Attribute(value=ast.Name() as model, attr=attr)):
+                if attr in _TOLD or (attr in _MOVES and id(call) in bare):
+                    found.add(id(model))
+            case _:
+                pass
+        if (path_of(call.func) or "").rpartition(".")[2] == "deepcopy":
+            found |= {id(one) for one in call.args}
+    return found
 
 
 def _paths(call: ast.Call) -> Iterator[str]:
