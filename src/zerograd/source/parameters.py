@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import islice
 from math import inf
 from typing import NamedTuple
 
@@ -18,38 +19,16 @@ from zerograd.source.roles import names_torchs_optimizer, role_of
 from zerograd.source.scopes import Role, Scope, path_of
 from zerograd.source.skeleton import Act, walk
 
+_FEW = 12  # optimizers of a function, and changes of its model, that are looked at: a tangle of hundreds takes seconds
 # The layers of torch.nn that have parameters; an activation or Identity() has none to be held.
-_FEW = 12  # optimizers that are looked at in one function: a tangle of hundreds takes seconds
-_LAYERS = (
-    "Linear",
-    "LazyLinear",
-    "Bilinear",
-    "Conv1d",
-    "Conv2d",
-    "Conv3d",
-    "ConvTranspose1d",
-    "ConvTranspose2d",
-    "ConvTranspose3d",
-    "Embedding",
-    "EmbeddingBag",
-    "BatchNorm1d",
-    "BatchNorm2d",
-    "LayerNorm",
-    "RNN",
-    "LSTM",
-    "GRU",
-    "Parameter",
+_LAYERS = re.compile(
+    r"(Lazy)?Linear|Bilinear|Conv(Transpose)?[123]d|Embedding(Bag)?|BatchNorm[12]d|LayerNorm|RNN|LSTM|GRU|Parameter"
 )
 # These make parameters of their own; torch's own convert_sync_batchnorm() does not.
 _WRAPPERS = ("FullyShardedDataParallel", "fully_shard", "get_peft_model", "convert_syncbn_model")
-
-
 _LOADERS = ("load", "from_pretrained")
-_ELSE = re.compile(
-    r"test|eval|infer|play|demo|predict|mode(?!l)|valid|train"
-)  # a model that is loaded for something else
-
-
+# A model that is loaded for something else.
+_ELSE = re.compile(r"test|eval|infer|play|demo|predict|mode(?!l)|valid|train")
 _LATER = (inf, inf)
 _NETWORK = re.compile(r"model|net|backbone|encoder|base|module")
 _REMAKES = re.compile(r"reset|re?build|renew|remake|refill|refresh|replace|swap|configure|(^|\.)(set|add|init|make)_?")
@@ -84,13 +63,12 @@ def _orphaned(function: Reading) -> Iterator[Finding]:
     calls = _Calls(function)
     for one in made[:_FEW]:
         later = [node for node in assigns if place(node) > place(one.node)]
-        for node in later:
-            if not _replaces(node, one.model, function.scope) or function.excludes(one.node, node):
-                continue
+        changes = (node for node in later if _replaces(node, one.model, function.scope))
+        for node in islice((node for node in changes if not function.excludes(one.node, node)), _FEW):
             if _wraps_it(node, one.model, assigns):
                 continue
             use = _used(function, one, node, calls)
-            if use is None or _is_mended(function, one, node, use):
+            if use is None or _is_mended(function, one, node, use, calls):
                 continue
             what, where = written(node), f"on line {one.node.lineno}"
             related = (Related(function.site(one.node), "the optimizer is given the parameters here"),)
@@ -131,7 +109,7 @@ def _replaces(node: ast.Assign, model: str, scope: Scope) -> bool:
     dotted = _imported(path_of(call.func) or "", "nn", scope)
     last = dotted.rpartition(".")[2]
     if target and target.startswith(f"{model}."):
-        return dotted.startswith("torch.nn.") and last in _LAYERS
+        return dotted.startswith("torch.nn.") and _LAYERS.fullmatch(last) is not None
     if target != model:
         return False
     if any(path_of(part) == model for part in below(call)):
@@ -163,17 +141,15 @@ def _wraps_it(change: ast.Assign, model: str, assigns: list[ast.Assign]) -> bool
     return not others.isdisjoint(paths)
 
 
-def _is_mended(function: Reading, made: _Made, change: ast.Assign, use: tuple[float, float]) -> bool:
+def _is_mended(function: Reading, made: _Made, change: ast.Assign, use: tuple[float, float], calls: "_Calls") -> bool:
     """Whether the optimizer is made anew, given the new parameters, or joined by another one between change and use; or
     may be by somebody else."""
 
     def between(node: ast.AST) -> bool:
         return place(change) < place(node) and place(node)[0] < use
 
-    names: list[ast.Name | ast.Attribute] = [*function.of(ast.Name), *function.of(ast.Attribute)]
-    stored = [one for one in names if isinstance(one.ctx, ast.Store) and between(one)]
-    rebound = any(path_of(one) == made.optimizer for one in stored) or _is_shared(function, made.optimizer)
-    joined = any(makes_optimizer(call, function.scope) for call in function.of(ast.Call) if between(call))
+    rebound = any(map(between, calls.stored.get(made.optimizer, ()))) or _is_shared(function, made.optimizer)
+    joined = any(map(between, calls.making))
     groups = {f"{made.optimizer}.{name}" for name in ("add_param_group", "param_groups", "__init__")}
     grown = made.optimizer.startswith("self.") and function.file.says("add_param_group")
     return rebound or joined or grown or any(path_of(node) in groups for node in function.of(ast.Attribute))
@@ -197,6 +173,21 @@ class _Calls:
         found: dict[str, list[ast.Call]] = {}
         for call in self._function.of(ast.Call):
             found.setdefault(path_of(call.func) or "", []).append(call)
+        return found
+
+    @cached_property
+    def making(self) -> list[ast.Call]:
+        """Those that make an optimizer."""
+        return [call for call in self._function.of(ast.Call) if makes_optimizer(call, self._function.scope)]
+
+    @cached_property
+    def stored(self) -> dict[str, list[ast.AST]]:
+        """And what is assigned, in whatever way."""
+        names: list[ast.Name | ast.Attribute] = [*self._function.of(ast.Name), *self._function.of(ast.Attribute)]
+        found: dict[str, list[ast.AST]] = {}
+        for name in names:
+            if isinstance(name.ctx, ast.Store):
+                found.setdefault(path_of(name) or "", []).append(name)
         return found
 
     @cached_property
