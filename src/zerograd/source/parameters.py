@@ -30,7 +30,9 @@ _LOADERS = ("load", "from_pretrained")
 # A model that is loaded for something else.
 _ELSE = re.compile(r"test|eval|infer|play|demo|predict|mode(?!l)|valid|train")
 _LATER = (inf, inf)
-_NETWORK = re.compile(r"model|net|backbone|encoder|base|module")
+_NETWORK = re.compile(
+    r"^(?!.*(path|dir|file|name|size|dim|cfg|config|type|save)).*(model|net|backbone|encoder|base|module)"
+)
 _REMAKES = re.compile(r"reset|re?build|renew|remake|refill|refresh|replace|swap|configure|(^|\.)(set|add|init|make)_?")
 _ENDS = frozenset({"exit", "quit", "sys.exit", "os._exit"})
 
