@@ -67,7 +67,7 @@ def _orphaned(function: Reading) -> Iterator[Finding]:
         later = [node for node in assigns if place(node) > place(one.node)]
         changes = (node for node in later if _replaces(node, one.model, function.scope))
         for node in islice((node for node in changes if not function.excludes(one.node, node)), _FEW):
-            if _wraps_it(node, one.model, assigns):
+            if _wraps_it(node, one.model, calls):
                 continue
             use = _used(function, one, node, calls)
             if use is None or _is_mended(function, one, node, use, calls):
@@ -131,16 +131,14 @@ def _is_built(made: ast.expr) -> bool:
     return name.rpartition(".")[2][:1].isupper()
 
 
-def _wraps_it(change: ast.Assign, model: str, assigns: list[ast.Assign]) -> bool:
+def _wraps_it(change: ast.Assign, model: str, calls: "_Calls") -> bool:
     """model = backbone, and model = Wrapper(backbone): the same parameters in another object, or some of them."""
     call = change.value
     given = [*call.args, *(one.value for one in call.keywords)] if isinstance(call, ast.Call) else []
     paths = {path_of(one) or "" for one in given} - {"", model}
     if any(_NETWORK.search(path.rpartition(".")[2].lower()) for path in paths):
         return True
-    others = {path_of(one.value) for one in assigns if any(path_of(target) == model for target in one.targets)}
-    others |= {path_of(target) for one in assigns if path_of(one.value) == model for target in one.targets}
-    return not others.isdisjoint(paths)
+    return not calls.alike.get(model, set()).isdisjoint(paths)
 
 
 def _is_mended(function: Reading, made: _Made, change: ast.Assign, use: tuple[float, float], calls: "_Calls") -> bool:
@@ -190,6 +188,17 @@ class _Calls:
         for name in names:
             if isinstance(name.ctx, ast.Store):
                 found.setdefault(path_of(name) or "", []).append(name)
+        return found
+
+    @cached_property
+    def alike(self) -> dict[str, set[str]]:
+        """Names that are given to one another: model = backbone."""
+        found: dict[str, set[str]] = {}
+        for node in self._function.of(ast.Assign):
+            its = path_of(node.value)
+            for name in filter(None, map(path_of, node.targets)) if its is not None else ():
+                found.setdefault(name, set()).add(its or "")
+                found.setdefault(its or "", set()).add(name)
         return found
 
     @cached_property
