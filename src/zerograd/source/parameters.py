@@ -62,7 +62,7 @@ def _orphaned(function: Reading) -> Iterator[Finding]:
     if not listed and not _binds_optimizer(function.scope):
         return
     made = [one for node in assigns if (one := _made(node, function.scope)) is not None]
-    calls = _Calls(function)
+    calls = _Uses(function)
     for one in made[:_FEW]:
         later = [node for node in assigns if place(node) > place(one.node)]
         changes = (node for node in later if _replaces(node, one.model, function.scope))
@@ -131,7 +131,7 @@ def _is_built(made: ast.expr) -> bool:
     return name.rpartition(".")[2][:1].isupper()
 
 
-def _wraps_it(change: ast.Assign, model: str, calls: "_Calls") -> bool:
+def _wraps_it(change: ast.Assign, model: str, calls: "_Uses") -> bool:
     """model = backbone, and model = Wrapper(backbone): the same parameters in another object, or some of them."""
     call = change.value
     given = [*call.args, *(one.value for one in call.keywords)] if isinstance(call, ast.Call) else []
@@ -141,7 +141,7 @@ def _wraps_it(change: ast.Assign, model: str, calls: "_Calls") -> bool:
     return not calls.alike.get(model, set()).isdisjoint(paths)
 
 
-def _is_mended(function: Reading, made: _Made, change: ast.Assign, use: tuple[float, float], calls: "_Calls") -> bool:
+def _is_mended(function: Reading, made: _Made, change: ast.Assign, use: tuple[float, float], calls: "_Uses") -> bool:
     """Whether the optimizer is made anew, given the new parameters, or joined by another one between change and use; or
     may be by somebody else."""
 
@@ -162,14 +162,15 @@ def _is_shared(function: Reading, optimizer: str) -> bool:
     return any(isinstance(node, ast.Global | ast.Nonlocal) and optimizer in node.names for node in nodes)
 
 
-class _Calls:
-    """The calls of a function by what they call, and by what they are handed. Made once: a tangle has thousands."""
+class _Uses:
+    """Who is called, handed and assigned what in a function, by name. Made once: a tangle has thousands."""
 
     def __init__(self, function: Reading) -> None:
         self._function = function
 
     @cached_property
     def of(self) -> dict[str, list[ast.Call]]:
+        """The calls of a name."""
         found: dict[str, list[ast.Call]] = {}
         for call in self._function.of(ast.Call):
             found.setdefault(path_of(call.func) or "", []).append(call)
@@ -177,12 +178,12 @@ class _Calls:
 
     @cached_property
     def making(self) -> list[ast.Call]:
-        """Those that make an optimizer."""
+        """The calls that make an optimizer."""
         return [call for call in self._function.of(ast.Call) if makes_optimizer(call, self._function.scope)]
 
     @cached_property
     def stored(self) -> dict[str, list[ast.AST]]:
-        """And what is assigned, in whatever way."""
+        """Where a name is assigned, in whatever way."""
         names: list[ast.Name | ast.Attribute] = [*self._function.of(ast.Name), *self._function.of(ast.Attribute)]
         found: dict[str, list[ast.AST]] = {}
         for name in names:
@@ -203,16 +204,16 @@ class _Calls:
 
     @cached_property
     def given(self) -> dict[str | None, list[ast.Call]]:
+        """The calls that a name is handed to."""
         found: dict[str | None, list[ast.Call]] = {}
         for call in self._function.of(ast.Call):
-            for path in (
-                () if _saves(call) else {path_of(one) for one in (*call.args, *(k.value for k in call.keywords))}
-            ):
+            given = () if _saves(call) else (*call.args, *(keyword.value for keyword in call.keywords))
+            for path in {path_of(one) for one in given}:
                 found.setdefault(path, []).append(call)
         return found
 
 
-def _used(function: Reading, made: _Made, change: ast.Assign, calls: _Calls) -> tuple[float, float] | None:
+def _used(function: Reading, made: _Made, change: ast.Assign, calls: _Uses) -> tuple[float, float] | None:
     """Where model and optimizer train together behind the change, or, later than all of it, in the next round of a loop
     around it or in another method."""
     tests = (written(branch.test).lower() for branch, _ in function.arms(change))

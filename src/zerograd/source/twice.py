@@ -26,8 +26,9 @@ def detect(function: Reading) -> Iterator[Finding]:
         return
     for loop in function.of(ast.For):
         model = _model_of(loop)
-        updates = [node for node in below(loop) if isinstance(node, ast.stmt) and _descends(node, path_of(loop.target))]
-        step = _step_behind(function, loop) if model is not None and updates else None
+        inner = below(loop) if model is not None else []
+        updates = [node for node in inner if isinstance(node, ast.stmt) and _descends(node, path_of(loop.target))]
+        step = _step_behind(function, loop) if updates else None
         if step is None or not (held_by(step.slot or "", function) == {model} or _is_alone(function, step)):
             continue
         by_hand = f"the update by hand on line {updates[0].lineno}"
