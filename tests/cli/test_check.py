@@ -96,7 +96,7 @@ def test_config_is_found_and_the_command_line_wins() -> None:
 
 
 def test_one_unreadable_file_does_not_stop_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("broken.py").write_text("import torch\nloss.backward(\n")
+    Path("broken.py").write_text("import torch\noptimizer.step(loss.backward(\n")
     Path("latin.py").write_bytes(b"# caf\xe9\n")
     assert main(["check", "."]) == 1
     out, err = capsys.readouterr()
@@ -107,7 +107,7 @@ def test_one_unreadable_file_does_not_stop_the_rest(capsys: pytest.CaptureFixtur
 
 
 def test_a_file_that_was_asked_for_must_be_readable() -> None:
-    Path("broken.py").write_text("import torch\nloss.backward(\n")
+    Path("broken.py").write_text("import torch\noptimizer.step(loss.backward(\n")
     assert main(["check", "good.py", "broken.py"]) == 2
 
 

@@ -35,5 +35,5 @@ def test_what_never_clears_is_not_counted() -> None:
 
 def test_files_below_a_folder(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(_text("clear", "forward", "backward", "step"))
-    (tmp_path / "broken.py").write_text("import torch\nloss.backward(\n")
+    (tmp_path / "broken.py").write_text("import torch\noptimizer.step(loss.backward(\n")
     assert count_files(str(tmp_path)) == {Place.TOP: 1}

@@ -1,9 +1,7 @@
 """One call in the text: the events it is, the function of this file it runs, or the doubt it leaves."""
 
 import ast
-import builtins
 import re
-import sys
 from collections.abc import Callable, Iterator
 
 from zerograd.core.events import Kind, Site
@@ -12,7 +10,7 @@ from zerograd.source.callees import Callee, callees_of
 from zerograd.source.hooks import Hooks
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import written
-from zerograd.source.opaque import is_accelerates, makes_schedule, makes_something, unseen
+from zerograd.source.opaque import is_harmless, makes_schedule, makes_something, unseen
 from zerograd.source.roles import has_own_schedules
 from zerograd.source.scales import is_plain, is_scaled
 from zerograd.source.scopes import Function, Role, Scope, path_of, short
@@ -25,11 +23,6 @@ _NAMES = frozenset(
     {"backward", "manual_backward", "step", "zero_grad", "unscale_", *_CLIPS, *HALVES}
     | {"zero_", "mul_", "div_", "fill_", "copy_", "set_"}  # of a gradient
 )
-_BUILTINS = frozenset(dir(builtins))
-_HARMLESS_PACKAGES = frozenset(sys.stdlib_module_names) | {
-    *("torch", "numpy", "tqdm", "np", "wandb", "torchvision"),
-    "apex",
-}
 _SCHEDULES = re.compile(r"sched|(^|_)sch(_|\d|$)")
 # Of something else than the learning rate: no optimizer need have stepped before it.
 _OTHER_SCHEDULES = re.compile(
@@ -240,12 +233,7 @@ class CallReader:
     def _is_harmless(self, path: str, scope: Scope) -> bool:
         known = self._harmless.get((scope, path))
         if known is None:
-            root = scope.dotted(path).partition(".")[0]
-            if root in _HARMLESS_PACKAGES:
-                known = not scope.defines(path.partition(".")[0])  # gc = GradCache(model): it is not Python's then
-            else:
-                known = path in _BUILTINS or is_accelerates(path, scope)
-            self._harmless[scope, path] = known
+            known = self._harmless[scope, path] = is_harmless(path, scope)
         return known
 
 

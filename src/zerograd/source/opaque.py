@@ -1,7 +1,9 @@
 """Calls that cannot be read: what each may do, told by its name and by what it is handed."""
 
 import ast
+import builtins
 import re
+import sys
 from functools import lru_cache
 from itertools import chain
 
@@ -9,6 +11,8 @@ from zerograd.core.events import Kind
 from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT, Doubts
 from zerograd.source.scopes import Binding, Role, Scope, path_of
 
+_BUILTINS = frozenset(dir(builtins))
+_PACKAGES = frozenset(sys.stdlib_module_names) | {"torch", "numpy", "tqdm", "np", "wandb", "torchvision", "apex"}
 # What a LightningModule has from Lightning and a training step calls, and that touches no gradient.
 _LIGHTNING = frozenset({"optimizers", "lr_schedulers", "print", "all_gather", "toggle_optimizer", "untoggle_optimizer"})
 # What Accelerate's own object has beside backward() and its clips: it wraps, hands out, gathers and writes.
@@ -81,7 +85,14 @@ def _says(words: re.Pattern[str], name: str) -> bool:
     return words.search(name.lower()) is not None
 
 
-def is_accelerates(path: str, scope: Scope) -> bool:
+def is_harmless(path: str, scope: Scope) -> bool:
+    """Whether what is called is Python's or torch's own."""
+    if scope.dotted(path).partition(".")[0] in _PACKAGES:
+        return not scope.defines(path.partition(".")[0])  # gc = GradCache(model): it is not Python's then
+    return path in _BUILTINS or _is_accelerates(path, scope)
+
+
+def _is_accelerates(path: str, scope: Scope) -> bool:
     """Whether a call is one of Accelerate's that touch no gradient: its text is long, and says nothing more."""
     receiver, _, name = path.rpartition(".")
     if name not in _ACCELERATE:
