@@ -7,7 +7,9 @@ _YIELDED = (".modules()", "yield ")
 _FAMILY = ("torch", "lightning", "accelerate", "ignite", "fairseq", "deepspeed")
 _UPDATES = re.compile(r"step\w*\(|optim|retain_graph|no_sync|\blr\b|sgd|epoch|learning_rate", re.IGNORECASE)
 _GRADIENT = re.compile(r"\.grad\b(?!\()")
-_CHANGES = re.compile(r"-=|\.data\b|\.(add|sub|copy|zero)_?\(|\.sign\(\)|\.grad = None|[*/] ?\w+\.grad|\.grad ?[*/]")
+_CHANGES = re.compile(
+    r"-=|\.data ?[-+]?= |\.(add|sub|copy|zero)_\(|\.sign\(\)|\.grad = None|[*/] ?\w+\.grad|\.grad ?[*/]"
+)
 _HELD = re.compile(r"ptim[^\n]{0,120}?\b(\w+)\.parameters\(\)")
 _MADE = re.compile(r"^[ \t\"]*(\w+)(?:\.[\w.]+)? = ([^\n]{0,120}?\b[A-Z]\w*\([^\n]{0,200})", re.MULTILINE)
 
