@@ -8,6 +8,9 @@ A parameter that stands twice in one group is stepped twice by every `step()`; t
 `net` is listed beside `net.encoder`, or where a loop over `modules()` takes the `parameters()` of each, which are those
 of all modules below as well.
 
+The same is a gradient that a loop over the parameters has applied by hand, `p.data.add_(p.grad, alpha=-lr)`, before an
+optimizer steps with it.
+
 Two optimizers that step after one `backward()` are not this fault: each consumes its own parameters once.
 """
 

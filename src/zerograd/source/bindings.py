@@ -142,7 +142,7 @@ class _Binder:
             return
         home = scope.owner if path.startswith("self.") and scope.owner is not None else scope
         if scope.shared:
-            home = scope.shared.get(path.partition(".")[0].partition("[")[0], home)
+            home = scope.shared.get(_root(path), home)
         if isinstance(value, ast.Call) and makes_worker(value):
             home.workers.add(path)
         for other, whose in scope.stands_for.items():

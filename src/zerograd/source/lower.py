@@ -30,8 +30,8 @@ from zerograd.source.skeleton import (
 )
 from zerograd.source.swallowed import giving_up, is_swallowed, only_tell
 from zerograd.source.tests import changed_by, learned_from
+from zerograd.source.wording import ENDINGS
 
-_ENDINGS = ("sys.exit", "os._exit", "exit", "quit")
 _GATE = "last@{}%accumulate"
 _SIMPLE = frozenset({ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Pass, ast.Assert, ast.Delete})
 _ASSIGNMENTS = (ast.Assign, ast.AugAssign, ast.AnnAssign)
@@ -97,7 +97,7 @@ class FunctionLowering(Expressions):
     def _simple(self, node: ast.stmt) -> list[Node]:
         found = self._events(node)
         if isinstance(node, ast.Expr):
-            if isinstance(node.value, ast.Call) and path_of(node.value.func) in _ENDINGS:
+            if isinstance(node.value, ast.Call) and path_of(node.value.func) in ENDINGS:
                 found.append(Jump("raise"))
         elif isinstance(node, _ASSIGNMENTS):
             made = read_assignment(node, self._path, self._reaches_some)

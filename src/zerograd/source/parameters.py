@@ -18,6 +18,7 @@ from zerograd.source.reading import Reading
 from zerograd.source.roles import names_torchs_optimizer, role_of
 from zerograd.source.scopes import Role, Scope, path_of
 from zerograd.source.skeleton import Act, walk
+from zerograd.source.wording import ENDINGS
 
 _FEW = 12  # optimizers of a function, and changes of its model, that are looked at: a tangle of hundreds takes seconds
 # The layers of torch.nn that have parameters; an activation or Identity() has none to be held.
@@ -34,7 +35,6 @@ _NETWORK = re.compile(
     r"^(?!.*(path|dir|file|name|size|dim|cfg|config|type|save)).*(model|net|backbone|encoder|base|module)"
 )
 _REMAKES = re.compile(r"reset|re?build|renew|remake|refill|refresh|replace|swap|configure|(^|\.)(set|add|init|make)_?")
-_ENDS = frozenset({"exit", "quit", "sys.exit", "os._exit"})
 
 
 class _Made(NamedTuple):
@@ -239,7 +239,7 @@ def _used(function: Reading, made: _Made, change: ast.Assign, calls: _Uses) -> t
 def _leaves(block: list[ast.stmt]) -> bool:
     """Whether a branch ends in a way out: what stands behind it never sees what it did."""
     last = block[-1] if block else None
-    ends = isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and path_of(last.value.func) in _ENDS
+    ends = isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and path_of(last.value.func) in ENDINGS
     return ends or isinstance(last, ast.Return | ast.Raise | ast.Continue | ast.Break)
 
 

@@ -25,11 +25,11 @@ from zerograd.source.reading import Reading
 from zerograd.source.roles import modules_of
 from zerograd.source.scopes import Function, Scope, path_of
 from zerograd.source.skeleton import Act, Block, Call, walk
+from zerograd.source.wording import ENDINGS
 
 _LOADERS = ("load", "from_pretrained")
 _DEPTH = 3
 _GROUPS = ("add_param_group", "param_groups")
-_ENDS = frozenset({"exit", "quit", "sys.exit", "os._exit"})
 _MOVED = frozenset({"to", "cuda", "cpu", "train", "half", "float"})
 
 
@@ -179,7 +179,7 @@ def _follows(function: Reading, change: ast.Assign, node: ast.AST, optimizer: st
     if not all(holds(branch, change) for branch, _ in function.arms(node)):
         return False
     ways: list[ast.AST] = [*function.of(ast.Return), *function.of(ast.Continue), *function.of(ast.Break)]
-    ways += [call for call in function.of(ast.Call) if path_of(call.func) in _ENDS or _is_given(call, optimizer)]
+    ways += [call for call in function.of(ast.Call) if path_of(call.func) in ENDINGS or _is_given(call, optimizer)]
     return not any(place(change) < place(way) < place(node) for way in ways if not holds(way, node))
 
 

@@ -14,6 +14,7 @@ NUMBERS = frozenset({"numpy", "math", "random", "os", "time", "len", "int", "flo
 SAME = frozenset({"to", "cuda", "cpu", "float", "double", "half", "view", "reshape", "squeeze", "unsqueeze", "clone"})
 SHAPES = frozenset({"view", "reshape", "repeat", "expand", "permute", "transpose", "squeeze", "unsqueeze", "to"})
 MODULES = frozenset({"parameters", "named_parameters", "zero_grad", "train", "eval", "state_dict", "modules"})
+ENDINGS = frozenset({"exit", "quit", "sys.exit", "os._exit"})  # nobody comes back from them
 HANDS_OUT = frozenset({"tqdm", "trange", "cycle", "islice"})  # what they are given, item by item
 _COPIES = frozenset({"tensor", "from_numpy", "zeros", "ones", "rand", "randn", "full", "arange", "randint", "device"})
 _LIKE = re.compile(r"_like$|Tensor$")
