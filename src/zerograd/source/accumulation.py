@@ -43,8 +43,7 @@ def detect(
             yield from _judge_window(window, losses, unfolded)
     yield from _inner_loops(block, losses, body_of)
     yield from _every_micro_batch(block, losses, configured)
-    by_accelerator = any("accelerator" in (path_of(call.func) or "") for call in nodes.of(ast.Call))
-    told = _told_by_class(scope, nodes, nodes_of) if by_accelerator and not configured else None
+    told = _told_by_class(scope.owner, nodes, nodes_of) if not configured and scope.owner is not None else None
     if configured or told is not None:
         yield from _divided_twice(block, losses, told)
 
@@ -222,16 +221,16 @@ def _size_told(call: ast.Call) -> str | None:
     return next(map(written, told), None)
 
 
-def _told_by_class(scope: Scope, nodes: Nodes, nodes_of: Callable[[ast.AST], Nodes]) -> tuple[str, str] | None:
+def _told_by_class(owner: Scope, nodes: Nodes, nodes_of: Callable[[ast.AST], Nodes]) -> tuple[str, str] | None:
     """The one accelerator that a class makes for itself, and the number that it is told, if no branch here asks for
     either."""
-    if any(
+    if not any("accelerator" in (path_of(call.func) or "") for call in nodes.of(ast.Call)) or any(
         "accelerator" in written(node.test) and ".sync_gradients" not in written(node.test) for node in nodes.of(ast.If)
     ):
         return None
-    if not any(_divides_by_name(node) for node in nodes.of(ast.BinOp)) or scope.owner is None:
+    if not any(_divides_by_name(node) for node in nodes.of(ast.BinOp)):
         return None
-    methods = [method for cls in scope.owner.lineage() for method in cls.functions.values()]
+    methods = [method for cls in owner.lineage() for method in cls.functions.values()]
     assigned = [node for method in methods for node in nodes_of(method.node).of(ast.Assign)]
     made = [(path_of(node.targets[0]) or "", node.value) for node in assigned]
     told = [(name, call) for name, call in made if isinstance(call, ast.Call) and _makes_accelerator(call)]

@@ -15,7 +15,7 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.clears import keeps_zeros
 from zerograd.source.definitions import assigned_by
-from zerograd.source.nodes import below, holds, written
+from zerograd.source.nodes import Nodes, below, holds, written
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.scopes import Scope, path_of
 from zerograd.source.skeleton import Act, Call, walk
@@ -44,15 +44,15 @@ def shared_through_calls(function: Reading) -> Iterator[Finding]:
                 yield from _judge(function, _Alias(alias.node, taker, giver))
 
 
-def _aliases(nodes: list[ast.AST]) -> Iterator[_Alias]:
-    for loop in (node for node in nodes if isinstance(node, ast.For)):
+def _aliases(nodes: Nodes) -> Iterator[_Alias]:
+    for loop in nodes.of(ast.For):
         match loop:
             case ast.For(
                 target=ast.Tuple(elts=[ast.Name(id=left), ast.Name(id=right)]),
                 iter=ast.Call(func=ast.Name(id="zip"), args=[first, second]),
             ):
                 models = {left: _model(first), right: _model(second)}
-                for node in (inner for inner in nodes if isinstance(inner, ast.Assign) and holds(loop, inner)):
+                for node in (inner for inner in nodes.of(ast.Assign) if holds(loop, inner)):
                     taker, giver = _base(node.targets[0]), _base(node.value)
                     if taker in models and giver in models and taker != giver:
                         yield _Alias(node, models[taker] or "", models[giver] or "")

@@ -17,6 +17,7 @@ _FLAT = frozenset({ast.Import, ast.ImportFrom, ast.AnnAssign, ast.withitem, ast.
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SEVERAL = (ast.Tuple, ast.List)
 _OPTIMIZERS = frozenset({"SGD", "Adam", "AdamW", "RMSprop", "Momentum"})
+_OTHER_NAMES = (ast.Name, ast.Attribute, ast.Subscript, ast.IfExp)
 _Arms = frozenset[tuple[ast.AST, bool]]
 
 
@@ -213,13 +214,17 @@ class _Binder:
 
 def _note_other_name(scope: Scope, name: str, value: ast.AST) -> None:
     """optim = self.optim: another name for it, as long as it is given nothing else."""
+    if not isinstance(value, _OTHER_NAMES):
+        if name in scope.stands_for or _is_home_made(value, scope):
+            scope.stands_for[name] = ""
+        return
     arms = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
     whose = [path for arm in arms if (path := path_of(arm)) is not None and _root(path) != name]
     again = name in scope.assigned or name in scope.parameters
     own = bool(whose) and whose[0].removeprefix("self.").isidentifier()  # agent.opt: the agent may change it
     if own and not again and len(whose) == len(arms) == 1:
         scope.stands_for[name] = whose[0]
-    elif any("[" not in path for path in whose) or name in scope.stands_for or _is_home_made(value, scope):
+    elif any("[" not in path for path in whose) or name in scope.stands_for:
         scope.stands_for[name] = ""
 
 

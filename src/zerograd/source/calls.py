@@ -53,6 +53,7 @@ class CallReader:
         self._by_manner = by_manner
         self._hooks = Hooks()
         self._harmless: dict[tuple[Scope, str], bool] = {}
+        self._optimizers: dict[tuple[Scope, str], bool] = {}
 
     def read(self, call: ast.Call, scope: Scope) -> list[Act | Blur | Call | Choice]:
         path = path_of(call.func)
@@ -160,13 +161,17 @@ class CallReader:
                 return scope.optimizer_of(path_of(value))
         return None
 
-    # What a path is
-
     def is_scaler(self, path: str, scope: Scope) -> bool:
         binding = scope.lookup(path)
         return binding.role is Role.SCALER if binding else "scaler" in path.rpartition(".")[2].lower()
 
     def is_optimizer(self, path: str, scope: Scope) -> bool:
+        known = self._optimizers.get((scope, path))
+        if known is None:
+            known = self._optimizers[scope, path] = self._is_optimizer(path, scope)
+        return known
+
+    def _is_optimizer(self, path: str, scope: Scope) -> bool:
         binding = scope.lookup(path)
         if binding is not None and binding.role is not Role.INSTANCE:
             return binding.role is Role.OPTIMIZER

@@ -146,10 +146,9 @@ class Library:
         key = (name, folder)
         known = self._packages.get(key)
         if known is None:
-            here = os.path.join(folder, name)
             known = bool(name) and (
-                (self._lists(folder, f"{name}.py") and os.path.isfile(f"{here}.py"))
-                or (self._lists(folder, name) and os.path.isdir(here))
+                (self._lists(folder, f"{name}.py") and os.path.isfile(os.path.join(folder, f"{name}.py")))
+                or (self._lists(folder, name) and os.path.isdir(os.path.join(folder, name)))
             )
             if not known and name and folder not in ("", self._root, os.path.dirname(folder)):
                 known = self._has_package(name, os.path.dirname(folder))

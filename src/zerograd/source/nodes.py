@@ -2,7 +2,8 @@
 
 import ast
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain
 from operator import attrgetter
 from types import NoneType
 from typing import Any, TypeVar
@@ -14,8 +15,7 @@ _HOLDS: dict[type, tuple[str, ...]] = {}  # for each kind of statement, those of
 LEAVES = frozenset({ast.Name, ast.Constant, NoneType, str, int, bool})  # nothing is below these
 # Fields without nodes, or with nodes that say nothing to us: contexts (Load, Store) and operators.
 _MUTE = frozenset({"ctx", "op", "ops", "id", "attr", "arg", "type_ignores", "type_comment", "conversion", "level"})
-_WORDS = frozenset({ast.Name, ast.Constant})
-_SKIPPED = frozenset({*_INNER, NoneType, str, int, bool})
+_FLAT = frozenset({*_INNER, *LEAVES})  # of these nothing inside is looked at
 
 _SIGNS = {ast.Eq: "==", ast.Is: "is", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.In: "in"}
 _JOINS: dict[type[ast.boolop], str] = {ast.And: " and ", ast.Or: " or "}
@@ -36,26 +36,20 @@ class _Readers(dict[type, Callable[[ast.AST], Any]]):
 READ, _BACKWARDS = _Readers(1), _Readers(-1)
 
 
-class Nodes(list[ast.AST]):
-    """Every node of a function or module, in text order, but for the functions and classes inside it: those `of` gives.
-
-    Made once per function: everything that has to look at all of it looks here, or only at the nodes of one kind.
-    """
+class Nodes:
+    """The nodes of a function or module by kind, each kind in text order; of the functions and classes inside it the
+    heads alone. Made once per function: everything that has to look at all of it looks here."""
 
     def __init__(self, function: ast.AST) -> None:
         self._by_kind: defaultdict[type, list[ast.AST]] = defaultdict(list)
-        by_kind, append = self._by_kind, self.append
+        by_kind = self._by_kind
         stack: list[Any] = getattr(function, "body", [])[::-1]
         while stack:
             node = stack.pop()
             kind = node.__class__
             by_kind[kind].append(node)
-            if kind in _WORDS:  # nearly half of them
-                append(node)
+            if kind in _FLAT:  # more than half of them
                 continue
-            if kind in _SKIPPED:
-                continue
-            append(node)
             held = _BACKWARDS[kind](node)
             for part in held if held.__class__ is tuple else (held,):
                 if part.__class__ is list:
@@ -63,6 +57,13 @@ class Nodes(list[ast.AST]):
                         stack += part[::-1]
                 elif part is not None:
                     stack.append(part)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._by_kind.values()))
+
+    def __iter__(self) -> Iterator[ast.AST]:
+        """All of them, one kind after the other."""
+        return chain.from_iterable(self._by_kind.values())
 
     def of(self, kind: type[N]) -> list[N]:
         """Those of one kind, in text order."""

@@ -105,7 +105,7 @@ def _is_accelerates(path: str, scope: Scope) -> bool:
 
 def _is_told_to(call: ast.Call) -> bool:
     """model(x, replay_backprop=True)"""
-    return any(keyword.arg and _says(_BACKWARD, keyword.arg) for keyword in call.keywords)
+    return bool(call.keywords) and any(keyword.arg and _says(_BACKWARD, keyword.arg) for keyword in call.keywords)
 
 
 def _is_given_network(call: ast.Call, scope: Scope) -> bool:
@@ -117,8 +117,8 @@ def _is_given_network(call: ast.Call, scope: Scope) -> bool:
 
 
 def _is_given_loss(call: ast.Call) -> bool:
-    handed = chain(call.args, (keyword.value for keyword in call.keywords))
-    return any("loss" in (path_of(one) or "").rpartition(".")[2].lower() for one in handed)
+    handed = call.args + [keyword.value for keyword in call.keywords] if call.keywords else call.args
+    return any("loss" in path.rpartition(".")[2].lower() for path in map(path_of, handed) if path is not None)
 
 
 def makes_schedule(path: str) -> bool:
@@ -134,13 +134,15 @@ def makes_something(path: str) -> bool:
 
 def makes_worker(call: ast.Call) -> bool:
     """GradCache([model, model], loss_fn): whoever has networks, or one and a loss, may go backward."""
-    path = path_of(call.func) or ""
-    if not makes_something(path) or _says(_TEACHES, path.rpartition(".")[2]):
+    func = call.func
+    name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    if not makes_something(name) or not (call.args or call.keywords) or _says(_TEACHES, name):
         return False  # DistillLoss(teacher, nn.MSELoss()) is a loss itself
-    given = [(one.arg or "", one.value) for one in call.keywords] + [("", one) for one in call.args]
-    several = [one for _, one in given if isinstance(one, ast.List)]
-    parts = [*(one for _, one in given), *(part for one in several for part in one.elts)]
-    names = {name for name, _ in given} | {(path_of(part) or "").rpartition(".")[2] for part in parts}
+    given = [*call.args, *(one.value for one in call.keywords)]
+    several = [one for one in given if isinstance(one, ast.List)]
+    parts = chain(given, *(one.elts for one in several))
+    names = {path.rpartition(".")[2] for part in parts if (path := path_of(part)) is not None}
+    names.update(one.arg or "" for one in call.keywords)
     return any(_says(_LEARNS, one) for one in names) and (bool(several) or any(_says(_TEACHES, one) for one in names))
 
 

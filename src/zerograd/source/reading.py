@@ -155,7 +155,7 @@ class Reading:
         if not around:  # mostly
             return frozenset()
         return frozenset(
-            (branch, any(holds(inner, node) for inner in branch.body))
+            (branch, place(branch.body[0])[0] <= first and last <= place(branch.body[-1])[1])
             for branch in around
             if not holds(branch.test, node)
         )

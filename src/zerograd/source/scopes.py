@@ -44,7 +44,9 @@ def path_of(node: ast.AST) -> str | None:
         return node.id
     if isinstance(node, Attribute):
         inner = node.value
-        base = inner.id if isinstance(inner, Name) else path_of(inner)
+        if isinstance(inner, Name):
+            return f"{inner.id}.{node.attr}"
+        base = path_of(inner)
         return None if base is None else f"{base}.{node.attr}"
     if isinstance(node, Subscript):
         base = path_of(node.value)
@@ -82,8 +84,9 @@ class Function(NamedTuple):
             return len(self.node.body) < 3  # with its docstring
         given = last.exc if isinstance(last, ast.Raise) else last.value if isinstance(last, ast.Return) else None
         name = path_of(given.func if isinstance(given, ast.Call) else given) if given is not None else None
-        marks = (path_of(decorator) or "" for decorator in self.node.decorator_list)
-        return name in _ABSENT or any(mark.rpartition(".")[2] == "abstractmethod" for mark in marks)
+        if name in _ABSENT or not self.node.decorator_list:
+            return name in _ABSENT
+        return any((path_of(one) or "").rpartition(".")[2] == "abstractmethod" for one in self.node.decorator_list)
 
 
 # What a dotted name stands for in another file: a function, a class, or None. Of a class that another one derives from
@@ -199,8 +202,9 @@ class Scope:
         while scope is not None:
             if of_self and scope.owner is not None:
                 for cls in scope.owner.lineage():
-                    if path in cls.bindings:
-                        return cls.bindings[path]
+                    found = cls.bindings.get(path)
+                    if found is not None:
+                        return found
                 return None
             if scope._later:
                 scope.settle()

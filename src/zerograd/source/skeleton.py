@@ -147,6 +147,7 @@ class Jump(NamedTuple):
 
 
 FORKS = (Choice, Loop)  # they have a body and another
+_HOLDERS = frozenset({Choice, Loop, Attempt})
 Node = Act | Create | Blur | Call | Choice | Forget | Loop | Attempt | Jump
 
 
@@ -157,8 +158,11 @@ def walk(block: Block) -> list[Node]:
     while stack:  # asked for by everybody: a generator for each block inside would cost twice as much
         node = stack.pop()
         found.append(node)
+        if node.__class__ not in _HOLDERS:
+            continue
         if isinstance(node, FORKS):
-            stack += node.orelse[::-1]
+            if node.orelse:
+                stack += node.orelse[::-1]
             stack += node.body[::-1]
         elif isinstance(node, Attempt):
             for part in (node.final, node.orelse, *node.handlers[::-1], node.body):

@@ -153,15 +153,16 @@ def _is_out_of_sight(function: Reading, modules: frozenset[str]) -> bool:
     """Whether the modules are called at all, and always where autograd looks away or what they return is detached; and
     nothing else is done with them here that could bring their weights into a loss."""
     quiet = [part for part in quiet_parts(function) if part is not function.node]
-    called = False
-    for node in function.of(ast.Call):
-        path = path_of(node.func) or ""
-        if overlap(frozenset({path.removesuffix(".forward")}), modules) and path.rpartition(".")[2] not in MODULES:
-            called = True
+    called = (path_of(node.func) or "" for node in function.of(ast.Call))
+    if not any(
+        overlap(frozenset({path.removesuffix(".forward")}), modules) and path.rpartition(".")[2] not in MODULES
+        for path in called
+    ):
+        return False
     nodes: list[ast.expr] = [*function.of(ast.Name), *function.of(ast.Attribute), *function.of(ast.Subscript)]
     used = [node for node in nodes if path_of(node) in modules]
     without = MODULES | CUTS | {"optimizer", "optim", "opt"}
     harmless = {id(node.value) for node in function.of(ast.Attribute) if node.attr in without}
     calls = function.of(ast.Call)
     blind = [*quiet, *(one for one in calls if isinstance(one.func, ast.Attribute) and one.func.attr == "detach")]
-    return called and all(id(node) in harmless or any(holds(block, node) for block in blind) for node in used)
+    return all(id(node) in harmless or any(holds(block, node) for block in blind) for node in used)
