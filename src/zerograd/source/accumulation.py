@@ -17,7 +17,8 @@ from zerograd.source.frames import BodyOf
 from zerograd.source.guarded import Window, acts_in, blocks_of, guarded_windows
 from zerograd.source.losses import Losses, loss_of
 from zerograd.source.nodes import Nodes, written
-from zerograd.source.scopes import Function, Scope, path_of
+from zerograd.source.paths import path_of
+from zerograd.source.scopes import Function, Scope
 from zerograd.source.skeleton import Act, Block, Call, Choice, Loop, leaves, walk
 from zerograd.source.unfolding import Unfolded, waits_for_others
 

@@ -16,8 +16,9 @@ from zerograd.rules.telling import note
 from zerograd.source.clears import keeps_zeros
 from zerograd.source.definitions import assigned_by
 from zerograd.source.nodes import Nodes, below, holds, written
+from zerograd.source.paths import path_of
 from zerograd.source.reading import LoopNode, Reading
-from zerograd.source.scopes import Scope, path_of
+from zerograd.source.scopes import Scope
 from zerograd.source.skeleton import Act, Call, walk
 
 _ALIAS = re.compile(r"grad\s*=\s*\w+\._?grad\b(?!\.)")

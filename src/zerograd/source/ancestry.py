@@ -17,9 +17,10 @@ from zerograd.source.leaves import LEAF, Ancestors, leaves_of, makes_leaf, recor
 from zerograd.source.memories import may_carry, remembers
 from zerograd.source.nodes import below, holds, written
 from zerograd.source.objects import Objects
+from zerograd.source.paths import path_of
 from zerograd.source.quiet import quiet_parts
 from zerograd.source.reading import LoopNode, Reading
-from zerograd.source.scopes import Function, Role, path_of
+from zerograd.source.scopes import Function, Role
 from zerograd.source.wording import BUILTINS, CUTS, HANDS_OUT, NUMBERS, SAME, SHAPES
 
 _DEPTH, _DEEP = 40, 3

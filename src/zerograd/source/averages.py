@@ -18,8 +18,8 @@ from zerograd.rules.telling import note
 from zerograd.source.definitions import definitions_of
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, written
+from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
-from zerograd.source.scopes import path_of
 from zerograd.source.sums import weighed_anew
 from zerograd.source.wording import CUTS
 

@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 from zerograd.source.nodes import below, inner_statements
 from zerograd.source.opaque import makes_worker
+from zerograd.source.paths import path_of
 from zerograd.source.roles import role_of
-from zerograd.source.scopes import Assigned, Binding, Elsewhere, Function, FunctionNode, Role, Scope, path_of
+from zerograd.source.scopes import Assigned, Binding, Elsewhere, Function, FunctionNode, Role, Scope
 
 # Statements that bind nothing and have none below them.
 _SILENT = frozenset({ast.Expr, ast.Return, ast.AugAssign, ast.Pass, ast.Raise, ast.Assert, ast.Continue, ast.Break})

@@ -16,8 +16,8 @@ from zerograd.rules.telling import note
 from zerograd.source.callers import arguments, called, calls_of
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, written
+from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
-from zerograd.source.scopes import path_of
 
 _WRAPPERS = ("torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.distributed.DistributedDataParallel")
 # Each of these averages gradients itself, or may.

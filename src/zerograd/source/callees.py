@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from zerograd.source.literals import read_literals
 from zerograd.source.nodes import below
-from zerograd.source.scopes import Binding, Function, Role, Scope, path_of
+from zerograd.source.paths import path_of
+from zerograd.source.scopes import Binding, Function, Role, Scope
 from zerograd.source.skeleton import Call
 
 

@@ -4,8 +4,9 @@ import ast
 from collections.abc import Iterator
 
 from zerograd.source.callees import callees_of
+from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
-from zerograd.source.scopes import Function, Scope, path_of
+from zerograd.source.scopes import Function, Scope
 
 
 def called(path: str, scope: Scope) -> Function | None:

@@ -11,9 +11,10 @@ from zerograd.source.hooks import Hooks
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import written
 from zerograd.source.opaque import is_harmless, makes_schedule, makes_something, unseen
+from zerograd.source.paths import path_of, short
 from zerograd.source.roles import has_own_schedules
 from zerograd.source.scales import is_plain, is_scaled
-from zerograd.source.scopes import Function, Role, Scope, path_of, short
+from zerograd.source.scopes import Function, Role, Scope
 from zerograd.source.sharpness import HALVES, clears_too
 from zerograd.source.skeleton import Act, Blur, Call, Choice
 

@@ -22,10 +22,11 @@ from zerograd.source.library import Library
 from zerograd.source.nodes import below
 from zerograd.source.objectives import NOT_SHARED, Deposits, Owned, read_objectives
 from zerograd.source.parsing import parse
+from zerograd.source.paths import path_of
 from zerograd.source.privacy import Privacy
 from zerograd.source.program import Program
 from zerograd.source.reading import File, Reading
-from zerograd.source.scopes import Function, Scope, path_of
+from zerograd.source.scopes import Function, Scope
 from zerograd.source.skeleton import Act, Block, Call, Create, Loop, picks_several, walk
 from zerograd.source.suppression import allow
 from zerograd.source.templates import is_another, templates

@@ -8,8 +8,8 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
+from zerograd.source.paths import path_of
 from zerograd.source.reading import File, Reading
-from zerograd.source.scopes import path_of
 from zerograd.source.skeleton import Act, Attempt, Block, Choice, Jump, Loop, walk
 
 # Captured graphs and some wrappers keep the addresses of gradients; other code reads a gradient that may not be None.

@@ -9,8 +9,9 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.frames import BodyOf
+from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
-from zerograd.source.scopes import Function, path_of
+from zerograd.source.scopes import Function
 from zerograd.source.skeleton import Act, Blur, Call, walk
 
 _DEPTH = 4

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from zerograd.source.nodes import written
 from zerograd.source.origins import Origins, enumerated, spans
-from zerograd.source.scopes import path_of
+from zerograd.source.paths import path_of
 
 _LAST = re.compile(r"\blen\(|\bn_?batch|num_batch|total_steps|last|is_final|n_iter")
 ACCUMULATION = re.compile(

@@ -16,9 +16,10 @@ from zerograd.source.definitions import Definition, Item, definitions_of, item_o
 from zerograd.source.graphs import is_constant
 from zerograd.source.leaves import leaves_of, makes_leaf
 from zerograd.source.nodes import below, holds
+from zerograd.source.paths import path_of
 from zerograd.source.quiet import quiet_parts
 from zerograd.source.reading import Reading
-from zerograd.source.scopes import Function, Role, Scope, path_of
+from zerograd.source.scopes import Function, Role, Scope
 
 _CUTS = frozenset({"detach", "item", "numpy", "tolist"})
 _COPIES = frozenset({"tensor", "Tensor", "FloatTensor", "DoubleTensor", "from_numpy"})

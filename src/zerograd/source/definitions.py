@@ -7,8 +7,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 from zerograd.source.nodes import below, holds, place, written
+from zerograd.source.paths import path_of
 from zerograd.source.reading import File, LoopNode, Reading
-from zerograd.source.scopes import Function, Scope, path_of
+from zerograd.source.scopes import Function, Scope
 
 _GROWS = frozenset({"append", "extend", "insert", "add", "copy_", "add_", "update", "put", "push", "appendleft"})
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp

@@ -5,7 +5,8 @@ import re
 
 from zerograd.source.counters import ACCUMULATION
 from zerograd.source.nodes import Nodes, written
-from zerograd.source.scopes import Function, path_of
+from zerograd.source.paths import path_of
+from zerograd.source.scopes import Function
 
 _MEASURED = re.compile(r"\.(sum|numel|size|shape|mean|norm|nelement|count_nonzero)\b")  # of tensors
 

@@ -18,8 +18,8 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import UNUSED, erased, note
 from zerograd.source.guarded import acts_in, blocks_of
 from zerograd.source.nodes import holds, place
+from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
-from zerograd.source.scopes import path_of
 from zerograd.source.skeleton import Act, Block, Blur, Choice, Forget, Jump, Loop, Node, walk
 
 _BESIDE = (

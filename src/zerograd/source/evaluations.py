@@ -20,9 +20,9 @@ from zerograd.source.kept import counts_to_few, feeds_a_loss, is_made_empty, res
 from zerograd.source.lines import between
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, written
+from zerograd.source.paths import path_of
 from zerograd.source.reach import freezes
 from zerograd.source.reading import File, Reading
-from zerograd.source.scopes import path_of
 from zerograd.source.sums import adds_to, appends_to, weighs
 
 _EVALUATES = re.compile(r"eval|(^|[_.])val|valid|test|(^|[_.])dev(?!ice)|score")

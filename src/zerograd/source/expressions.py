@@ -9,11 +9,12 @@ from zerograd.source.loops import accumulates, elements, picked
 from zerograd.source.losses import loss_of
 from zerograd.source.members import members_of
 from zerograd.source.nodes import LEAVES, READ, Nodes
+from zerograd.source.paths import path_of
 from zerograd.source.probes import called_modules
 from zerograd.source.questions import Questions, chooses
 from zerograd.source.reach import NOTHING, Reach
 from zerograd.source.scales import deposits_scaled
-from zerograd.source.scopes import FunctionNode, Scope, path_of
+from zerograd.source.scopes import FunctionNode, Scope
 from zerograd.source.skeleton import Act, Block, Blur, Call, Choice, Jump, Loop, Node, leaves, walk
 from zerograd.source.tests import Atom, keys_of
 

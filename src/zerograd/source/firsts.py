@@ -4,8 +4,8 @@ import ast
 
 from zerograd.core.events import Site
 from zerograd.source.nodes import below
+from zerograd.source.paths import path_of
 from zerograd.source.program import Program
-from zerograd.source.scopes import path_of
 
 
 def is_made_otherwise(program: Program, path: str, site: Site | None) -> bool:

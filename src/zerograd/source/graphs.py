@@ -11,9 +11,10 @@ from zerograd.source import wording
 from zerograd.source.callers import arguments, called
 from zerograd.source.definitions import Definition, Item, definitions_of, is_key, item_of
 from zerograd.source.nodes import holds, written
+from zerograd.source.paths import path_of
 from zerograd.source.quiet import perhaps_quiet_parts
 from zerograd.source.reading import Reading
-from zerograd.source.scopes import Function, Scope, path_of
+from zerograd.source.scopes import Function, Scope
 
 _KEEPS = frozenset(
     {"mean", "sum", "abs", "pow", "sqrt", "exp", "log", "sigmoid", "softmax", "log_softmax", "tanh", "relu", "clamp"}

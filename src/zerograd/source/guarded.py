@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from zerograd.core.events import Kind
 from zerograd.source.counters import Guard
-from zerograd.source.scopes import path_of
+from zerograd.source.paths import path_of
 from zerograd.source.skeleton import FORKS, Act, Attempt, Block, Choice, Loop, Node, walk
 
 

@@ -18,9 +18,10 @@ from zerograd.source.callers import arguments, called, calls_of, runs
 from zerograd.source.definitions import Definition, assigned_by, definitions_of, loops_around
 from zerograd.source.kept import READERS, counts_to_few, feeds_a_loss, is_empty_list, is_handed_on, live_losses
 from zerograd.source.nodes import Nodes, below, holds, parents_of, written
+from zerograd.source.paths import path_of
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.rebound import is_rebound
-from zerograd.source.scopes import Function, FunctionNode, path_of
+from zerograd.source.scopes import Function, FunctionNode
 
 _FEW = 2  # calls from the function outwards, and from the list inwards
 _READS = frozenset({"append", "extend", "copy", "index", "count"})

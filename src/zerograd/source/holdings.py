@@ -5,9 +5,10 @@ import re
 
 from zerograd.source.nodes import below
 from zerograd.source.opaque import makes_object
+from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
 from zerograd.source.roles import modules_of, role_of
-from zerograd.source.scopes import Role, Scope, path_of
+from zerograd.source.scopes import Role, Scope
 from zerograd.source.wording import CUTS, MODULES, SAME
 
 _PARTS = frozenset({"optimizer", "optim", "opt"})

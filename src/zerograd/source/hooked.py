@@ -15,8 +15,8 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.callers import called, calls_of
 from zerograd.source.nodes import holds, written
+from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
-from zerograd.source.scopes import path_of
 
 _CLIPS = frozenset({"clamp", "clip", "clamp_", "clip_"})
 _DEPTH = 3

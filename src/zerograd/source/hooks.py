@@ -8,7 +8,8 @@ import ast
 from collections.abc import Callable
 
 from zerograd.source.nodes import Nodes
-from zerograd.source.scopes import Function, Scope, path_of
+from zerograd.source.paths import path_of
+from zerograd.source.scopes import Function, Scope
 
 _PLAIN = frozenset({"object", "abc.ABC", "ABC"})
 

@@ -12,8 +12,9 @@ from zerograd.source.definitions import Definition, Definitions, Item
 from zerograd.source.leaves import LEAF, Ancestors
 from zerograd.source.literals import default_of
 from zerograd.source.nodes import below
+from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
-from zerograd.source.scopes import Function, Scope, path_of
+from zerograd.source.scopes import Function, Scope
 
 KEPT = "?"
 NONE: Ancestors = frozenset()

@@ -17,8 +17,9 @@ from typing import NamedTuple
 
 from zerograd.source.definitions import definitions_of
 from zerograd.source.nodes import below, place
+from zerograd.source.paths import path_of
 from zerograd.source.reading import File, Reading
-from zerograd.source.scopes import Function, Scope, path_of
+from zerograd.source.scopes import Function, Scope
 
 _DEEP = 3  # calls inside calls
 _MOST, _CALLS = 3000, 20  # nodes, and methods: a tangle is left as it is

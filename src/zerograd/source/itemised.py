@@ -18,9 +18,9 @@ from zerograd.source.definitions import definitions_of
 from zerograd.source.kept import READERS, counts_to_few, feeds_a_loss, live_losses, resets
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, written
+from zerograd.source.paths import path_of
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.rebound import is_rebound
-from zerograd.source.scopes import path_of
 from zerograd.source.sums import weighs
 from zerograd.source.wording import tells
 

@@ -16,10 +16,10 @@ from zerograd.source.definitions import Item, definitions_of, item_at
 from zerograd.source.graphs import Graphs, is_constant
 from zerograd.source.kept import READERS, counts_to_few, feeds_a_loss, is_made_empty, live_losses, resets
 from zerograd.source.nodes import below, holds, parents_of, written
+from zerograd.source.paths import path_of
 from zerograd.source.reach import freezes
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.rebound import is_rebound
-from zerograd.source.scopes import path_of
 from zerograd.source.skeleton import Call, walk
 from zerograd.source.sums import adds_to, appends_to, weighs
 from zerograd.source.wording import BUILTINS, CUTS, tells

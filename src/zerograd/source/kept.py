@@ -16,9 +16,9 @@ from zerograd.source.definitions import Reached, definitions_of
 from zerograd.source.graphs import is_number
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, written
+from zerograd.source.paths import path_of
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.rebound import is_rebound
-from zerograd.source.scopes import path_of
 from zerograd.source.sums import adds_to, appends_to, weighs
 from zerograd.source.terms import outputs_of, parts_of
 

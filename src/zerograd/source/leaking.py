@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from itertools import islice
 
 from zerograd.core.events import Kind, Site
+from zerograd.source.paths import path_of
 from zerograd.source.probes import freezes_parameters
 from zerograd.source.program import Program
-from zerograd.source.scopes import Function, Scope, path_of
+from zerograd.source.scopes import Function, Scope
 from zerograd.source.skeleton import Act, Block, Call, walk
 
 _DEPTH = 4

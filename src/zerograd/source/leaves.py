@@ -2,8 +2,8 @@
 
 import ast
 
+from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
-from zerograd.source.scopes import path_of
 
 Ancestors = frozenset[ast.AST | str]
 LEAF = "a leaf"  # no name of Python's

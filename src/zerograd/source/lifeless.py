@@ -19,8 +19,8 @@ from zerograd.source.leaves import leaves_of
 from zerograd.source.lines import between
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, written
+from zerograd.source.paths import path_of
 from zerograd.source.reading import File, Reading
-from zerograd.source.scopes import path_of
 from zerograd.source.severed import deposited
 
 _TERM = re.compile(

@@ -20,8 +20,9 @@ from zerograd.source.calls import site_of
 from zerograd.source.lines import starts_of
 from zerograd.source.nodes import below
 from zerograd.source.parameters import makes_optimizer
+from zerograd.source.paths import path_of
 from zerograd.source.reading import File
-from zerograd.source.scopes import Function, Scope, path_of
+from zerograd.source.scopes import Function, Scope
 
 _SEVERAL = re.compile(r"\.parameters\(\)[^=;#]{1,60}?\.parameters\(\)")
 _TWICE = "{optimizer}() is given the parameters of {model} twice: each step consumes their gradients twice"

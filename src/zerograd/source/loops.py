@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from zerograd.source.counters import read_guard
 from zerograd.source.nodes import Nodes, below, written
 from zerograd.source.origins import Origins
-from zerograd.source.scopes import path_of
+from zerograd.source.paths import path_of
 
 _STEPS = frozenset({"step", "optimize", "zero_grad"})
 

@@ -11,7 +11,8 @@ from functools import cached_property
 
 from zerograd.source.divisors import counts, divides, divides_by_what_it_is_told
 from zerograd.source.nodes import Nodes, below, written
-from zerograd.source.scopes import Scope, path_of
+from zerograd.source.paths import path_of
+from zerograd.source.scopes import Scope
 
 _SUMMED = re.compile(r"(^|[._])(sum|div_?|mul_?|true_divide|scale|normali[sz]e\w*|average\w*|weighted\w*)$")
 _TELLING = {"gradient_accumulation_steps", "gradient_accumulation_plugin", "deepspeed_plugin", None}  # None: **settings

@@ -10,9 +10,10 @@ from zerograd.source.calls import site_of
 from zerograd.source.expressions import Expressions
 from zerograd.source.loops import has_gate, inside, runs_at_least_once
 from zerograd.source.nodes import below
+from zerograd.source.paths import path_of
 from zerograd.source.questions import asks_for_nan, asks_only_for_nan, takes_all
 from zerograd.source.roles import role_of
-from zerograd.source.scopes import Role, path_of
+from zerograd.source.scopes import Role
 from zerograd.source.skeleton import (
     Act,
     Attempt,

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from zerograd.source.nodes import below
-from zerograd.source.scopes import Scope, path_of
+from zerograd.source.paths import path_of
+from zerograd.source.scopes import Scope
 
 _OPTIMIZERS = re.compile(r"opti?m\w*$|opts?$")
 _CHANGES = frozenset({"append", "extend", "insert", "remove", "pop", "clear"})

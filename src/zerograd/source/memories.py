@@ -6,8 +6,9 @@ from functools import lru_cache
 
 from zerograd.source import wording
 from zerograd.source.nodes import below
+from zerograd.source.paths import path_of
 from zerograd.source.reading import File
-from zerograd.source.scopes import Scope, path_of
+from zerograd.source.scopes import Scope
 
 _DEPTH = 20
 

@@ -15,9 +15,10 @@ from zerograd.source.callers import arguments, called, calls_of, handed_in, runs
 from zerograd.source.definitions import Definition, assigned_by, definitions_of, loops_around
 from zerograd.source.kept import READERS, counts_to_few, is_empty_list, live_losses
 from zerograd.source.nodes import Nodes, holds, place, written
+from zerograd.source.paths import path_of
 from zerograd.source.reading import File, LoopNode, Reading
 from zerograd.source.rebound import is_rebound
-from zerograd.source.scopes import Function, Scope, path_of
+from zerograd.source.scopes import Function, Scope
 from zerograd.source.sums import adds_to, weighs
 
 _FAMILIAR = frozenset({"object", "torch.nn.Module", "abc.ABC"})

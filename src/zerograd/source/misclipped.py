@@ -14,8 +14,8 @@ from zerograd.rules.telling import note
 from zerograd.source.guarded import blocks_of
 from zerograd.source.holdings import held_by, overlap
 from zerograd.source.nodes import holds, written
+from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
-from zerograd.source.scopes import path_of
 from zerograd.source.skeleton import Act, Block, Call, walk
 
 _CLEARED = "what has just been cleared, and backward() comes behind it"

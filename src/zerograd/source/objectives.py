@@ -14,7 +14,8 @@ from typing import NamedTuple
 from zerograd.core.events import Kind, Site
 from zerograd.core.facts import NOTHING_ASSUMED, Assumptions
 from zerograd.source.losses import loss_of
-from zerograd.source.scopes import Function, path_of
+from zerograd.source.paths import path_of
+from zerograd.source.scopes import Function
 from zerograd.source.skeleton import Act, Attempt, Block, Call, Choice, Loop
 from zerograd.source.stems import is_of, named_for
 from zerograd.source.tests import Atom, assume, decide

@@ -6,8 +6,8 @@ from functools import cached_property
 
 from zerograd.source.definitions import definitions_of
 from zerograd.source.opaque import makes_object, makes_something
+from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
-from zerograd.source.scopes import path_of
 from zerograd.source.wording import MODULES
 
 _MODULE = re.compile(r"(^|_)(model|net|network|encoder|decoder|generator|discriminator|critic|actor|policy)\d*$")

@@ -9,7 +9,8 @@ from itertools import chain
 
 from zerograd.core.events import Kind
 from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT, Doubts
-from zerograd.source.scopes import Binding, Role, Scope, path_of
+from zerograd.source.paths import path_of
+from zerograd.source.scopes import Binding, Role, Scope
 
 _BUILTINS = frozenset(dir(builtins))
 _PACKAGES = frozenset(sys.stdlib_module_names) | {"torch", "numpy", "tqdm", "np", "wandb", "torchvision", "apex"}

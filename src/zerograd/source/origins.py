@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from zerograd.source.nodes import Nodes, below
-from zerograd.source.scopes import path_of
+from zerograd.source.paths import path_of
 
 _COUNTS = (ast.Mod, ast.Add)
 _HOLDERS = (ast.For, ast.AsyncFor, ast.While, ast.If, ast.Try)

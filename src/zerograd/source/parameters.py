@@ -14,9 +14,10 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.nodes import below, holds, place, written
 from zerograd.source.opaque import makes_something
+from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
 from zerograd.source.roles import names_torchs_optimizer, role_of
-from zerograd.source.scopes import Role, Scope, path_of
+from zerograd.source.scopes import Role, Scope
 from zerograd.source.skeleton import Act, walk
 from zerograd.source.wording import ENDINGS
 

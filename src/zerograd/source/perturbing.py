@@ -17,8 +17,8 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.leaves import leaves_of, makes_leaf
 from zerograd.source.nodes import below, holds, place, written
+from zerograd.source.paths import path_of
 from zerograd.source.reading import LoopNode, Reading
-from zerograd.source.scopes import path_of
 from zerograd.source.updates import CURE, may_clear, may_reach
 
 _FEW = 4  # moves that are looked at in one function

@@ -11,8 +11,9 @@ import re
 
 from zerograd.source.nodes import below, holds
 from zerograd.source.opaque import is_familiar
+from zerograd.source.paths import path_of
 from zerograd.source.reading import File
-from zerograd.source.scopes import Binding, Role, Scope, path_of
+from zerograd.source.scopes import Binding, Role, Scope
 
 _SLOT = re.compile(r"self\.(\w+)")
 

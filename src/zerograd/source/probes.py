@@ -15,7 +15,8 @@ import re
 from collections.abc import Iterator
 
 from zerograd.source.nodes import Nodes, holds, place, written
-from zerograd.source.scopes import Role, Scope, path_of
+from zerograd.source.paths import path_of
+from zerograd.source.scopes import Role, Scope
 
 _ATTACKS = re.compile(r"attack|perturb|fgsm|pgd", re.IGNORECASE)
 # Whoever freezes parameters for the while of a probe leaves nothing in them; an input may be set back as it likes.

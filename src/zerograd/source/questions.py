@@ -9,7 +9,8 @@ from zerograd.source.counters import Guard, read_guard, read_start, start_key
 from zerograd.source.loops import windows_of
 from zerograd.source.nodes import Nodes, below, written
 from zerograd.source.origins import Origin, Origins
-from zerograd.source.scopes import FunctionNode, Scope, path_of
+from zerograd.source.paths import path_of
+from zerograd.source.scopes import FunctionNode, Scope
 from zerograd.source.tests import All, Atom, Not, Test, questions_in, read_test
 
 # How frameworks call the counter that they hand to a function they call once per batch.

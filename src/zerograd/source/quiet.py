@@ -4,8 +4,8 @@ import ast
 from collections.abc import Callable, Iterator
 
 from zerograd.source.nodes import below, written
+from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
-from zerograd.source.scopes import path_of
 from zerograd.source.wording import looks_away
 
 _SURE = frozenset({"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode"})

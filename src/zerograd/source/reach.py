@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from zerograd.source.nodes import written
 from zerograd.source.opaque import makes_something
+from zerograd.source.paths import path_of
 from zerograd.source.roles import role_of
-from zerograd.source.scopes import Scope, path_of
+from zerograd.source.scopes import Scope
 
 Modules = frozenset[str]
 NOTHING: Modules = frozenset()

@@ -9,8 +9,9 @@ from zerograd.core.events import Kind, Site
 from zerograd.source.beside import texts_beside
 from zerograd.source.calls import site_of
 from zerograd.source.nodes import below, holds, place, written
+from zerograd.source.paths import path_of
 from zerograd.source.program import Program
-from zerograd.source.scopes import Function, Scope, path_of
+from zerograd.source.scopes import Function, Scope
 from zerograd.source.skeleton import Act, Block, walk
 
 if TYPE_CHECKING:

@@ -19,8 +19,9 @@ from zerograd.rules.telling import note
 from zerograd.source.calls import site_of
 from zerograd.source.lines import starts_of
 from zerograd.source.nodes import below, holds, place, written
+from zerograd.source.paths import path_of
 from zerograd.source.reading import File
-from zerograd.source.scopes import Scope, path_of
+from zerograd.source.scopes import Scope
 
 _LOOP = re.compile(r"for\b([^\n]+?)\bin\b[^\n]*(?:parameters|\($)", re.MULTILINE)
 _DESCENT = re.compile(r"^[ \t]+(\w+) ?=[^\n]*\b\1\.grad\b", re.MULTILINE)

@@ -4,8 +4,8 @@ import ast
 
 from zerograd.source.definitions import definitions_of
 from zerograd.source.nodes import below, place
+from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
-from zerograd.source.scopes import path_of
 
 
 def is_rebound(function: Reading, loss: str, deposit: ast.Call, use: ast.AST) -> bool:

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from zerograd.source.lines import starts_of
 from zerograd.source.nodes import Nodes
-from zerograd.source.scopes import Function, path_of
+from zerograd.source.paths import path_of
+from zerograd.source.scopes import Function
 
 # Each begins with a letter of its own, which is what makes a search fast.
 _TRIGGERS = (

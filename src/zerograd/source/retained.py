@@ -19,8 +19,9 @@ from zerograd.source.inlined import drivers_of, inline, is_fresh
 from zerograd.source.leaves import Ancestors
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, place, written
+from zerograd.source.paths import path_of
 from zerograd.source.reading import LoopNode, Reading
-from zerograd.source.scopes import Function, path_of
+from zerograd.source.scopes import Function
 from zerograd.source.severed import deposited
 from zerograd.source.storing import stores
 from zerograd.source.terms import summands_of
@@ -40,14 +41,13 @@ _TRAINS = re.compile(r"backward|train|update|optimi|closure|learn|grad|hess|jac|
 def detect(function: Reading) -> Iterator[Finding]:
     if not function.file.says("retain_") and not function.file.says("create_graph"):
         return
-    deposits = [act for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
     yield from _needless_derivatives(function)
-    for act in deposits:
+    for act in function.having(Kind.DEPOSIT):
         call = act.node
-        assert isinstance(call, ast.Call)
+        if not isinstance(call, ast.Call):
+            continue
         certain = _keeps_for_nobody(function, call, [function.node]) if _retains(call) else None
-        if certain is False:
-            certain = _in_drivers(function, call)
+        certain = _in_drivers(function, call) if certain is False else certain
         if _creates_for_nobody(function, call):
             what = f"{act.what[:-1]}create_graph=True) keeps the graph of a gradient that nothing goes through"
             found = note(REGISTRY["ZG402"], act.site, certain=True, what=what)

@@ -3,7 +3,8 @@
 import ast
 from collections.abc import Iterator
 
-from zerograd.source.scopes import Binding, Role, Scope, path_of
+from zerograd.source.paths import path_of
+from zerograd.source.scopes import Binding, Role, Scope
 
 _NAMED = (ast.Name, ast.Attribute, ast.Subscript)
 # What they are given they copy, without its graph.

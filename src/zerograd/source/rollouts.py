@@ -21,9 +21,9 @@ from zerograd.source import wording
 from zerograd.source.callers import calls_of
 from zerograd.source.definitions import definitions_of
 from zerograd.source.nodes import below, holds
+from zerograd.source.paths import path_of
 from zerograd.source.reach import freezes
 from zerograd.source.reading import File, Reading
-from zerograd.source.scopes import path_of
 from zerograd.source.sums import appends_to
 
 _DEEP = 3  # levels of callers

@@ -5,10 +5,11 @@ to the class. A path may stand for several things in one scope: what it is bound
 """
 
 import ast
-from ast import Attribute, Name, Subscript
 from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Union
+
+from zerograd.source.paths import path_of
 
 if TYPE_CHECKING:
     from zerograd.source.skeleton import Block
@@ -35,36 +36,6 @@ class Binding(NamedTuple):
     keeps: tuple[tuple[str, str], ...] = ()  # of an instance: what it was given, by its own name for it (self.opt)
     cls: "Scope | None" = None  # of an instance: its class
     beside: "tuple[Binding, ...]" = ()  # of an instance: those that the other arms of a branch bind instead
-
-
-def path_of(node: ast.AST) -> str | None:
-    """The path an expression names, or None if it is not a plain name."""
-    # Asked more often than anything else: isinstance is twice as fast as match here.
-    if isinstance(node, Name):
-        return node.id
-    if isinstance(node, Attribute):
-        inner = node.value
-        if isinstance(inner, Name):
-            return f"{inner.id}.{node.attr}"
-        base = path_of(inner)
-        return None if base is None else f"{base}.{node.attr}"
-    if isinstance(node, Subscript):
-        base = path_of(node.value)
-        key = repr(node.slice.value) if isinstance(node.slice, ast.Constant) else "*"
-        return None if base is None else f"{base}[{key}]"
-    return None
-
-
-def short(func: ast.expr) -> str:
-    """The call's name as a person would say it: `scaler.scale(...).backward`, not the whole expression."""
-    match func:
-        case ast.Attribute(value=ast.Call(func=inner), attr=attr):
-            return f"{short(inner)}(...).{attr}"
-        case ast.Attribute(value=value, attr=attr):
-            return f"{path_of(value) or '...'}.{attr}"
-        case ast.Name(id=name):
-            return name
-    return "..."
 
 
 _ABSENT = frozenset({"NotImplementedError", "NotImplemented"})

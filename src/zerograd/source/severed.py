@@ -21,8 +21,9 @@ from zerograd.source.holdings import held_by
 from zerograd.source.lines import between
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, place, written
+from zerograd.source.paths import path_of
 from zerograd.source.reading import File, Reading
-from zerograd.source.scopes import Function, Scope, path_of
+from zerograd.source.scopes import Function, Scope
 from zerograd.source.wording import BUILTINS, MODULES, SAME
 
 _LOSS = re.compile(r"loss|penalty|(^|_)(err|gp|cost)")

@@ -2,8 +2,9 @@
 
 import ast
 
+from zerograd.source.paths import path_of
 from zerograd.source.program import Program
-from zerograd.source.scopes import Function, path_of
+from zerograd.source.scopes import Function
 from zerograd.source.wording import CUTS, SAME
 
 _DEEP = 3

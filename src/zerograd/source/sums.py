@@ -3,8 +3,8 @@
 import ast
 from collections.abc import Iterator
 
+from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
-from zerograd.source.scopes import path_of
 
 
 def adds_to(function: Reading) -> list[tuple[ast.AugAssign | ast.Assign, str, ast.expr]]:

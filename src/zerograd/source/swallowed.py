@@ -9,7 +9,7 @@ import ast
 
 from zerograd.core.events import Kind
 from zerograd.source.nodes import below, written
-from zerograd.source.scopes import path_of
+from zerograd.source.paths import path_of
 from zerograd.source.skeleton import Act, Block, Choice, Forget, Jump, Node, leaves, walk
 
 # What autograd raises: RuntimeError, and OutOfMemoryError, which is one.

@@ -11,8 +11,9 @@ from zerograd.source.counters import read_guard
 from zerograd.source.guarded import guarded_windows
 from zerograd.source.nodes import below, holds
 from zerograd.source.origins import Origins
+from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
-from zerograd.source.scopes import Role, path_of
+from zerograd.source.scopes import Role
 
 # Each of these decides itself when ranks talk.
 _DECIDES = ("no_sync", "require_backward_grad_sync", "accelerat", "deepspeed", "fabric", "set_requires_gradient_sync")

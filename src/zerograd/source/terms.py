@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from zerograd.source import wording
 from zerograd.source.callers import called
 from zerograd.source.nodes import Nodes, place
+from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
-from zerograd.source.scopes import path_of
 
 _TERM = re.compile(r"loss|(^|[_'])(kl|kld|nll|elbo|bound|bce|mse|err|likelihood|jac|log_?det|recon)(_|'|$)")
 _FACTOR = re.compile(r"weight|coef|scale|factor|lambda|beta|anneal|rate")

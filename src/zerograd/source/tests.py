@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from zerograd.core.facts import NOTHING_ASSUMED, Assumptions
 from zerograd.source.nodes import Nodes, below, written
-from zerograd.source.scopes import path_of
+from zerograd.source.paths import path_of
 
 _IMPURE = (ast.Call, ast.Await, ast.Yield, ast.NamedExpr, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.BinOp)
 

@@ -14,8 +14,8 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.holdings import held_by
 from zerograd.source.nodes import below, holds, place
+from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
-from zerograd.source.scopes import path_of
 from zerograd.source.skeleton import Act
 
 _PLAIN = frozenset({"optimizer", "optim", "opt"})

@@ -20,9 +20,10 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.clears import keeps_zeros
 from zerograd.source.nodes import below, written
+from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
 from zerograd.source.roles import role_of
-from zerograd.source.scopes import Role, path_of
+from zerograd.source.scopes import Role
 from zerograd.source.skeleton import Act, Blur, Call
 from zerograd.source.updates import is_leaf
 

@@ -17,9 +17,9 @@ from zerograd.source.incoming import KEPT, NONE
 from zerograd.source.leaves import Ancestors
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds
+from zerograd.source.paths import path_of
 from zerograd.source.quiet import quiet_parts
 from zerograd.source.reading import LoopNode, Reading
-from zerograd.source.scopes import path_of
 from zerograd.source.skeleton import Act, Call, walk
 from zerograd.source.wording import CUTS, MODULES
 

@@ -9,8 +9,9 @@ from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.nodes import below, holds, place, written
+from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
-from zerograd.source.scopes import Scope, path_of
+from zerograd.source.scopes import Scope
 from zerograd.source.skeleton import Act, Blur, Call, walk
 
 _IN_PLACE = frozenset({"sub_", "add_"})

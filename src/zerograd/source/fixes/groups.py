@@ -10,7 +10,7 @@ from zerograd.source.fixes.page import Page
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import Nodes, below, place, written
 from zerograd.source.origins import Origins
-from zerograd.source.scopes import path_of
+from zerograd.source.paths import path_of
 
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant)
 _SIZED = ("DataLoader", "list")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from zerograd.core.findings import Finding, Fix, Safety
 from zerograd.source.fixes.page import Page
 from zerograd.source.nodes import place, written
-from zerograd.source.scopes import path_of
+from zerograd.source.paths import path_of
 
 
 def clear_by_none(page: Page, finding: Finding) -> Iterator[Fix]:
