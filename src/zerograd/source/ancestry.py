@@ -14,7 +14,7 @@ from zerograd.source.callers import arguments, called
 from zerograd.source.definitions import Definition, Item, definitions_of, is_key, item_at, item_of
 from zerograd.source.incoming import KEPT, NONE, OLD, Incoming
 from zerograd.source.leaves import LEAF, Ancestors, leaves_of, makes_leaf, recorded
-from zerograd.source.memories import may_carry, remembers
+from zerograd.source.memories import forgets, may_carry, remembers
 from zerograd.source.nodes import below, holds, written
 from zerograd.source.objects import Objects
 from zerograd.source.paths import path_of
@@ -196,8 +196,10 @@ class Ancestry(Incoming):
         read = binding is not None and not (binding.role is Role.INSTANCE and remembers(binding.made_by, scope))
         alone = bool(owner) and not call.args and not call.keywords  # of what it was given before
         # Where states that go from call to call are spoken of, a module that cannot be read may have one.
-        unread = not read and not _hands_state(call) and may_carry(self._function.file)
-        kept = alone or wording.keeps(owner) or wording.moves(name) or unread
+        carries = not read and not _hands_state(call) and may_carry(self._function.file)
+        unread = carries and not forgets(path, self._function)
+        named = wording.keeps(owner) and owner.partition(".")[0] not in scope.module.imports  # import loss: a file
+        kept = alone or named or wording.moves(name) or unread
         return frozenset({call}) | (OLD if kept else NONE) | self._made_with(owner or path)
 
     def _made_with(self, path: str) -> Ancestors:

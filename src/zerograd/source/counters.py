@@ -13,6 +13,7 @@ from zerograd.source.origins import Origins, enumerated, spans
 from zerograd.source.paths import path_of
 
 _LAST = re.compile(r"\blen\(|\bn_?batch|num_batch|total_steps|last|is_final|n_iter")
+_TRAINING = re.compile(r"^(self\.)?(phase|mode|split) == ['\"]tr|^(self\.)?(is_)?train(ing)?$|^(self\.)?\w+\.training$")
 ACCUMULATION = re.compile(
     r"accum|grad_acc|\bacc_?(steps?|iters?)|iter_?size|upd(ate)?_?(freq|every|interval|period)|sub_?div|micro|virtual"
     r"|aggregat|batch_?(split|multipl)|optimize_every|steps?_(per_update|every|interval)|backward_passes"
@@ -25,7 +26,7 @@ class Guard(NamedTuple):
     size: str  # N as it is written
     negated: bool = False  # the test is true everywhere else
     tail: bool = False  # `or i + 1 == len(loader)`: also true at the end
-    conjoined: bool = False  # `and something else`
+    conjoined: bool = False  # `and something else` than whether this is training at all
     asks: int = 0  # of a counter that began nobody knows where: its value modulo N when the guard is true
 
     @property
@@ -107,7 +108,7 @@ def _combined(op: ast.boolop, values: list[ast.expr], origins: Origins) -> Guard
     if isinstance(op, ast.Or):
         tail = not found[0].negated and all(_LAST.search(other) or "==" in other or ">=" in other for other in others)
         return found[0]._replace(tail=True) if tail else None
-    return found[0]._replace(conjoined=True)
+    return found[0]._replace(conjoined=not all(map(_TRAINING.search, others)))
 
 
 def _modulo(modulo: ast.BinOp, residue: ast.expr, origins: Origins) -> Guard | None:

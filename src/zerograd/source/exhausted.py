@@ -21,9 +21,9 @@ from zerograd.rules.telling import note
 from zerograd.source.callees import Callee, callees_of
 from zerograd.source.calls import site_of
 from zerograd.source.nodes import Nodes, below, holds, place
-from zerograd.source.parameters import makes_optimizer, names_optimizer
 from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
+from zerograd.source.roles import makes_optimizer, names_optimizer
 from zerograd.source.scopes import Scope
 
 _CHAINS = ("itertools.chain", "itertools.chain.from_iterable")

@@ -31,7 +31,7 @@ _COUNTED = re.compile(r"len\([^)]*(load|data|iter|batch|train|sample|image|file)
 _STORAGES = frozenset({"torch.zeros", "torch.empty", "torch.ones"})
 _MANY = 50  # repetitions are fewer
 _FEW = 12  # sums that are looked at in one function: a tangle of hundreds takes seconds
-READERS = frozenset(dir(builtins)) | {"torch", "numpy", "math", "statistics", "matplotlib"}
+READERS = frozenset(dir(builtins)) | {"torch", "numpy", "np", "math", "statistics", "matplotlib", "plt"}
 
 
 class _Kept(NamedTuple):
@@ -58,13 +58,21 @@ def detect(function: Reading) -> Iterator[Finding]:
         fresh = (
             resets(function, loop, keeper, node) or counts_to_few(loop, function) or _is_emptied(function, loop, keeper)
         )
-        if not fresh and not is_rebound(function, loss, deposits[loss], node) and not function.without_grad(node):
+        deposit = _deposit_of(function, loss, node) or deposits[loss]
+        if not fresh and not is_rebound(function, loss, deposit, node) and not function.without_grad(node):
             until = f" until {keeper} is set again" if _settings(function, loop, keeper, node) else ""
             what = f"{written(node)} keeps the graph of every iteration alive{until}"
-            kept, gone = function.arms(node), function.arms(deposits[loss])
+            kept, gone = function.arms(node), function.arms(deposit)
             certain = kept <= gone or gone <= kept
             unless = "a branch decides whether this loss is the one that backward() was called on"
             yield note(REGISTRY["ZG402"], function.site(node), certain=certain, unless=unless, what=what)
+
+
+def _deposit_of(function: Reading, loss: str, use: ast.AST) -> ast.Call | None:
+    """The backward() of what a name stands for at its use, where several losses have that name one after the other."""
+    calls = [act.node for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
+    its = [call for call in calls if any(_name_of(one) == loss for one in _several(loss_of(call)))]
+    return next((call for call in its if not is_rebound(function, loss, call, use)), None) if len(its) > 1 else None
 
 
 @lru_cache(maxsize=1)  # several look at one function, one after the other
@@ -159,13 +167,31 @@ def _is_empty(value: ast.expr) -> bool:
 def is_made_empty(function: Reading, root: str, name: str, use: ast.AST) -> bool:
     """losses = [], history = {"loss": []}: of this function's own making, and nobody else gets to see it."""
     reached = definitions_of(function).reaching(root, use)
-    if reached is None or "." in root or is_handed_on(function, root, use):
+    if "." in root or (reached is not None and is_handed_on(function, root, use)):
         return False
-    before = [*reached.here, *(() if reached.certain else reached.around)]
+    before = [] if reached is None else [*reached.here, *(() if reached.certain else reached.around)]
     made = [one.value for one in before if not one.adds and one.at is None]
-    if root == name:
-        return bool(made) and all(isinstance(value, ast.List) and not value.elts for value in made)
-    return bool(made) and all(isinstance(value, ast.Dict) and all(map(is_empty_list, value.values)) for value in made)
+    if not made and not function.scope.owns(root):
+        return _is_made_at_top(function, root, name)
+    return bool(made) and all(_begins_empty(value, item=root != name) for value in made)
+
+
+def _begins_empty(value: ast.expr, *, item: bool) -> bool:
+    if not item:
+        return is_empty_list(value)
+    return isinstance(value, ast.Dict) and all(map(is_empty_list, value.values))
+
+
+def _is_made_at_top(function: Reading, root: str, name: str) -> bool:
+    """The same of a variable of the file: stats = {}, stats["loss"] = [], and nobody in it hands it on."""
+    file = function.file
+    top = Reading(file.program.tree, (), file.program.roots.module, file)
+    made = [one.value for one in definitions_of(top).every(root) if not one.adds]
+    items = [one.value for one in definitions_of(top).every(name) if not one.adds] if root != name else []
+    empty = all(map(is_empty_list, items)) if items else all(_begins_empty(one, item=root != name) for one in made)
+    others = [Reading(one.node, (), one.scope, file) for one in file.program.roots.functions]
+    known = [one for one in (top, *others) if any(node.id == root for node in one.of(ast.Name))]
+    return bool(made) and empty and not any(is_handed_on(one, root) for one in known)
 
 
 def is_empty_list(value: ast.expr) -> bool:
@@ -226,6 +252,8 @@ def _is_listed(value: ast.expr) -> bool:
 
 
 def _is_many(bound: ast.expr) -> bool:
+    if isinstance(bound, ast.BinOp) and isinstance(bound.op, ast.Mult):
+        return _is_many(bound.left) or _is_many(bound.right)
     return isinstance(bound, ast.Constant) and isinstance(bound.value, int) and bound.value >= _MANY
 
 

@@ -19,9 +19,9 @@ from zerograd.rules.telling import note
 from zerograd.source.calls import site_of
 from zerograd.source.lines import starts_of
 from zerograd.source.nodes import below
-from zerograd.source.parameters import makes_optimizer
 from zerograd.source.paths import path_of
 from zerograd.source.reading import File
+from zerograd.source.roles import makes_optimizer
 from zerograd.source.scopes import Function, Scope
 
 _SEVERAL = re.compile(r"\.parameters\(\)[^=;#]{1,60}?\.parameters\(\)")

@@ -5,12 +5,14 @@ import os
 from functools import lru_cache
 
 from zerograd.source import wording
+from zerograd.source.definitions import assigned_by, definitions_of
 from zerograd.source.nodes import below
 from zerograd.source.paths import path_of
-from zerograd.source.reading import File
+from zerograd.source.reading import File, Reading
 from zerograd.source.scopes import Scope
 
 _DEPTH = 20
+_MOVES = frozenset({"to", "cuda", "cpu", "train", "eval", "float", "double", "half"})
 
 
 @lru_cache(maxsize=2)  # asked of every call that a loss goes through
@@ -27,9 +29,28 @@ def may_carry(file: File) -> bool:
     return texts is None or any(map(wording.carries, texts))
 
 
+def forgets(path: str, function: Reading) -> bool:
+    """Whether a module is of classes of this project that keep nothing, wherever they are written."""
+    scope, file = function.scope, function.file
+    made = [one.value for one in definitions_of(function).every(path)]
+    if path.startswith("self.") and scope.owner is not None:
+        made += [one.value for _, one in assigned_by(scope.owner, path, file)]
+    elif not made and path not in scope.parameters:
+        made += [one.value for one in definitions_of(Reading(file.program.tree, (), scope.module, file)).every(path)]
+    names = [name for value in made if (name := _made_by(value)) != path]
+    return bool(names) and not any(name is None or remembers(name, scope) for name in names)
+
+
+def _made_by(value: ast.expr) -> str | None:
+    """Net of Net(3).to(device); net of net.cuda()."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _MOVES:
+        value = value.func.value
+    return path_of(value.func) if isinstance(value, ast.Call) else path_of(value)
+
+
 def remembers(name: str, scope: Scope, depth: int = _DEPTH) -> bool:
     """Whether a module of this project keeps something from one call to the next, or has a part that may."""
-    cls = scope.class_scope(name)
+    cls = scope.class_scope(scope.dotted(name), derived=True)
     if cls is None or not depth or any(not base.endswith("Module") for base in cls.bases):
         return True
     for method in cls.functions.values():

@@ -17,9 +17,9 @@ from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.nodes import below, place, written
-from zerograd.source.parameters import makes_optimizer
 from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
+from zerograd.source.roles import makes_optimizer
 
 _FEW = 12  # tensors that are looked at in one function
 _DEVICE = re.compile(r"device|cuda|\.to\(")

@@ -39,6 +39,7 @@ class Objects:
         """Whether a call makes an object: its name is written as a class's, and is nobody's variable."""
         variable = path.startswith("self.") or path in self._scope.parameters or bool(self._names.every(path))
         named = makes_something(path) or (path[:1].isupper() and self._scope.dotted(path) != path)
+        named = named or self._scope.class_scope(self._scope.dotted(path)) is not None
         return named and not variable and path not in self._scope.module.bindings
 
     def is_local(self, path: str) -> bool:

@@ -1,6 +1,7 @@
 """Counters, and where each begins: enumerate, range, or a variable that every iteration increases."""
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -41,8 +42,9 @@ class Origins:
             return  # no test asks a counter
         self.flags = _flags(nodes)
         loops: list[ast.For | ast.AsyncFor] = [*nodes.of(ast.For), *nodes.of(ast.AsyncFor)]
+        bars = _bars(nodes) if any(isinstance(loop.iter, ast.Name) for loop in loops) else {}
         for loop in loops:
-            for name, origin in enumerated(loop).items():
+            for name, origin in enumerated(loop, self._bar(loop, bars)).items():
                 self._found.setdefault(name, []).append(origin)
         for name, origin, starts in _incremented(nodes):
             if name not in self._found:
@@ -54,6 +56,13 @@ class Origins:
             counted = self._goes_on(node) if made is not None and made not in self._found else None
             if made is not None and counted is not None:
                 self._found[made] = [Origin(counted, None)]
+
+    def _bar(self, loop: ast.For | ast.AsyncFor, bars: dict[str, ast.expr]) -> ast.expr | None:
+        """What a loop over a name goes through, if it begins anew with every turn of the loop around."""
+        bar = bars.get(loop.iter.id) if isinstance(loop.iter, ast.Name) else None
+        others = [one for one in self._loops if one is not loop]
+        begins = bar is not None and all(spans(one, bar.lineno) for one in others if spans(one, loop.lineno))
+        return bar if begins else None
 
     def _goes_on(self, node: ast.Assign) -> ast.AST | None:
         """The loop of a counter that is made of another and goes on over the epochs: done = len(loader) * epoch + i."""
@@ -94,9 +103,22 @@ def spans(loop: ast.AST, line: int) -> bool:
     return getattr(loop, "lineno", 0) <= line <= getattr(loop, "end_lineno", 0)
 
 
-def enumerated(loop: ast.For | ast.AsyncFor) -> dict[str, Origin]:
-    """for i, batch in enumerate(loader, start); for i in range(n)."""
-    over, target = loop.iter, loop.target
+def _bars(nodes: Nodes) -> dict[str, ast.expr]:
+    """bar = tqdm(enumerate(loader)), with tqdm(enumerate(loader)) as bar: what the loops over a name go through."""
+    stored = Counter(name.id for name in nodes.of(ast.Name) if isinstance(name.ctx, ast.Store))
+    made = [(node.targets[0], node.value) for node in nodes.of(ast.Assign)]
+    made += [(item.optional_vars, item.context_expr) for item in nodes.of(ast.withitem) if item.optional_vars]
+    return {
+        target.id: value
+        for target, value in made
+        if isinstance(target, ast.Name) and stored[target.id] == 1 and isinstance(value, ast.Call)
+        if (path_of(value.func) or "").rpartition(".")[2] in ("tqdm", "track", "enumerate")
+    }
+
+
+def enumerated(loop: ast.For | ast.AsyncFor, bar: ast.expr | None = None) -> dict[str, Origin]:
+    """for i, batch in enumerate(loader, start); for i in range(n). `bar`: what it goes through has a name."""
+    over, target = bar or loop.iter, loop.target
     while isinstance(over, ast.Call) and (path_of(over.func) or "").rpartition(".")[2] in ("tqdm", "trange", "track"):
         if (path_of(over.func) or "").endswith("trange"):
             break

@@ -16,7 +16,7 @@ from zerograd.source.nodes import below, holds, place, written
 from zerograd.source.opaque import makes_something
 from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
-from zerograd.source.roles import names_torchs_optimizer, role_of
+from zerograd.source.roles import dotted_as, makes_optimizer, role_of
 from zerograd.source.scopes import Role, Scope
 from zerograd.source.skeleton import Act, walk
 from zerograd.source.wording import ENDINGS
@@ -109,7 +109,7 @@ def _replaces(node: ast.Assign, model: str, scope: Scope) -> bool:
     if len(node.targets) != 1 or not isinstance(node.value, ast.Call):
         return False
     target, call = path_of(node.targets[0]), node.value
-    dotted = _imported(path_of(call.func) or "", "nn", scope)
+    dotted = dotted_as(path_of(call.func) or "", "nn", scope)
     last = dotted.rpartition(".")[2]
     if target and target.startswith(f"{model}."):
         return dotted.startswith("torch.nn.") and _LAYERS.fullmatch(last) is not None
@@ -223,6 +223,7 @@ def _used(function: Reading, made: _Made, change: ast.Assign, calls: _Uses) -> t
     beside = {id(call) for call in calls.given.get(made.optimizer, ())}
     together = [call for call in calls.given.get(made.model, ()) if id(call) in beside]
     uses: list[ast.AST] = [call for call in together if call is not change.value]
+    uses += [call for path, every in calls.of.items() for call in every if _trains_inside(function, path, made)]
     steps = [act.node for act in function.having(Kind.CONSUME) if act.slot == made.optimizer and act.node is not None]
     rounds = [loop for loop in function.loops if holds(loop, change) and not holds(loop, made.node)]
     asked = [call for call in calls.of.get(made.model, ()) if call is not change.value]
@@ -235,6 +236,19 @@ def _used(function: Reading, made: _Made, change: ast.Assign, calls: _Uses) -> t
     behind = [place(node)[0] for node in uses if place(node) > place(change) and not function.excludes(change, node)]
     again = any(holds(loop, node) for loop in rounds for node in uses)
     return min(behind) if behind else _LATER if again else None
+
+
+def _trains_inside(function: Reading, path: str, made: _Made) -> bool:
+    """Whether a function that is called at the top of a file trains with both, by the names they have there."""
+    called = function.scope.function(path) if function.scope.parent is None and path else None
+    if called is None or called.scope.owns(made.model) or called.scope.owns(made.optimizer):
+        return False
+    program = function.file.program
+    steps = any(
+        isinstance(act, Act) and act.kind is Kind.CONSUME and act.slot == made.optimizer
+        for act in walk(program.body_of(called))
+    )
+    return steps and any(path_of(call.func) == made.model for call in program.nodes(called.node).of(ast.Call))
 
 
 def _leaves(block: list[ast.stmt]) -> bool:
@@ -274,21 +288,3 @@ def _is_like(path: str | None, one: str) -> bool:
 
 def _saves(call: ast.Call) -> bool:
     return any(word in (path_of(call.func) or "").lower() for word in ("save", "load", "dump", "log"))
-
-
-def makes_optimizer(call: ast.Call, scope: Scope) -> bool:
-    return names_optimizer(path_of(call.func) or "", scope)
-
-
-def names_optimizer(path: str, scope: Scope) -> bool:
-    """optim.Adam, as it is imported."""
-    return names_torchs_optimizer(_imported(path, "optim", scope))
-
-
-def _imported(path: str, part: str, scope: Scope) -> str:
-    """A path as it is imported; or where nobody says what `optim` is, as after `from ... import *`, torch's."""
-    dotted = scope.dotted(path)
-    if dotted == path and path.startswith(f"{part}."):
-        known = part in scope.module.assigned or scope.owns(part)
-        return dotted if known else f"torch.{path}"
-    return dotted

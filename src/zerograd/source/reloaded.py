@@ -19,11 +19,10 @@ from zerograd.rules.telling import note
 from zerograd.source.callers import arguments, called
 from zerograd.source.nodes import Nodes, below, holds, place, written
 from zerograd.source.opaque import makes_something
-from zerograd.source.parameters import makes_optimizer
 from zerograd.source.paths import path_of
 from zerograd.source.probes import called_modules
 from zerograd.source.reading import Reading
-from zerograd.source.roles import modules_of
+from zerograd.source.roles import makes_optimizer, modules_of
 from zerograd.source.scopes import Function, Scope
 from zerograd.source.skeleton import Act, Block, Call, walk
 from zerograd.source.wording import ENDINGS

@@ -11,9 +11,9 @@ from zerograd.rules.telling import note
 from zerograd.source.guarded import guarded_windows
 from zerograd.source.kept import counts_to_few
 from zerograd.source.nodes import holds, written
-from zerograd.source.parameters import makes_optimizer
 from zerograd.source.paths import path_of
 from zerograd.source.reading import File, Reading
+from zerograd.source.roles import makes_optimizer
 from zerograd.source.skeleton import Act
 
 

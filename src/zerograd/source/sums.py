@@ -21,12 +21,16 @@ def _added(function: Reading) -> Iterator[tuple[ast.AugAssign, str, ast.expr]]:
 
 
 def weighed_anew(function: Reading) -> Iterator[tuple[ast.Assign, str, ast.expr]]:
-    """total = total + added, mean = 0.9 * mean + 0.1 * added, mean = (mean * i + added) / (i + 1)"""
+    """total = total + added, mean = 0.9 * mean + 0.1 * added, mean = (mean * i + added) / (i + 1); and in one of
+    several, mean = (0.9 * mean[0] + added, 0.9 * mean[1] + 1)"""
     for node in function.of(ast.Assign):
-        total = path_of(node.targets[0]) or "" if isinstance(node.value, ast.BinOp) else ""
-        for left, right in _summed(node.value) if total else ():
-            pairs = ((left, right), (right, left))
-            yield from ((node, total, added) for kept, added in pairs if _is_weighed(kept, total))
+        total = path_of(node.targets[0]) or "" if isinstance(node.value, ast.BinOp | ast.Tuple) else ""
+        items = enumerate(node.value.elts) if isinstance(node.value, ast.Tuple) else [(None, node.value)]
+        for place, value in items if total else ():
+            before = total if place is None else f"{total}[{place}]"
+            for left, right in _summed(value):
+                pairs = ((left, right), (right, left))
+                yield from ((node, total, added) for kept, added in pairs if _is_weighed(kept, before))
 
 
 def _summed(value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -72,4 +76,6 @@ def appends_to(function: Reading) -> Iterator[tuple[ast.Expr, str, ast.expr]]:
     for node in function.of(ast.Expr):
         match node:
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=keeper, attr="append"), args=[given])):
+                yield node, path_of(keeper) or "", given
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=keeper, attr="extend"), args=[ast.Name() as given])):
                 yield node, path_of(keeper) or "", given

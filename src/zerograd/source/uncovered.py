@@ -25,10 +25,10 @@ from zerograd.source.kept import READERS
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds
 from zerograd.source.opaque import is_familiar, makes_object
-from zerograd.source.parameters import makes_optimizer
 from zerograd.source.paths import path_of
 from zerograd.source.reach import freezes
 from zerograd.source.reading import File, Reading
+from zerograd.source.roles import makes_optimizer
 from zerograd.source.skeleton import Act
 
 _BY_OTHER_MEANS = re.compile(r"""['"]zero_grad['"]|_foreach_|@torch\.(no_grad|inference_mode)""")

@@ -15,10 +15,9 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.calls import site_of
 from zerograd.source.nodes import below, written
-from zerograd.source.parameters import makes_optimizer
 from zerograd.source.paths import path_of
 from zerograd.source.reading import File, Reading
-from zerograd.source.roles import modules_of
+from zerograd.source.roles import makes_optimizer, modules_of
 from zerograd.source.scopes import Scope
 
 _OPTIMIZER = re.compile(r"(^|[._])\w*optim(i[sz]er)?(_\w+)?$")

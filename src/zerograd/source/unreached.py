@@ -12,11 +12,13 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.ancestry import Ancestry
+from zerograd.source.definitions import definitions_of
 from zerograd.source.holdings import held_by, is_made_apart, overlap
 from zerograd.source.incoming import KEPT, NONE
 from zerograd.source.leaves import Ancestors
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds
+from zerograd.source.opaque import makes_object
 from zerograd.source.paths import path_of
 from zerograd.source.quiet import quiet_parts
 from zerograd.source.reading import LoopNode, Reading
@@ -42,12 +44,19 @@ def detect(function: Reading) -> Iterator[Finding]:
         modules = held_by(act.slot or "", function)
         if modules not in hidden:
             hidden[modules] = bool(modules) and cuts and _is_out_of_sight(function, modules)
-        left_out = not hidden[modules] and loop is not None and _is_left_out(function, modules, loop)
-        deposits = _in_front(function, act) if left_out or hidden[modules] else []
+        unnamed = not hidden[modules] and loop is not None and _is_unnamed(function, modules, loop)
+        deposits = _in_front(function, act) if unnamed or hidden[modules] else []
         if not deposits:
             continue
-        ancestry, known = ancestry or Ancestry(function), frozenset({KEPT}) if left_out else NONE
-        if all(_passes_by(function, ancestry.of(loss_of(one) or one) - known, modules) for one in deposits):
+        ancestry, known = ancestry or Ancestry(function), frozenset({KEPT}) if unnamed else NONE
+        behind = [ancestry.of(loss_of(one) or one) - known for one in deposits]
+        if (
+            unnamed
+            and not _is_left_out(function, modules)
+            and not all(_are_others(function, one, modules) for one in behind)
+        ):
+            continue
+        if all(_passes_by(function, one, modules) for one in behind):
             certain = all(is_made_apart(module, function) for module in modules)
             found = note(REGISTRY["ZG003"], act.site, certain=certain, step=act.what)
             names = " and ".join(sorted(modules))
@@ -104,15 +113,43 @@ def _stands_in(site: Site, loop: LoopNode) -> bool:
     return loop.lineno <= site.line <= (loop.end_lineno or loop.lineno)
 
 
-def _is_left_out(function: Reading, modules: frozenset[str], loop: LoopNode) -> bool:
-    """opt = Adam(model.parameters()), and a loop that trains another: names of this function that it never mentions,
-    and that nobody has who could. What a model computed before the loop would go backward once, and not again."""
-    if not modules or not all(map(str.isidentifier, modules)) or _reads_from_inside(function, modules):
+def _is_unnamed(function: Reading, modules: frozenset[str], loop: LoopNode) -> bool:
+    """opt = Adam(model.parameters()), and a loop that trains another: names of this function that it never mentions.
+    What a model computed before the loop would go backward once, and not again."""
+    if not modules or not all(map(str.isidentifier, modules)):
+        return False
+    again = any(keyword.arg == "retain_graph" and holds(loop, keyword.value) for keyword in function.of(ast.keyword))
+    return not again and not any(node.id in modules and holds(loop, node) for node in function.of(ast.Name))
+
+
+def _is_left_out(function: Reading, modules: frozenset[str]) -> bool:
+    """Whether nobody has the modules who could bring them into a loss."""
+    if _reads_from_inside(function, modules):
         return False
     uses = [node for node in function.of(ast.Name) if node.id in modules and isinstance(node.ctx, ast.Load)]
-    again = any(keyword.arg == "retain_graph" and holds(loop, keyword.value) for keyword in function.of(ast.keyword))
     alone = _left_alone(function)
-    return not again and all(id(node) in alone and not holds(loop, node) for node in uses)
+    return all(id(node) in alone for node in uses)
+
+
+def _are_others(function: Reading, ancestors: Ancestors, modules: frozenset[str]) -> bool:
+    """Whether a loss goes through modules alone that are seen to be made, and not of these; and through functions that
+    are handed what they work with."""
+    called = [path_of(one.func) or "?" for one in ancestors if isinstance(one, ast.Call)]
+    known = function.scope.module.imports
+    return len(called) == len(ancestors) and all(
+        path.partition(".")[0] in known or _is_another(function, path, modules) or function.scope.function(path)
+        for path in called
+    )
+
+
+def _is_another(function: Reading, path: str, modules: frozenset[str]) -> bool:
+    """Whether a module is made of others than these, and is not seen to be brought together with them."""
+    made = [one.value for one in definitions_of(function).every(path)]
+    calls = [call for call in function.of(ast.Call) if getattr(call.func, "attr", "") != "load_state_dict"]
+    named = [{part.id for part in below(call) if isinstance(part, ast.Name)} for call in calls]
+    together = any(path in names and not names.isdisjoint(modules) for names in named)
+    of_them = any(isinstance(part, ast.Name) and part.id in modules for value in made for part in below(value))
+    return path.isidentifier() and bool(made) and all(map(makes_object, made)) and not together and not of_them
 
 
 def _reads_from_inside(function: Reading, modules: frozenset[str]) -> bool:
