@@ -17,6 +17,7 @@ from zerograd.source import accumulation, erasing, idioms, wholes, wiping
 from zerograd.source.callers import is_handed_too
 from zerograd.source.firsts import is_made_otherwise
 from zerograd.source.flow import CYCLE, Interpreter
+from zerograd.source.holdings import held_as_part
 from zerograd.source.leaking import Leaks
 from zerograd.source.library import Library
 from zerograd.source.nodes import below
@@ -227,6 +228,8 @@ class _Checker:
     def _owned(self, block: Block, slot: str, scope: Scope, node: ast.AST | None, alone: bool) -> Owned:
         """What is known of a slot that shares its loop with others: its modules, and whom each deposit serves."""
         modules = _modules_of(slot, scope)
+        if not modules and node is not None and scope.lookup(slot) is None:
+            modules = held_as_part(slot, self._program.nodes(node))
         probes = self._leaks.into(modules, block, node, scope.owner, alone=alone)
         if alone or not self._program.traces_losses:
             return Owned(slot, modules, probes=probes) if modules or probes else NOT_SHARED

@@ -3,7 +3,7 @@
 import ast
 import re
 
-from zerograd.source.nodes import below
+from zerograd.source.nodes import Nodes, below
 from zerograd.source.opaque import makes_object
 from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
@@ -27,6 +27,13 @@ def held_by(slot: str, function: Reading) -> frozenset[str]:
     if name in _PARTS and owner not in ("", "self"):
         return frozenset({owner})  # actor.optimizer: made by the actor, of its own parameters
     return frozenset(_of_each(slot.removesuffix("[*]"), function)) if slot.endswith("[*]") else frozenset()
+
+
+def held_as_part(slot: str, nodes: Nodes) -> frozenset[str]:
+    """critic.optimizer, where the critic is called: its own network, and no manager of others."""
+    owner, _, name = slot.rpartition(".")
+    part = name in _PARTS and owner not in ("", "self")
+    return frozenset({owner} if part and any(path_of(call.func) == owner for call in nodes.of(ast.Call)) else ())
 
 
 def _of_each(path: str, function: Reading) -> list[str]:

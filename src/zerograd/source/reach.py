@@ -38,7 +38,7 @@ class _Definition(NamedTuple):
     value: ast.expr
     branches: _Branches
     cut: bool  # under no_grad
-    adds: bool = False  # `loss += ...`: what was there before is still in it
+    adds: bool = False  # loss += ..., losses.append(...): what was there before is still in it
 
 
 class Reach:
@@ -86,6 +86,8 @@ class Reach:
                 self._note(target, _Definition(node.lineno, value, branches, cut))
             case ast.AugAssign(target=target, value=value):
                 self._note(target, _Definition(node.lineno, value, branches, cut, adds=True))
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=several, attr="append"), args=[value])):
+                self._note(several, _Definition(node.lineno, value, branches, cut, adds=True))
 
     def _note(self, target: ast.expr, made: _Definition) -> None:
         path = path_of(target)
