@@ -53,9 +53,11 @@ class Origins:
                     self.resets.add(name)
         for node in nodes.of(ast.Assign):
             made = path_of(node.targets[0])
-            counted = self._goes_on(node) if made is not None and made not in self._found else None
-            if made is not None and counted is not None:
-                self._found[made] = [Origin(counted, None)]
+            if made is None or made in self._found or not isinstance(node.value, ast.BinOp):
+                continue
+            counted = self._shifted(node, node.value, nodes) or self._goes_on(node.value)
+            if counted is not None:
+                self._found[made] = [counted]
 
     def _bar(self, loop: ast.For | ast.AsyncFor, bars: dict[str, ast.expr]) -> ast.expr | None:
         """What a loop over a name goes through, if it begins anew with every turn of the loop around."""
@@ -64,16 +66,30 @@ class Origins:
         begins = bar is not None and all(spans(one, bar.lineno) for one in others if spans(one, loop.lineno))
         return bar if begins else None
 
-    def _goes_on(self, node: ast.Assign) -> ast.AST | None:
-        """The loop of a counter that is made of another and goes on over the epochs: done = len(loader) * epoch + i."""
-        if not isinstance(node.value, ast.BinOp) or not isinstance(node.value.op, ast.Add):
-            return None
-        parts = below(node.value)
+    def _shifted(self, node: ast.Assign, value: ast.BinOp, nodes: Nodes) -> "Origin | None":
+        """done = i + 1, in every iteration."""
+        match value:
+            case ast.BinOp(left=ast.Name(id=name), op=ast.Add(), right=ast.Constant(value=int() as more)):
+                origin = self.at(name, node.lineno)
+                first = origin.seen_at(node.lineno) if origin is not None else None
+                around = [one for kind in _HOLDERS for one in nodes.of(kind) if spans(one, node.lineno)]
+                again = sum(path_of(one) == path_of(node.targets[0]) for one in _stored(nodes)) > 1
+                every = (
+                    origin is not None
+                    and not again
+                    and max(around, key=lambda one: one.lineno, default=None) is origin.loop
+                )
+                return Origin(origin.loop, first + more) if origin and first is not None and every else None
+        return None
+
+    def _goes_on(self, value: ast.BinOp) -> "Origin | None":
+        """A counter that is made of another and goes on over the epochs: done = len(loader) * epoch + i."""
+        parts = below(value) if isinstance(value.op, ast.Add) else []
         if not any(isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult) for part in parts):
             return None
-        around = [self.at(name.id, node.lineno) for name in parts if isinstance(name, ast.Name)]
+        around = [self.at(name.id, value.lineno) for name in parts if isinstance(name, ast.Name)]
         loops = [origin.loop for origin in around if origin is not None]
-        return max(loops, key=lambda loop: getattr(loop, "lineno", 0), default=None)
+        return Origin(max(loops, key=lambda loop: getattr(loop, "lineno", 0)), None) if loops else None
 
     def add(self, name: str, origin: Origin) -> None:
         self._found.setdefault(name, []).append(origin)
@@ -97,6 +113,12 @@ def _flags(nodes: Nodes) -> dict[str, ast.expr]:
                 made.setdefault(name, []).append(value)
     asks = (ast.Compare, ast.BoolOp, ast.UnaryOp)
     return {name: values[0] for name, values in made.items() if len(values) == 1 and isinstance(values[0], asks)}
+
+
+def _stored(nodes: Nodes) -> list[ast.expr]:
+    """What is assigned or counted up."""
+    assigned = [target for node in nodes.of(ast.Assign) for target in node.targets]
+    return assigned + [node.target for node in nodes.of(ast.AugAssign)]
 
 
 def spans(loop: ast.AST, line: int) -> bool:
