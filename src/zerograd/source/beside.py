@@ -1,11 +1,13 @@
 """The files beside one: what a class leaves undone, whoever uses it may do there."""
 
 import os
+from functools import lru_cache
 
 from zerograd.errors import SourceError
 from zerograd.source.discover import NOTEBOOK, read_text
 
 _MOST = 400  # files
+_LONGEST = 5000  # characters of a line that somebody wrote: a picture is one line of a million
 
 
 def texts_beside(path: str, asked: set[str]) -> list[str] | None:
@@ -21,9 +23,23 @@ def texts_beside(path: str, asked: set[str]) -> list[str] | None:
         return None
     asked.update(files)
     try:
-        return [read_text(file) for file in files]
-    except SourceError:
+        return [_text(file) for file in files]
+    except (SourceError, OSError):
         return None
+
+
+def _text(path: str) -> str:
+    known = os.stat(path)
+    return _written(path, known.st_mtime_ns, known.st_size)
+
+
+@lru_cache(maxsize=_MOST)  # the files of one folder ask for each other, one after the other
+def _written(path: str, changed: int, size: int) -> str:
+    """What is written in a file: of a notebook, not what it has drawn."""
+    text = read_text(path)
+    if not path.endswith(NOTEBOOK):
+        return text
+    return "\n".join(line for line in text.split("\n") if len(line) < _LONGEST)
 
 
 def _neighbours(path: str) -> tuple[list[str], list[str]]:

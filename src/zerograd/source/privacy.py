@@ -65,7 +65,7 @@ class Privacy:
         knows = re.compile(rf"\b{re.escape(stem)}\b")
         does = re.compile(rf"zero_grad|\.grad\b|\.{slot[5:]}\b")
         texts = self._file.beside
-        return texts is None or any(knows.search(text) and does.search(text) for text in texts)
+        return texts is None or any(stem in text and knows.search(text) and does.search(text) for text in texts)
 
 
 def _binding(path: str, cls: Scope) -> Binding | None:
