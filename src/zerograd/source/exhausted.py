@@ -48,6 +48,12 @@ class _Names:
                 self.made.setdefault(path or "", []).append(node.value)
         self._stored = Counter(node.id for node in nodes.of(ast.Name) if isinstance(node.ctx, ast.Store))
 
+    def every(self, name: str) -> list[ast.expr]:
+        """All that a path is bound to, one after the other: params = chain(params, more.parameters())"""
+        made = self.made.get(name, [])
+        known = self._stored[name] in (0, len(made)) and name not in self.scope.parameters
+        return made if known else []
+
     def only(self, name: str) -> ast.expr | None:
         """What a path is bound to, if once and for all."""
         made = self.made.get(name, [])
@@ -113,12 +119,13 @@ def _ends_early(loop: ast.AST) -> bool:
 
 
 def _makers(name: str, names: _Names) -> list[ast.Call]:
-    """The optimizers that are given `name`, if that is a generator which is made here, and once."""
-    made = names.only(name)
-    if made is None or not _is_generator(made, names.scope):
+    """The optimizers that are given `name`, if that is a generator which is made here, and not anew behind them."""
+    made = names.every(name)
+    if not made or not all(_is_generator(one, names.scope) for one in made):
         return []
+    last = max(map(place, made))
     calls = [call for call in names.nodes.of(ast.Call) if call.args and path_of(call.args[0]) == name]
-    return [call for call in sorted(calls, key=place) if _reads_to_the_end(call, names)]
+    return [call for call in sorted(calls, key=place) if place(call) > last and _reads_to_the_end(call, names)]
 
 
 def _reads_to_the_end(call: ast.Call, names: _Names) -> bool:
@@ -149,7 +156,7 @@ def _maker_elsewhere(name: str, names: _Names, function: Reading) -> _Maker | No
     if cls is None or not name.startswith("self.") or name in names.made:
         return None
     program = function.file.program
-    made = function.file.attributes(cls).get(name, [])
+    made = list(dict.fromkeys(function.file.attributes(cls).get(name, [])))
     if len(made) != 1 or made[0].node is function.node:
         return None
     calls = _makers(name, _Names(program.nodes(made[0].node), made[0].scope))

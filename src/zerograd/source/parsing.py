@@ -1,20 +1,42 @@
 """From a text to a syntax tree, or to one clear sentence about why there is none."""
 
 import ast
+import re
 from functools import lru_cache
 
 from zerograd.errors import SourceError
 from zerograd.source.lines import lines_of
+from zerograd.source.nodes import below
+from zerograd.source.paths import path_of
 from zerograd.source.python2 import read_python2
 
 _LARGEST = 500_000  # characters of a file, and
 _LONGEST = 100_000  # of a line: beyond that Python itself takes a second to parse, and nobody wrote it by hand
+_NAMED = re.compile(r"[(,]\s*(params|parameters)\s*=")
+_FIRST = frozenset({"params", "parameters"})  # what optimizers and clips call their first argument
 
 
 @lru_cache(maxsize=2)
 def tree_of(text: str, path: str) -> ast.Module:
-    """As ast.parse(). A text that is mended is parsed by several, one after the other; nobody changes its tree."""
-    return ast.parse(text, path)
+    """As ast.parse(), with first arguments in the first place. A text that is mended is parsed by several, one after
+    the other; nobody changes its tree."""
+    tree = ast.parse(text, path)
+    if "param" in text and _NAMED.search(text):
+        _put_first(tree)
+    return tree
+
+
+def _put_first(tree: ast.Module) -> None:
+    """Adam(lr=0.1, params=model.parameters()) as Adam(model.parameters(), lr=0.1): whoever asks what an optimizer was
+    given need not ask twice."""
+    for call in below(tree):
+        if not isinstance(call, ast.Call) or call.args:
+            continue
+        name = (path_of(call.func) or "").rpartition(".")[2]
+        named = [keyword for keyword in call.keywords if keyword.arg in _FIRST]
+        if len(named) == 1 and (name[:1].isupper() or name.startswith("clip_grad_")):
+            call.args.append(named[0].value)
+            call.keywords.remove(named[0])
 
 
 def parse(text: str, path: str) -> ast.Module:

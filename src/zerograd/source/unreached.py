@@ -31,8 +31,7 @@ _TOLD = frozenset({"parameters", "state_dict"})  # and nothing of theirs is the 
 
 def detect(function: Reading) -> Iterator[Finding]:
     file = function.file
-    if not file.program.has_several:
-        return
+    several = file.program.has_several
     calls = [one for one in walk(function.block) if isinstance(one, Call) and file.program.body_of(one.function)]
     cuts = any(file.says(word) for word in ("no_grad", ".detach()"))
     hidden: dict[frozenset[str], bool] = {}  # many steps may be of one module
@@ -43,7 +42,7 @@ def detect(function: Reading) -> Iterator[Finding]:
             continue  # who deposits elsewhere may reach everything
         modules = held_by(act.slot or "", function)
         if modules not in hidden:
-            hidden[modules] = bool(modules) and cuts and _is_out_of_sight(function, modules)
+            hidden[modules] = several and bool(modules) and cuts and _is_out_of_sight(function, modules)
         unnamed = not hidden[modules] and loop is not None and _is_unnamed(function, modules, loop)
         deposits = _in_front(function, act) if unnamed or hidden[modules] else []
         if not deposits:
@@ -52,7 +51,7 @@ def detect(function: Reading) -> Iterator[Finding]:
         behind = [ancestry.of(loss_of(one) or one) - known for one in deposits]
         if (
             unnamed
-            and not _is_left_out(function, modules)
+            and not (several and _is_left_out(function, modules))
             and not all(_are_others(function, one, modules) for one in behind)
         ):
             continue
@@ -67,18 +66,22 @@ def detect(function: Reading) -> Iterator[Finding]:
 
 
 def _in_front(function: Reading, step: Act) -> list[ast.Call]:
-    """The backwards between the step and the clear of its own optimizer before it, if they stand on one path."""
-    acts = function.acts[: function.acts.index(step)]
-    clears = [at for at, act in enumerate(acts) if act.kind is Kind.CLEAR and act.slot == step.slot]
-    if not clears or step.node is None or acts[clears[-1]].node is None:
+    """The backwards between the step and the clear of its own optimizer before it, if they stand on one path; where it
+    clears behind the step, those of an iteration."""
+    at = function.acts.index(step)
+    begun = [place for place, act in enumerate(function.acts) if act.kind is Kind.CLEAR and act.slot == step.slot]
+    before = [place for place in begun if place < at]
+    loop = function.loop_around(step.node) if step.node is not None else None
+    if not begun or step.node is None or not (before or loop):
         return []
-    begun = acts[clears[-1]].node
-    assert begun is not None
-    found = [act.node for act in acts[clears[-1] :] if act.kind is Kind.DEPOSIT]
-    nodes = [node for node in found if isinstance(node, ast.Call)]
-    loop, arms = function.loop_around(step.node), function.arms(step.node)
-    one_path = all(function.loop_around(node) is loop and function.arms(node) <= arms for node in (begun, *nodes))
-    return nodes if one_path and len(nodes) == len(found) else []
+    first, clear = (before[-1], before[-1]) if before else (0, begun[0])
+    deposits = [act.node for act in function.acts[first:at] if act.kind is Kind.DEPOSIT]
+    nodes = [node for node in (function.acts[clear].node, *deposits) if node is not None]
+    one_path = all(
+        function.loop_around(node) is loop and function.arms(node) <= function.arms(step.node) for node in nodes
+    )
+    found = [node for node in deposits if isinstance(node, ast.Call)]
+    return found if one_path and len(nodes) == len(found) + 1 else []
 
 
 def _passes_by(function: Reading, ancestors: Ancestors, modules: frozenset[str]) -> bool:
@@ -137,7 +140,9 @@ def _are_others(function: Reading, ancestors: Ancestors, modules: frozenset[str]
     called = [path_of(one.func) or "?" for one in ancestors if isinstance(one, ast.Call)]
     known = function.scope.module.imports
     return len(called) == len(ancestors) and all(
-        path.partition(".")[0] in known or _is_another(function, path, modules) or function.scope.function(path)
+        path.partition(".")[0] in known
+        or _is_another(function, path.partition(".")[0], modules)
+        or function.scope.function(path)
         for path in called
     )
 
@@ -149,7 +154,7 @@ def _is_another(function: Reading, path: str, modules: frozenset[str]) -> bool:
     named = [{part.id for part in below(call) if isinstance(part, ast.Name)} for call in calls]
     together = any(path in names and not names.isdisjoint(modules) for names in named)
     of_them = any(isinstance(part, ast.Name) and part.id in modules for value in made for part in below(value))
-    return path.isidentifier() and bool(made) and all(map(makes_object, made)) and not together and not of_them
+    return bool(made) and all(map(makes_object, made)) and not together and not of_them
 
 
 def _reads_from_inside(function: Reading, modules: frozenset[str]) -> bool:
