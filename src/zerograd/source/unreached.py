@@ -149,12 +149,18 @@ def _are_others(function: Reading, ancestors: Ancestors, modules: frozenset[str]
 
 def _is_another(function: Reading, path: str, modules: frozenset[str]) -> bool:
     """Whether a module is made of others than these, and is not seen to be brought together with them."""
-    made = [one.value for one in definitions_of(function).every(path)]
+    made = [one.value for one in definitions_of(function).every(path) if not _moves(one.value, path)]
     calls = [call for call in function.of(ast.Call) if getattr(call.func, "attr", "") != "load_state_dict"]
     named = [{part.id for part in below(call) if isinstance(part, ast.Name)} for call in calls]
     together = any(path in names and not names.isdisjoint(modules) for names in named)
     of_them = any(isinstance(part, ast.Name) and part.id in modules for value in made for part in below(value))
     return bool(made) and all(map(makes_object, made)) and not together and not of_them
+
+
+def _moves(value: ast.expr, path: str) -> bool:
+    """model = model.to(device)"""
+    func = value.func if isinstance(value, ast.Call) else None
+    return isinstance(func, ast.Attribute) and path_of(func.value) == path and func.attr in _MOVES
 
 
 def _reads_from_inside(function: Reading, modules: frozenset[str]) -> bool:
