@@ -31,6 +31,7 @@ _OTHER_SCHEDULES = re.compile(
     r"|loss|mixup|alpha|gamma|ddpm|diffusion|prun\w*|spars\w*|quant\w*|momentum|ema|wd|job|entropy|mmd|gp)_sched"
 )
 _APEX = ("scale_loss", "master_params")  # wherever `amp` was imported: they hand out, and divide the scale out again
+_ELSEWHERE = "torch.distributed.autograd"
 _CLEARED: Doubts = frozenset({Kind.CLEAR})
 _SCALES: Doubts = frozenset({Kind.UNSCALE})
 _SCHEDULES_OWN: Doubts = frozenset({Kind.SCHEDULE})
@@ -83,6 +84,8 @@ class CallReader:
             yield blur(ALL_DOUBTS)  # whichever of them it is
             return
         match name:
+            case "backward" if scope.dotted(receiver or "").startswith(_ELSEWHERE):
+                yield blur(ALL_DOUBTS)  # a context of its own keeps these gradients, and begins anew with each
             case "backward" | "manual_backward":
                 if not _is_definition(call, scope) and not _is_made_leaf(receiver, scope):
                     scaled = is_scaled(call, scope)

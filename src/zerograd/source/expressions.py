@@ -204,6 +204,6 @@ class Expressions:
 
     def _reaches_some(self, parameter: ast.expr) -> bool:
         """A clear by hand reaches all parameters only from a loop over them that chooses none."""
-        return (
-            any(map(chooses, self._asked)) or (path_of(parameter) or "").partition(".")[0] not in self._scope.elements
-        )
+        name = path_of(parameter) or ""
+        picked = any(chooses(test, name) for test in self._asked)
+        return picked or name.partition(".")[0] not in self._scope.elements

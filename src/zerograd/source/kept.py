@@ -78,10 +78,11 @@ def _deposit_of(function: Reading, loss: str, use: ast.AST) -> ast.Call | None:
 @lru_cache(maxsize=1)  # several look at one function, one after the other
 def live_losses(function: Reading) -> dict[str, ast.Call]:
     """The losses that backward() is called on, and their terms, by name: each has a graph."""
+    by_hand = {id(node.value) for node in function.of(ast.Assign)}  # torch's backward() returns nothing
     deposits = {
         name: act.node
         for act in function.having(Kind.DEPOSIT)
-        if isinstance(act.node, ast.Call)
+        if isinstance(act.node, ast.Call) and id(act.node) not in by_hand
         for loss in _several(loss_of(act.node))
         if (name := _name_of(loss))
     }

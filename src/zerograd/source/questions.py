@@ -112,10 +112,10 @@ def asks_only_for_nan(test: ast.expr) -> bool:
     return asks_for_nan(test) and any(isinstance(part, ast.Call | ast.Compare) for part in below(test))  # no setting
 
 
-def chooses(test: ast.expr) -> bool:
-    """Whether a test picks some parameters: anything but asking whether there is a gradient."""
+def chooses(test: ast.expr, parameter: str) -> bool:
+    """Whether a test picks some parameters: anything but asking whether this one has a gradient."""
     parts = test.values if isinstance(test, ast.BoolOp) else [test]
-    return any(".grad" not in written(part) for part in parts)
+    return any(f"{parameter}.grad" not in written(part) for part in parts)
 
 
 def takes_all(caught: ast.expr | None) -> bool:
