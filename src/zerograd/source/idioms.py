@@ -21,6 +21,7 @@ from zerograd.source import (
     meters,
     misclipped,
     moved,
+    nonleaf,
     parameters,
     perturbing,
     reloaded,
@@ -64,6 +65,7 @@ def detect(function: Reading) -> Iterator[Finding]:
         yield from twice.detect(function)
         yield from unreached.detect(function)
         yield from clears.detect(function)
+        yield from nonleaf.detect(function)
     yield from keepsakes.detect(function)
     yield from severed.detect(function)
     yield from synchronising.detect(function)
