@@ -34,6 +34,7 @@ from zerograd.source import (
     uncovered,
     unfilled,
     unreached,
+    unstepped,
     updates,
 )
 from zerograd.source.reading import Reading
@@ -45,6 +46,8 @@ def detect(function: Reading) -> Iterator[Finding]:
     yield from moved.detect(function)
     yield from exhausted.detect(function)
     yield from aliases.shared_through_calls(function)
+    if any(act.kind is Kind.SCHEDULE for act in function.acts):
+        yield from unstepped.detect(function)
     if any(act.kind in (Kind.DEPOSIT, Kind.CONSUME) for act in function.acts):
         yield from averages.detect(function)
         yield from brought.detect(function)
