@@ -46,6 +46,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     yield from moved.detect(function)
     yield from exhausted.detect(function)
     yield from aliases.shared_through_calls(function)
+    yield from scalers.made_each_epoch(function)
     if any(act.kind is Kind.SCHEDULE for act in function.acts):
         yield from unstepped.detect(function)
     if any(act.kind in (Kind.DEPOSIT, Kind.CONSUME) for act in function.acts):
