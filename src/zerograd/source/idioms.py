@@ -33,6 +33,7 @@ from zerograd.source import (
     twice,
     uncovered,
     unfilled,
+    unprepared,
     unreached,
     unstepped,
     updates,
@@ -70,6 +71,7 @@ def detect(function: Reading) -> Iterator[Finding]:
         yield from unreached.detect(function)
         yield from clears.detect(function)
         yield from nonleaf.detect(function)
+        yield from unprepared.detect(function)
     yield from keepsakes.detect(function)
     yield from severed.detect(function)
     yield from synchronising.detect(function)
