@@ -23,6 +23,7 @@ from zerograd.source.scopes import Scope
 
 _FEW = 4  # layers of one forward pass
 _LAYERS = re.compile(r"torch\.nn\.(Linear|Bilinear|Conv(Transpose)?[123]d|Embedding|RNN|LSTM|GRU|MultiheadAttention)")
+_MISSING = re.compile(r"None|hasattr|not in ")
 _MOVES = frozenset({"to", "cuda", "double", "float"})
 _MESSAGE = "{what} makes new parameters in every forward pass: no optimizer holds them, and they stay random"
 _CURE = "make the layer in __init__"
@@ -63,9 +64,11 @@ def _is_layer(value: ast.expr, forward: Reading) -> bool:
 def _is_used(node: ast.Assign, forward: Reading) -> bool:
     """Whether a layer is called, and nothing else is done with it but to move it."""
     path = path_of(node.targets[0])
-    if path is None or (path.startswith("self.") and forward.arms(node)):
+    asked = " ".join(written(branch.test) for branch, _ in forward.arms(node))
+    if path is None or (path.startswith("self.") and asked) or _MISSING.search(asked):
         return False  # if self.head is None: self.head = nn.Linear(...)
     parts = [one for one in forward.of(ast.Attribute) if path_of(one.value) == path]
     called = [call for call in forward.of(ast.Call) if path_of(call.func) == path]
     handed = [one for call in forward.of(ast.Call) for one in call.args if path_of(one) == path]
-    return bool(called) and not handed and all(one.attr in _MOVES for one in parts)
+    kept = [one for one in forward.of(ast.Assign) if path_of(one.value) == path]  # self.head = head
+    return bool(called) and not handed and not kept and all(one.attr in _MOVES for one in parts)

@@ -88,7 +88,7 @@ def _is_filled(one: Definition, made: list[Definition], use: ast.AST, function: 
     again = any(not other.adds and place(node) < place(other.node) < place(use) for other in made)
     loops = all(holds(loop, use) for loop in function.loops if holds(loop, node))
     sure = loops and function.arms(node) <= function.arms(use) and not again
-    return sure and "detach" not in written(one.value) and _has_graph(one.value, function)
+    return sure and "detach" not in written(one.value) and _needs_gradient(one.value, function)
 
 
 def _tells(function: Reading, name: str, *, behind: _Place) -> bool:

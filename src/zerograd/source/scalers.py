@@ -130,10 +130,17 @@ def _own_scaler(callee: Reading) -> ast.Assign | None:
                 once = bool(acts) and all(len(loops) == 1 and not holds(loops[0], node) for loops in around)
                 # A state that is kept for the next epoch; a setting that says whether there is one at all.
                 kept = any((path_of(one) or "").startswith(f"{scaler}.load_") for one in callee.of(ast.Attribute))
-                ours = any(makes_optimizer(call, callee.scope) for call in callee.of(ast.Call))
+                ours = any(makes_optimizer(call, callee.scope) for call in callee.of(ast.Call)) or _makes(callee, acts)
                 if once and not kept and not ours and not callee.arms(node) and not _is_handed_out(callee, scaler):
                     return node
     return None
+
+
+def _makes(callee: Reading, steps: list[Act]) -> bool:
+    """optimizer = build_optimizer(model); what is only asked for, context.get_optimizer(), was there before."""
+    slots = {act.slot for act in steps}
+    made = [node.value for node in callee.of(ast.Assign) if path_of(node.targets[0]) in slots]
+    return any(not isinstance(value, ast.Call) or value.args or value.keywords for value in made)
 
 
 def _is_off(keyword: ast.keyword) -> bool:
