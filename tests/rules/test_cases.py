@@ -7,9 +7,10 @@ import pytest
 from rules.programs import Program, audited, checked, programs
 
 ALL = [*programs("legal.md"), *programs("faults.md")]
+SOURCE = [*ALL, *programs("faults_source.md"), *programs("wrappers.md")]
 
 
-@pytest.mark.parametrize("program", [*ALL, *programs("faults_source.md")], ids=lambda program: program.name)
+@pytest.mark.parametrize("program", SOURCE, ids=lambda program: program.name)
 def test_source(program: Program) -> None:
     assert checked(program) == program.expected
 

@@ -10,6 +10,8 @@ from zerograd.source.paths import path_of
 from zerograd.source.scopes import Binding, Function, Role, Scope
 from zerograd.source.skeleton import Call
 
+_DEPTH = 3  # functions that make an optimizer through one another
+
 
 class Callee(NamedTuple):
     """One of them; of a method also the object it is called on, the class of that, and what it was made with."""
@@ -42,13 +44,42 @@ def callees_of(path: str, scope: Scope) -> list[Callee]:
     if found is not None:
         return [Callee(found, "self", scope.owner) if path.rpartition(".")[0] == "self" else Callee(found)]
     receiver, name = _called_on(path, scope)
-    binding = scope.lookup(receiver)
+    binding = scope.lookup(receiver) or _made_inside(receiver, scope)
     callees: list[Callee] = []
     for made in (binding, *binding.beside) if binding is not None and binding.role is Role.INSTANCE else ():
         function = _method(made.cls, name) if made.cls is not None else None
         if function is not None:
             callees.append(Callee(function, receiver, made.cls, made))
     return callees
+
+
+def _made_inside(path: str, scope: Scope, depth: int = _DEPTH) -> Binding | None:
+    """What make_optimizer(model) returns, of a function that defines a class of its own and returns an object of it,
+    itself or through another such function."""
+    maker = scope.function(_maker_of(path, scope) or "") if depth else None
+    last = maker.node.body[-1] if maker is not None else None
+    if maker is None or not isinstance(last, ast.Return) or not isinstance(last.value, ast.Name):
+        return None
+    made = maker.scope.lookup(last.value.id)
+    if made is None:
+        return _made_inside(last.value.id, maker.scope, depth - 1)
+    cls = made.cls if made.role is Role.INSTANCE else None
+    inside = cls is not None and cls.parent is not None and cls.parent.parent is not None
+    return Binding(Role.INSTANCE, cls=cls) if inside else None
+
+
+def _maker_of(path: str, scope: Scope) -> str | None:
+    """The function whose result a path is bound to, where that is known."""
+    if path.startswith("self."):
+        homes = scope.owner.lineage() if scope.owner is not None else ()
+        return next((home.makers[path] for home in homes if path in home.makers), None)
+    home: Scope | None = scope
+    while home is not None and path not in home.makers and not home.owns(path):
+        home = home.parent
+    if home is None or path in home.parameters:
+        return None
+    home.settle()
+    return home.makers.get(path)
 
 
 def _called_on(path: str, scope: Scope) -> tuple[str, str]:

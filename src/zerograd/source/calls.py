@@ -9,6 +9,7 @@ from zerograd.core.facts import ALL_DOUBTS, Doubts
 from zerograd.source.callees import Callee, callees_of
 from zerograd.source.hooks import Hooks
 from zerograd.source.losses import loss_of
+from zerograd.source.moving import is_old, moved_by
 from zerograd.source.nodes import written
 from zerograd.source.opaque import is_harmless, makes_schedule, makes_something, unseen
 from zerograd.source.paths import path_of, short
@@ -100,7 +101,7 @@ class CallReader:
                 yield from self._closure(call, receiver, scope)
                 yield act(Kind.CONSUME, receiver)
             case "step" if receiver and not call.args and not call.keywords and self.is_scheduler(receiver, scope):
-                if _is_old(scope.module) or (scope.lookup(receiver) is None and has_own_schedules(scope.module)):
+                if is_old(scope.module) or (scope.lookup(receiver) is None and has_own_schedules(scope.module)):
                     yield blur(_SCHEDULES_OWN)
                 yield act(Kind.SCHEDULE, self.driven_by(receiver, scope))
             case _ if name in HALVES and receiver and self.is_optimizer(receiver, scope):
@@ -231,6 +232,11 @@ class CallReader:
             if callee.receiver != "self" and callee.function.node.name == "forward" and self._is_idle(callee.function):
                 continue  # model(x)
             one = callee.called(call, scope)._replace(site=site_of(call, self._path))
+            moved = moved_by(callee) if len(callees) == 1 else None
+            if moved and self.is_scheduler(moved, callee.function.scope) and not is_old(scope.module):
+                driven = self.driven_by(moved, callee.function.scope)
+                slot = one.outside(driven) if driven is not None else None
+                return [Act(Kind.SCHEDULE, slot, site_of(call, self._path), f"{short(call.func)}()", node=call)]
             called = one if called is None else Choice((one,), (called,))
         return [] if called is None else [called]
 
@@ -244,12 +250,6 @@ class CallReader:
         if known is None:
             known = self._harmless[scope, path] = is_harmless(path, scope)
         return known
-
-
-def _is_old(module: Scope) -> bool:
-    """Whether a file, or one that it has functions from, is written for a torch where a schedule moved first."""
-    imported = (module.function(name) for name in module.imports)
-    return module.old or any(function.scope.module.old for function in imported if function is not None)
 
 
 def _name(func: ast.expr) -> str:

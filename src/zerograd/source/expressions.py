@@ -42,7 +42,7 @@ class Expressions:
         self._reach = reach
         self._inputs = inputs  # the tensors that this function's backwards are meant for
         self._modules = called_modules(own, scope) if inputs else frozenset()
-        self._function, self._scope, self._calls, self._path = function, scope, calls, path
+        self._function, self._own, self._scope, self._calls, self._path = function, own, scope, calls, path
         self._keys = keys_of(own)
         self._questions = Questions(function, own, scope)
         self._has_gates = any(accumulates(item.context_expr) for item in own.of(ast.withitem))

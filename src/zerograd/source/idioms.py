@@ -21,6 +21,7 @@ from zerograd.source import (
     meters,
     misclipped,
     moved,
+    nonleaf,
     parameters,
     perturbing,
     reloaded,
@@ -32,7 +33,9 @@ from zerograd.source import (
     twice,
     uncovered,
     unfilled,
+    unprepared,
     unreached,
+    unstepped,
     updates,
 )
 from zerograd.source.reading import Reading
@@ -44,6 +47,9 @@ def detect(function: Reading) -> Iterator[Finding]:
     yield from moved.detect(function)
     yield from exhausted.detect(function)
     yield from aliases.shared_through_calls(function)
+    yield from scalers.made_each_epoch(function)
+    if any(act.kind is Kind.SCHEDULE for act in function.acts):
+        yield from unstepped.detect(function)
     if any(act.kind in (Kind.DEPOSIT, Kind.CONSUME) for act in function.acts):
         yield from averages.detect(function)
         yield from brought.detect(function)
@@ -64,6 +70,8 @@ def detect(function: Reading) -> Iterator[Finding]:
         yield from twice.detect(function)
         yield from unreached.detect(function)
         yield from clears.detect(function)
+        yield from nonleaf.detect(function)
+        yield from unprepared.detect(function)
     yield from keepsakes.detect(function)
     yield from severed.detect(function)
     yield from synchronising.detect(function)

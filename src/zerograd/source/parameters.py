@@ -13,7 +13,7 @@ from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.nodes import below, holds, place, written
-from zerograd.source.opaque import makes_something
+from zerograd.source.opaque import names_class
 from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
 from zerograd.source.roles import dotted_as, makes_optimizer, role_of
@@ -27,8 +27,9 @@ _LAYERS = re.compile(
     r"(Lazy)?Linear|Bilinear|Conv(Transpose)?[123]d|Embedding(Bag)?|BatchNorm[12]d|LayerNorm|RNN|LSTM|GRU|Parameter"
 )
 # These make parameters of their own; torch's own convert_sync_batchnorm() does not.
-_WRAPPERS = ("FullyShardedDataParallel", "fully_shard", "get_peft_model", "convert_syncbn_model")
+_WRAPPERS = ("FullyShardedDataParallel", "fully_shard", "get_peft_model", "convert_syncbn_model", "deepcopy")
 _LOADERS = ("load", "from_pretrained")
+_BRINGS = ("torch.load", "copy.deepcopy")
 # A model that is loaded for something else.
 _ELSE = re.compile(r"test|eval|infer|play|demo|predict|mode(?!l)|valid|train")
 _LATER = (inf, inf)
@@ -117,11 +118,11 @@ def _replaces(node: ast.Assign, model: str, scope: Scope) -> bool:
         return False
     if any(path_of(part) == model for part in below(call)):
         return last in _WRAPPERS
-    if last.startswith(_LOADERS) and makes_something(dotted.rpartition(".")[0]):
+    if last.startswith(_LOADERS) and names_class(dotted.rpartition(".")[0], scope):
         return True  # Model.load(path)
     binding = role_of(call, scope)
     built = binding is not None and (binding.role is Role.INSTANCE or binding.made_by.startswith("torch.nn."))
-    return built or _is_built(call) or dotted.startswith("torchvision.models.") or dotted == "torch.load"
+    return built or _is_built(call) or dotted.startswith("torchvision.models.") or dotted in _BRINGS
 
 
 def _is_built(made: ast.expr) -> bool:
@@ -135,6 +136,8 @@ def _is_built(made: ast.expr) -> bool:
 def _wraps_it(change: ast.Assign, model: str, calls: "_Uses") -> bool:
     """model = backbone, and model = Wrapper(backbone): the same parameters in another object, or some of them."""
     call = change.value
+    if isinstance(call, ast.Call) and (path_of(call.func) or "").rpartition(".")[2] == "deepcopy":
+        return False
     given = [*call.args, *(one.value for one in call.keywords)] if isinstance(call, ast.Call) else []
     paths = {path_of(one) or "" for one in given} - {"", model}
     if any(_NETWORK.search(path.rpartition(".")[2].lower()) for path in paths):

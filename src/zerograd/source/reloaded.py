@@ -5,35 +5,43 @@ def fit(model, optimizer, resume):            self.optimizer = SGD(self.model.pa
         model = Model.from_pretrained(p)      self.model = Checkpoint.load(p).model              in train()
     train(model, optimizer)                   self.train_epoch()
 
+trainer.resume(path)                          self.model = torch.load(path)                      in resume()
+trainer.train()                               self.optimizer.step()                              in train()
+
 What was made before cannot hold what is made now. Certain where the training follows in the same call, and where the
 optimizer is seen to be that of the model: it was given its parameters, or the model is the one module that is trained.
 """
 
 import ast
+import re
 from collections.abc import Iterator
 
 from zerograd.core.events import Kind
 from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
+from zerograd.source.callees import callees_of
 from zerograd.source.callers import arguments, called
+from zerograd.source.calls import site_of
 from zerograd.source.nodes import Nodes, below, holds, place, written
-from zerograd.source.opaque import makes_something
+from zerograd.source.opaque import names_class
 from zerograd.source.paths import path_of
 from zerograd.source.probes import called_modules
-from zerograd.source.reading import Reading
+from zerograd.source.reading import File, Reading
 from zerograd.source.roles import makes_optimizer, modules_of
 from zerograd.source.scopes import Function, Scope
 from zerograd.source.skeleton import Act, Block, Call, walk
 from zerograd.source.wording import ENDINGS
 
 _LOADERS = ("load", "from_pretrained")
+_RESUMES = re.compile(r"load|resum|restor|checkpoint|pretrain")
 _DEPTH = 3
 _GROUPS = ("add_param_group", "param_groups")
 _MOVED = frozenset({"to", "cuda", "cpu", "train", "half", "float"})
 
 
 def detect(function: Reading) -> Iterator[Finding]:
+    yield from _by_methods(function)
     if not function.file.says("load") and not function.file.says("from_pretrained"):
         return
     for change in function.of(ast.Assign):
@@ -53,6 +61,29 @@ def detect(function: Reading) -> Iterator[Finding]:
             break
 
 
+def _by_methods(function: Reading) -> Iterator[Finding]:
+    """What a method that is called here loads into its object, which then trains with the optimizer it had."""
+    program = function.file.program
+    for call in function.of(ast.Call):
+        path = path_of(call.func) or ""
+        callees = callees_of(path, function.scope) if _RESUMES.search(path.rpartition(".")[2].lower()) else []
+        if len(callees) != 1 or callees[0].cls is None or callees[0].receiver is None:
+            continue
+        method, cls, receiver = callees[0].function, callees[0].cls, callees[0].receiver
+        inside = Reading(method.node, (), method.scope, function.file)
+        for change in inside.of(ast.Assign):
+            model = path_of(change.targets[0]) or ""
+            if not model.startswith("self.") or not _is_loaded(change.value, model, inside):
+                continue
+            for optimizer, node in _made_with(inside, model, cls):
+                if _is_stepped(function, model, optimizer, call, cls, receiver):
+                    where = program.path_of(method)
+                    related = (Related(site_of(node, where), "the optimizer is given the parameters here"),)
+                    names = {"what": written(change), "model": model, "optimizer": optimizer}
+                    made, site = f"on line {node.lineno}", site_of(change, where)
+                    yield note(REGISTRY["ZG010"], site, certain=True, related=related, made=made, **names)
+
+
 def _is_loaded(value: ast.expr, model: str, function: Reading) -> bool:
     """torch.load(path), Model.from_pretrained(path).to(device), and a part of what was loaded so: checkpoint.model."""
     while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _MOVED:
@@ -66,7 +97,7 @@ def _is_loaded(value: ast.expr, model: str, function: Reading) -> bool:
     if not isinstance(whole, ast.Call) or any((path_of(part) or "").startswith(model) for part in below(whole)):
         return False  # what is handed the model may give it back
     owner, _, last = function.scope.dotted(path_of(whole.func) or "").rpartition(".")
-    return last.startswith(_LOADERS) and (makes_something(owner) or (owner, last) == ("torch", "load"))
+    return last.startswith(_LOADERS) and (names_class(owner, function.scope) or (owner, last) == ("torch", "load"))
 
 
 def _handed(function: Reading, model: str, change: ast.Assign) -> Iterator[str]:
@@ -119,35 +150,48 @@ def _regroups(nodes: Nodes, optimizer: str) -> bool:
 
 
 def _kept(function: Reading, model: str, change: ast.Assign) -> Iterator[tuple[str, str, tuple[Related, ...]]]:
-    """The optimizers that __init__ made for the model, once and for all, and that this method steps later on."""
-    cls, file = function.scope.owner, function.file
-    init = cls.functions.get("__init__") if cls is not None else None
-    if cls is None or init is None or init.node is function.node or file.says("add_param_group"):
+    """The optimizers that __init__ made for the model, and that this method steps later on."""
+    cls = function.scope.owner
+    for optimizer, node in _made_with(function, model, cls) if cls is not None else ():
+        if cls is not None and _is_stepped(function, model, optimizer, change, cls):
+            related = Related(function.site(node), "the optimizer is given the parameters here")
+            yield optimizer, f"on line {node.lineno}", (related,)
+
+
+def _made_with(method: Reading, model: str, cls: Scope) -> Iterator[tuple[str, ast.Assign]]:
+    """The optimizers that __init__ made for the model, once and for all."""
+    file = method.file
+    init = cls.functions.get("__init__")
+    if init is None or init.node is method.node or file.says("add_param_group"):
         return
     for node in file.program.nodes(init.node).of(ast.Assign):
         optimizer = path_of(node.targets[0]) or ""
         match node.value:
             case ast.Call(args=[given, *_]) as call if makes_optimizer(call, init.scope):
                 held = any(path == model or path.startswith(f"{model}.") for path in modules_of(given))
-                once = [method.node for method in file.attributes(cls).get(optimizer, [])] == [init.node]
-                if (
-                    optimizer.startswith("self.")
-                    and held
-                    and once
-                    and _is_stepped(function, model, optimizer, change, cls)
-                ):
-                    related = Related(function.site(node), "the optimizer is given the parameters here")
-                    yield optimizer, f"on line {node.lineno}", (related,)
+                once = [one.node for one in file.attributes(cls).get(optimizer, [])] == [init.node]
+                if optimizer.startswith("self.") and held and once and not _grows(cls, file):
+                    yield optimizer, node
 
 
-def _is_stepped(function: Reading, model: str, optimizer: str, change: ast.Assign, cls: Scope) -> bool:
-    """Whether the method, or one that it calls, steps behind the change where it uses the model."""
-    steps = [act.node for act in function.having(Kind.CONSUME) if act.slot == optimizer and act.node is not None]
+def _grows(cls: Scope, file: File) -> bool:
+    """Whether a class, of whatever file, gives its optimizers more parameters."""
+    methods = (method for one in cls.lineage() for method in one.functions.values())
+    nodes = (node for method in methods for node in file.program.nodes(method.node).of(ast.Attribute))
+    return any(node.attr == "add_param_group" for node in nodes)
+
+
+def _is_stepped(
+    function: Reading, model: str, optimizer: str, change: ast.AST, cls: Scope, receiver: str = "self"
+) -> bool:
+    """Whether the method, or one that is called on the same object, steps behind the change where it uses the model."""
+    own = function.having(Kind.CONSUME) if receiver == "self" else []
+    steps = [act.node for act in own if act.slot == optimizer and act.node is not None]
     if any(_follows(function, change, node, optimizer) for node in steps) and _uses(function.nodes, model):
         return True
     for call in function.of(ast.Call):
         path = path_of(call.func) or ""
-        method = cls.method(path.removeprefix("self.")) if path.startswith("self.") else None
+        method = cls.method(path.removeprefix(f"{receiver}.")) if path.startswith(f"{receiver}.") else None
         if method is not None and _follows(function, change, call, optimizer):
             reached = list(_reached(method, function, _DEPTH))
             if any(optimizer in slots for _, slots in reached) and any(_uses(nodes, model) for nodes, _ in reached):
@@ -171,7 +215,7 @@ def _uses(nodes: Nodes, model: str) -> bool:
     return any(f"{path_of(call.func)}.".startswith(f"{model}.") for call in nodes.of(ast.Call))
 
 
-def _follows(function: Reading, change: ast.Assign, node: ast.AST, optimizer: str) -> bool:
+def _follows(function: Reading, change: ast.AST, node: ast.AST, optimizer: str) -> bool:
     """Whether a node runs behind the change in the same call: no branch of its own around it, no way out before, and
     nobody who is handed the optimizer in between and may give it the new parameters."""
     if place(node) <= place(change) or function.excludes(change, node):

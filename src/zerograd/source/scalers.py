@@ -8,13 +8,14 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
+from zerograd.source.calls import site_of
 from zerograd.source.guarded import guarded_windows
 from zerograd.source.kept import counts_to_few
-from zerograd.source.nodes import holds, written
+from zerograd.source.nodes import below, holds, written
 from zerograd.source.paths import path_of
 from zerograd.source.reading import File, Reading
 from zerograd.source.roles import makes_optimizer
-from zerograd.source.skeleton import Act
+from zerograd.source.skeleton import Act, Call, Loop, walk
 
 
 def detect(function: Reading) -> Iterator[Finding]:
@@ -92,6 +93,64 @@ def _made_each_time(function: Reading) -> Iterator[Finding]:
                     what = f"{written(node)} makes a new scaler in every iteration: the scale is never moved"
                     found = note(REGISTRY["ZG203"], function.site(node), certain=True, what=what)
                     yield found._replace(cure="make the scaler once, before the loop")
+
+
+def made_each_epoch(function: Reading) -> Iterator[Finding]:
+    """for epoch in range(n): train(model, optimizer), of a function of the project that makes a scaler for itself."""
+    program = function.file.program
+    loops = [loop for loop in walk(function.block) if isinstance(loop, Loop) and isinstance(loop.node, ast.For)]
+    for loop in loops:
+        if not isinstance(loop.node, ast.For) or "epoch" not in written(loop.node.target) + written(loop.node.iter):
+            continue
+        anew = {path_of(part) for part in below(loop.node) if isinstance(getattr(part, "ctx", None), ast.Store)}
+        for call in (one for one in walk(loop.body) if isinstance(one, Call)):
+            callee = Reading(call.function.node, program.body_of(call.function), call.function.scope, function.file)
+            node = _own_scaler(callee)
+            if (
+                node is None
+                or _begins(function, loop.node)
+                or not {path for _, path in call.arguments}.isdisjoint(anew)
+            ):
+                continue
+            what = f"{written(node)} makes a new scaler in every epoch: the scale that was found is forgotten"
+            site = site_of(node, program.path_of(call.function))
+            found = note(REGISTRY["ZG203"], site, certain=True, what=what)
+            yield found._replace(cure="make the scaler once, before the epochs, and hand it on")
+
+
+def _own_scaler(callee: Reading) -> ast.Assign | None:
+    """Where a function that trains for one epoch makes the scaler it steps with, for an optimizer that is another's."""
+    for node in callee.of(ast.Assign):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=scaler)], value=ast.Call(func=func, keywords=keywords)):
+                if not (path_of(func) or "").endswith("GradScaler") or any(map(_is_off, keywords)):
+                    continue
+                acts = [act for act in callee.having(Kind.CONSUME) if _scaler_of(act) == scaler]
+                around = [[loop for loop in callee.loops if act.node and holds(loop, act.node)] for act in acts]
+                once = bool(acts) and all(len(loops) == 1 and not holds(loops[0], node) for loops in around)
+                # A state that is kept for the next epoch; a setting that says whether there is one at all.
+                kept = any((path_of(one) or "").startswith(f"{scaler}.load_") for one in callee.of(ast.Attribute))
+                ours = any(makes_optimizer(call, callee.scope) for call in callee.of(ast.Call)) or _makes(callee, acts)
+                if once and not kept and not ours and not callee.arms(node) and not _is_handed_out(callee, scaler):
+                    return node
+    return None
+
+
+def _makes(callee: Reading, steps: list[Act]) -> bool:
+    """optimizer = build_optimizer(model); what is only asked for, context.get_optimizer(), was there before."""
+    slots = {act.slot for act in steps}
+    made = [node.value for node in callee.of(ast.Assign) if path_of(node.targets[0]) in slots]
+    return any(not isinstance(value, ast.Call) or value.args or value.keywords for value in made)
+
+
+def _is_off(keyword: ast.keyword) -> bool:
+    return keyword.arg == "enabled" and isinstance(keyword.value, ast.Constant) and keyword.value.value is False
+
+
+def _is_handed_out(callee: Reading, scaler: str) -> bool:
+    """return scaler: whoever gets it may keep it."""
+    backs = [part for back in callee.of(ast.Return) if back.value is not None for part in below(back.value)]
+    return any(path_of(part) == scaler for part in backs)
 
 
 def _begins(function: Reading, loop: ast.AST) -> bool:

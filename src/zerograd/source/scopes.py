@@ -100,6 +100,7 @@ class Scope:
         self.functions: dict[str, Function] = {}
         self.bases: tuple[str, ...] = ()  # of a class: the dotted names it derives from
         self.shared: dict[str, Scope] = {}  # of a function: its `global` and `nonlocal` names, and whose they are
+        self.makers: dict[str, str] = {}  # what made an optimizer, by the path it is bound to: make_optimizer
         self.optimizers: set[str] = set()  # every path that one is bound to, whatever else it is bound to later
         self.assigned: set[str] = set()  # every path that is assigned, whatever to
         self.workers: set[str] = set()  # objects that nobody can read, and that were given what one trains with

@@ -121,7 +121,7 @@ class _FirstPass:
         for part in below(node):
             if isinstance(part, ast.Call):
                 self._call(part)
-        for use, owner in _uses(node) if self._empty else ():
+        for use, owner in uses_of(node) if self._empty else ():
             empty = self._empty.get(owner)
             if empty is not None:
                 site, what = self._function.site(use), f"{owner}.grad"
@@ -190,7 +190,7 @@ class _FirstPass:
         return path
 
 
-def _uses(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
+def uses_of(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
     """Every `p.grad` that None would break here: an attribute of it, an item, an operand. Printing None is no fault."""
     match node:
         case ast.BoolOp() | ast.IfExp() | ast.Lambda() | ast.ListComp() | ast.GeneratorExp() | ast.DictComp():
@@ -204,4 +204,4 @@ def _uses(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
                 if isinstance(side, ast.Attribute) and side.attr == "grad" and path_of(side.value):
                     yield side, path_of(side.value) or ""
     for child in ast.iter_child_nodes(node):
-        yield from _uses(child)
+        yield from uses_of(child)

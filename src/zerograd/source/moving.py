@@ -1,0 +1,31 @@
+"""Methods of a wrapper that do nothing but move its schedule: optimizer.schedule(), of def schedule(self):
+self.scheduler.step(). What comes too early is their call; they themselves are as they should be."""
+
+import ast
+
+from zerograd.source.callees import Callee
+from zerograd.source.paths import path_of
+from zerograd.source.scopes import Scope
+
+
+def moved_by(callee: Callee) -> str | None:
+    """The schedule that such a method of another object moves, by its own name for it."""
+    body = [one for one in callee.function.node.body if not _is_told(one)]
+    if callee.receiver in (None, "self") or callee.function.scope.module.old:
+        return None
+    match body:
+        case [ast.Expr(value=ast.Call(func=ast.Attribute(value=schedule, attr="step"), args=[], keywords=[]))]:
+            path = path_of(schedule) or ""
+            return path if path.startswith("self.") else None
+    return None
+
+
+def _is_told(node: ast.stmt) -> bool:
+    """A docstring."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def is_old(module: Scope) -> bool:
+    """Whether a file, or one that it has functions from, is written for a torch where a schedule moved first."""
+    imported = (module.function(name) for name in module.imports)
+    return module.old or any(function.scope.module.old for function in imported if function is not None)
