@@ -16,10 +16,11 @@ from zerograd.rules.telling import note
 from zerograd.source import wording
 from zerograd.source.ancestry import Ancestry
 from zerograd.source.callers import calls_of
-from zerograd.source.kept import counts_to_few, feeds_a_loss, is_made_empty, resets
+from zerograd.source.kept import counts_to_few, feeds_a_loss, resets
 from zerograd.source.lines import between
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, written
+from zerograd.source.owned import is_made_empty
 from zerograd.source.paths import path_of
 from zerograd.source.reach import freezes
 from zerograd.source.reading import File, Reading

@@ -16,17 +16,10 @@ from zerograd.source.quiet import perhaps_quiet_parts
 from zerograd.source.reading import Reading
 from zerograd.source.scopes import Function, Scope
 
-_KEEPS = frozenset(
-    {"mean", "sum", "abs", "pow", "sqrt", "exp", "log", "sigmoid", "softmax", "log_softmax", "tanh", "relu", "clamp"}
-    | {"clone", "cpu", "cuda", "to", "float", "double", "half", "view", "reshape", "squeeze", "unsqueeze", "flatten"}
-    | {"transpose", "permute", "contiguous", "expand", "repeat", "norm", "square", "add", "sub", "mul", "div", "neg"}
-    | {"cat", "stack", "exp_", "nan_to_num", "type_as", "t", "log1p", "maximum", "minimum", "logsumexp"}
-)
 _LOSS = re.compile(r"(^|[._])(criteri\w*|\w*loss(_?fn|_func\w*|_f)?|loss_\w+|\w*crit)$|(Loss|entropy|_div|likelihood)$")
 _OUTPUT = re.compile(r"loss|logit|pred|out|score")
 _FROZEN = re.compile(r"teacher|target|ema|old|frozen|pretrain|ref|fixed|vgg|inception|clip", re.IGNORECASE)
 _MODEL = re.compile(r"(^|_)(model|net|network|encoder|decoder|generator|vae|unet|net[A-Z])\d*$")
-_INTEGER = re.compile(r"\b(u?int\d*|long|bool|short)\b")
 _NUMBERS = frozenset({"numpy", "math", "len", "int", "float"})
 _DEPTH, _DEEP = 12, 2
 
@@ -95,7 +88,7 @@ class Graphs:
         if isinstance(func, ast.Attribute):
             if func.attr in wording.CUTS:
                 return False
-            if func.attr in _KEEPS and not _INTEGER.search(written(call)) and self.has(func.value):
+            if func.attr in wording.SMOOTH and not wording.INTEGER.search(written(call)) and self.has(func.value):
                 return True
             if func.attr == "get" and call.args:
                 return self.has(func.value, item_of(call.args[0]))
@@ -103,7 +96,7 @@ class Graphs:
             return False
         dotted, given = self._function.scope.dotted(path), [*call.args, *(one.value for one in call.keywords)]
         if dotted.startswith("torch."):
-            differs = dotted.rpartition(".")[2] in _KEEPS or dotted.startswith("torch.nn.functional.")
+            differs = dotted.rpartition(".")[2] in wording.SMOOTH or dotted.startswith("torch.nn.functional.")
             return differs and any(map(self.has, given))
         callee = called(path, self._function.scope)
         if callee is not None and callee.node.name not in ("forward", "__call__"):
