@@ -28,6 +28,7 @@ from zerograd.source import (
     scalers,
     seldom,
     severed,
+    slices,
     synchronising,
     twice,
     uncovered,
@@ -65,6 +66,7 @@ def detect(function: Reading) -> Iterator[Finding]:
         yield from unreached.detect(function)
         yield from clears.detect(function)
     yield from keepsakes.detect(function)
+    yield from slices.detect(function)
     yield from severed.detect(function)
     yield from synchronising.detect(function)
     yield from bypassing.detect(function)

@@ -24,7 +24,7 @@ from zerograd.source.sums import adds_to, weighs
 
 ClassOf = Callable[[Reading, str], Scope | None]  # of what a path is bound to in a method
 _FAMILIAR = frozenset({"object", "torch.nn.Module", "abc.ABC"})
-_SHRINKS = frozenset({"pop", "popleft", "clear", "remove"})
+_SHRINKS = frozenset({"pop", "popleft", "remove"})
 _ZEROS = frozenset({"int", "float"})
 _DEEP = 2  # meters that are kept by others
 
@@ -45,6 +45,12 @@ def is_known(cls: Scope) -> bool:
     )
 
 
+def is_training_step(function: Reading) -> bool:
+    """Whether Lightning's own loop calls a method, once for every batch."""
+    owner = function.scope.owner if getattr(function.node, "name", "") == "training_step" else None
+    return owner is not None and any(base.endswith("LightningModule") for cls in owner.lineage() for base in cls.bases)
+
+
 def kept_by(
     cls: Scope, method: str, call: ast.Call, loss: str, file: File, class_of: ClassOf, deep: int = _DEEP
 ) -> frozenset[str] | None:
@@ -59,7 +65,7 @@ def kept_by(
     inside = Reading(found.node, (), found.scope, file)
     for live in _live(inside, found, names[0]) if len(names) == 1 else ():
         for node, keeper in _keepers(inside, live.name):
-            begun = _begun(cls, found, node, keeper, file)
+            begun = begun_in(cls, found, node, keeper, file)
             if begun is not None and _always_runs(inside, node, keeper, live):
                 return begun
         for inner in _handed_on(inside, live):
@@ -117,7 +123,7 @@ def _always_runs(inside: Reading, node: ast.AST, keeper: str, live: _Live) -> bo
     return alone and inside.loop_around(node) is live.loop and not tried and not left and not inside.without_grad(node)
 
 
-def _begun(cls: Scope, method: Function, node: ast.AST, keeper: str, file: File) -> frozenset[str] | None:
+def begun_in(cls: Scope, method: Function, node: ast.AST, keeper: str, file: File) -> frozenset[str] | None:
     """The methods beside __init__ that begin anew what keeps; None if something else is done to it, or here."""
     root = keeper.partition("[")[0]
     inside = Reading(method.node, (), method.scope, file)
@@ -135,7 +141,10 @@ def _begun(cls: Scope, method: Function, node: ast.AST, keeper: str, file: File)
         again = other.node.name in runs and not all(_is_first(inside, one, root) for one in placed)
         if again or _shrinks(nodes, root, keeper) or not all(root != keeper and _fills(one.value) for one in placed):
             return None
-        homes |= {other.node.name} if placed else set()
+        emptied = any(path_of(call.func) in (f"{root}.clear", f"{keeper}.clear") for call in nodes.of(ast.Call))
+        if emptied and other.node.name in runs:
+            return None
+        homes |= {other.node.name} if placed or emptied else set()
     return frozenset(homes) - {"__init__", method.node.name}
 
 

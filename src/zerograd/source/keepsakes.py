@@ -18,6 +18,7 @@ from zerograd.source.owned import READERS, is_made_empty
 from zerograd.source.paths import path_of
 from zerograd.source.reach import freezes
 from zerograd.source.reading import LoopNode, Reading
+from zerograd.source.readouts import is_only_read
 from zerograd.source.returned import is_returned
 from zerograd.source.skeleton import Call, walk
 from zerograd.source.sums import adds_to, appends_to, weighs
@@ -85,11 +86,15 @@ def _stays(function: Reading, node: _Sum, keeper: str, loop: LoopNode, *, freed:
     if isinstance(node, ast.Expr) and not is_made_empty(function, keeper, keeper, node, loop if freed else None):
         return False
     fresh = resets(function, loop, keeper, node) or counts_to_few(loop, function) or feeds_a_loss(function, keeper, ())
-    kept = not is_emptied(function, loop, keeper) if freed else _is_only_told(function, keeper, node)
+    kept = not is_emptied(function, loop, keeper) if freed else _is_told_or_read(function, keeper, node)
     return not fresh and not function.without_grad(node) and kept
 
 
-def _is_only_told(function: Reading, keeper: str, node: _Sum) -> bool:
+def _is_told_or_read(function: Reading, keeper: str, node: _Sum) -> bool:
+    return is_only_told(function, keeper, node) or is_only_read(function, keeper, node)
+
+
+def is_only_told(function: Reading, keeper: str, node: _Sum) -> bool:
     """Whether it is only printed, averaged or returned, a sum also as a number: who goes through it, or empties it, may
     need it."""
     parents = parents_of(function.node)

@@ -28,7 +28,7 @@ _NETWORKS = re.compile(
     r"len\((self\.)?\w*(nets?|models?|disc\w*|heads?|experts|agents|clients|tasks|scales|optimizers)[A-Z]?\)"
 )
 _COUNTED = re.compile(r"len\([^)]*(load|data|iter|batch|train|sample|image|file)")
-_STORAGES = frozenset({"torch.zeros", "torch.empty", "torch.ones", "torch.zeros_like", "torch.empty_like"})
+_STORAGES = frozenset(f"torch.{one}{like}" for one in ("zeros", "empty", "ones", "full") for like in ("", "_like"))
 _MANY = 50  # repetitions are fewer
 _FEW = 12  # sums that are looked at in one function: a tangle of hundreds takes seconds
 
@@ -134,7 +134,7 @@ def _lists(function: Reading, losses: dict[str, ast.Call]) -> Iterator[_Kept]:
     for node, name, given in appends_to(function):
         root, loop = name.partition("[")[0], function.loop_around(node)
         loss = next((loss for loss in losses if weighs(given, loss)), None)
-        if loss is None or (root != name and loop is not None and _settings(function, loop, name, node)):
+        if loss is None or (root != name and loop is not None and resets(function, loop, name, node)):
             continue
         if is_made_empty(function, root, name, node, within=freed_in(loop, losses[loss])):
             yield _Kept(node, root, loss)

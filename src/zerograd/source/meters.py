@@ -13,9 +13,8 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.callers import called, calls_of, handed_in, runs
 from zerograd.source.definitions import definitions_of, loops_around
-from zerograd.source.keeping import is_known, kept_by
+from zerograd.source.keeping import is_known, is_training_step, kept_by
 from zerograd.source.kept import counts_to_few, live_losses
-from zerograd.source.lightning import is_training_step
 from zerograd.source.nodes import Nodes, holds, written
 from zerograd.source.owned import READERS
 from zerograd.source.paths import path_of
@@ -27,7 +26,7 @@ from zerograd.source.sums import weighs
 _DEEP = 2  # calls that hand a meter on
 
 
-class _Given(NamedTuple):
+class Given(NamedTuple):
     """`meter.update(loss, n)`"""
 
     node: ast.Call
@@ -39,7 +38,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     losses = live_losses(function)
     for call in function.of(ast.Call) if losses else ():
         loss = next((name for name in losses if any(weighs(one, name) for one in _all_given(call))), None)
-        given = _read(call) if loss is not None else None
+        given = read(call) if loss is not None else None
         if (
             loss is None
             or given is None
@@ -47,11 +46,11 @@ def detect(function: Reading) -> Iterator[Finding]:
             or is_rebound(function, loss, losses[loss], given.node)
         ):
             continue
-        cls = _class_of(function, given.meter, _DEEP)
-        emptied = kept_by(cls, given.method, given.node, loss, function.file, _item_class) if cls is not None else None
+        cls = class_of(function, given.meter)
+        emptied = kept_by(cls, given.method, given.node, loss, function.file, class_of) if cls is not None else None
         if emptied is None:
             continue
-        rounds = [one for one in _rounds(function, given, losses[loss]) if not _starts_anew(*one, given, emptied)]
+        rounds = [one for one in _rounds(function, given, losses[loss]) if not starts_anew(*one, given, emptied)]
         if rounds:
             certain = function.arms(given.node) <= function.arms(losses[loss]) and _reads_all(function, given)
             certain = certain and not any(_is_emptied_elsewhere(*one, given, emptied) for one in rounds)
@@ -60,7 +59,7 @@ def detect(function: Reading) -> Iterator[Finding]:
             yield note(REGISTRY["ZG402"], function.site(given.node), certain=certain, unless=unless, what=what)
 
 
-def _rounds(function: Reading, given: _Given, deposit: ast.Call) -> Iterator[tuple[Reading, ast.AST]]:
+def _rounds(function: Reading, given: Given, deposit: ast.Call) -> Iterator[tuple[Reading, ast.AST]]:
     """The loop over the data that goes backward and updates the meter; or those that call the function which does, of
     which Lightning's is never seen."""
     loop = function.loop_around(given.node)
@@ -77,19 +76,19 @@ def _rounds(function: Reading, given: _Given, deposit: ast.Call) -> Iterator[tup
             yield where, inner
 
 
-def _reads_all(function: Reading, given: _Given) -> bool:
+def _reads_all(function: Reading, given: Given) -> bool:
     """Whether nobody but the classes that are read has hold of an attribute."""
     owner = function.scope.owner if given.meter.startswith("self.") else None
     return owner is None or is_known(owner)
 
 
-def _read(call: ast.Call) -> _Given | None:
+def read(call: ast.Call) -> Given | None:
     """meter.update(loss), or meter(loss)"""
     path = path_of(call.func) or ""
     meter, _, method = path.rpartition(".")
     if not meter or meter == "self":
-        return _Given(call, path, "__call__") if path else None
-    return _Given(call, meter, method) if method != "append" else None
+        return Given(call, path, "__call__") if path else None
+    return Given(call, meter, method) if method != "append" else None
 
 
 def _all_given(call: ast.Call) -> list[ast.expr]:
@@ -99,15 +98,11 @@ def _all_given(call: ast.Call) -> list[ast.expr]:
 # The class of a meter
 
 
-def _class_of(function: Reading, meter: str, deep: int) -> Scope | None:
+def class_of(function: Reading, meter: str) -> Scope | None:
     """The one class of this project that everything which is bound to this name is made by."""
-    made = list(_makers(function, meter, deep))
+    made = list(_makers(function, meter, _DEEP))
     first = made[0] if made else None
     return first if first is not None and all(one is first for one in made) else None
-
-
-def _item_class(inside: Reading, path: str) -> Scope | None:
-    return _class_of(inside, path, _DEEP)
 
 
 def _makers(function: Reading, meter: str, deep: int) -> Iterator[Scope | None]:
@@ -175,7 +170,7 @@ def _made_by(function: Reading, value: ast.expr | None) -> Scope | None:
 # Whether it begins anew
 
 
-def _starts_anew(function: Reading, loop: ast.AST, given: _Given, emptied: frozenset[str]) -> bool:
+def starts_anew(function: Reading, loop: ast.AST, given: Given, emptied: frozenset[str]) -> bool:
     """Whether the meter, or what it is an item of, is made in the loop, or something in the loop is emptied."""
     names, root = definitions_of(function), given.meter.partition("[")[0]
     made = [one for path in (given.meter, root) for one in names.every(path) if isinstance(one.node, ast.Assign)]
@@ -185,7 +180,7 @@ def _starts_anew(function: Reading, loop: ast.AST, given: _Given, emptied: froze
     return any(holds(loop, one.node) for one in made) or not (emptied | {"reset"}).isdisjoint(calls)
 
 
-def _is_emptied_elsewhere(function: Reading, loop: ast.AST, given: _Given, emptied: frozenset[str]) -> bool:
+def _is_emptied_elsewhere(function: Reading, loop: ast.AST, given: Given, emptied: frozenset[str]) -> bool:
     """Whether someone who is handed the meter, or whom the loop calls, may empty it."""
     resets, program = emptied | {"reset"}, function.file.program
     root = given.meter.partition("[")[0]

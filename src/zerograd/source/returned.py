@@ -20,7 +20,7 @@ from zerograd.source.wording import INTEGER, SMOOTH
 
 def is_returned(function: Reading, value: ast.expr, node: ast.AST) -> bool:
     """Whether what is kept is such a loss, or is weighed with one."""
-    if any(_returns_loss(function, call, at) for call, at in _calls(value)):
+    if any(_returns_loss(function, call, at, node) for call, at in _calls(value)):
         return True
     paths = {path for part in below(value) if (path := path_of(part)) is not None}
     return any(weighs(value, path) and _is_bound(function, path, node) for path in paths)
@@ -50,13 +50,14 @@ def _is_bound(function: Reading, path: str, node: ast.AST) -> bool:
     return bool(made) and all(
         isinstance(one.value, ast.Call)
         and not (one.adds or one.each)
-        and _returns_loss(function, one.value, one.at if one.at is not None else reached.item)
+        and _returns_loss(function, one.value, one.at if one.at is not None else reached.item, node)
         for one in made
     )
 
 
-def _returns_loss(function: Reading, call: ast.Call, at: Item) -> bool:
-    """Whether a function of this project goes backward from what it returns, and returns it on every way."""
+def _returns_loss(function: Reading, call: ast.Call, at: Item, node: ast.AST) -> bool:
+    """Whether a function of this project goes backward from what it returns, and returns it on every way; or zero,
+    where whoever keeps it does not ask."""
     path = path_of(call.func)
     callee, program = called(path, function.scope) if path is not None else None, function.file.program
     block = program.body_of(callee) if callee is not None else ()
@@ -64,15 +65,21 @@ def _returns_loss(function: Reading, call: ast.Call, at: Item) -> bool:
         return False
     inside = Reading(callee.node, block, callee.scope, function.file)
     losses, values = live_losses(inside), inside.of(ast.Return)
-    return bool(losses and values) and all(_is_live(inside, back, at, losses) for back in values)
+    asks = function.arms(node) != function.arms(function.loop_around(node) or node)
+    return bool(losses and values) and all(_is_live(inside, back, at, losses, asks) for back in values)
 
 
-def _is_live(inside: Reading, back: ast.Return, at: Item, losses: dict[str, ast.Call]) -> bool:
+def _is_live(inside: Reading, back: ast.Return, at: Item, losses: dict[str, ast.Call], asks: bool) -> bool:
     value = _item(inside, back.value, at) if back.value is not None else None
     loss = next((name for name in losses if value is not None and weighs(value, name)), None)
     if value is None or loss is None or inside.arms(losses[loss]) or inside.without_grad(back):
         return False  # it goes backward on some ways only
-    return not is_rebound(inside, loss, losses[loss], value)
+    return not is_rebound(inside, loss, losses[loss], value) and not (asks and _may_be_zero(inside, loss, value))
+
+
+def _may_be_zero(inside: Reading, loss: str, use: ast.AST) -> bool:
+    reached = definitions_of(inside).reaching(loss, use)
+    return reached is not None and any(is_constant(one.value) for one in reached.here)
 
 
 def _item(inside: Reading, value: ast.expr, at: Item) -> ast.expr | None:
