@@ -126,7 +126,7 @@ def _fate_at(function: Reading, node: ast.Expr, deposit: ast.Call, home: _Home) 
     if home.call is not None:
         seen = max(seen, _fate_of_all(function, *_split(_keeper_of(node) or "")))
     if home.call is None and home.function is not function:
-        seen = max(seen, _fate_beside(function, home.name))
+        seen = max(seen, fate_beside(function, home.name))
     if home.function is function:
         return max(seen, _recurs_here(function, node, deposit, made))
     return max(seen, _recurs(function, node, home, [one.node for one in made]))
@@ -218,7 +218,7 @@ def _fate_in(call: ast.Call, part: ast.AST, function: Reading, key: str | None, 
     return max((_fate_of(one, parents, inside, key, deep - 1) for one in mentions), default=Fate.GROWS)
 
 
-def _fate_beside(function: Reading, name: str) -> Fate:
+def fate_beside(function: Reading, name: str) -> Fate:
     """Whether a file beside this one changes what may be this very list: of another object, or in a class of its own
     or a global only if it knows this file."""
     texts = function.file.beside

@@ -30,6 +30,7 @@ from zerograd.source import (
     severed,
     slices,
     synchronising,
+    totals,
     twice,
     uncovered,
     unfilled,
@@ -58,6 +59,7 @@ def detect(function: Reading) -> Iterator[Finding]:
         yield from itemised.detect(function)
         yield from meters.detect(function)
         yield from histories.detect(function)
+        yield from totals.detect(function)
         yield from retained.detect(function)
         yield from evaluations.inside(function)
         yield from misclipped.detect(function)

@@ -48,7 +48,9 @@ def detect(function: Reading) -> Iterator[Finding]:
         return
     sums = list(_sums(function, deposits.keys()))
     # What a few repetitions have added up has the graphs of all of them.
-    deposits = {total: deposits[loss] for node, total, loss in sums if _is_of_few(function, node)} | deposits
+    few = {total: deposits[loss] for node, total, loss in sums if _is_of_few(function, node)}
+    sums += _sums(function, few.keys() - deposits.keys())
+    deposits = few | deposits
     stored, deposits = _stores(function, deposits.keys()), deposits | outputs_of(function, deposits)
     for node, keeper, loss in [*sums, *_lists(function, deposits), *stored][:_FEW]:
         loop = function.loop_around(node)

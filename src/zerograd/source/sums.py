@@ -65,6 +65,8 @@ def _is_weighed(value: ast.expr, total: str) -> bool:
     match value:
         case ast.BinOp(left=left, op=ast.Mult() | ast.Div(), right=right):
             return _is_weighed(left, total) or (isinstance(value.op, ast.Mult) and _is_weighed(right, total))
+        case ast.Call(func=ast.Attribute(value=several, attr="get"), args=[key, ast.Constant()]):  # totals.get(name, 0)
+            return path_of(ast.Subscript(several, key, ast.Load())) == total
     return path_of(value) == total
 
 
