@@ -1,21 +1,26 @@
-"""Losses that a function of this project returns after it went backward from them, as whoever calls it sees them.
+"""Losses that a function of this project returns, or leaves in an attribute, after it went backward from them.
 
 total += train_step(x), losses.append(agent.update(x)[0]), logs = step(x) and total += logs["loss"] * n
+agent.update(x) and total += agent.loss
 """
 
 import ast
 from collections.abc import Iterator
 
+from zerograd.source.callees import callees_of
 from zerograd.source.callers import called
-from zerograd.source.definitions import Item, definitions_of, is_key, item_of
+from zerograd.source.definitions import Item, assigned_by, definitions_of, is_key, item_of
 from zerograd.source.graphs import is_constant
 from zerograd.source.kept import live_losses
-from zerograd.source.nodes import below
+from zerograd.source.nodes import below, holds, place
 from zerograd.source.paths import path_of
-from zerograd.source.reading import Reading
+from zerograd.source.reading import File, Reading
 from zerograd.source.rebound import is_rebound
+from zerograd.source.scopes import Function, Scope
 from zerograd.source.sums import weighs
-from zerograd.source.wording import INTEGER, SMOOTH
+from zerograd.source.wording import CUTS, INTEGER, SMOOTH
+
+_DEEP = 1  # calls from a method to others of its object
 
 
 def is_returned(function: Reading, value: ast.expr, node: ast.AST) -> bool:
@@ -23,7 +28,8 @@ def is_returned(function: Reading, value: ast.expr, node: ast.AST) -> bool:
     if any(_returns_loss(function, call, at, node) for call, at in _calls(value)):
         return True
     paths = {path for part in below(value) if (path := path_of(part)) is not None}
-    return any(weighs(value, path) and _is_bound(function, path, node) for path in paths)
+    weighed = [path for path in paths if weighs(value, path)]
+    return any(_is_bound(function, path, node) or _is_left(function, path, node) for path in weighed)
 
 
 def _calls(value: ast.expr) -> Iterator[tuple[ast.Call, Item]]:
@@ -97,3 +103,38 @@ def _item(inside: Reading, value: ast.expr, at: Item) -> ast.expr | None:
             named = [its for key, its in zip(keys, values, strict=True) if is_key(key, at)]
             return named[-1] if named and None not in keys else None
     return value if at is None else None
+
+
+# What a method leaves behind
+
+
+def _is_left(function: Reading, path: str, node: ast.AST) -> bool:
+    """agent.update(x) and total += agent.loss: whether the same round has called what goes backward from it."""
+    owner, _, name = path.rpartition(".")
+    loop = function.loop_around(node) if owner and name.isidentifier() else None
+    if loop is None or definitions_of(function).every(path):
+        return False
+    before = [call for call in function.of(ast.Call) if holds(loop, call) and place(call) < place(node)]
+    methods = [call for call in before if (path_of(call.func) or "").rpartition(".")[0] == owner]
+    always = [call for call in methods if function.arms(call) <= function.arms(node)]
+    callees = [callees_of(path_of(call.func) or "", function.scope) for call in always]
+    return any(
+        _leaves(one[0].cls, one[0].function, f"self.{name}", function.file, _DEEP) for one in callees if len(one) == 1
+    )
+
+
+def _leaves(cls: Scope | None, method: Function | None, loss: str, file: File, deep: int) -> bool:
+    """Whether a method always goes backward from an attribute of its object, itself or by what it calls, and nobody
+    makes a number of it."""
+    block = file.program.body_of(method) if method is not None else ()
+    if cls is None or method is None or not block or method.node.decorator_list:
+        return False
+    inside = Reading(method.node, block, method.scope, file)
+    deposit = live_losses(inside).get(loss)
+    if deposit is None:
+        own = [one for one in inside.of(ast.Call) if deep > 0 and not inside.arms(one)]
+        names = [path.removeprefix("self.") for one in own if (path := path_of(one.func) or "").startswith("self.")]
+        return any(_leaves(cls, cls.method(name), loss, file, deep - 1) for name in names)
+    made = assigned_by(cls, loss, file)
+    cut = any(isinstance(part, ast.Attribute) and part.attr in CUTS for _, one in made for part in below(one.value))
+    return bool(made) and not cut and not inside.arms(deposit) and not deposit.keywords
