@@ -7,7 +7,8 @@ import pytest
 from rules.programs import Program, audited, checked, programs
 
 ALL = [*programs("legal.md"), *programs("faults.md")]
-SOURCE = [*ALL, *programs("faults_source.md"), *programs("wrappers.md")]
+FAMILIES = ("faults_source", "cut", "groups", "kept", "retained", "wrappers")
+SOURCE = [*ALL, *(program for name in FAMILIES for program in programs(f"{name}.md"))]
 
 
 @pytest.mark.parametrize("program", SOURCE, ids=lambda program: program.name)

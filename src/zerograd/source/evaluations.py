@@ -1,7 +1,8 @@
 """Evaluations that add up losses with their graphs: neither they nor those who call them look away from autograd.
 
 An evaluation is a function that is named for it, or that puts a model into its mode, and that deposits nothing. Its
-losses have graphs if they are made as those are that the file goes backward from.
+losses have graphs if they are made as those are that the file goes backward from; what a model returned, or a score of
+it, is told where it is read only as a number.
 """
 
 import ast
@@ -16,32 +17,42 @@ from zerograd.rules.telling import note
 from zerograd.source import wording
 from zerograd.source.ancestry import Ancestry
 from zerograd.source.callers import calls_of
-from zerograd.source.kept import counts_to_few, feeds_a_loss, is_made_empty, resets
+from zerograd.source.graphs import Graphs
+from zerograd.source.keepsakes import is_only_told
+from zerograd.source.kept import counts_to_few, feeds_a_loss, resets
 from zerograd.source.lines import between
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, written
+from zerograd.source.owned import is_made_empty
 from zerograd.source.paths import path_of
 from zerograd.source.reach import freezes
 from zerograd.source.reading import File, Reading
+from zerograd.source.readouts import is_only_read
 from zerograd.source.sums import adds_to, appends_to, weighs
 
 _EVALUATES = re.compile(r"eval|(^|[_.])val|valid|test|(^|[_.])dev(?!ice)|score")
 _SUMS = re.compile(r"= *(\w+) *\+")
 _LOOKS_AWAY = re.compile(r"no_grad|inference_mode|set_grad_enabled|volatile|backward|autograd|\.detach\(\)\s*$", re.M)
+_PREDICTS = re.compile(r"predict|(^|_)infer(ence)?(_|$)|extract_")
 _FEW = 3  # levels of callers
+_MANY = 12  # sums that are looked at in one function
 
 
 def detect(file: File) -> Iterator[Finding]:
     if not file.says("backward(") or file.says("set_grad_enabled"):
         return
     switches = file.says(".eval()")
-    named = [one for one in file.program.roots.functions if switches or _EVALUATES.search(one.node.name.lower())]
+    named = [one for one in file.program.roots.functions if switches or _is_named_so(one.node.name.lower())]
     for function in named:
         text = between(file.text, function.node.lineno, function.node.end_lineno or function.node.lineno)
-        evaluates = ".eval()" in text or _EVALUATES.search(function.node.name.lower())
+        evaluates = ".eval()" in text or _is_named_so(function.node.name.lower())
         grows = "+=" in text or ".append(" in text or _SUMS.search(text)
         if evaluates and grows and not _LOOKS_AWAY.search(text):
             yield from _summed(Reading(function.node, (), function.scope, file))
+
+
+def _is_named_so(name: str) -> bool:
+    return _EVALUATES.search(name) is not None or _PREDICTS.search(name) is not None
 
 
 def inside(function: Reading) -> Iterator[Finding]:
@@ -86,16 +97,30 @@ def _kept(function: Reading) -> Iterator[tuple[ast.AugAssign | ast.Assign | ast.
     if not sums:
         return
     ancestry, like, losses = Ancestry(function), _made_like(function.file), _losses(function)
-    for node, total, added in sums:
+    graphs = Graphs(function)
+    for node, total, added in sums[:_MANY]:
         loop = function.loop_around(node)
         made = next((value for value in _summands(added, losses, loop) if _is_loss(value, like)), None)
-        if loop is None or made is None or not _goes_through_a_model(ancestry.of(made), loop):
+        live = made is not None and loop is not None and _goes_through_a_model(ancestry.of(made), loop)
+        if loop is None or not (live or (graphs.has(added) and _is_read(function, total, node))):
             continue
-        if isinstance(node, ast.Expr) and not (total.isidentifier() and is_made_empty(function, total, total, node)):
+        if isinstance(node, ast.Expr) and not (total.isidentifier() and _is_own(function, total, node, live)):
             continue
         grows = not resets(function, loop, total, node) and not counts_to_few(loop, function)
         if grows and function.arms(node) == function.arms(loop):
             yield node, total, f"{written(node)} keeps the graph of every iteration alive"
+
+
+def _is_read(function: Reading, total: str, node: ast.AugAssign | ast.Assign | ast.Expr) -> bool:
+    return is_only_read(function, total, node) or (
+        not isinstance(node, ast.Expr) and is_only_told(function, total, node)
+    )
+
+
+def _is_own(function: Reading, total: str, node: ast.Expr, live: bool) -> bool:
+    """Whether a list is this function's, and nobody who may go through it gets it; of one that is only read that is
+    known."""
+    return is_made_empty(function, total, total, node, None if live else function.loop_around(node))
 
 
 def _names_of(backwards: list[ast.AST]) -> set[str]:

@@ -10,32 +10,33 @@ import re
 from zerograd.source import wording
 from zerograd.source.callers import arguments, called
 from zerograd.source.definitions import Definition, Item, definitions_of, is_key, item_of
+from zerograd.source.leaves import makes_leaf
 from zerograd.source.nodes import holds, written
 from zerograd.source.paths import path_of
 from zerograd.source.quiet import perhaps_quiet_parts
 from zerograd.source.reading import Reading
 from zerograd.source.scopes import Function, Scope
 
-_KEEPS = frozenset(
-    {"mean", "sum", "abs", "pow", "sqrt", "exp", "log", "sigmoid", "softmax", "log_softmax", "tanh", "relu", "clamp"}
-    | {"clone", "cpu", "cuda", "to", "float", "double", "half", "view", "reshape", "squeeze", "unsqueeze", "flatten"}
-    | {"transpose", "permute", "contiguous", "expand", "repeat", "norm", "square", "add", "sub", "mul", "div", "neg"}
-    | {"cat", "stack", "exp_", "nan_to_num", "type_as", "t", "log1p", "maximum", "minimum", "logsumexp"}
-)
 _LOSS = re.compile(r"(^|[._])(criteri\w*|\w*loss(_?fn|_func\w*|_f)?|loss_\w+|\w*crit)$|(Loss|entropy|_div|likelihood)$")
 _OUTPUT = re.compile(r"loss|logit|pred|out|score")
 _FROZEN = re.compile(r"teacher|target|ema|old|frozen|pretrain|ref|fixed|vgg|inception|clip", re.IGNORECASE)
 _MODEL = re.compile(r"(^|_)(model|net|network|encoder|decoder|generator|vae|unet|net[A-Z])\d*$")
-_INTEGER = re.compile(r"\b(u?int\d*|long|bool|short)\b")
 _NUMBERS = frozenset({"numpy", "math", "len", "int", "float"})
 _DEPTH, _DEEP = 12, 2
 
 
 class Graphs:
-    """The values of one function; `live`: those of its parameters that have a graph."""
+    """The values of one function; `live`: those of its parameters that have a graph, `leaves`: that are asked for
+    gradients themselves."""
 
-    def __init__(self, function: Reading, live: frozenset[str] | None = None, deep: int = _DEEP) -> None:
-        self._function, self._live, self._deep = function, live, deep
+    def __init__(
+        self,
+        function: Reading,
+        live: frozenset[str] | None = None,
+        deep: int = _DEEP,
+        leaves: frozenset[str] = frozenset(),
+    ) -> None:
+        self._function, self._live, self._deep, self._leaves = function, live, deep, leaves
         self._names = definitions_of(function)
         self._quiet = list(perhaps_quiet_parts(function))
         self._known: dict[tuple[int, Item], bool] = {}
@@ -58,7 +59,7 @@ class Graphs:
             case ast.Subscript(value=value):
                 return self.has(value, item_of(node.slice))
             case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() | ast.Pow(), right=right):
-                return self.has(left) or self.has(right)
+                return self.has(left) or self.has(right) or self._asked(node, left, right)
             case ast.UnaryOp(operand=operand, op=ast.USub()):
                 return self.has(operand)
             case ast.IfExp(body=body, orelse=orelse):
@@ -95,7 +96,11 @@ class Graphs:
         if isinstance(func, ast.Attribute):
             if func.attr in wording.CUTS:
                 return False
-            if func.attr in _KEEPS and not _INTEGER.search(written(call)) and self.has(func.value):
+            if (
+                func.attr in wording.SMOOTH
+                and not wording.INTEGER.search(written(call))
+                and (self.has(func.value) or self._asked(call, func.value))
+            ):
                 return True
             if func.attr == "get" and call.args:
                 return self.has(func.value, item_of(call.args[0]))
@@ -103,8 +108,8 @@ class Graphs:
             return False
         dotted, given = self._function.scope.dotted(path), [*call.args, *(one.value for one in call.keywords)]
         if dotted.startswith("torch."):
-            differs = dotted.rpartition(".")[2] in _KEEPS or dotted.startswith("torch.nn.functional.")
-            return differs and any(map(self.has, given))
+            differs = dotted.rpartition(".")[2] in wording.SMOOTH or dotted.startswith("torch.nn.functional.")
+            return differs and (any(map(self.has, given)) or self._asked(call, *given))
         callee = called(path, self._function.scope)
         if callee is not None and callee.node.name not in ("forward", "__call__"):
             return self._returns(callee, call, at)
@@ -112,6 +117,21 @@ class Graphs:
             return False  # a function of another file, which cannot be read
         whole = at is None or (isinstance(at, str) and _OUTPUT.search(at) is not None)
         return whole and (self._is_trained(path, callee) or (self._is_criterion(path) and any(map(self.has, given))))
+
+    def _asked(self, node: ast.AST, *given: ast.expr) -> bool:
+        """Whether something is computed of a tensor that was made to get a gradient, and autograd looks on."""
+        asked = any(isinstance(one, ast.Name) and self._is_leaf(one) for one in given)
+        return asked and not any(holds(block, node) for block in self._quiet)
+
+    def _is_leaf(self, node: ast.Name) -> bool:
+        """delta = torch.zeros(3, requires_grad=True)"""
+        if not self._leaves and not self._function.file.says("requires_grad"):
+            return False
+        reached = self._names.reaching(node.id, node)
+        if reached is None:
+            return node.id in self._leaves
+        made = [*reached.here, *(() if reached.certain else reached.around)]
+        return reached.certain and all(one.at is None and makes_leaf(one.value) for one in made)
 
     def _is_criterion(self, path: str) -> bool:
         """A loss function that is kept or handed in, not a helper that is named for losses."""
@@ -135,11 +155,13 @@ class Graphs:
         """Of a function of this project: whichever of its ways it takes."""
         nodes = self._function.file.program.nodes(function.node)
         values = [back.value for back in nodes.of(ast.Return)]
-        given = {name: its for name, its in arguments(call, function) if self._deep and self.has(its)}
-        if not given or not values or nodes.of(ast.Yield):
+        given = list(arguments(call, function)) if self._deep and values else []
+        live = frozenset(name for name, its in given if self.has(its))
+        leaves = frozenset(name for name, its in given if isinstance(its, ast.Name) and self._is_leaf(its))
+        if not (live or leaves) or nodes.of(ast.Yield):
             return False
         reading = Reading(function.node, (), function.scope, self._function.file)
-        inside = Graphs(reading, frozenset(given), self._deep - 1)
+        inside = Graphs(reading, live, self._deep - 1, leaves)
         return all(value is not None and inside.has(value, at) for value in values)
 
 

@@ -16,12 +16,14 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.callers import arguments, called, calls_of, runs
 from zerograd.source.definitions import Definition, assigned_by, definitions_of, loops_around
-from zerograd.source.kept import READERS, counts_to_few, feeds_a_loss, is_empty_list, is_handed_on, live_losses
+from zerograd.source.kept import counts_to_few, feeds_a_loss, live_losses
 from zerograd.source.nodes import Nodes, below, holds, parents_of, written
+from zerograd.source.owned import READERS, begins_empty, is_handed_on
 from zerograd.source.paths import path_of
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.rebound import is_rebound
 from zerograd.source.scopes import Function, FunctionNode
+from zerograd.source.sums import weighs
 
 _FEW = 2  # calls from the function outwards, and from the list inwards
 _READS = frozenset({"append", "extend", "copy", "index", "count"})
@@ -70,19 +72,13 @@ def detect(function: Reading) -> Iterator[Finding]:
 
 def _loss_of(given: ast.expr, losses: Collection[str]) -> str | None:
     """The loss that is appended, alone or beside others: [step, loss]."""
-    items = given.elts if isinstance(given, ast.List | ast.Tuple) else [given]
-    names = ((path_of(item) or "").removesuffix(".item") for item in items)
-    return next((name for name in names if name in losses), None)
+    return next((name for name in losses if weighs(given, name)), None)
 
 
 def _keeper_of(node: ast.Expr) -> str | None:
     """`losses`, `self.losses`, `history['loss']` of losses.append(loss)."""
     match node.value:
-        case ast.Call(
-            func=ast.Attribute(value=keeper, attr="append"),
-            args=[ast.Name() | ast.Attribute() | ast.List() | ast.Tuple()],
-            keywords=[],
-        ):
+        case ast.Call(func=ast.Attribute(value=keeper, attr="append"), args=[_], keywords=[]):
             path = path_of(keeper) or ""
             return path if _split(path)[0].removeprefix("self.").isidentifier() and "[*]" not in path else None
     return None
@@ -130,7 +126,7 @@ def _fate_at(function: Reading, node: ast.Expr, deposit: ast.Call, home: _Home) 
     if home.call is not None:
         seen = max(seen, _fate_of_all(function, *_split(_keeper_of(node) or "")))
     if home.call is None and home.function is not function:
-        seen = max(seen, _fate_beside(function, home.name))
+        seen = max(seen, fate_beside(function, home.name))
     if home.function is function:
         return max(seen, _recurs_here(function, node, deposit, made))
     return max(seen, _recurs(function, node, home, [one.node for one in made]))
@@ -142,12 +138,7 @@ def _is_empty(made: Definition, key: str | None) -> bool:
 
 def _is_fresh(value: ast.expr | None, key: str | None) -> bool:
     """[]; {"loss": [], "score": []} or defaultdict(list), if the list is one of a dictionary."""
-    match value:
-        case ast.Dict(values=values) if key is not None:
-            return all(map(is_empty_list, values))
-        case ast.Call(func=ast.Name(id="defaultdict"), args=[ast.Name(id="list")]):
-            return key is not None
-    return key is None and value is not None and is_empty_list(value)
+    return value is not None and begins_empty(value, "" if key is None else f"[{key}]")
 
 
 def _fate_of_all(function: Reading, name: str, key: str | None) -> Fate:
@@ -227,7 +218,7 @@ def _fate_in(call: ast.Call, part: ast.AST, function: Reading, key: str | None, 
     return max((_fate_of(one, parents, inside, key, deep - 1) for one in mentions), default=Fate.GROWS)
 
 
-def _fate_beside(function: Reading, name: str) -> Fate:
+def fate_beside(function: Reading, name: str) -> Fate:
     """Whether a file beside this one changes what may be this very list: of another object, or in a class of its own
     or a global only if it knows this file."""
     texts = function.file.beside

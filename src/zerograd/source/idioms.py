@@ -29,7 +29,9 @@ from zerograd.source import (
     scalers,
     seldom,
     severed,
+    slices,
     synchronising,
+    totals,
     twice,
     uncovered,
     unfilled,
@@ -63,6 +65,7 @@ def detect(function: Reading) -> Iterator[Finding]:
         yield from itemised.detect(function)
         yield from meters.detect(function)
         yield from histories.detect(function)
+        yield from totals.detect(function)
         yield from retained.detect(function)
         yield from evaluations.inside(function)
         yield from misclipped.detect(function)
@@ -73,6 +76,7 @@ def detect(function: Reading) -> Iterator[Finding]:
         yield from nonleaf.detect(function)
         yield from unprepared.detect(function)
     yield from keepsakes.detect(function)
+    yield from slices.detect(function)
     yield from severed.detect(function)
     yield from synchronising.detect(function)
     yield from bypassing.detect(function)

@@ -15,9 +15,10 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.definitions import definitions_of
-from zerograd.source.kept import READERS, counts_to_few, feeds_a_loss, live_losses, resets
+from zerograd.source.kept import counts_to_few, feeds_a_loss, live_losses, resets
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, written
+from zerograd.source.owned import READERS
 from zerograd.source.paths import path_of
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.rebound import is_rebound

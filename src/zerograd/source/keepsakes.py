@@ -11,15 +11,15 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.callers import called
-from zerograd.source.definitions import Item, definitions_of, item_at
-from zerograd.source.graphs import Graphs, is_constant
-from zerograd.source.kept import READERS, counts_to_few, feeds_a_loss, is_made_empty, live_losses, resets
+from zerograd.source.graphs import Graphs
+from zerograd.source.kept import counts_to_few, feeds_a_loss, is_emptied, live_losses, resets
 from zerograd.source.nodes import below, holds, parents_of, written
+from zerograd.source.owned import READERS, is_made_empty
 from zerograd.source.paths import path_of
 from zerograd.source.reach import freezes
 from zerograd.source.reading import LoopNode, Reading
-from zerograd.source.rebound import is_rebound
+from zerograd.source.readouts import is_only_read
+from zerograd.source.returned import is_returned
 from zerograd.source.skeleton import Call, walk
 from zerograd.source.sums import adds_to, appends_to, weighs
 from zerograd.source.wording import BUILTINS, CUTS, tells
@@ -43,7 +43,8 @@ def detect(function: Reading) -> Iterator[Finding]:
             continue
         trains = any(holds(loop, one) for one in backwards)
         made = trains and graphs.has(value)
-        if (made or (calls and _is_returned(function, value, node))) and _stays(function, node, keeper, loop):
+        freed = not made and calls and is_returned(function, value, node)
+        if (made or freed) and _stays(function, node, keeper, loop, freed=freed):
             certain = not made or not (freezes(function.file.text) or _is_handed_back(function, keeper))
             unless = "what this file freezes may leave no graph to keep, or whoever gets it may go through it"
             what = f"{written(node)} keeps the graph of every iteration alive"
@@ -79,15 +80,21 @@ def _is_number(value: ast.expr) -> bool:
     return False
 
 
-def _stays(function: Reading, node: _Sum, keeper: str, loop: LoopNode) -> bool:
-    """Whether it is this function's own, and neither set anew in every iteration nor differentiated."""
-    if isinstance(node, ast.Expr) and not is_made_empty(function, keeper, keeper, node):
+def _stays(function: Reading, node: _Sum, keeper: str, loop: LoopNode, *, freed: bool) -> bool:
+    """Whether it is this function's own, and neither set anew in every iteration nor differentiated; `freed`: nobody
+    can go through the graphs again, so that all that matters is whether somebody lets go of them."""
+    if isinstance(node, ast.Expr) and not is_made_empty(function, keeper, keeper, node, loop if freed else None):
         return False
     fresh = resets(function, loop, keeper, node) or counts_to_few(loop, function) or feeds_a_loss(function, keeper, ())
-    return not fresh and not function.without_grad(node) and _is_only_told(function, keeper, node)
+    kept = not is_emptied(function, loop, keeper) if freed else _is_told_or_read(function, keeper, node)
+    return not fresh and not function.without_grad(node) and kept
 
 
-def _is_only_told(function: Reading, keeper: str, node: _Sum) -> bool:
+def _is_told_or_read(function: Reading, keeper: str, node: _Sum) -> bool:
+    return is_only_told(function, keeper, node) or is_only_read(function, keeper, node)
+
+
+def is_only_told(function: Reading, keeper: str, node: _Sum) -> bool:
     """Whether it is only printed, averaged or returned, a sum also as a number: who goes through it, or empties it, may
     need it."""
     parents = parents_of(function.node)
@@ -116,51 +123,3 @@ def _is_handed_back(function: Reading, keeper: str) -> bool:
     return any(
         part.id == keeper for back in function.of(ast.Return) for part in below(back) if isinstance(part, ast.Name)
     )
-
-
-# What a function returns
-
-
-def _is_returned(function: Reading, value: ast.expr, node: ast.AST) -> bool:
-    """Whether what is kept is a loss that a function returned, or is weighed with one."""
-    if isinstance(value, ast.Call) and called(path_of(value.func) or "", function.scope) is not None:
-        return _returns_loss(function, value, None)
-    paths = {path for part in below(value) if (path := path_of(part)) is not None}
-    return any(weighs(value, path) and _is_bound(function, path, node) for path in paths)
-
-
-def _is_bound(function: Reading, path: str, node: ast.AST) -> bool:
-    """Whether a name stands for such a loss, or on another way for a plain number: loss = 0."""
-    reached = definitions_of(function).reaching(path, node)
-    if reached is None or path in function.scope.parameters:
-        return False
-    made = [one for one in reached.here if not is_constant(one.value)]
-    return bool(made) and all(
-        isinstance(one.value, ast.Call)
-        and not (one.adds or one.each)
-        and _returns_loss(function, one.value, one.at if one.at is not None else reached.item)
-        for one in made
-    )
-
-
-def _returns_loss(function: Reading, call: ast.Call, at: Item) -> bool:
-    """Whether a function of this project goes backward from what it returns, and returns it on every way."""
-    callee, program = called(path_of(call.func) or "", function.scope), function.file.program
-    block = program.body_of(callee) if callee is not None else ()
-    if callee is None or not block or callee.node.decorator_list:
-        return False
-    inside = Reading(callee.node, block, callee.scope, function.file)
-    losses, values = live_losses(inside), inside.of(ast.Return)
-    return bool(losses and values) and all(_is_live(inside, back, at, losses) for back in values)
-
-
-def _is_live(inside: Reading, back: ast.Return, at: Item, losses: dict[str, ast.Call]) -> bool:
-    if back.value is None:
-        return False
-    value = item_at(back.value, at)
-    if value is back.value and (at is not None or isinstance(value, ast.Tuple)):
-        return False
-    loss = next((name for name in losses if weighs(value, name)), None)
-    if loss is None or inside.arms(losses[loss]) or inside.without_grad(back):
-        return False  # it goes backward on some ways only
-    return not is_rebound(inside, loss, losses[loss], back)

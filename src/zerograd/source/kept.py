@@ -1,7 +1,6 @@
 """Losses that are kept with their graphs: summed, listed or stored in every iteration, and never differentiated."""
 
 import ast
-import builtins
 import re
 from collections.abc import Collection, Iterator
 from functools import lru_cache
@@ -11,16 +10,17 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source import wording
-from zerograd.source.definitions import Reached, definitions_of
+from zerograd.source.definitions import definitions_of
 from zerograd.source.graphs import is_number
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, written
+from zerograd.source.owned import is_handed_on, is_made_empty
 from zerograd.source.paths import path_of
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.rebound import is_rebound
 from zerograd.source.sums import adds_to, appends_to, weighs
-from zerograd.source.terms import outputs_of, parts_of
+from zerograd.source.terms import is_term, outputs_of, parts_of
+from zerograd.source.wording import SAME
 
 _DATA = re.compile(r"batch|iter|epoch|len\(|(^|\W)len_|_len\b|steps?\b|size|(^|\W|_)n(um)?_(train|samples?|data)\b")
 # As many networks as there are.
@@ -28,10 +28,9 @@ _NETWORKS = re.compile(
     r"len\((self\.)?\w*(nets?|models?|disc\w*|heads?|experts|agents|clients|tasks|scales|optimizers)[A-Z]?\)"
 )
 _COUNTED = re.compile(r"len\([^)]*(load|data|iter|batch|train|sample|image|file)")
-_STORAGES = frozenset({"torch.zeros", "torch.empty", "torch.ones"})
+_STORAGES = frozenset(f"torch.{one}{like}" for one in ("zeros", "empty", "ones", "full") for like in ("", "_like"))
 _MANY = 50  # repetitions are fewer
 _FEW = 12  # sums that are looked at in one function: a tangle of hundreds takes seconds
-READERS = frozenset(dir(builtins)) | {"torch", "numpy", "np", "math", "statistics", "matplotlib", "plt"}
 
 
 class _Kept(NamedTuple):
@@ -49,14 +48,16 @@ def detect(function: Reading) -> Iterator[Finding]:
         return
     sums = list(_sums(function, deposits.keys()))
     # What a few repetitions have added up has the graphs of all of them.
-    deposits = {total: deposits[loss] for node, total, loss in sums if _is_of_few(function, node)} | deposits
+    few = {total: deposits[loss] for node, total, loss in sums if _is_of_few(function, node)}
+    sums += _sums(function, few.keys() - deposits.keys())
+    deposits = few | deposits
     stored, deposits = _stores(function, deposits.keys()), deposits | outputs_of(function, deposits)
-    for node, keeper, loss in [*sums, *_lists(function, deposits.keys()), *stored][:_FEW]:
+    for node, keeper, loss in [*sums, *_lists(function, deposits), *stored][:_FEW]:
         loop = function.loop_around(node)
         if loop is None or keeper in deposits or feeds_a_loss(function, keeper, deposits.keys()):
             continue
         fresh = (
-            resets(function, loop, keeper, node) or counts_to_few(loop, function) or _is_emptied(function, loop, keeper)
+            resets(function, loop, keeper, node) or counts_to_few(loop, function) or is_emptied(function, loop, keeper)
         )
         deposit = _deposit_of(function, loss, node) or deposits[loss]
         if not fresh and not is_rebound(function, loss, deposit, node) and not function.without_grad(node):
@@ -71,7 +72,7 @@ def detect(function: Reading) -> Iterator[Finding]:
 def _deposit_of(function: Reading, loss: str, use: ast.AST) -> ast.Call | None:
     """The backward() of what a name stands for at its use, where several losses have that name one after the other."""
     calls = [act.node for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
-    its = [call for call in calls if any(_name_of(one) == loss for one in _several(loss_of(call)))]
+    its = [call for call in calls if any(loss in _names_of(one) for one in _several(loss_of(call)))]
     return next((call for call in its if not is_rebound(function, loss, call, use)), None) if len(its) > 1 else None
 
 
@@ -84,7 +85,7 @@ def live_losses(function: Reading) -> dict[str, ast.Call]:
         for act in function.having(Kind.DEPOSIT)
         if isinstance(act.node, ast.Call) and id(act.node) not in by_hand
         for loss in _several(loss_of(act.node))
-        if (name := _name_of(loss))
+        for name in _names_of(loss)
     }
     return deposits | parts_of(function, deposits) if deposits else {}
 
@@ -94,14 +95,19 @@ def _several(loss: ast.expr | None) -> list[ast.expr | None]:
     return [*loss.elts] if isinstance(loss, ast.List | ast.Tuple) else [loss]
 
 
-def _name_of(loss: ast.expr | None) -> str | None:
-    """`loss` of `loss`, `loss / n`."""
+def _names_of(loss: ast.expr | None) -> Iterator[str]:
+    """`loss` of `loss`, `loss / n`, `loss.mean()`, `scale * loss.sum()`; both of `kl + bce_loss`."""
     match loss:
         case ast.BinOp(left=left, op=ast.Div()):
-            return path_of(left)
-        case None:
-            return None
-    return path_of(loss)
+            yield from _names_of(left)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult(), right=right):
+            yield from (name for side in (left, right) for name in _names_of(side) if is_term(name))
+        case ast.UnaryOp(operand=inner) | ast.Call(func=ast.Attribute(value=inner, attr="mean" | "sum"), args=[]):
+            yield from _names_of(inner)
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr="mean" | "sum"), args=[inner]):
+            yield from _names_of(inner)
+        case ast.expr() if (path := path_of(loss)) is not None:
+            yield path
 
 
 def _sums(function: Reading, losses: Collection[str]) -> Iterator[_Kept]:
@@ -127,12 +133,19 @@ def _is_one(function: Reading, node: ast.AugAssign | ast.Assign) -> bool:
     return target.slice.id not in {name.id for name in stored}
 
 
-def _lists(function: Reading, losses: Collection[str]) -> Iterator[_Kept]:
+def _lists(function: Reading, losses: dict[str, ast.Call]) -> Iterator[_Kept]:
     for node, name, given in appends_to(function):
-        root = name.partition("[")[0]
+        root, loop = name.partition("[")[0], function.loop_around(node)
         loss = next((loss for loss in losses if weighs(given, loss)), None)
-        if loss is not None and is_made_empty(function, root, name, node):
+        if loss is None or (root != name and loop is not None and resets(function, loop, name, node)):
+            continue
+        if is_made_empty(function, root, name, node, within=freed_in(loop, losses[loss])):
             yield _Kept(node, root, loss)
+
+
+def freed_in(loop: LoopNode | None, deposit: ast.Call) -> LoopNode | None:
+    """The loop, if each round of it frees the graph of what it keeps: nobody can go through that behind the loop."""
+    return loop if loop is not None and holds(loop, deposit) and not deposit.keywords else None
 
 
 def _stores(function: Reading, losses: Collection[str]) -> Iterator[_Kept]:
@@ -141,86 +154,40 @@ def _stores(function: Reading, losses: Collection[str]) -> Iterator[_Kept]:
         match node.targets:
             case [ast.Subscript() as target]:
                 loss = next((loss for loss in losses if weighs(node.value, loss)), None)
-                root, loop = (path_of(target) or "").partition("[")[0], function.loop_around(node)
-                if loss and isinstance(loop, ast.For) and _is_at(target, loop) and _is_storage(function, root):
+                root = (path_of(target) or "").partition("[")[0]
+                if loss and (_is_tensor(function, root) or (_is_at(function, target) and _is_storage(function, root))):
                     yield _Kept(node, root, loss)
 
 
-def _is_at(target: ast.expr, loop: ast.For) -> bool:
+def _is_at(function: Reading, target: ast.expr) -> bool:
     """Whether every iteration has a place of its own."""
-    counted = {part.id for part in below(loop.target) if isinstance(part, ast.Name)}
+    loop = function.loop_around(target)
+    counted = (
+        {part.id for part in below(loop.target) if isinstance(part, ast.Name)} if isinstance(loop, ast.For) else ()
+    )
     return any(isinstance(part, ast.Name) and part.id in counted for part in below(target))
+
+
+def _is_tensor(function: Reading, root: str) -> bool:
+    """A tensor keeps the graphs of all that was ever written into it, wherever."""
+    made = [one.value for one in definitions_of(function).every(root) if not one.adds]
+    return bool(made) and all(is_storage(value, function) for value in made)
+
+
+def is_storage(value: ast.expr, function: Reading) -> bool:
+    """torch.zeros(n), and wherever it is moved to"""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in SAME:
+        value = value.func.value
+    return isinstance(value, ast.Call) and function.scope.dotted(path_of(value.func) or "") in _STORAGES
 
 
 def _is_storage(function: Reading, root: str) -> bool:
     made = [one.value for one in function.of(ast.Assign) if any(path_of(target) == root for target in one.targets)]
-    return bool(made) and all(
-        (isinstance(value, ast.List | ast.Dict) and not is_handed_on(function, root) and _is_empty(value))
-        or (isinstance(value, ast.Call) and function.scope.dotted(path_of(value.func) or "") in _STORAGES)
-        for value in made
-    )
+    return bool(made) and not is_handed_on(function, root) and all(map(_is_empty, made))
 
 
 def _is_empty(value: ast.expr) -> bool:
     return isinstance(value, ast.List | ast.Dict) and not (value.elts if isinstance(value, ast.List) else value.keys)
-
-
-def is_made_empty(function: Reading, root: str, name: str, use: ast.AST) -> bool:
-    """losses = [], history = {"loss": []}: of this function's own making, and nobody else gets to see it."""
-    reached = definitions_of(function).reaching(root, use)
-    if "." in root or (reached is not None and is_handed_on(function, root, use)):
-        return False
-    before = [] if reached is None else [*reached.here, *(() if reached.certain else reached.around)]
-    made = [one.value for one in before if not one.adds and one.at is None]
-    if not made and not function.scope.owns(root):
-        return _is_made_at_top(function, root, name)
-    return bool(made) and all(_begins_empty(value, item=root != name) for value in made)
-
-
-def _begins_empty(value: ast.expr, *, item: bool) -> bool:
-    if not item:
-        return is_empty_list(value)
-    return isinstance(value, ast.Dict) and all(map(is_empty_list, value.values))
-
-
-def _is_made_at_top(function: Reading, root: str, name: str) -> bool:
-    """The same of a variable of the file: stats = {}, stats["loss"] = [], and nobody in it hands it on."""
-    file = function.file
-    top = Reading(file.program.tree, (), file.program.roots.module, file)
-    made = [one.value for one in definitions_of(top).every(root) if not one.adds]
-    items = [one.value for one in definitions_of(top).every(name) if not one.adds] if root != name else []
-    empty = all(map(is_empty_list, items)) if items else all(_begins_empty(one, item=root != name) for one in made)
-    others = [Reading(one.node, (), one.scope, file) for one in file.program.roots.functions]
-    known = [one for one in (top, *others) if any(node.id == root for node in one.of(ast.Name))]
-    return bool(made) and empty and not any(is_handed_on(one, root) for one in known)
-
-
-def is_empty_list(value: ast.expr) -> bool:
-    return isinstance(value, ast.List) and not value.elts
-
-
-def is_handed_on(function: Reading, name: str, use: ast.AST | None = None) -> bool:
-    """Whether someone else gets to see it, who may empty it or go through the graphs: not torch, nor a builtin, nor who
-    tells people of one item. `use`: only what the name stands for there."""
-    names = definitions_of(function)
-    reached = names.reaching(name, use) if use is not None else None
-    begun = {id(one.node) for one in (*reached.here, *reached.around)} if reached is not None else set()
-    for call in function.of(ast.Call):
-        path = path_of(call.func) or "?"
-        if function.scope.dotted(path).partition(".")[0] in READERS:
-            continue
-        parts = [part for given in (*call.args, *(named.value for named in call.keywords)) for part in below(given)]
-        items = {id(part.value) for part in parts if isinstance(part, ast.Subscript) and wording.tells(path)}
-        named = [part for part in parts if isinstance(part, ast.Name) and part.id == name and id(part) not in items]
-        if any(not begun or _is_same(names.reaching(name, part), begun) for part in named):
-            return True
-    return False
-
-
-def _is_same(reached: Reached | None, begun: set[int]) -> bool:
-    """Whether a name may still stand for what one of these made."""
-    made = [*reached.here, *(() if reached.certain else reached.around)] if reached is not None else []
-    return not made or any(id(one.node) in begun for one in made)
 
 
 def _assigns(node: ast.Assign | ast.AugAssign, name: str) -> bool:
@@ -286,9 +253,10 @@ def resets(function: Reading, loop: LoopNode, name: str, kept: ast.AST) -> bool:
     return any(function.arms(node) <= arms for node in made for arms in always)
 
 
-def _is_emptied(function: Reading, loop: LoopNode, name: str) -> bool:
-    """losses.clear(), del losses[:], now and then: it keeps a few."""
-    calls = any(path_of(call.func) == f"{name}.clear" and holds(loop, call) for call in function.of(ast.Call))
+def is_emptied(function: Reading, loop: LoopNode, name: str) -> bool:
+    """losses.clear(), losses.pop(0), del losses[:], now and then: it keeps a few."""
+    ways = {f"{name}.{way}" for way in ("clear", "pop", "popleft", "remove")}
+    calls = any(path_of(call.func) in ways and holds(loop, call) for call in function.of(ast.Call))
     gone = [target for node in function.of(ast.Delete) if holds(loop, node) for target in node.targets]
     return calls or any(path_of(part) == name for target in gone for part in below(target))
 

@@ -108,6 +108,7 @@ class Library:
 
     def _find(self, dotted: str, importer: str, derived: bool) -> Function | Scope | None:
         module, _, name = dotted.rpartition(".")
+        module += "" if module.strip(".") or dotted[0] != "." else "."  # from .. import name
         path = self._locate(module, importer) if module.strip(".") or module else None
         program = self._imported(path, name, derived) if path is not None else None
         if program is None:

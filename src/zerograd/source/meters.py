@@ -11,42 +11,46 @@ from typing import NamedTuple
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.callers import arguments, called, calls_of, handed_in, runs
-from zerograd.source.definitions import Definition, assigned_by, definitions_of, loops_around
-from zerograd.source.kept import READERS, counts_to_few, is_empty_list, live_losses
-from zerograd.source.nodes import Nodes, holds, place, written
+from zerograd.source.callers import called, calls_of, handed_in, runs
+from zerograd.source.definitions import definitions_of, loops_around
+from zerograd.source.keeping import is_known, is_training_step, kept_by
+from zerograd.source.kept import counts_to_few, live_losses
+from zerograd.source.nodes import Nodes, holds, written
+from zerograd.source.owned import READERS
 from zerograd.source.paths import path_of
-from zerograd.source.reading import File, LoopNode, Reading
+from zerograd.source.reading import Reading
 from zerograd.source.rebound import is_rebound
 from zerograd.source.scopes import Function, Scope
-from zerograd.source.sums import adds_to, weighs
+from zerograd.source.sums import weighs
 
-_FAMILIAR = frozenset({"object", "torch.nn.Module", "abc.ABC"})
-_SHRINKS = frozenset({"pop", "popleft", "clear", "remove"})
 _DEEP = 2  # calls that hand a meter on
 
 
-class _Given(NamedTuple):
+class Given(NamedTuple):
     """`meter.update(loss, n)`"""
 
-    node: ast.Expr
-    call: ast.Call
+    node: ast.Call
     meter: str
     method: str
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    calls = [given for node in function.of(ast.Expr) if (given := _read(node)) is not None]
-    losses = live_losses(function) if calls else {}
-    for given in calls if losses else ():
-        loss = next((name for name in losses if any(weighs(one, name) for one in _all_given(given.call))), None)
-        if loss is None or function.without_grad(given.node) or is_rebound(function, loss, losses[loss], given.node):
+    losses = live_losses(function)
+    for call in function.of(ast.Call) if losses else ():
+        loss = next((name for name in losses if any(weighs(one, name) for one in _all_given(call))), None)
+        given = read(call) if loss is not None else None
+        if (
+            loss is None
+            or given is None
+            or function.without_grad(given.node)
+            or is_rebound(function, loss, losses[loss], given.node)
+        ):
             continue
-        cls = _class_of(function, given.meter, _DEEP)
-        emptied = _kept_by(cls, given, loss, function.file) if cls is not None else None
+        cls = class_of(function, given.meter)
+        emptied = kept_by(cls, given.method, given.node, loss, function.file, class_of) if cls is not None else None
         if emptied is None:
             continue
-        rounds = [one for one in _rounds(function, given, losses[loss]) if not _starts_anew(*one, given, emptied)]
+        rounds = [one for one in _rounds(function, given, losses[loss]) if not starts_anew(*one, given, emptied)]
         if rounds:
             certain = function.arms(given.node) <= function.arms(losses[loss]) and _reads_all(function, given)
             certain = certain and not any(_is_emptied_elsewhere(*one, given, emptied) for one in rounds)
@@ -55,36 +59,36 @@ def detect(function: Reading) -> Iterator[Finding]:
             yield note(REGISTRY["ZG402"], function.site(given.node), certain=certain, unless=unless, what=what)
 
 
-def _rounds(function: Reading, given: _Given, deposit: ast.Call) -> Iterator[tuple[Reading, LoopNode]]:
-    """The loop over the data that goes backward and updates the meter; or those that call the function which does."""
+def _rounds(function: Reading, given: Given, deposit: ast.Call) -> Iterator[tuple[Reading, ast.AST]]:
+    """The loop over the data that goes backward and updates the meter; or those that call the function which does, of
+    which Lightning's is never seen."""
     loop = function.loop_around(given.node)
     if loop is not None:
         if holds(loop, deposit) and not counts_to_few(loop, function):
             yield function, loop
         return
     root = given.meter.partition("[")[0].partition(".")[0]
+    if root == "self" and is_training_step(function):
+        yield function, function.node
     for where, call in calls_of(function) if root == "self" or not function.scope.owns(root) else ():
         inner = where.loop_around(call) if runs(call, where, function) else None
         if inner is not None and not counts_to_few(inner, where) and inner in loops_around(where, call):
             yield where, inner
 
 
-def _reads_all(function: Reading, given: _Given) -> bool:
+def _reads_all(function: Reading, given: Given) -> bool:
     """Whether nobody but the classes that are read has hold of an attribute."""
     owner = function.scope.owner if given.meter.startswith("self.") else None
-    return owner is None or _is_known(owner)
+    return owner is None or is_known(owner)
 
 
-def _is_known(cls: Scope) -> bool:
-    return all(base in _FAMILIAR or one.class_scope(base, derived=True) for one in cls.lineage() for base in one.bases)
-
-
-def _read(node: ast.Expr) -> _Given | None:
-    match node.value:
-        case ast.Call(func=ast.Attribute(value=meter, attr=method)) as call if call.args or call.keywords:
-            path = path_of(meter)
-            return _Given(node, call, path, method) if path is not None and method != "append" else None
-    return None
+def read(call: ast.Call) -> Given | None:
+    """meter.update(loss), or meter(loss)"""
+    path = path_of(call.func) or ""
+    meter, _, method = path.rpartition(".")
+    if not meter or meter == "self":
+        return Given(call, path, "__call__") if path else None
+    return Given(call, meter, method) if method != "append" else None
 
 
 def _all_given(call: ast.Call) -> list[ast.expr]:
@@ -94,9 +98,9 @@ def _all_given(call: ast.Call) -> list[ast.expr]:
 # The class of a meter
 
 
-def _class_of(function: Reading, meter: str, deep: int) -> Scope | None:
+def class_of(function: Reading, meter: str) -> Scope | None:
     """The one class of this project that everything which is bound to this name is made by."""
-    made = list(_makers(function, meter, deep))
+    made = list(_makers(function, meter, _DEEP))
     first = made[0] if made else None
     return first if first is not None and all(one is first for one in made) else None
 
@@ -163,72 +167,10 @@ def _made_by(function: Reading, value: ast.expr | None) -> Scope | None:
     return function.scope.class_scope(function.scope.dotted(path), derived=True) if path is not None else None
 
 
-# What its method keeps
-
-
-def _kept_by(cls: Scope, given: _Given, loss: str, file: File) -> frozenset[str] | None:
-    """None if nothing is kept; else the methods that begin anew what the loss is kept in."""
-    method = cls.method(given.method)
-    if method is None or not _is_known(cls) or method.node.decorator_list or cls.method("__setattr__"):
-        return None
-    names = [name for name, its in arguments(given.call, method) if weighs(its, loss)]
-    if any(isinstance(one, ast.Starred) for one in given.call.args) or len(names) != 1:
-        return None
-    inside = Reading(method.node, (), method.scope, file)
-    if definitions_of(inside).every(names[0]):
-        return None  # val = val.item()
-    for node, keeper in _keepers(inside, names[0]):
-        begun = [(home.node, one) for home, one in assigned_by(cls, keeper, file) if one.node is not node]
-        runs = {path_of(call.func) for call in inside.of(ast.Call)}
-        here = any(home is method.node or f"self.{home.name}" in runs for home, _ in begun)
-        shrinks = any(_shrinks(Nodes(one.node), keeper) for base in cls.lineage() for one in base.functions.values())
-        if _always_runs(inside, node) and not here and not shrinks and all(_is_start(one) for _, one in begun):
-            return frozenset(home.name for home, _ in begun) - {"__init__"}
-    return None
-
-
-def _keepers(inside: Reading, name: str) -> Iterator[tuple[ast.AST, str]]:
-    """self.sum += val * n, self.values.append(val): and what it is that keeps."""
-    for node, total, added in adds_to(inside):
-        if total.startswith("self.") and "[" not in total and weighs(added, name):
-            yield node, total
-    for call in inside.of(ast.Call):
-        match call:
-            case ast.Call(func=ast.Attribute(value=keeper, attr="append"), args=[given]) if weighs(given, name):
-                path = path_of(keeper) or ""
-                if path.startswith("self.") and "[" not in path:
-                    yield call, path
-
-
-def _always_runs(inside: Reading, node: ast.AST) -> bool:
-    """In every call, whatever is handed in, and with autograd looking on."""
-    tried = any(holds(one, node) for one in inside.of(ast.Try))
-    left = any(place(back) < place(node) for back in inside.of(ast.Return))
-    alone = not inside.arms(node) and inside.loop_around(node) is None
-    return alone and not tried and not left and not inside.without_grad(node)
-
-
-def _shrinks(nodes: Nodes, keeper: str) -> bool:
-    """del self.values[0], self.values[-1] = ..., self.values.pop()"""
-    targets = [target for one in nodes.of(ast.Delete) for target in one.targets]
-    targets += [target for one in nodes.of(ast.Assign) for target in one.targets]
-    changed = any(isinstance(one, ast.Subscript) and path_of(one.value) == keeper for one in targets)
-    return changed or any(
-        isinstance(call.func, ast.Attribute) and call.func.attr in _SHRINKS and path_of(call.func.value) == keeper
-        for call in nodes.of(ast.Call)
-    )
-
-
-def _is_start(one: Definition) -> bool:
-    """0, 0.0, []: of a queue with an end, or a value that something else made, nothing is known."""
-    number = isinstance(one.value, ast.Constant) and isinstance(one.value.value, int | float)
-    return one.at is None and not one.each and (number or is_empty_list(one.value))
-
-
 # Whether it begins anew
 
 
-def _starts_anew(function: Reading, loop: LoopNode, given: _Given, emptied: frozenset[str]) -> bool:
+def starts_anew(function: Reading, loop: ast.AST, given: Given, emptied: frozenset[str]) -> bool:
     """Whether the meter, or what it is an item of, is made in the loop, or something in the loop is emptied."""
     names, root = definitions_of(function), given.meter.partition("[")[0]
     made = [one for path in (given.meter, root) for one in names.every(path) if isinstance(one.node, ast.Assign)]
@@ -238,7 +180,7 @@ def _starts_anew(function: Reading, loop: LoopNode, given: _Given, emptied: froz
     return any(holds(loop, one.node) for one in made) or not (emptied | {"reset"}).isdisjoint(calls)
 
 
-def _is_emptied_elsewhere(function: Reading, loop: LoopNode, given: _Given, emptied: frozenset[str]) -> bool:
+def _is_emptied_elsewhere(function: Reading, loop: ast.AST, given: Given, emptied: frozenset[str]) -> bool:
     """Whether someone who is handed the meter, or whom the loop calls, may empty it."""
     resets, program = emptied | {"reset"}, function.file.program
     root = given.meter.partition("[")[0]

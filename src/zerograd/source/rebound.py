@@ -8,7 +8,7 @@ from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
 
 
-def is_rebound(function: Reading, loss: str, deposit: ast.Call, use: ast.AST) -> bool:
+def is_rebound(function: Reading, loss: str, deposit: ast.AST, use: ast.AST) -> bool:
     """Whether the name stands for something else by then: `loss = loss.item()`, `loss = to_number(loss)`."""
     names = definitions_of(function)
     reached = names.reaching(loss, use)

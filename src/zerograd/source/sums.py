@@ -3,8 +3,11 @@
 import ast
 from collections.abc import Iterator
 
+from zerograd.source import wording
+from zerograd.source.nodes import written
 from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
+from zerograd.source.wording import SMOOTH
 
 
 def adds_to(function: Reading) -> list[tuple[ast.AugAssign | ast.Assign, str, ast.expr]]:
@@ -21,16 +24,23 @@ def _added(function: Reading) -> Iterator[tuple[ast.AugAssign, str, ast.expr]]:
 
 
 def weighed_anew(function: Reading) -> Iterator[tuple[ast.Assign, str, ast.expr]]:
-    """total = total + added, mean = 0.9 * mean + 0.1 * added, mean = (mean * i + added) / (i + 1); and in one of
-    several, mean = (0.9 * mean[0] + added, 0.9 * mean[1] + 1)"""
+    """total = total + added, mean = 0.9 * mean + 0.1 * added, mean = (mean * i + added) / (i + 1), torch.cat((all,
+    added)); of several one, total, n = total + added, n + 1 or mean = (0.9 * mean[0] + added, 0.9 * mean[1] + 1)"""
     for node in function.of(ast.Assign):
-        total = path_of(node.targets[0]) or "" if isinstance(node.value, ast.BinOp | ast.Tuple) else ""
-        items = enumerate(node.value.elts) if isinstance(node.value, ast.Tuple) else [(None, node.value)]
-        for place, value in items if total else ():
-            before = total if place is None else f"{total}[{place}]"
-            for left, right in _summed(value):
+        match node.targets[0], node.value:
+            case ast.Tuple(elts=names), ast.Tuple(elts=values) if len(names) == len(values):
+                several = [(path_of(name), path_of(name), its) for name, its in zip(names, values, strict=True)]
+            case target, ast.Tuple(elts=values):
+                total = path_of(target)
+                several = [(total, f"{total}[{place}]", its) for place, its in enumerate(values)]
+            case target, ast.BinOp() | ast.Call() | ast.IfExp():
+                several = [(path_of(target), path_of(target), node.value)]
+            case _:
+                continue
+        for total, before, value in several:
+            for left, right in _summed(value) if total and before else ():
                 pairs = ((left, right), (right, left))
-                yield from ((node, total, added) for kept, added in pairs if _is_weighed(kept, before))
+                yield from ((node, total or "", added) for kept, added in pairs if _is_weighed(kept, before or ""))
 
 
 def _summed(value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -40,32 +50,39 @@ def _summed(value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
             yield from _summed(inner)
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             yield left, right
+        case ast.IfExp(body=body, orelse=orelse):  # mean = loss if mean is None else 0.9 * mean + 0.1 * loss
+            yield from _summed(body)
+            yield from _summed(orelse)
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id="torch"), attr="cat"), args=[ast.Tuple() | ast.List() as all]
+        ):
+            yield from ((all.elts[0], one) for one in all.elts[1:])
+        case ast.Call(func=ast.Attribute(value=total, attr="add"), args=[added], keywords=[]):
+            yield total, added
 
 
 def _is_weighed(value: ast.expr, total: str) -> bool:
     match value:
         case ast.BinOp(left=left, op=ast.Mult() | ast.Div(), right=right):
             return _is_weighed(left, total) or (isinstance(value.op, ast.Mult) and _is_weighed(right, total))
+        case ast.Call(func=ast.Attribute(value=several, attr="get"), args=[key, ast.Constant()]):  # totals.get(name, 0)
+            return path_of(ast.Subscript(several, key, ast.Load())) == total
     return path_of(value) == total
 
 
 def weighs(added: ast.expr, loss: str) -> bool:
-    """Whether the loss itself is added, as it is, times a number, beside others, or as a mean."""
+    """Whether the loss itself is added, as it is, times a number, beside others, as a mean, or moved elsewhere."""
     match added:
-        case ast.Tuple(elts=items) | ast.List(elts=items):
+        case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Dict(values=items):
             return any(weighs(item, loss) for item in items)
         case ast.BinOp(left=left, op=ast.Mult() | ast.Div() | ast.Add() | ast.Sub(), right=right):
             return weighs(left, loss) or weighs(right, loss)
-        case (
-            ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr="mean" | "sum" | "abs"), args=[inner])
-            | ast.Call(func=ast.Name(id="abs"), args=[inner])
-        ):
+        case ast.Call(func=ast.Name(id="abs"), args=[inner]) | ast.UnaryOp(operand=inner):
             return weighs(inner, loss)
-        case (
-            ast.UnaryOp(operand=inner)
-            | ast.Call(func=ast.Attribute(value=inner, attr="mean" | "sum" | "clone" | "cpu"))
-        ):
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr=attr), args=[inner, *_]) if attr in SMOOTH:
             return weighs(inner, loss)
+        case ast.Call(func=ast.Attribute(value=inner, attr=attr)) if attr in SMOOTH:
+            return not wording.INTEGER.search(written(added)) and weighs(inner, loss)
         case ast.Call(func=ast.Attribute(value=terms, attr="get"), args=[ast.Constant(value=str() as key), *_]):
             return f"{path_of(terms)}[{key!r}]" == loss
     return path_of(added) in (loss, f"{loss}.item")  # the second, without its parentheses, holds the loss
@@ -74,8 +91,18 @@ def weighs(added: ast.expr, loss: str) -> bool:
 def appends_to(function: Reading) -> Iterator[tuple[ast.Expr, str, ast.expr]]:
     """Every list that something is appended to, and what."""
     for node in function.of(ast.Expr):
-        match node:
-            case ast.Expr(value=ast.Call(func=ast.Attribute(value=keeper, attr="append"), args=[given])):
-                yield node, path_of(keeper) or "", given
-            case ast.Expr(value=ast.Call(func=ast.Attribute(value=keeper, attr="extend"), args=[ast.Name() as given])):
-                yield node, path_of(keeper) or "", given
+        match node.value:
+            case ast.Call(func=ast.Attribute(value=keeper, attr="append"), args=[given]):
+                yield node, _list_of(keeper), given
+            case ast.Call(func=ast.Attribute(value=keeper, attr="extend"), args=[ast.Name() | ast.List() as given]):
+                yield node, _list_of(keeper), given
+            case ast.Call(func=ast.Attribute(value=keeper, attr="insert"), args=[ast.Constant(), given]):
+                yield node, _list_of(keeper), given
+
+
+def _list_of(keeper: ast.expr) -> str:
+    match keeper:
+        case ast.Call(func=ast.Attribute(value=several, attr="setdefault"), args=[key, ast.List(elts=[])]):
+            item = path_of(ast.Subscript(several, key, ast.Load()))
+            return item or ""
+    return path_of(keeper) or ""

@@ -29,7 +29,7 @@ def parts_of(function: Reading, deposits: dict[str, ast.Call]) -> dict[str, ast.
                     found.setdefault(name, found[loss])
         for name, call in list(_handed_back(function, node, found)) if isinstance(node, ast.Assign) else ():
             found.setdefault(name, call)
-    return {name: call for name, call in found.items() if name not in deposits and _is_term(name.lower())}
+    return {name: call for name, call in found.items() if name not in deposits and is_term(name)}
 
 
 def _is_computed(function: Reading, name: str) -> bool:
@@ -58,8 +58,9 @@ def outputs_of(function: Reading, losses: dict[str, ast.Call]) -> dict[str, ast.
     }
 
 
-def _is_term(name: str) -> bool:
-    return _TERM.search(name) is not None and _FACTOR.search(name) is None
+def is_term(name: str) -> bool:
+    """Whether it is named for a loss, or a part of one."""
+    return _TERM.search(name.lower()) is not None and _FACTOR.search(name.lower()) is None
 
 
 def _names(value: ast.expr) -> Iterator[str]:

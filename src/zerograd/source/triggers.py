@@ -13,6 +13,8 @@ _CHANGES = re.compile(
 _HELD = re.compile(r"ptim[^\n]{0,120}?\b(\w+)\.parameters\(\)")
 _MADE = re.compile(r"^[ \t\"]*(\w+)(?:\.[\w.]+)? = ([^\n]{0,120}?\b[A-Z]\w*\([^\n]{0,200})", re.MULTILINE)
 
+_LISTS = re.compile(r"self\.\w+(?:\[[^\]\n]*\])?(?:\.(?:append|update|add)\(| \+= )[^\n]*loss")
+
 
 def may_train(text: str) -> bool:
     """False only for a text that deposits to no end, clears, clips and schedules nothing, and has no parameters for
@@ -22,6 +24,7 @@ def may_train(text: str) -> bool:
         or "scheduler.step()" in text
         or _may_deposit(text)
         or _may_hand_out(text)
+        or ("def training_step(" in text and _LISTS.search(text) is not None)
     )
     return trains and (any(word in text for word in _FAMILY) or _may_be_given_torch(text))
 

@@ -21,10 +21,10 @@ from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.ancestry import Ancestry
-from zerograd.source.kept import READERS
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds
 from zerograd.source.opaque import is_familiar, makes_object
+from zerograd.source.owned import READERS
 from zerograd.source.paths import path_of
 from zerograd.source.reach import freezes
 from zerograd.source.reading import File, Reading

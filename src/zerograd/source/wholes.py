@@ -3,7 +3,17 @@
 from collections.abc import Iterator
 
 from zerograd.core.findings import Finding
-from zerograd.source import evaluations, fleeting, lifeless, listed, parameters, rebinding, rollouts, unpickled
+from zerograd.source import (
+    evaluations,
+    fleeting,
+    lifeless,
+    lightning,
+    listed,
+    parameters,
+    rebinding,
+    rollouts,
+    unpickled,
+)
 from zerograd.source.lines import between
 from zerograd.source.reading import File, Reading
 from zerograd.source.triggers import may_replace
@@ -13,6 +23,7 @@ def detect(file: File) -> Iterator[Finding]:
     yield from evaluations.detect(file)
     yield from fleeting.detect(file)
     yield from lifeless.detect(file)
+    yield from lightning.detect(file)
     yield from listed.detect(file)
     yield from rebinding.detect(file)
     yield from rollouts.detect(file)

@@ -10,6 +10,27 @@ CUTS = frozenset(
     {"detach", "detach_", "data", "item", "numpy", "tolist", "shape", "size", "dim", "argmax", "argmin", "device"}
     | {"dtype", "is_cuda", "grad", "numel", "ndim", "long", "int", "bool", "eq", "ne", "argsort"}
 )
+# What has a graph if it is asked of something that has one, unless it is told to make integers.
+SMOOTH = frozenset(
+    {"mean", "sum", "abs", "pow", "sqrt", "exp", "log", "sigmoid", "softmax", "log_softmax", "tanh", "relu", "clamp"}
+    | {"clone", "cpu", "cuda", "to", "float", "double", "half", "view", "reshape", "squeeze", "unsqueeze", "flatten"}
+    | {"transpose", "permute", "contiguous", "expand", "repeat", "norm", "square", "add", "sub", "mul", "div", "neg"}
+    | {
+        "cat",
+        "stack",
+        "exp_",
+        "nan_to_num",
+        "type_as",
+        "t",
+        "log1p",
+        "maximum",
+        "minimum",
+        "logsumexp",
+        "log10",
+        "log2",
+    }
+)
+INTEGER = re.compile(r"\b(u?int\d*|long|bool|short)\b")
 NUMBERS = frozenset({"numpy", "math", "random", "os", "time", "len", "int", "float", "range", "str", "bool", "print"})
 SAME = frozenset({"to", "cuda", "cpu", "float", "double", "half", "view", "reshape", "squeeze", "unsqueeze", "clone"})
 SHAPES = frozenset({"view", "reshape", "repeat", "expand", "permute", "transpose", "squeeze", "unsqueeze", "to"})

@@ -1,0 +1,88 @@
+"""Tensors that what has a graph is written into, in loops that go backward (ZG402).
+
+best[better] = adv[better]
+
+Every write adds to the graph of the tensor, and takes nothing away: the passes of all rounds hang on it. Certain where
+the tensor was made outside the loop, is read only as numbers or handed back, and is never itself differentiated.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from zerograd.core.events import Kind
+from zerograd.core.findings import Finding
+from zerograd.rules import REGISTRY
+from zerograd.rules.telling import note
+from zerograd.source.callers import called
+from zerograd.source.definitions import definitions_of
+from zerograd.source.graphs import Graphs
+from zerograd.source.kept import counts_to_few, feeds_a_loss, is_storage, live_losses
+from zerograd.source.nodes import holds, written
+from zerograd.source.paths import path_of
+from zerograd.source.reach import freezes
+from zerograd.source.reading import LoopNode, Reading
+from zerograd.source.readouts import is_only_read
+from zerograd.source.sums import weighs
+
+_FEW = 12  # writes that are looked at in one function
+
+
+def detect(function: Reading) -> Iterator[Finding]:
+    writes = list(_writes(function)) if function.loops else []
+    if not writes:
+        return
+    backwards, losses, graphs = list(_backwards(function)), live_losses(function), Graphs(function)
+    for node, name in writes[:_FEW]:
+        loop = _round(function, node, backwards)
+        if loop is None or counts_to_few(loop, function) or any(weighs(node.value, loss) for loss in losses):
+            continue
+        if _is_made_before(function, name, loop) and graphs.has(node.value) and _stays(function, name, node):
+            certain = not freezes(function.file.text)
+            unless = "what this file freezes may leave no graph to keep"
+            what = f"{written(node)} adds to the graph of {name} in every iteration"
+            yield note(REGISTRY["ZG402"], function.site(node), certain=certain, unless=unless, what=what)
+
+
+def _writes(function: Reading) -> Iterator[tuple[ast.Assign, str]]:
+    for node in function.of(ast.Assign):
+        match node.targets:
+            case [ast.Subscript(value=ast.Name(id=name))] if name not in function.scope.parameters:
+                yield node, name
+
+
+def _backwards(function: Reading) -> Iterator[ast.AST]:
+    """Where it goes backward: here, or in a function that is called here."""
+    yield from (act.node for act in function.having(Kind.DEPOSIT) if act.node is not None)
+    program = function.file.program
+    for call in function.of(ast.Call):
+        callee = called(path_of(call.func) or "", function.scope)
+        block = program.body_of(callee) if callee is not None else ()
+        if any(act.kind is Kind.DEPOSIT for act in function.file.acts_of(block)):
+            yield call
+
+
+def _round(function: Reading, node: ast.AST, backwards: list[ast.AST]) -> LoopNode | None:
+    """The innermost loop around a write that goes backward in every round."""
+    around = [one for one in function.loops if holds(one, node) and any(holds(one, back) for back in backwards)]
+    return max(around, key=lambda loop: (loop.lineno, loop.col_offset), default=None)
+
+
+def _is_made_before(function: Reading, name: str, loop: LoopNode) -> bool:
+    """torch.zeros_like(x), x.clone(): a tensor of its own, from outside the loop."""
+    made = [one for one in definitions_of(function).every(name) if not one.adds]
+    return bool(made) and all(
+        one.at is None and not one.each and not holds(loop, one.node) and _is_tensor(one.value, function)
+        for one in made
+    )
+
+
+def _is_tensor(value: ast.expr, function: Reading) -> bool:
+    copied = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "clone"
+    return copied or is_storage(value, function)
+
+
+def _stays(function: Reading, name: str, node: ast.Assign) -> bool:
+    if function.without_grad(node) or feeds_a_loss(function, name, ()):
+        return False
+    writes = [one for one, other in _writes(function) if other == name]
+    return is_only_read(function, name, *writes, *function.of(ast.Return))
