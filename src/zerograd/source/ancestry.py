@@ -29,10 +29,11 @@ _GOES = frozenset({"backward", "grad", "step", "zero_grad", "manual_backward"})
 
 
 class Ancestry(Incoming):
-    """The values of one function, with what it calls and what calls it `deep` levels away."""
+    """The values of one function, with what it calls and what calls it `deep` levels away. `turns`: the loops whose
+    earlier iterations matter; else all that go through a graph."""
 
-    def __init__(self, function: Reading, deep: int = _DEEP) -> None:
-        self._function, self._deep = function, deep
+    def __init__(self, function: Reading, deep: int = _DEEP, turns: list[LoopNode] | None = None) -> None:
+        self._function, self._deep, self._told = function, deep, turns
         self._known: dict[tuple[int, Item], Ancestors] = {}
         self._visited: set[tuple[int, Item]] = set()
         self._depth, self._grew = 0, False
@@ -47,6 +48,8 @@ class Ancestry(Incoming):
     def _turns(self) -> list[LoopNode]:
         """The loops that go through a graph in every iteration: what an earlier one made is older than that. What a
         loop makes that only computes, layer upon layer, is one graph."""
+        if self._told is not None:
+            return self._told
         goes = [node for node in self._function.of(ast.Call) if getattr(node.func, "attr", "") in _GOES]
         return [loop for loop in self._function.loops if any(holds(loop, node) for node in goes)]
 
@@ -125,7 +128,8 @@ class Ancestry(Incoming):
         found = NONE.union(*(self._made(one, item) for one in reached.here))
         for one in reached.around:
             made = self._made(one, item)
-            found |= made | OLD if made and any(holds(loop, one.node) for loop in self._turns) else made
+            ways = [loop for loop in reached.loops if loop in self._turns and holds(loop, one.node)]
+            found |= made | OLD if made and ways else made
         return found if reached.certain else found | self._from_outside(path)
 
     def _made(self, one: Definition, item: Item = None) -> Ancestors:
@@ -248,7 +252,8 @@ class Ancestry(Incoming):
     def _inside(self, function: Function) -> "Ancestry":
         if function.node not in self._called:
             reading = Reading(function.node, (), function.scope, self._function.file)
-            self._called[function.node] = _Called(reading, self._deep - 1)
+            turns = None if self._told is None else list[LoopNode]()  # what it does, it does within one iteration
+            self._called[function.node] = _Called(reading, self._deep - 1, turns)
         return self._called[function.node]
 
 
