@@ -9,10 +9,12 @@ from collections.abc import Iterator
 
 from zerograd.core.events import Kind
 from zerograd.source.ancestry import Ancestry
+from zerograd.source.definitions import Item
 from zerograd.source.inlined import is_fresh
 from zerograd.source.leaves import Ancestors
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, place
+from zerograd.source.passes import AGAIN
 from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
 from zerograd.source.scopes import Function
@@ -22,7 +24,6 @@ from zerograd.source.terms import summands_of
 from zerograd.source.wording import CUTS
 
 _READERS = frozenset({"torch", "print", "numpy", "math", "matplotlib", "wandb"})  # none of them keeps a graph
-AGAIN = ("autograd.grad", "autograd.backward")
 _RECORDS = re.compile(
     r"^log|^add_(scalar|image|figure|histogram|text|video|audio)|record|write|print|info|debug|set_postfix|track|meter"
     r"|set_description|backward|format|numpy|save_im|plot|imshow|^(float|str|isnan|isfinite|step|reduce\w*)$"
@@ -30,19 +31,26 @@ _RECORDS = re.compile(
 _TRAINS = re.compile(r"backward|train|update|optimi|closure|learn|grad|hess|jac|fisher|eig")
 
 
-def leaves(function: Reading, ancestry: Ancestry, mine: Ancestors, step: ast.AST | None, own: list[ast.AST]) -> bool:
-    """Whether something of the graph is returned, or kept in an attribute that another function reads."""
+def returned(function: Reading, ancestry: Ancestry, mine: Ancestors, step: ast.AST | None) -> set[Item]:
+    """What of the graph is returned: its places in a tuple or its keys, or None for all."""
     closes = function.file.says(f".step({getattr(function.node, 'name', '')})")  # which reads a number
     deposits = [act.node for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
     losses = [loss for call in deposits if (loss := loss_of(call)) is not None]
     goes = getattr(function.node, "name", "") in deposited(function.file)  # where it is returned to
     terms = {name for loss in losses for name in summands_of(function.nodes, loss)}
-    for node in function.of(ast.Return):
-        for part in _parts(node.value) if node.value is not None else ():
-            path = path_of(part) or ""
-            is_loss = (step is not None or closes) and ("loss" in path.lower() or (path in terms and not goes))
-            if not is_loss and ancestry.of(part) & mine:
-                return True
+    found: set[Item] = set()
+    for back in function.of(ast.Return):
+        for item, value in _items(back.value) if back.value is not None else ():
+            for part in _parts(value):
+                path = path_of(part) or ""
+                is_loss = (step is not None or closes) and ("loss" in path.lower() or (path in terms and not goes))
+                if not is_loss and ancestry.of(part) & mine:
+                    found.add(item)
+    return found
+
+
+def is_kept(function: Reading, ancestry: Ancestry, mine: Ancestors, own: list[ast.AST]) -> bool:
+    """Whether something of the graph is kept in an attribute that another function reads."""
     return any(
         ancestry.of(node.value) & mine and _is_read_elsewhere(function, path_of(target) or "", own)
         for node in function.of(ast.Assign)
@@ -50,6 +58,17 @@ def leaves(function: Reading, ancestry: Ancestry, mine: Ancestors, step: ast.AST
         for target in (whole.elts if isinstance(whole, ast.Tuple) else [whole])
         if isinstance(target, ast.Attribute)
     )
+
+
+def _items(value: ast.expr) -> Iterator[tuple[Item, ast.expr]]:
+    """Each thing that is handed back, with its place in the tuple or its key."""
+    match value:
+        case ast.Tuple(elts=items) if not any(isinstance(item, ast.Starred) for item in items):
+            yield from enumerate(items)
+        case ast.Dict(keys=keys, values=values) if all(isinstance(key, ast.Constant) for key in keys):
+            yield from ((str(getattr(key, "value", "")), item) for key, item in zip(keys, values, strict=True))
+        case _:
+            yield None, value
 
 
 def _parts(value: ast.expr) -> Iterator[ast.expr]:
@@ -97,26 +116,30 @@ def _is_read_elsewhere(function: Reading, path: str, own: list[ast.AST]) -> bool
     return any(path_of(node.value) != "self" for node in reads) or not is_fresh(path, cls, function.file)
 
 
-def is_handed_on(function: Reading, ancestry: Ancestry, mine: Ancestors, call: ast.Call) -> bool:
-    """Whether a part of the graph is given to something that may deposit or keep it, or can be seen from there."""
+def is_handed_on(
+    function: Reading, ancestry: Ancestry, mine: Ancestors, call: ast.Call, *, returned: bool = False
+) -> bool:
+    """Whether a part of the graph is given to something that may deposit or keep it, or can be seen from there.
+    `returned`: it is what `call` returned, and anyone may have it, also in the next iteration."""
     kept = {id(node.value) for node in function.of(ast.Expr)}
+    own, loss = (None, None) if returned else (path_of(call.func), loss_of(call))
     for node in function.of(ast.Call):
-        path = path_of(node.func) or ""
-        if path in ("", path_of(call.func)) or function.scope.dotted(path).partition(".")[0] in _READERS:
+        path, behind = path_of(node.func) or "", returned or place(node) > place(call)
+        if path in ("", own) or function.scope.dotted(path).partition(".")[0] in _READERS:
             continue
         called, name = function.scope.function(path), path.rpartition(".")[2].lower()
         if name in ("append", "extend") and ancestry.objects.is_local(path):
             continue  # whatever goes through the list goes through what is in it
         if called is not None:
             does = bool(function.file.program.body_of(called)) or _differentiates(function, called)
-            if does and place(node) > place(call) and called.scope.is_inside(function.scope):
+            if does and behind and called.scope.is_inside(function.scope):
                 return True
         else:
-            does = _TRAINS.search(name) is not None or (_is_given(node, loss_of(call)) and not _RECORDS.search(name))
+            does = _TRAINS.search(name) is not None or (_is_given(node, loss) and not _RECORDS.search(name))
         stays = id(node) in kept and "." in path and not _RECORDS.search(name) and not ancestry.objects.is_local(path)
         stays = stays and (called is None or stores(called, function.file.program))
         given = (*node.args, *(keyword.value for keyword in node.keywords))
-        if (stays or (does and place(node) > place(call))) and any(ancestry.of(one) & mine for one in given):
+        if (stays or (does and behind)) and any(ancestry.of(one) & mine for one in given):
             return True
     return False
 

@@ -13,14 +13,15 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.ancestry import Ancestry
-from zerograd.source.escapes import AGAIN, is_handed_on, is_stored, leaves
+from zerograd.source.escapes import is_handed_on, is_kept, is_stored, returned
 from zerograd.source.incoming import KEPT
 from zerograd.source.inlined import drivers_of, inline
-from zerograd.source.leaves import Ancestors
-from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, place, written
+from zerograd.source.outsiders import hands_no_graph
+from zerograd.source.passes import gone_through, others, through
 from zerograd.source.paths import path_of
 from zerograd.source.reading import LoopNode, Reading
+from zerograd.source.received import is_let_go
 from zerograd.source.scopes import Function
 
 _NAMES = ("retain_graph", "retain_variables")  # the second until torch 0.4
@@ -120,10 +121,13 @@ def _is_called_from_outside(function: Reading, name: str) -> bool:
 def _keeps_for_nobody(function: Reading, call: ast.Call, own: list[ast.AST]) -> bool | None:
     """True if nothing goes through the graph again, False if nothing is seen to; None if something may well. `own`: the
     functions that this text is of."""
-    loop, loss = function.loop_around(call), _through(call)
+    loop, loss = function.loop_around(call), through(call)
     step = _step_behind(function, call, loop)
-    ancestry = Ancestry(function)
+    # What an earlier iteration of a loop inside made, this backward and none after it goes through.
+    ancestry = Ancestry(function, turns=[one for one in function.loops if holds(one, call)])
     mine = ancestry.of(loss) if loss is not None else frozenset({KEPT})
+    plain = {one for one in mine if isinstance(one, str) and one != KEPT and hands_no_graph(function, one)}
+    mine -= plain
     certain = bool(mine) and all(isinstance(one, ast.AST) for one in mine) and _is_repeated(function)
     kept = is_stored(function, ancestry, mine)
     gone = [node for node in function.of(ast.Delete) if place(node) > place(call)]
@@ -132,15 +136,16 @@ def _keeps_for_nobody(function: Reading, call: ast.Call, own: list[ast.AST]) -> 
         return None  # and with it the graph
     if loop is not None and any(isinstance(one, ast.AST) and not holds(loop, one) for one in mine):
         certain = False  # the next iteration goes through what was made before the loop
-    for other in _others(function, call):
-        theirs = _ancestors(ancestry, other)
+    for other in others(function, call):
+        theirs = gone_through(ancestry, other)
         behind = place(other) > place(call) and not function.excludes(call, other)
         if behind and (theirs is None or theirs & mine - {KEPT}):
             return None
         certain = certain and theirs is not None and (KEPT not in theirs or not (theirs & mine or kept))
-    return (
-        certain and not leaves(function, ancestry, mine, step, own) and not is_handed_on(function, ancestry, mine, call)
-    )
+    if not certain or is_kept(function, ancestry, mine, own) or is_handed_on(function, ancestry, mine, call):
+        return False
+    back = returned(function, ancestry, mine, step)
+    return not back or is_let_go(function, back)
 
 
 def _is_repeated(function: Reading) -> bool:
@@ -148,34 +153,6 @@ def _is_repeated(function: Reading) -> bool:
     keeps its graph for a moment."""
     name = getattr(function.node, "name", "")
     return bool(name or function.file.says(".step(")) and not name.startswith("test")
-
-
-def _others(function: Reading, call: ast.Call) -> Iterator[ast.Call]:
-    """The other calls of this function that go through a graph."""
-    for act in function.having(Kind.DEPOSIT):
-        if isinstance(act.node, ast.Call) and act.node is not call:
-            yield act.node
-    derived = (node for node in function.of(ast.Call) if (path_of(node.func) or "").endswith(AGAIN))
-    yield from (node for node in derived if node is not call)
-
-
-def _through(call: ast.Call) -> ast.expr | None:
-    """What is differentiated."""
-    if not (path_of(call.func) or "").endswith(AGAIN):
-        return loss_of(call)
-    given = [*call.args[:1], *(named.value for named in call.keywords if named.arg in ("outputs", "tensors"))]
-    return given[0] if given else None
-
-
-def _ancestors(ancestry: Ancestry, other: ast.Call) -> Ancestors | None:
-    """Those of what is differentiated; None if that cannot be read."""
-    loss = _through(other)
-    if (path_of(other.func) or "").endswith(AGAIN):
-        return ancestry.of(loss) if loss is not None else None
-    # values.backward(gradient): they are what is gone through, whatever they are called.
-    through = other.func.value if isinstance(other.func, ast.Attribute) and other.args else None
-    both = [ancestry.of(one) for one in (loss, through) if one is not None]
-    return both[0].union(*both) if loss is not None else None
 
 
 def _step_behind(function: Reading, call: ast.Call, loop: LoopNode | None) -> ast.AST | None:
