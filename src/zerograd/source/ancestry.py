@@ -25,6 +25,7 @@ from zerograd.source.wording import BUILTINS, CUTS, HANDS_OUT, NUMBERS, SAME, SH
 
 _DEPTH, _DEEP = 40, 3
 _WEIGHTS = frozenset({"weight", "weights", "class_weight", "class_weights"})  # of classes, in a criterion
+_PARAMETERS = frozenset({"parameters", "named_parameters"})
 _GOES = frozenset({"backward", "grad", "step", "zero_grad", "manual_backward"})
 
 
@@ -165,7 +166,7 @@ class Ancestry(Incoming):
             return self.of(func.value) | given if isinstance(func, ast.Attribute) else given | {call}
         dotted = scope.dotted(path)
         root, last = dotted.partition(".")[0], dotted.rpartition(".")[2]
-        if root in NUMBERS or wording.makes_data(last):
+        if root in NUMBERS or wording.makes_data(last) or wording.measures(last):
             return NONE
         function = called(path, scope)
         if not given and wording.loads(last) and not _may_have_graphs(function):
@@ -199,6 +200,7 @@ class Ancestry(Incoming):
         binding = scope.lookup(path)
         read = binding is not None and not (binding.role is Role.INSTANCE and remembers(binding.made_by, scope))
         alone = bool(owner) and not call.args and not call.keywords  # of what it was given before
+        alone = alone and (name not in _PARAMETERS or wording.computes_weights(self._function.file.text))
         # Where states that go from call to call are spoken of, a module that cannot be read may have one.
         carries = not read and not _hands_state(call) and may_carry(self._function.file)
         unread = carries and not forgets(path, self._function)
