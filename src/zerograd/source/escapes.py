@@ -46,7 +46,8 @@ def returned(function: Reading, ancestry: Ancestry, mine: Ancestors, step: ast.A
                 is_loss = (step is not None or closes) and ("loss" in path.lower() or (path in terms and not goes))
                 if not is_loss and ancestry.of(part) & mine:
                     found.add(item)
-    return found
+    yielded = (node.value for node in function.of(ast.Yield) if node.value is not None)
+    return found | {None for value in yielded if ancestry.of(value) & mine}
 
 
 def is_kept(function: Reading, ancestry: Ancestry, mine: Ancestors, own: list[ast.AST]) -> bool:

@@ -1,14 +1,11 @@
 """Who gets what a function returns, and whether any of them may go through its graph again.
 
-All calls must be seen: in its own file, each of this very function, and none in a file beside it. Then each of them
+All calls must be seen: in its own file, each of this very function, and in the files beside it. Then each of them
 lets go of it if it does not read it, or if nothing that it goes through, keeps or hands on is made of it; what it
 returns itself, its own callers must let go of.
 """
 
 import ast
-import os
-import re
-from functools import cache
 
 from zerograd.source.ancestry import Ancestry
 from zerograd.source.callers import called, calls_of, runs
@@ -16,6 +13,7 @@ from zerograd.source.definitions import Item
 from zerograd.source.escapes import is_handed_on, is_kept, is_stored, returned
 from zerograd.source.incoming import KEPT
 from zerograd.source.nodes import below, parents_of, place
+from zerograd.source.outsiders import calls_beside
 from zerograd.source.passes import gone_through, others
 from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
@@ -28,14 +26,20 @@ _FEW = 8  # calls of one function
 def is_let_go(function: Reading, items: set[Item], deep: int = _DEEP) -> bool:
     """Whether nobody has a use for the graph of these results of a function."""
     name = getattr(function.node, "name", "")
-    if not name or not deep or _is_named_otherwise(function, name) or _is_called_beside(function, name):
+    if not name or not deep or function.of(ast.Yield) or _is_named_otherwise(function, name):
         return False
     seen = list(calls_of(function))
     mine = [(where, call) for where, call in seen if runs(call, where, function)]
     others_of_its_name = (called(path_of(call.func) or "", where.scope) for where, call in seen)
-    if not mine or len(seen) > _FEW or any(one is None for one in others_of_its_name):
+    if len(seen) > _FEW or any(one is None for one in others_of_its_name):
         return False
-    return all(_lets_go(where, call, items, deep) for where, call in mine)
+    beside = calls_beside(function)
+    if beside is None or not (mine or beside):
+        return False
+    # What those beside return themselves, nobody follows.
+    return all(_lets_go(where, call, items, deep) for where, call in mine) and all(
+        _lets_go(where, call, items, 1) for where, call in beside
+    )
 
 
 def _is_named_otherwise(function: Reading, name: str) -> bool:
@@ -50,25 +54,6 @@ def _is_named_otherwise(function: Reading, name: str) -> bool:
     ]
     inside = {id(node) for node in below(function.node)}
     return any(id(node) not in funcs or id(node) in inside for node in named)
-
-
-def _is_called_beside(function: Reading, name: str) -> bool:
-    texts = function.file.beside
-    if texts is None:
-        return True
-    stem = re.escape(os.path.splitext(os.path.basename(function.file.path))[0])
-    pattern = _method_called(name) if function.scope.owner is not None else _function_called(name, stem)
-    return any(name in text and pattern.search(text) is not None for text in texts)
-
-
-@cache
-def _method_called(name: str) -> re.Pattern[str]:
-    return re.compile(rf"\.{name}\b")
-
-
-@cache
-def _function_called(name: str, stem: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<!def )(?<![\w.]){name}\b|\b{stem}\.{name}\b|import\s[^\n]*\b{stem}\s+as\b")
 
 
 def _lets_go(where: Reading, call: ast.Call, items: set[Item], deep: int) -> bool:
