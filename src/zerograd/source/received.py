@@ -21,12 +21,13 @@ from zerograd.source.scopes import Function
 
 _DEEP = 3  # callers of callers
 _FEW = 8  # calls of one function
+_FAMILIAR = frozenset({"object", "torch.nn.Module", "abc.ABC"})
 
 
 def is_let_go(function: Reading, items: set[Item], deep: int = _DEEP) -> bool:
     """Whether nobody has a use for the graph of these results of a function."""
     name = getattr(function.node, "name", "")
-    if not name or not deep or function.of(ast.Yield) or _is_named_otherwise(function, name):
+    if not deep or function.of(ast.Yield) or _is_called_unseen(function, name) or _is_named_otherwise(function, name):
         return False
     seen = list(calls_of(function))
     mine = [(where, call) for where, call in seen if runs(call, where, function)]
@@ -40,6 +41,12 @@ def is_let_go(function: Reading, items: set[Item], deep: int = _DEEP) -> bool:
     return all(_lets_go(where, call, items, deep) for where, call in mine) and all(
         _lets_go(where, call, items, 1) for where, call in beside
     )
+
+
+def _is_called_unseen(function: Reading, name: str) -> bool:
+    """Whether a call need not name it: a module's forward pass, or what a framework's class asks of its heirs."""
+    owner = function.scope.owner
+    return name in ("", "forward") or name.startswith("__") or not {*(owner.bases if owner else ())} <= _FAMILIAR
 
 
 def _is_named_otherwise(function: Reading, name: str) -> bool:
