@@ -25,14 +25,16 @@ from zerograd.source.wording import BUILTINS, CUTS, HANDS_OUT, NUMBERS, SAME, SH
 
 _DEPTH, _DEEP = 40, 3
 _WEIGHTS = frozenset({"weight", "weights", "class_weight", "class_weights"})  # of classes, in a criterion
+_PARAMETERS = frozenset({"parameters", "named_parameters"})
 _GOES = frozenset({"backward", "grad", "step", "zero_grad", "manual_backward"})
 
 
 class Ancestry(Incoming):
-    """The values of one function, with what it calls and what calls it `deep` levels away."""
+    """The values of one function, with what it calls and what calls it `deep` levels away. `turns`: the loops whose
+    earlier iterations matter; else all that go through a graph."""
 
-    def __init__(self, function: Reading, deep: int = _DEEP) -> None:
-        self._function, self._deep = function, deep
+    def __init__(self, function: Reading, deep: int = _DEEP, turns: list[LoopNode] | None = None) -> None:
+        self._function, self._deep, self._told = function, deep, turns
         self._known: dict[tuple[int, Item], Ancestors] = {}
         self._visited: set[tuple[int, Item]] = set()
         self._depth, self._grew = 0, False
@@ -47,6 +49,8 @@ class Ancestry(Incoming):
     def _turns(self) -> list[LoopNode]:
         """The loops that go through a graph in every iteration: what an earlier one made is older than that. What a
         loop makes that only computes, layer upon layer, is one graph."""
+        if self._told is not None:
+            return self._told
         goes = [node for node in self._function.of(ast.Call) if getattr(node.func, "attr", "") in _GOES]
         return [loop for loop in self._function.loops if any(holds(loop, node) for node in goes)]
 
@@ -125,7 +129,8 @@ class Ancestry(Incoming):
         found = NONE.union(*(self._made(one, item) for one in reached.here))
         for one in reached.around:
             made = self._made(one, item)
-            found |= made | OLD if made and any(holds(loop, one.node) for loop in self._turns) else made
+            ways = [loop for loop in reached.loops if loop in self._turns and holds(loop, one.node)]
+            found |= made | OLD if made and ways else made
         return found if reached.certain else found | self._from_outside(path)
 
     def _made(self, one: Definition, item: Item = None) -> Ancestors:
@@ -161,7 +166,7 @@ class Ancestry(Incoming):
             return self.of(func.value) | given if isinstance(func, ast.Attribute) else given | {call}
         dotted = scope.dotted(path)
         root, last = dotted.partition(".")[0], dotted.rpartition(".")[2]
-        if root in NUMBERS or wording.makes_data(last):
+        if root in NUMBERS or wording.makes_data(last) or wording.measures(last):
             return NONE
         function = called(path, scope)
         if not given and wording.loads(last) and not _may_have_graphs(function):
@@ -195,6 +200,7 @@ class Ancestry(Incoming):
         binding = scope.lookup(path)
         read = binding is not None and not (binding.role is Role.INSTANCE and remembers(binding.made_by, scope))
         alone = bool(owner) and not call.args and not call.keywords  # of what it was given before
+        alone = alone and (name not in _PARAMETERS or wording.computes_weights(self._function.file.text))
         # Where states that go from call to call are spoken of, a module that cannot be read may have one.
         carries = not read and not _hands_state(call) and may_carry(self._function.file)
         unread = carries and not forgets(path, self._function)
@@ -248,7 +254,8 @@ class Ancestry(Incoming):
     def _inside(self, function: Function) -> "Ancestry":
         if function.node not in self._called:
             reading = Reading(function.node, (), function.scope, self._function.file)
-            self._called[function.node] = _Called(reading, self._deep - 1)
+            turns = None if self._told is None else list[LoopNode]()  # what it does, it does within one iteration
+            self._called[function.node] = _Called(reading, self._deep - 1, turns)
         return self._called[function.node]
 
 

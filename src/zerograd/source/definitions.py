@@ -38,6 +38,7 @@ class Reached(NamedTuple):
     around: list[Definition]
     certain: bool
     item: Item = None  # of these, the one that is asked for
+    loops: tuple[LoopNode, ...] = ()  # those that lead around
 
 
 class Definitions:
@@ -72,7 +73,7 @@ class Definitions:
         here = [one for one in before if begun is None or place(one.node) >= place(begun.node)]
         loops = [loop for loop in self._function.loops if holds(loop, use) and not (begun and holds(loop, begun.node))]
         around = [one for one in made if any(holds(loop, one.node) for loop in loops)]
-        return Reached(here, around, begun is not None, item)
+        return Reached(here, around, begun is not None, item, tuple(loops))
 
     def _covering(self, made: list[Definition], use: ast.AST) -> Definition | None:
         """The first of those that together always have run, one in each arm of a branch: the last ones that do."""

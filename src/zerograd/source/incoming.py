@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from zerograd.source import wording
 from zerograd.source.callers import handed_in
 from zerograd.source.definitions import Definition, Definitions, Item
-from zerograd.source.leaves import LEAF, Ancestors
+from zerograd.source.leaves import LEAF, Ancestors, leaves_of
 from zerograd.source.literals import default_of
 from zerograd.source.nodes import below
 from zerograd.source.paths import path_of
@@ -45,7 +45,8 @@ class Incoming(ABC):
         if wording.is_coefficient(path):
             return NONE
         if root == "self":
-            of_another = path.partition("[")[0].count(".") != 1  # what it keeps, only its name tells
+            path = path.partition("[")[0]
+            of_another = path.count(".") != 1  # what it keeps, only its name tells
             return (OLD if wording.keeps(path) else NONE) if of_another else self._of_attribute(path)
         if root in scope.parameters:
             return self._handed(root)
@@ -53,8 +54,7 @@ class Incoming(ABC):
             return NONE  # assigned on another way
         around = next((one for one in self._function.file.program.roots.functions if one.scope is scope.parent), None)
         if around is not None and (scope.parent.owns(root) or self._assigns(around, root)):
-            known = self._deep and root not in around.scope.parameters
-            return self._of_variable(around, root) if known else OLD
+            return self._of_variable(around, root) | self._handed_to(around, root) if self._deep else OLD
         program = self._function.file.program
         return self._of_variable(Function(program.tree, program.roots.module), root)  # type: ignore[arg-type]
 
@@ -67,7 +67,15 @@ class Incoming(ABC):
         inside = self._inside(function)
         made = NONE.union(*(inside._made(one) for one in inside._names.every(name)))
         # What it was handed itself it was most likely handed as settings and data.
-        return OLD if KEPT in made or any(isinstance(one, ast.AST) for one in made) else NONE
+        return OLD if KEPT in made or any(isinstance(one, ast.AST) for one in made) else made & {LEAF}
+
+    def _handed_to(self, around: Function, name: str) -> Ancestors:
+        """What the function around this one was handed, unless it is assigned anew or made a leaf there."""
+        inside = self._inside(around)
+        anew = any(one.node in around.node.body for one in inside._names.every(name) if not one.adds)
+        if name not in around.scope.parameters or anew or name in leaves_of(inside._function):
+            return NONE
+        return OLD if Incoming._handed(inside, name) else NONE
 
     def _of_attribute(self, path: str) -> Ancestors:
         """What an object keeps: what was made with it has no graph, what a method assigns may have."""
@@ -76,27 +84,29 @@ class Incoming(ABC):
             return OLD
         if not self._deep:
             return NONE if all(one.node.name == "__init__" for one in self._assigning(cls, path)) else OLD
-        seen = False
+        seen, found = False, NONE
         for one in cls.lineage():
             for method in one.functions.values():
                 seen = seen or path in one.assigned
-                if self._keeps(method, path):
+                found |= self._kept(method, path)
+                if KEPT in found:
                     return OLD
-        return OLD if not seen and wording.keeps(path) else NONE
+        return OLD if not seen and wording.keeps(path) else found
 
     def _assigning(self, cls: Scope, path: str) -> list[Function]:
         return self._function.file.attributes(cls).get(path, [])
 
-    def _keeps(self, method: Function, path: str) -> bool:
-        """Whether a method assigns something with a graph to this attribute."""
+    def _kept(self, method: Function, path: str) -> Ancestors:
+        """What a method assigns to this attribute: something with a graph, a leaf, or neither."""
         inside = self if method.node is self._function.node else None
         for node in below(method.node):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and path_of(node) == path:
                 inside = inside or self._inside(method)
-                made = NONE.union(*(inside._made(one) for one in inside._names.every(path))) - {LEAF}
+                made = NONE.union(*(inside._made(one) for one in inside._names.every(path)))
                 # What an object was made with are settings; what it made of them itself may have a graph.
-                return any(isinstance(one, ast.AST) for one in made) if method.node.name == "__init__" else bool(made)
-        return False
+                graph = {one for one in made - {LEAF} if method.node.name != "__init__" or isinstance(one, ast.AST)}
+                return OLD if graph else made & {LEAF}
+        return NONE
 
     def _handed(self, name: str) -> Ancestors:
         """A parameter: what the callers in this file hand in; of none, only a name says what it is."""

@@ -4,6 +4,7 @@ import ast
 
 from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
+from zerograd.source.wording import SAME
 
 Ancestors = frozenset[ast.AST | str]
 LEAF = "a leaf"  # no name of Python's
@@ -42,10 +43,31 @@ def makes_leaf(node: ast.AST) -> bool:
 
 
 def recorded(node: ast.AST, value: ast.AST, ancestors: Ancestors) -> Ancestors:
-    """Those of what `node` assigns or returns: if it is computed of a leaf, this is where its graph was recorded."""
-    if LEAF not in ancestors or path_of(value) is not None or makes_leaf(value):
+    """Those of what `node` assigns or returns: if it is computed of a leaf, this is where its graph was recorded.
+    A leaf that is moved, cast or seen in another shape has a graph that saves nothing: it may be gone through again."""
+    value = moved(value)
+    named = path_of(value) is not None and not isinstance(value, ast.Subscript)
+    if LEAF not in ancestors or named or makes_leaf(value):
         return ancestors
     return (ancestors - {LEAF}) | {node}
+
+
+def moved(value: ast.AST) -> ast.AST:
+    """x of x.to(device).view(-1, 1), and of x[:, 0:1]; an index may be a tensor, which the graph saves."""
+    while not makes_leaf(value):
+        match value:
+            case ast.Call(func=ast.Attribute(value=inner, attr=attr)) if attr in SAME and path_of(inner) != "torch":
+                value = inner
+            case ast.Subscript(value=inner, slice=index) if _is_slice(index):
+                value = inner
+            case _:
+                break
+    return value
+
+
+def _is_slice(index: ast.expr) -> bool:
+    each = index.elts if isinstance(index, ast.Tuple) else [index]
+    return all(isinstance(one, ast.Slice | ast.Constant) for one in each)
 
 
 def _refuses(call: ast.Call) -> bool:

@@ -6,7 +6,6 @@ graph is kept for nobody.
 """
 
 import ast
-import re
 from collections.abc import Iterator
 
 from zerograd.core.events import Kind
@@ -14,28 +13,19 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.ancestry import Ancestry
+from zerograd.source.escapes import is_handed_on, is_kept, is_stored, returned
 from zerograd.source.incoming import KEPT
-from zerograd.source.inlined import drivers_of, inline, is_fresh
-from zerograd.source.leaves import Ancestors
-from zerograd.source.losses import loss_of
+from zerograd.source.inlined import drivers_of, inline
 from zerograd.source.nodes import below, holds, place, written
+from zerograd.source.outsiders import hands_no_graph
+from zerograd.source.passes import gone_through, others, through
 from zerograd.source.paths import path_of
 from zerograd.source.reading import LoopNode, Reading
+from zerograd.source.received import is_let_go
 from zerograd.source.scopes import Function
-from zerograd.source.severed import deposited
-from zerograd.source.storing import stores
-from zerograd.source.terms import summands_of
-from zerograd.source.wording import CUTS
 
 _NAMES = ("retain_graph", "retain_variables")  # the second until torch 0.4
-_READERS = frozenset({"torch", "print", "numpy", "math", "matplotlib", "wandb"})  # none of them keeps a graph
 _FEW, _MOST = 3, 60  # methods that call one, and of a class
-_AGAIN = ("autograd.grad", "autograd.backward")
-_RECORDS = re.compile(
-    r"^log|^add_(scalar|image|figure|histogram|text|video|audio)|record|write|print|info|debug|set_postfix|track|meter"
-    r"|set_description|backward|format|numpy|save_im|plot|imshow|^(float|str|isnan|isfinite|step|reduce\w*)$"
-)
-_TRAINS = re.compile(r"backward|train|update|optimi|closure|learn|grad|hess|jac|fisher|eig")
 
 
 def detect(function: Reading) -> Iterator[Finding]:
@@ -131,29 +121,31 @@ def _is_called_from_outside(function: Reading, name: str) -> bool:
 def _keeps_for_nobody(function: Reading, call: ast.Call, own: list[ast.AST]) -> bool | None:
     """True if nothing goes through the graph again, False if nothing is seen to; None if something may well. `own`: the
     functions that this text is of."""
-    loop, loss = function.loop_around(call), _through(call)
+    loop, loss = function.loop_around(call), through(call)
     step = _step_behind(function, call, loop)
-    ancestry = Ancestry(function)
+    # What an earlier iteration of a loop inside made, this backward and none after it goes through.
+    ancestry = Ancestry(function, turns=[one for one in function.loops if holds(one, call)])
     mine = ancestry.of(loss) if loss is not None else frozenset({KEPT})
+    plain = {one for one in mine if isinstance(one, str) and one != KEPT and hands_no_graph(function, one)}
+    mine -= plain
     certain = bool(mine) and all(isinstance(one, ast.AST) for one in mine) and _is_repeated(function)
-    kept = _is_stored(function, ancestry, mine)
+    kept = is_stored(function, ancestry, mine)
     gone = [node for node in function.of(ast.Delete) if place(node) > place(call)]
     deleted = {path_of(target) for node in gone for target in node.targets}
     if loss is not None and path_of(loss) in deleted:
         return None  # and with it the graph
     if loop is not None and any(isinstance(one, ast.AST) and not holds(loop, one) for one in mine):
         certain = False  # the next iteration goes through what was made before the loop
-    for other in _others(function, call):
-        theirs = _ancestors(ancestry, other)
+    for other in others(function, call):
+        theirs = gone_through(ancestry, other)
         behind = place(other) > place(call) and not function.excludes(call, other)
         if behind and (theirs is None or theirs & mine - {KEPT}):
             return None
         certain = certain and theirs is not None and (KEPT not in theirs or not (theirs & mine or kept))
-    return (
-        certain
-        and not _leaves(function, ancestry, mine, step, own)
-        and not _is_handed_on(function, ancestry, mine, call)
-    )
+    if not certain or is_kept(function, ancestry, mine, own) or is_handed_on(function, ancestry, mine, call):
+        return False
+    back = returned(function, ancestry, mine, step)
+    return not back or is_let_go(function, back)
 
 
 def _is_repeated(function: Reading) -> bool:
@@ -163,138 +155,8 @@ def _is_repeated(function: Reading) -> bool:
     return bool(name or function.file.says(".step(")) and not name.startswith("test")
 
 
-def _others(function: Reading, call: ast.Call) -> Iterator[ast.Call]:
-    """The other calls of this function that go through a graph."""
-    for act in function.having(Kind.DEPOSIT):
-        if isinstance(act.node, ast.Call) and act.node is not call:
-            yield act.node
-    derived = (node for node in function.of(ast.Call) if (path_of(node.func) or "").endswith(_AGAIN))
-    yield from (node for node in derived if node is not call)
-
-
-def _through(call: ast.Call) -> ast.expr | None:
-    """What is differentiated."""
-    if not (path_of(call.func) or "").endswith(_AGAIN):
-        return loss_of(call)
-    given = [*call.args[:1], *(named.value for named in call.keywords if named.arg in ("outputs", "tensors"))]
-    return given[0] if given else None
-
-
-def _ancestors(ancestry: Ancestry, other: ast.Call) -> Ancestors | None:
-    """Those of what is differentiated; None if that cannot be read."""
-    loss = _through(other)
-    if (path_of(other.func) or "").endswith(_AGAIN):
-        return ancestry.of(loss) if loss is not None else None
-    # values.backward(gradient): they are what is gone through, whatever they are called.
-    through = other.func.value if isinstance(other.func, ast.Attribute) and other.args else None
-    both = [ancestry.of(one) for one in (loss, through) if one is not None]
-    return both[0].union(*both) if loss is not None else None
-
-
 def _step_behind(function: Reading, call: ast.Call, loop: LoopNode | None) -> ast.AST | None:
     """The first step that changes weights behind a backward: no graph through them is of use any more."""
     steps = [act.node for act in function.having(Kind.CONSUME) if act.node is not None]
     behind = [node for node in steps if place(node) > place(call) and not function.excludes(call, node)]
     return min((node for node in behind if loop is None or holds(loop, node)), key=place, default=None)
-
-
-def _leaves(function: Reading, ancestry: Ancestry, mine: Ancestors, step: ast.AST | None, own: list[ast.AST]) -> bool:
-    """Whether something of the graph is returned, or kept in an attribute that another function reads."""
-    closes = function.file.says(f".step({getattr(function.node, 'name', '')})")  # which reads a number
-    deposits = [act.node for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
-    losses = [loss for call in deposits if (loss := loss_of(call)) is not None]
-    goes = getattr(function.node, "name", "") in deposited(function.file)  # where it is returned to
-    terms = {name for loss in losses for name in summands_of(function.nodes, loss)}
-    for node in function.of(ast.Return):
-        for part in _parts(node.value) if node.value is not None else ():
-            path = path_of(part) or ""
-            is_loss = (step is not None or closes) and ("loss" in path.lower() or (path in terms and not goes))
-            if not is_loss and ancestry.of(part) & mine:
-                return True
-    return any(
-        ancestry.of(node.value) & mine and _is_read_elsewhere(function, path_of(target) or "", own)
-        for node in function.of(ast.Assign)
-        for whole in node.targets
-        for target in (whole.elts if isinstance(whole, ast.Tuple) else [whole])
-        if isinstance(target, ast.Attribute)
-    )
-
-
-def _parts(value: ast.expr) -> Iterator[ast.expr]:
-    """What is handed back, one by one: (a, b), [a, b], {"a": a}, torch.stack((a, b))."""
-    match value:
-        case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Dict(values=items):
-            for item in items:
-                yield from _parts(item)
-        case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr="stack" | "cat"), args=[several, *_]):
-            yield from _parts(several)
-        case ast.Call(func=ast.Attribute(value=inner, attr="squeeze" | "mean" | "cpu")) if path_of(inner) != "torch":
-            yield from _parts(inner)
-        case _:
-            yield value
-
-
-def _is_stored(function: Reading, ancestry: Ancestry, mine: Ancestors) -> bool:
-    """Whether something of the graph is put where a later call may find it again."""
-    return any(
-        isinstance(target, ast.Attribute | ast.Subscript)
-        and not ancestry.objects.is_local(path_of(target) or "")
-        and ancestry.of(node.value) & mine
-        for node in function.of(ast.Assign)
-        for whole in node.targets
-        for target in (whole.elts if isinstance(whole, ast.Tuple) else [whole])
-    )
-
-
-def _is_read_elsewhere(function: Reading, path: str, own: list[ast.AST]) -> bool:
-    """Whether some other function has a use for what an attribute keeps: a number of it is none."""
-    name, cls = path.rpartition(".")[2], function.scope.owner
-    tree = function.file.program.tree
-    cut = {id(node.value) for node in below(tree) if isinstance(node, ast.Attribute) and node.attr in CUTS}
-    reads = [
-        node
-        for node in below(tree)
-        if isinstance(node, ast.Attribute)
-        and node.attr == name
-        and isinstance(node.ctx, ast.Load)
-        and id(node) not in cut
-        and not any(holds(one, node) for one in own)
-    ]
-    if not reads or cls is None or len(own) == 1:
-        return bool(reads)
-    return any(path_of(node.value) != "self" for node in reads) or not is_fresh(path, cls, function.file)
-
-
-def _is_handed_on(function: Reading, ancestry: Ancestry, mine: Ancestors, call: ast.Call) -> bool:
-    """Whether a part of the graph is given to something that may deposit or keep it, or can be seen from there."""
-    kept = {id(node.value) for node in function.of(ast.Expr)}
-    for node in function.of(ast.Call):
-        path = path_of(node.func) or ""
-        if path in ("", path_of(call.func)) or function.scope.dotted(path).partition(".")[0] in _READERS:
-            continue
-        called, name = function.scope.function(path), path.rpartition(".")[2].lower()
-        if name in ("append", "extend") and ancestry.objects.is_local(path):
-            continue  # whatever goes through the list goes through what is in it
-        if called is not None:
-            does = bool(function.file.program.body_of(called)) or _differentiates(function, called)
-            if does and place(node) > place(call) and called.scope.is_inside(function.scope):
-                return True
-        else:
-            does = _TRAINS.search(name) is not None or (_is_given(node, loss_of(call)) and not _RECORDS.search(name))
-        stays = id(node) in kept and "." in path and not _RECORDS.search(name) and not ancestry.objects.is_local(path)
-        stays = stays and (called is None or stores(called, function.file.program))
-        given = (*node.args, *(keyword.value for keyword in node.keywords))
-        if (stays or (does and place(node) > place(call))) and any(ancestry.of(one) & mine for one in given):
-            return True
-    return False
-
-
-def _differentiates(function: Reading, called: Function) -> bool:
-    calls = function.file.program.nodes(called.node).of(ast.Call)
-    return any((path_of(node.func) or "").endswith(_AGAIN) for node in calls)
-
-
-def _is_given(call: ast.Call, loss: ast.expr | None) -> bool:
-    """Whether a call is handed the loss itself."""
-    path = path_of(loss) if loss is not None else None
-    return path is not None and any(path_of(one) == path for one in (*call.args, *(k.value for k in call.keywords)))

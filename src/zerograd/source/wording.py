@@ -46,7 +46,7 @@ _DATA_CLASS = re.compile(r"(data_?set|data_?loader|sampler)$")
 _DATA = re.compile(r"load|data|batch|range|replay|sampler|iter")
 _GIVEN = re.compile(
     r"^(real\w*|images?|imgs?|inputs?(_tensor|_ima?ge?s?|_batch)?|labels?|rewards?|dones?|masks?|input_ids|gt\w*|ones"
-    r"|zeros|noise|targets?|epochs?|\w*_size)$"
+    r"|zeros|noise|targets?|epochs?|experiences?|transitions?|mini_?batch|\w*_size)$"
     r"|(^|_)(data|batch|loader|iter|dataset|sampler)$"
 )
 _SETTING = re.compile(r"(^|[._])(device|args?|opts?|options?|cfg|conf|config|hparams|flags)(\.|\[|$)", re.IGNORECASE)
@@ -72,6 +72,8 @@ _CARRIES = re.compile(  # in no comment
 _VARIATIONAL = re.compile(r"log_variational|log_prior|bayes(ian)?_?(linear|conv|net|layer)|\bbbb\b", re.IGNORECASE)
 _STATE = re.compile(r"hidden|(^|[._])[hc](x|_?0|_t|_prev)$")
 _MODEL = re.compile(r"model|net(work)?$|(^|[._])(net|vae|flow|encoder|decoder|unet|generator|policy)\w*$")
+_MEASURES = re.compile(r"(^|_)(accuracy|auc|auroc|f1_score|confusion_matrix|(get|calc|compute|calculate)_acc)$")
+_LEARNED = re.compile(r"\bhigher\b|learn2learn|\bl2l\b|fmodel|\bmaml\.|\.clone\(\)|Meta(Module|Learner)")
 _QUIET = re.compile(r"no_grad|inference_mode(?!\(False)|set_grad_enabled\(False")
 
 
@@ -154,6 +156,17 @@ def carries(text: str) -> bool:
 def is_variational(text: str) -> bool:
     """Whether a file speaks of layers that draw their weights: many make the spread of them once, with its graph."""
     return _VARIATIONAL.search(text) is not None
+
+
+def measures(name: str) -> bool:
+    """A function that counts what is right: no gradient comes out of it."""
+    return _MEASURES.search(name) is not None
+
+
+@lru_cache(maxsize=4)
+def computes_weights(text: str) -> bool:
+    """Whether a file speaks of modules whose weights were computed, and have a graph."""
+    return _LEARNED.search(text) is not None
 
 
 def is_made_anew(name: str) -> bool:

@@ -1,0 +1,41 @@
+"""The calls of a function that go through a graph, and through what: backward(), torch.autograd.grad()."""
+
+import ast
+from collections.abc import Iterator
+
+from zerograd.core.events import Kind
+from zerograd.source.ancestry import Ancestry
+from zerograd.source.leaves import Ancestors
+from zerograd.source.losses import loss_of
+from zerograd.source.paths import path_of
+from zerograd.source.reading import Reading
+
+AGAIN = ("autograd.grad", "autograd.backward")
+
+
+def others(function: Reading, call: ast.Call | None = None) -> Iterator[ast.Call]:
+    """The other calls of this function that go through a graph."""
+    for act in function.having(Kind.DEPOSIT):
+        if isinstance(act.node, ast.Call) and act.node is not call:
+            yield act.node
+    derived = (node for node in function.of(ast.Call) if (path_of(node.func) or "").endswith(AGAIN))
+    yield from (node for node in derived if node is not call)
+
+
+def through(call: ast.Call) -> ast.expr | None:
+    """What is differentiated."""
+    if not (path_of(call.func) or "").endswith(AGAIN):
+        return loss_of(call)
+    given = [*call.args[:1], *(named.value for named in call.keywords if named.arg in ("outputs", "tensors"))]
+    return given[0] if given else None
+
+
+def gone_through(ancestry: Ancestry, other: ast.Call) -> Ancestors | None:
+    """Those of what is differentiated; None if that cannot be read."""
+    loss = through(other)
+    if (path_of(other.func) or "").endswith(AGAIN):
+        return ancestry.of(loss) if loss is not None else None
+    # values.backward(gradient): they are what is gone through, whatever they are called.
+    values = other.func.value if isinstance(other.func, ast.Attribute) and other.args else None
+    both = [ancestry.of(one) for one in (loss, values) if one is not None]
+    return both[0].union(*both) if loss is not None else None
