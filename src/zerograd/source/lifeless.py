@@ -22,13 +22,8 @@ from zerograd.source.nodes import below, written
 from zerograd.source.paths import path_of
 from zerograd.source.reading import File, Reading
 from zerograd.source.severed import deposited
+from zerograd.source.wording import is_factor, is_term
 
-_TERM = re.compile(
-    r"loss|penalt|entropy|wasserstein|diverg|discrepan|bonus|(^|_)(kl|kld|ent|gp|reg|mmd|bce|mse|nll|mi|tv|recon|err[a-z]?)(_|$)"
-)
-_FACTOR = re.compile(
-    r"weight|coef|scale|factor|lambda|beta|anneal|rate|baseline|target|old|prev|last|mean_loss|best|(^|_)ref(_|$)|teacher"
-)
 _SUMS = frozenset({"mean", "sum", "squeeze", "view", "to", "cuda", "reshape"})
 _WORDS = ("item()", "detach()", ".data", "no_grad", "ensor(", "from_numpy")
 _ENGINE = re.compile(r"accelerator|fabric|engine|manual_backward")
@@ -56,10 +51,10 @@ def detect(file: File) -> Iterator[Finding]:
     asked = [
         (one, text)
         for one, text in texts
-        if "backward(" in text or _RETURNS.search(text) or _is_term(one.node.name.lower())
+        if "backward(" in text or _RETURNS.search(text) or is_term(one.node.name.lower())
     ]
     cutting = {one.node.name for one, text in asked if _cuts_off(text)}
-    helped = any(_is_term(name.lower()) for name in cutting)  # what a function that is named for it returns
+    helped = any(is_term(name.lower()) for name in cutting)  # what a function that is named for it returns
     handed = deposited(file) if any(one.node.name in cutting and _RETURNS.search(text) for one, text in asked) else {}
     module = Reading(program.tree, program.module, program.roots.module, file)
     if module.having(Kind.DEPOSIT) and (helped or _cuts_off(file.text)):
@@ -228,9 +223,9 @@ def _terms(term: _Term, function: Reading, cut: Cut, through: set[str]) -> Itera
             yield from _terms(_Term(right, names[:0], minus ^ isinstance(op, ast.Sub)), function, cut, through)
         case ast.UnaryOp(operand=operand, op=ast.USub()):
             yield from _terms(_Term(operand, names, not minus), function, cut, through)
-        case ast.BinOp(left=left, op=ast.Mult(), right=right) if cut.of(left) is Has.NOTHING:
+        case ast.BinOp(left=left, op=ast.Mult(), right=right) if cut.of(left) is not Has.MAYBE:
             yield from _terms(_Term(right, names, minus), function, cut, through)
-        case ast.BinOp(left=left, op=ast.Mult() | ast.Div(), right=right) if cut.of(right) is Has.NOTHING:
+        case ast.BinOp(left=left, op=ast.Mult() | ast.Div(), right=right) if cut.of(right) is not Has.MAYBE:
             yield from _terms(_Term(left, names, minus), function, cut, through)
         case ast.Call(func=ast.Attribute(value=value, attr=attr)) if attr in _SUMS and path_of(value) != "torch":
             yield from _terms(_Term(value, names, minus), function, cut, through)
@@ -276,7 +271,7 @@ def _is_meant(term: _Term, function: Reading) -> bool:
     name = term.names[0] if term.names else path_of(term.node) or ""
     made = [one.value for word in words for one in definitions_of(function).every(word)]
     said = [name, *words, *(maker for value in made for maker in _makers(value))]
-    return not _FACTOR.search(name.lower()) and any(_is_term(word.lower()) for word in said)
+    return not is_factor(name.lower()) and any(is_term(word.lower()) for word in said)
 
 
 def _makers(value: ast.expr) -> Iterator[str]:
@@ -287,6 +282,3 @@ def _makers(value: ast.expr) -> Iterator[str]:
         elif (path := path_of(part)) is not None:
             yield path
 
-
-def _is_term(word: str) -> bool:
-    return _TERM.search(word) is not None and _FACTOR.search(word) is None
