@@ -1,6 +1,7 @@
 """The calls between the functions of a project: which one a call runs, what it hands over, and who calls one."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from zerograd.source.callees import callees_of
@@ -10,6 +11,8 @@ from zerograd.source.program import Program
 from zerograd.source.reading import File, Reading
 from zerograd.source.scopes import Function, Scope
 from zerograd.source.wording import SAME, is_term
+
+_CALLED = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\(")
 
 
 def called(path: str, scope: Scope) -> Function | None:
@@ -38,10 +41,26 @@ def called_or_read(path: str, function: Reading) -> Function | None:
     return None
 
 
+def brings_cut(file: File) -> bool:
+    """Whether something is imported that is named for a term of a loss, and cuts off what it is given."""
+    module = file.program.roots.module
+    named = [name for name in module.imports if is_term(name.lower())]
+    paths = [name for name in named if file.says(f"{name}(")]
+    paths += [f"{name}.{last}" for name in named if file.says(f"{name}.") for last in _methods(name, file.text)]
+    if module.stars:
+        called = set(_CALLED.findall(file.text)) - module.imports.keys() - module.functions.keys()
+        paths += [name for name in called if is_term(name.lower())]
+    return any(_cutting(path, module) is not None for path in paths)
+
+
+def _methods(name: str, text: str) -> list[str]:
+    return re.findall(rf"\b{name}\.(\w+)\(", text)
+
+
 def _cutting(path: str, scope: Scope) -> Function | Scope | None:
     """What is imported by a name, if something is cut from its graph there."""
     module, dotted = scope.module, scope.dotted(path)
-    if module.elsewhere is None:
+    if module.elsewhere is None or dotted.startswith("torch."):
         return None
     every = [dotted] if dotted != path else [star + path for star in module.stars if "." not in path]
     found = (module.elsewhere(one, False, cutting=True) for one in every)

@@ -151,7 +151,7 @@ class Cut(Makers):
     def _is_given(self, one: Definition, item: Item) -> Has:
         if isinstance(one.node, ast.withitem):
             return Has.MAYBE
-        if one.each and self._is_data(one.value):
+        if one.each and self._is_data(one.value) and not _LEARNED.search(written(one.node).lower()):
             return Has.NOTHING
         return self.of(one.value, None if one.each else one.at if one.at is not None else item)
 

@@ -16,11 +16,15 @@ def cuts(name: str, text: str, deep: int = _DEEP) -> bool:
     own = _definition(name, text)
     if own is None:
         return False
-    lines = own.split("\n")
-    if any(_CUT.search(line) and not _ASKS.match(line) for line in lines):
+    if cuts_in(own):
         return True
     called = {found for found in _CALLED.findall(own) if found != name} if deep else set()
     return any(cuts(other, text, deep - 1) for other in called)
+
+
+def cuts_in(text: str) -> bool:
+    """Whether these lines do, and not only to ask something."""
+    return any(_CUT.search(line) and not _ASKS.match(line) for line in text.split("\n"))
 
 
 def _definition(name: str, text: str) -> str | None:

@@ -75,9 +75,7 @@ class Home(Protocol):
 class Elsewhere(Protocol):
     """`cutting`: also where no event is named, if something is cut from its graph there: a loss."""
 
-    def __call__(
-        self, dotted: str, derived: bool, cutting: bool = False
-    ) -> Union["Function", "Scope", None]: ...
+    def __call__(self, dotted: str, derived: bool, cutting: bool = False) -> Union["Function", "Scope", None]: ...
 
 
 class Assigned(NamedTuple):
