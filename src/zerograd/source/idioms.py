@@ -28,6 +28,7 @@ from zerograd.source import (
     scalers,
     seldom,
     severed,
+    starved,
     synchronising,
     twice,
     uncovered,
@@ -66,6 +67,7 @@ def detect(function: Reading) -> Iterator[Finding]:
         yield from clears.detect(function)
     yield from keepsakes.detect(function)
     yield from severed.detect(function)
+    yield from starved.detect(function)
     yield from synchronising.detect(function)
     yield from bypassing.detect(function)
     yield from unfilled.detect(function)
