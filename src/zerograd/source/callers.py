@@ -62,7 +62,8 @@ def _cutting(path: str, scope: Scope) -> Function | Scope | None:
     module, dotted = scope.module, scope.dotted(path)
     if module.elsewhere is None or dotted.startswith("torch."):
         return None
-    every = [dotted] if dotted != path else [star + path for star in module.stars if "." not in path]
+    imported = dotted != path or path.partition(".")[0] in module.imports
+    every = [dotted] if imported else [star + path for star in module.stars if "." not in path]
     found = (module.elsewhere(one, False, cutting=True) for one in every)
     return next((one for one in found if one is not None), None)
 

@@ -180,10 +180,31 @@ class Cut(Makers):
                 for one in made
             )
             return Has.NOTHING if plain or (path in kept and self._is_number(path)) else Has.MAYBE
+        if "[" in path and self._is_hooked(path.partition("[")[0]):
+            return Has.LOST
         module = definitions_of(Reading(self._function.file.program.tree, (), scope.module, self._function.file))
         made = [one.value for one in module.every(path)]
         imported = path in scope.module.imports and self._is_number(path)  # from config import gamma
         return Has.NOTHING if imported or (made and all(map(is_constant, made))) else Has.MAYBE
+
+    def _is_hooked(self, keeper: str) -> bool:
+        """Whether a dictionary of the file's gets what modules return from a hook alone, and cut off:
+        activation[name] = output.detach()."""
+        file = self._function.file
+        if not file.says("register_forward_hook") or not keeper.isidentifier() or not file.says(f"{keeper}["):
+            return False
+        nodes = [node for node in below(file.program.tree) if isinstance(node, ast.Assign | ast.Call)]
+        filled = [
+            node.value
+            for node in nodes
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Subscript) and path_of(target.value) == keeper
+        ]
+        calls = [node for node in nodes if isinstance(node, ast.Call)]
+        handed = any(path_of(one) == keeper for call in calls for one in call.args)
+        handed = handed or any((path_of(call.func) or "").startswith(f"{keeper}.") for call in calls)
+        return bool(filled) and not handed and all(map(_is_cut_off, filled))
 
     def _is_number(self, path: str) -> bool:
         """Whether it is named for a coefficient, and for none that is learned: Adam([self.log_alpha])."""
@@ -231,6 +252,14 @@ class Cut(Makers):
 
     def _inside(self, function: Function, handed: Mapping[str, Has], learned: frozenset[str]) -> "Cut":
         return Cut(reading_of(function, self._function.file), self._deep - 1, handed, learned)
+
+
+def _is_cut_off(value: ast.expr) -> bool:
+    """output.detach(), output.detach().cpu()"""
+    match value:
+        case ast.Call(func=ast.Attribute(value=inner, attr=attr)):
+            return attr == "detach" or _is_cut_off(inner)
+    return isinstance(value, ast.Attribute) and value.attr == "data"
 
 
 def _is_told(begin: Function, name: str) -> bool:

@@ -33,20 +33,21 @@ _ENGINE = re.compile(r"accelerator|fabric|engine|manual_backward")
 _CURE = "leave its graph on: no item(), detach(), no_grad() or torch.tensor() between the model and the loss"
 _CUT = re.compile(r"\.(item|detach|numpy|tolist)\(\)|\.data\b|no_grad|ensor\(|from_numpy|argm(ax|in)\(")
 _TELLS = re.compile(
-    r"\bacc|correct|\+=|append\(|print|\blog|add_scalar|write|update\(|format|wandb|tqdm|postfix|f\"|f'|#"
+    r"\bacc|correct|\+=|append\(|print|\blog(?!_softmax|_prob|its?\b)|add_scalar|write|update\(|format|wandb|tqdm|postfix|f\"|f'|#"
 )
 _RETURNS = re.compile(r"return\b[^\n]*loss")
 _CUTTING = frozenset({"item", "detach", "data", "numpy", "tolist", "tensor", "Tensor", "FloatTensor", "from_numpy"}) | {
     "argmax",
     "argmin",
 }
+_HOOKED = re.compile(r"\w\] = \w+\.(detach\(\)|data\b)")  # activation[name] = output.detach()
 _FEW = 20
 
 
 def detect(file: File) -> Iterator[Finding]:
     if not file.says("backward(") or file.says("enable_grad") or file.says("set_grad_enabled(True"):
         return
-    brings = brings_cut(file)
+    brings = brings_cut(file) or (file.says("register_forward_hook") and _HOOKED.search(file.text) is not None)
     if not brings and not any(map(file.says, _WORDS)):
         return
     program = file.program

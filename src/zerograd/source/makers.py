@@ -154,7 +154,9 @@ class Makers(ABC):
             made = self._function.scope.lookup(path_of(func) or "")
             dotted = made.made_by if made is not None and made.role is Role.TORCH else ""
         last = dotted.rpartition(".")[2]
-        return dotted.startswith("torch.nn.") and (last in _WEIGHTLESS or last.endswith("Loss"))
+        return dotted.startswith("torch.nn.") and (
+            last in _WEIGHTLESS or last.endswith(("Loss", "Pool1d", "Pool2d", "Pool3d"))
+        )
 
 
 def _keeps(dotted: str) -> bool:

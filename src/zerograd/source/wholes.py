@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from zerograd.core.findings import Finding
-from zerograd.source import evaluations, lifeless, listed, parameters, rebinding, rollouts, unpickled
+from zerograd.source import evaluations, lifeless, listed, parameters, rebinding, rollouts, unasked, unpickled
 from zerograd.source.lines import between
 from zerograd.source.reading import File, Reading
 from zerograd.source.triggers import may_replace
@@ -15,6 +15,7 @@ def detect(file: File) -> Iterator[Finding]:
     yield from listed.detect(file)
     yield from rebinding.detect(file)
     yield from rollouts.detect(file)
+    yield from unasked.detect(file)
     yield from unpickled.detect(file)
     yield from _orphaned(file)
 
