@@ -28,7 +28,7 @@ from zerograd.source.scopes import Function
 from zerograd.source.severed import deposited, passed
 from zerograd.source.wording import is_factor, is_term
 
-_WORDS = ("item()", "detach()", ".data", "no_grad", "ensor(", "from_numpy", "argmax(", ".long()", ".int()", ".bool()")
+_WORDS = ("item()", "detach()", ".data", "no_grad", "ensor(", "from_numpy", "argmax(")
 _ENGINE = re.compile(r"accelerator|fabric|engine|manual_backward")
 _CURE = "leave its graph on: no item(), detach(), no_grad() or torch.tensor() between the model and the loss"
 _CUT = re.compile(r"\.(item|detach|numpy|tolist)\(\)|\.data\b|no_grad|ensor\(|from_numpy|argm(ax|in)\(")

@@ -22,7 +22,7 @@ from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below
 from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
-from zerograd.source.scopes import Function
+from zerograd.source.scopes import Function, Role
 from zerograd.source.skeleton import Act, Call, walk
 from zerograd.source.unreached import hides, in_front, paths_in
 from zerograd.source.wording import BUILTINS
@@ -35,6 +35,8 @@ def detect(function: Reading) -> Iterator[Finding]:
     if not program.has_several or not any(map(file.says, (".detach()", "no_grad", ".data"))):
         return
     for call in function.of(ast.Call) if function.block else ():
+        if not _hands_over(call, function):
+            continue
         callee = called(path_of(call.func) or "", function.scope)
         body = program.body_of(callee) if callee is not None and callee.node is not function.node else ()
         if callee is None or not any(act.kind is Kind.CONSUME for act in file.acts_of(body)):
@@ -47,6 +49,13 @@ def detect(function: Reading) -> Iterator[Finding]:
             modules = _starved(function, call, callee, inside, act)
             if modules:
                 yield _told(function, call, act, modules)
+
+
+def _hands_over(call: ast.Call, function: Reading) -> bool:
+    """Whether an optimizer is among the arguments: the cheapest question of all, of every call."""
+    given = (path_of(one) for one in (*call.args, *(keyword.value for keyword in call.keywords)))
+    known = (function.scope.lookup(path) for path in given if path is not None)
+    return any(binding is not None and binding.role is Role.OPTIMIZER for binding in known)
 
 
 def _starved(function: Reading, call: ast.Call, callee: Function, inside: Reading, act: Act) -> frozenset[str]:
