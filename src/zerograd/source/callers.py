@@ -1,18 +1,103 @@
 """The calls between the functions of a project: which one a call runs, what it hands over, and who calls one."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from zerograd.source.callees import callees_of
+from zerograd.source.definitions import assigned_by, definitions_of
 from zerograd.source.paths import path_of
-from zerograd.source.reading import Reading
+from zerograd.source.program import Program
+from zerograd.source.reading import File, Reading
 from zerograd.source.scopes import Function, Scope
+from zerograd.source.wording import SAME, is_term
+
+_CALLED = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\(")
 
 
 def called(path: str, scope: Scope) -> Function | None:
     """The one function of this project that is called: by its name, as a method, or as a module's forward pass."""
     callees = callees_of(path, scope)
     return callees[0].function if len(callees) == 1 else None
+
+
+def called_or_read(path: str, function: Reading) -> Function | None:
+    """The same, also in a file that names no event, where something is named for a term of a loss and cuts it off."""
+    scope, names = function.scope, definitions_of(function)
+    known = called(path, scope)
+    if known is not None or scope.module.elsewhere is None:
+        return known
+    root = path.partition(".")[0]
+    if not names.every(root) and root not in scope.parameters and root != "self":
+        found = _cutting(path, scope) if is_term(path.lower()) else None
+        if found is not None:
+            return found if isinstance(found, Function) else None
+    for kept, method in ((path, "forward"), (path.rpartition(".")[0], path.rpartition(".")[2])):
+        makers = {_maker(value) for value in _made(kept, function)}
+        maker = makers.pop() if len(makers) == 1 else None
+        cls = _cutting(maker, scope) if maker is not None and is_term(maker.lower()) else None
+        if isinstance(cls, Scope):
+            return cls.method(method)
+    return None
+
+
+def brings_cut(file: File) -> bool:
+    """Whether something is imported that is named for a term of a loss, and cuts off what it is given."""
+    module = file.program.roots.module
+    named = [name for name in module.imports if is_term(name.lower())]
+    paths = [name for name in named if file.says(f"{name}(")]
+    paths += [f"{name}.{last}" for name in named if file.says(f"{name}.") for last in _methods(name, file.text)]
+    if module.stars:
+        called = set(_CALLED.findall(file.text)) - module.imports.keys() - module.functions.keys()
+        paths += [name for name in called if is_term(name.lower())]
+    return any(_cutting(path, module) is not None for path in paths)
+
+
+def _methods(name: str, text: str) -> list[str]:
+    return re.findall(rf"\b{name}\.(\w+)\(", text)
+
+
+def _cutting(path: str, scope: Scope) -> Function | Scope | None:
+    """What is imported by a name, if something is cut from its graph there."""
+    module, dotted = scope.module, scope.dotted(path)
+    if module.elsewhere is None or dotted.startswith("torch."):
+        return None
+    imported = dotted != path or path.partition(".")[0] in module.imports
+    every = [dotted] if imported else [star + path for star in module.stars if "." not in path]
+    found = (module.elsewhere(one, False, cutting=True) for one in every)
+    return next((one for one in found if one is not None), None)
+
+
+def _made(path: str, function: Reading) -> list[ast.expr]:
+    """What an object's name was assigned, in the function, its class or its file."""
+    scope, file = function.scope, function.file
+    if path in scope.parameters or not path:
+        return []
+    if path.startswith("self."):
+        return [one.value for _, one in assigned_by(scope.owner, path, file)] if scope.owner is not None else []
+    module = definitions_of(Reading(file.program.tree, (), scope.module, file))
+    return [one.value for one in definitions_of(function).every(path) or module.every(path)]
+
+
+def _maker(value: ast.expr) -> str | None:
+    """DiceLoss of DiceLoss().to(device)"""
+    match value:
+        case ast.Call(func=ast.Attribute(value=ast.Call() as inner, attr=attr)) if attr in SAME:
+            return _maker(inner)
+        case ast.Call(func=func):
+            return path_of(func)
+    return None
+
+
+def reading_of(function: Function, file: File) -> Reading:
+    """A function as one of its own file, where that is another."""
+    home = function.scope.module.home
+    if not isinstance(home, Program) or home is file.program:
+        return Reading(function.node, (), function.scope, file)
+    if home not in file.others:
+        file.others[home] = File(home, home.text)
+        file.others[home].definitions = file.definitions
+    return Reading(function.node, (), function.scope, file.others[home])
 
 
 def arguments(call: ast.Call, function: Function) -> Iterator[tuple[str, ast.expr]]:

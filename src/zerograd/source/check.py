@@ -108,6 +108,7 @@ class _Checker:
             yield from self._called(function, block, function.scope.owner)
         for method, cls in templates(self._program):
             yield from self._called(method, self._program.body_of(method), cls)
+        self._file.others.clear()
         self._file.definitions.clear()  # they know the file: without a collector, nobody would ever let go of them
 
     def _called(self, function: Function, block: Block, cls: Scope | None) -> Iterator[Finding]:

@@ -6,55 +6,48 @@ assignment that reaches it; what cannot be read may have a graph.
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
-from enum import IntEnum
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
 from zerograd.source import wording
-from zerograd.source.callers import called
+from zerograd.source.callers import reading_of
 from zerograd.source.definitions import Definition, Item, definitions_of, item_of
 from zerograd.source.graphs import is_constant
-from zerograd.source.leaves import leaves_of, makes_leaf
-from zerograd.source.nodes import below, holds
+from zerograd.source.leaves import leaves_of
+from zerograd.source.literals import default_of
+from zerograd.source.makers import MAKES, Has, Makers, most
+from zerograd.source.nodes import below, written
 from zerograd.source.paths import path_of
 from zerograd.source.quiet import quiet_parts
 from zerograd.source.reading import Reading
-from zerograd.source.scopes import Function, Role, Scope
+from zerograd.source.scopes import Function, Scope
 
-_CUTS = frozenset({"detach", "item", "numpy", "tolist"})
-_COPIES = frozenset({"tensor", "Tensor", "FloatTensor", "DoubleTensor", "from_numpy"})
-_MAKES = frozenset(
-    {"zeros", "ones", "rand", "randn", "full", "arange", "zeros_like", "ones_like", "rand_like", "randn_like"}
-)
-_DIFFERS = re.compile(r"^torch\.(nn\.functional\.)?[a-z]\w*$")
 _LEARNED = re.compile(
     r"loss|entropy|(^|_)(kl|kld|ent)(_|$)|log_?p|logit|pred|output|fake|recon|critic|discrim|disc_|score|value"
 )
-_WEIGHTLESS = frozenset({"Sigmoid", "Tanh", "ReLU", "LeakyReLU", "Softmax", "LogSoftmax", "Softplus", "Flatten"})
 _OF_SETTINGS = re.compile(r"^(self\.)?(args?|opts?|options|cfg|conf|config|hparams|flags|FLAGS)(\.|\[')")
 _COEFFICIENT = re.compile(r"coef|lambda|lmbda|gamma|(^|_)eps", re.IGNORECASE)
+_WEIGHTS = re.compile(r"param|module|weight|layer|model|net\b")
 _PACKED = ("pack_", "PackedSequence")
 _READERS = frozenset(
     {"numpy", "math", "len", "sum", "max", "min", "abs", "print", "range", "zip", "enumerate", "float"}
 )
-_OPENS = frozenset({"load", "compile", "jit", "hub"})  # whatever they give is no function of what they are given
-_DEPTH, _LONGEST = 40, 2000
+_DEPTH, _LONGEST, _DEEP = 40, 2000, 3
 _FEW = 12  # names that are followed to see whether a model is among those who made them
 
 
-class Has(IntEnum):
-    """What a value has of a graph; of several that are put together, the most."""
+class Cut(Makers):
+    """The values of one function; `handed`: what the call in question hands to its parameters, of which `learned` are
+    made of what a model returns."""
 
-    NOTHING = 0  # a number, a setting, data
-    LOST = 1  # the graph that it had
-    MAYBE = 2
-
-
-class Cut:
-    """The values of one function."""
-
-    def __init__(self, function: Reading, *, deep: bool = True) -> None:
-        self._function, self._deep = function, deep
+    def __init__(
+        self,
+        function: Reading,
+        deep: int = _DEEP,
+        handed: Mapping[str, Has] | None = None,
+        learned: frozenset[str] = frozenset(),
+    ) -> None:
+        self._function, self._deep, self._handed, self._learned = function, deep, handed or {}, learned
         self._names = definitions_of(function)
         self._quiet = list(quiet_parts(function))
         self._leaves = leaves_of(function)
@@ -84,8 +77,10 @@ class Cut:
 
     def _of(self, node: ast.expr, at: Item) -> Has:
         match node:
-            case ast.Constant() | ast.Compare():
+            case ast.Constant():
                 return Has.NOTHING
+            case ast.Compare(left=left, comparators=others):
+                return max(self._without(one) for one in (left, *others))
             case ast.Name() | ast.Attribute() | ast.Subscript() if (path := path_of(node)) is not None:
                 return self._is_bound(path, node, at)
             case ast.Subscript(value=value):
@@ -95,17 +90,17 @@ class Cut:
             case ast.UnaryOp(operand=operand):
                 return self.of(operand)
             case ast.IfExp(body=body, orelse=orelse):
-                return _most(self.of(one, at) for one in (body, orelse))
+                return most(self.of(one, at) for one in (body, orelse))
             case ast.Tuple(elts=items) | ast.List(elts=items):
                 return self.of(items[at]) if isinstance(at, int) and at < len(items) else self._most(items)
             case ast.ListComp(elt=each) | ast.GeneratorExp(elt=each):
                 return self.of(each)
             case ast.Call():
-                return self._is_made(node)
+                return self._is_made(node, at)
         return Has.MAYBE
 
     def _most(self, nodes: Iterable[ast.expr]) -> Has:
-        return _most(self.of(node) for node in nodes)
+        return most(self.of(node) for node in nodes)
 
     def _is_bound(self, path: str, use: ast.expr, at: Item) -> Has:
         parts = path.replace("[", ".").split(".")
@@ -134,7 +129,7 @@ class Cut:
         made = [*reached.here, *(one for one in reached.around if one not in reached.here)]
         if any(map(_begins, made)) and parts[0] in self._filled:
             return Has.MAYBE
-        return _most(self._is_given(one, item) for one in made) if made else Has.MAYBE
+        return most(self._is_given(one, item) for one in made) if made else Has.MAYBE
 
     @cached_property
     def _filled(self) -> frozenset[str]:
@@ -156,22 +151,60 @@ class Cut:
     def _is_given(self, one: Definition, item: Item) -> Has:
         if isinstance(one.node, ast.withitem):
             return Has.MAYBE
+        if one.each and self._is_data(one.value) and not _LEARNED.search(written(one.node).lower()):
+            return Has.NOTHING
         return self.of(one.value, None if one.each else one.at if one.at is not None else item)
+
+    def _is_data(self, over: ast.expr) -> bool:
+        """Whether a loop goes over what a loader hands out, and over nothing that is learned or has weights."""
+        made = [one.value for one in self._names.every(path_of(over) or "")]
+        texts = [written(one).lower() for one in (over, *made)]
+        named = [text for text in texts if wording.is_data(text)]
+        return bool(named) and not any(_LEARNED.search(text) or _WEIGHTS.search(text) for text in texts)
 
     def _is_outside(self, path: str) -> Has:
         """What a function is given, or a class or a module keeps: a number, where that is all it is ever made."""
         scope = self._function.scope
+        if path in self._handed:
+            return self._handed[path]
         if path in scope.parameters:
             return Has.NOTHING if self._has_default(path) else Has.MAYBE
         if path.startswith("self.") and scope.owner is not None:
             made = list(self._assigned(scope.owner, path))
             kept = {attribute for cls in scope.owner.lineage() for attribute in cls.kept}
-            plain = bool(made) and all(is_constant(one) or _OF_SETTINGS.search(path_of(one) or "") for one in made)
+            begin = scope.owner.method("__init__")
+            plain = bool(made) and all(
+                is_constant(one)
+                or _OF_SETTINGS.search(path_of(one) or "")
+                or (begin is not None and isinstance(one, ast.Name) and _is_told(begin, one.id))
+                for one in made
+            )
             return Has.NOTHING if plain or (path in kept and self._is_number(path)) else Has.MAYBE
+        if "[" in path and self._is_hooked(path.partition("[")[0]):
+            return Has.LOST
         module = definitions_of(Reading(self._function.file.program.tree, (), scope.module, self._function.file))
         made = [one.value for one in module.every(path)]
         imported = path in scope.module.imports and self._is_number(path)  # from config import gamma
         return Has.NOTHING if imported or (made and all(map(is_constant, made))) else Has.MAYBE
+
+    def _is_hooked(self, keeper: str) -> bool:
+        """Whether a dictionary of the file's gets what modules return from a hook alone, and cut off:
+        activation[name] = output.detach()."""
+        file = self._function.file
+        if not file.says("register_forward_hook") or not keeper.isidentifier() or not file.says(f"{keeper}["):
+            return False
+        nodes = [node for node in below(file.program.tree) if isinstance(node, ast.Assign | ast.Call)]
+        filled = [
+            node.value
+            for node in nodes
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Subscript) and path_of(target.value) == keeper
+        ]
+        calls = [node for node in nodes if isinstance(node, ast.Call)]
+        handed = any(path_of(one) == keeper for call in calls for one in call.args)
+        handed = handed or any((path_of(call.func) or "").startswith(f"{keeper}.") for call in calls)
+        return bool(filled) and not handed and all(map(_is_cut_off, filled))
 
     def _is_number(self, path: str) -> bool:
         """Whether it is named for a coefficient, and for none that is learned: Adam([self.log_alpha])."""
@@ -185,14 +218,13 @@ class Cut:
             yield from (one.value for one in definitions_of(reading).every(path))
 
     def _has_default(self, name: str) -> bool:
-        """def loss(x, beta=1.0)"""
-        given = getattr(self._function.node, "args", None)
-        if given is None:
+        """def loss(x, beta=1.0); where the call is known, whatever else it leaves to be what it is."""
+        node = self._function.node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             return False
-        named = [argument.arg for argument in (*given.posonlyargs, *given.args)]
-        last = dict(zip(reversed(named), reversed(given.defaults), strict=False))
-        last |= {argument.arg: value for argument, value in zip(given.kwonlyargs, given.kw_defaults, strict=True)}
-        default = last.get(name)
+        default = default_of(node, name)
+        if self._handed and isinstance(default, ast.Constant):
+            return True
         return isinstance(default, ast.Constant) and isinstance(default.value, float | int)
 
     def _without(self, node: ast.expr) -> Has:
@@ -210,76 +242,30 @@ class Cut:
                     return True
                 if path is None or path in seen:
                     continue
-                if _LEARNED.search(path.lower()):
+                handed = path in self._handed and not self._names.every(path)
+                if path in self._learned or (not handed and _LEARNED.search(path.lower())):
                     return True
                 seen.add(path)
                 made = self._names.every(path) if len(seen) < _FEW else []
                 pending += [its.value for its in made]
         return False
 
-    def _is_made(self, call: ast.Call) -> Has:
-        func, path = call.func, path_of(call.func)
-        if makes_leaf(call):
-            return Has.MAYBE
-        given = [*call.args, *(one.value for one in call.keywords)]
-        if isinstance(func, ast.Attribute) and func.attr in _CUTS:
-            return self._without(func.value)
-        if any(holds(block, call) for block in self._quiet):
-            return Has.LOST if self._is_learned(call) else Has.NOTHING
-        dotted = self._dotted(path) if path is not None else ""
-        last = dotted.rpartition(".")[2]
-        if dotted.startswith("torch.") and last in _COPIES:
-            return max((self._without(one) for one in call.args), default=Has.NOTHING)
-        if dotted.startswith("torch.") and last in _MAKES:
-            return Has.NOTHING
-        if dotted.partition(".")[0] in ("numpy", "math") or dotted in ("float", "int", "len"):
-            return max((Has.LOST if self.of(one) is Has.LOST else Has.NOTHING for one in given), default=Has.NOTHING)
-        if (
-            (_DIFFERS.match(dotted) and last not in _OPENS)
-            or dotted in ("sum", "abs", "max", "min")
-            or self._is_criterion(func)
-        ):
-            return self._most(given)
-        callee = called(path, self._function.scope) if path is not None else None
-        if callee is not None:
-            cuts = self._returns(callee) is not Has.MAYBE
-            return Has.MAYBE if not cuts else Has.LOST if any(map(self._is_learned, given)) else Has.NOTHING
-        if isinstance(func, ast.Attribute) and not dotted.startswith("torch."):
-            return self._most((func.value, *given))
-        return Has.MAYBE
-
-    def _returns(self, function: Function) -> Has:
-        """Of a function of this project that makes a new tensor of all it returns, whatever it is given."""
-        nodes = self._function.file.program.nodes(function.node)
-        values = [back.value for back in nodes.of(ast.Return)]
-        if not self._deep or not values or nodes.of(ast.Yield) or None in values:
-            return Has.MAYBE
-        inside = Cut(Reading(function.node, (), function.scope, self._function.file), deep=False)
-        return max(inside.of(value) for value in values if value is not None)
-
-    def _dotted(self, path: str) -> str:
-        """With what it was imported as, unless the function has a value of that name: from math import dist."""
-        return path if self._names.every(path.partition(".")[0]) else self._function.scope.dotted(path)
-
-    def _is_criterion(self, func: ast.expr) -> bool:
-        """nn.MSELoss()(a, b), or what one was assigned to, or an activation: it has no weights of its own."""
-        if isinstance(func, ast.Call):
-            dotted = self._dotted(path_of(func.func) or "")
-        else:
-            made = self._function.scope.lookup(path_of(func) or "")
-            dotted = made.made_by if made is not None and made.role is Role.TORCH else ""
-        last = dotted.rpartition(".")[2]
-        return dotted.startswith("torch.nn.") and (last in _WEIGHTLESS or last.endswith("Loss"))
+    def _inside(self, function: Function, handed: Mapping[str, Has], learned: frozenset[str]) -> "Cut":
+        return Cut(reading_of(function, self._function.file), self._deep - 1, handed, learned)
 
 
-def _most(several: Iterable[Has]) -> Has:
-    """The most that any of them has; once one may have a graph, the others are not asked."""
-    found = Has.NOTHING
-    for has in several:
-        found = max(found, has)
-        if found is Has.MAYBE:
-            break
-    return found
+def _is_cut_off(value: ast.expr) -> bool:
+    """output.detach(), output.detach().cpu()"""
+    match value:
+        case ast.Call(func=ast.Attribute(value=inner, attr=attr)):
+            return attr == "detach" or _is_cut_off(inner)
+    return isinstance(value, ast.Attribute) and value.attr == "data"
+
+
+def _is_told(begin: Function, name: str) -> bool:
+    """def __init__(self, smooth=1.0)"""
+    default = default_of(begin.node, name)
+    return isinstance(default, ast.Constant) and isinstance(default.value, float | int)
 
 
 def _begins(one: Definition) -> bool:
@@ -288,5 +274,5 @@ def _begins(one: Definition) -> bool:
         case ast.List() | ast.Dict() | ast.Constant(value=None):
             return True
         case ast.Call(func=func):
-            return (path_of(func) or "").rpartition(".")[2] in _MAKES | {"empty", "empty_like", "list", "dict"}
+            return (path_of(func) or "").rpartition(".")[2] in MAKES | {"empty", "empty_like", "list", "dict"}
     return False

@@ -61,16 +61,23 @@ def _homes(path: str, function: Reading) -> list[tuple[ast.AST, Scope]]:
 def is_made_apart(module: str, function: Reading) -> bool:
     """Whether a module is seen to be made by itself, of nothing that could be a part of another one too, and is made a
     part of none."""
-    own = function.of(ast.Assign) if module.isidentifier() else []  # the functions in it have names of their own
-    homes = _homes(module, function) if not own else []
-    assigned = own or [one for node, _ in homes for one in below(node) if isinstance(one, ast.Assign)]
+    return is_made_alone(module, function) and not any(_gives(one, module) for one in _assigned(module, function))
+
+
+def is_made_alone(module: str, function: Reading) -> bool:
+    """The same, whatever is made of it afterwards."""
+    assigned = _assigned(module, function)
     made = [one.value for one in assigned if any(path_of(target) == module for target in one.targets)]
     given = [part for value in made for part in _given(value)]
     parts = [part for one in given for part in below(one) if isinstance(part, ast.Name | ast.Attribute)]
     shares = any(_PIECE.search((path_of(part) or "").lower()) for part in parts)
-    return (
-        bool(made) and all(map(makes_object, made)) and not shares and not any(_gives(one, module) for one in assigned)
-    )
+    return bool(made) and all(map(makes_object, made)) and not shares
+
+
+def _assigned(module: str, function: Reading) -> list[ast.Assign]:
+    own = function.of(ast.Assign) if module.isidentifier() else []  # the functions in it have names of their own
+    homes = _homes(module, function) if not own else []
+    return own or [one for node, _ in homes for one in below(node) if isinstance(one, ast.Assign)]
 
 
 def _given(made: ast.expr) -> list[ast.expr]:

@@ -30,6 +30,7 @@ from zerograd.source import (
     seldom,
     severed,
     slices,
+    starved,
     synchronising,
     totals,
     twice,
@@ -78,6 +79,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     yield from keepsakes.detect(function)
     yield from slices.detect(function)
     yield from severed.detect(function)
+    yield from starved.detect(function)
     yield from synchronising.detect(function)
     yield from bypassing.detect(function)
     yield from unfilled.detect(function)

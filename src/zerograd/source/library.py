@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from zerograd.core.findings import Finding
 from zerograd.errors import SourceError
+from zerograd.source.cutting import cuts
 from zerograd.source.discover import read_text
 from zerograd.source.parsing import parse
 from zerograd.source.program import Program
@@ -37,11 +38,13 @@ class Library:
         self._packages: dict[tuple[str, str], bool] = {}
         self._folders: dict[str, frozenset[str] | None] = {}
         self._does: dict[str, bool] = {}  # by path, whether the text names an event
+        self._only_read: set[str] = set()  # files without one that were opened for what is cut there
         self._absent: dict[str, set[str]] = {}  # by importing file, modules of no package of ours
 
     def open(self, path: str, text: str) -> Program:
         """The program of a file whose text is at hand. A file that has another text by now is read anew."""
         path = os.path.normpath(path)
+        self._only_read.discard(path)
         if len(self._programs) >= _MOST:  # only here: a file that is being checked still needs those it imports
             self._programs.clear()
             self._texts.clear()
@@ -90,41 +93,46 @@ class Library:
         return program
 
     def _elsewhere(self, importer: str) -> Elsewhere:
-        known: dict[tuple[str, bool], Function | Scope | None] = {}
+        known: dict[tuple[str, bool, bool], Function | Scope | None] = {}
         folder = os.path.dirname(importer)
 
-        def elsewhere(dotted: str, derived: bool) -> Function | Scope | None:
-            key = (dotted, derived)
+        def elsewhere(dotted: str, derived: bool, cutting: bool = False) -> Function | Scope | None:
+            key = (dotted, derived, cutting)
             if key not in known:
                 known[key] = None  # two files that import each other
                 module = dotted.rpartition(".")[0]
                 if dotted[:1] == "." or self._has_package(module.partition(".")[0], folder):
-                    known[key] = self._find(dotted, importer, derived)
+                    known[key] = self._find(dotted, importer, derived, cutting)
                 else:
                     self._absent.setdefault(importer, set()).add(module)
             return known[key]
 
         return elsewhere
 
-    def _find(self, dotted: str, importer: str, derived: bool) -> Function | Scope | None:
+    def _find(self, dotted: str, importer: str, derived: bool, cutting: bool) -> Function | Scope | None:
         module, _, name = dotted.rpartition(".")
         module += "" if module.strip(".") or dotted[0] != "." else "."  # from .. import name
         path = self._locate(module, importer) if module.strip(".") or module else None
-        program = self._imported(path, name, derived) if path is not None else None
+        program = self._imported(path, name, derived, cutting) if path is not None else None
         if program is None:
             return None
         top = program.roots.module
         found = None if derived else top.function(name)
         return found or top.class_scope(name, derived=derived) or top.class_scope(top.dotted(name), derived=derived)
 
-    def _imported(self, path: str, name: str, derived: bool) -> Program | None:
+    def _imported(self, path: str, name: str, derived: bool, cutting: bool) -> Program | None:
         program = self._programs.get(path)
+        if program is not None and path in self._only_read and not (derived or cutting):
+            return None  # nobody is to know more for its having been read for somebody else
         if program is None and path not in self._opening:
             try:
                 if path not in self._texts:
                     self._texts[path] = read_text(path)
                 if self._may_define(name, path, derived):
                     program = self._enter(path, self._texts[path])
+                elif cutting and cuts(name, self._texts[path]):
+                    program = self._enter(path, self._texts[path])
+                    self._only_read.add(path)
             except (SourceError, RecursionError):
                 self._texts[path] = ""  # its own check says why it cannot be read
         return program

@@ -7,68 +7,71 @@ loss = policy_loss - 0.01 * entropy        # no bonus for entropy: a number has 
 import ast
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.cut import Cut, Has
+from zerograd.source.addends import Sum, Term, words_of
+from zerograd.source.callers import brings_cut, called_or_read
+from zerograd.source.cut import Cut
+from zerograd.source.cutting import cuts_in
 from zerograd.source.definitions import Item, definitions_of
 from zerograd.source.leaves import leaves_of
 from zerograd.source.lines import between
 from zerograd.source.losses import loss_of
+from zerograd.source.makers import Has
 from zerograd.source.nodes import below, written
 from zerograd.source.paths import path_of
 from zerograd.source.reading import File, Reading
-from zerograd.source.severed import deposited
+from zerograd.source.scopes import Function
+from zerograd.source.severed import deposited, passed
+from zerograd.source.wording import is_factor, is_term
 
-_TERM = re.compile(
-    r"loss|penalt|entropy|wasserstein|diverg|discrepan|bonus|(^|_)(kl|kld|ent|gp|reg|mmd|bce|mse|nll|mi|tv|recon|err[a-z]?)(_|$)"
-)
-_FACTOR = re.compile(
-    r"weight|coef|scale|factor|lambda|beta|anneal|rate|baseline|target|old|prev|last|mean_loss|best|(^|_)ref(_|$)|teacher"
-)
-_SUMS = frozenset({"mean", "sum", "squeeze", "view", "to", "cuda", "reshape"})
-_WORDS = ("item()", "detach()", ".data", "no_grad", "ensor(", "from_numpy")
+_WORDS = ("item()", "detach()", ".data", "no_grad", "ensor(", "from_numpy", "argmax(")
 _ENGINE = re.compile(r"accelerator|fabric|engine|manual_backward")
 _CURE = "leave its graph on: no item(), detach(), no_grad() or torch.tensor() between the model and the loss"
-_CUT = re.compile(r"\.(item|detach|numpy|tolist)\(\)|\.data\b|no_grad|ensor\(|from_numpy")
-_TELLS = re.compile(r"\+=|append\(|print|\blog|add_scalar|write|update\(|format|wandb|tqdm|postfix|f\"|f'|#")
+_CUT = re.compile(r"\.(item|detach|numpy|tolist)\(\)|\.data\b|no_grad|ensor\(|from_numpy|argm(ax|in)\(")
+_TELLS = re.compile(
+    r"\bacc|correct|\+=|append\(|print|\blog(?!_softmax|_prob|its?\b)|add_scalar|write|update\(|format|wandb|tqdm|postfix|f\"|f'|#"
+)
 _RETURNS = re.compile(r"return\b[^\n]*loss")
-_CUTTING = frozenset({"item", "detach", "data", "numpy", "tolist", "tensor", "Tensor", "FloatTensor", "from_numpy"})
-_DEPTH, _FEW = 8, 20
-
-
-class _Term(NamedTuple):
-    node: ast.expr
-    names: tuple[str, ...]  # that it goes by, the last one first
-    minus: bool = False
+_CUTTING = frozenset({"item", "detach", "data", "numpy", "tolist", "tensor", "Tensor", "FloatTensor", "from_numpy"}) | {
+    "argmax",
+    "argmin",
+}
+_HOOKED = re.compile(r"\w\] = \w+\.(detach\(\)|data\b)")  # activation[name] = output.detach()
+_FEW = 20
 
 
 def detect(file: File) -> Iterator[Finding]:
-    if not any(map(file.says, _WORDS)) or file.says("enable_grad") or file.says("set_grad_enabled(True"):
+    if not file.says("backward(") or file.says("enable_grad") or file.says("set_grad_enabled(True"):
         return
-    if not file.says("backward("):
+    brings = brings_cut(file) or (file.says("register_forward_hook") and _HOOKED.search(file.text) is not None)
+    if not brings and not any(map(file.says, _WORDS)):
         return
     program = file.program
     texts = [(one, between(file.text, one.node.lineno, one.node.end_lineno or 0)) for one in program.roots.functions]
-    asked = [
-        (one, text)
-        for one, text in texts
-        if "backward(" in text or _RETURNS.search(text) or _is_term(one.node.name.lower())
-    ]
-    cutting = {one.node.name for one, text in asked if _cuts_off(text)}
-    helped = any(_is_term(name.lower()) for name in cutting)  # what a function that is named for it returns
-    handed = deposited(file) if any(one.node.name in cutting and _RETURNS.search(text) for one, text in asked) else {}
+    asked = [(one, text) for one, text in texts if "backward(" in text or _RETURNS.search(text) or _is_named(one)]
+    cutting = {one.node for one, text in asked if _cuts_off(text) or (_is_named(one) and cuts_in(text))}
+    helped = brings or any(_is_named(one) and one.node in cutting for one, _ in asked)
+    returning = [one for one, text in asked if one.node in cutting and _RETURNS.search(text)]
+    handed = deposited(file) if returning else {}
+    passing = passed(file) if any(one.scope.owner is not None for one in returning) else {}
     module = Reading(program.tree, program.module, program.roots.module, file)
     if module.having(Kind.DEPOSIT) and (helped or _cuts_off(file.text)):
         yield from _inside(module, set())
     for function, text in texts:
-        name, trains = function.node.name, function.node in program.relevant and "backward(" in text
-        if (trains or name in handed) and (helped or name in cutting):
+        node, trains = function.node, function.node in program.relevant and "backward(" in text
+        goes = handed.get(node.name, set()) | passing.get(node, set())
+        if (trains or goes) and (helped or node in cutting):
             block = program.function(function) if trains else ()
-            yield from _inside(Reading(function.node, block, function.scope, file), handed.get(name, set()))
+            yield from _inside(Reading(node, block, function.scope, file), goes)
+
+
+def _is_named(function: Function) -> bool:
+    """Whether what it returns is to be a term, by its name or that of its class."""
+    return is_term(function.node.name.lower())
 
 
 def _cuts_off(text: str) -> bool:
@@ -89,7 +92,7 @@ def _inside(function: Reading, handed: set[Item]) -> Iterator[Finding]:
         return
     named = {name for loss in losses if (name := path_of(loss)) is not None}
     cut, told = Cut(function), set[int]()
-    sums = [_Sum(loss, function, cut) for loss in added]
+    sums = [Sum(loss, function, cut) for loss in added]
     for number, one in enumerate(sums):
         if cut.of(one.loss) is Has.LOST:
             # Leaves may be among others, in a list; but not behind the detach() that the loss itself was given.
@@ -98,7 +101,7 @@ def _inside(function: Reading, handed: set[Item]) -> Iterator[Finding]:
             continue
         others = one.live.union(named, *(other.names for place, other in enumerate(sums) if place != number))
         lost = [term for term in one.terms if cut.of(term.node) is Has.LOST]
-        if not one.lives or any(not _words(term).isdisjoint(others) for term in lost):
+        if not one.lives or any(not words_of(term).isdisjoint(others) for term in lost):
             continue  # loss - loss.detach(): the value of another, with the gradient of this
         for term in lost:
             if id(term.node) not in told and _is_meant(term, function) and not _is_compared(term, one, function):
@@ -106,14 +109,14 @@ def _inside(function: Reading, handed: set[Item]) -> Iterator[Finding]:
                 yield _told(function, term)
 
 
-def _is_compared(term: _Term, whole: "_Sum", function: Reading) -> bool:
+def _is_compared(term: Term, whole: Sum, function: Reading) -> bool:
     """criterion(pruned(x), y) - criterion(whole(x), y).detach(): how much worse it is, by the same measure."""
     others = (other for other in whole.terms if other is not term and not other.minus)
     made = _called(term, function)
     return term.minus and any(not made.isdisjoint(_called(other, function)) for other in others)
 
 
-def _called(term: _Term, function: Reading) -> set[str]:
+def _called(term: Term, function: Reading) -> set[str]:
     """What makes a term: `model` of model(x).loss.item()."""
     path = path_of(term.node)
     pending = [one.value for one in definitions_of(function).every(path)] if path is not None else [term.node]
@@ -150,11 +153,13 @@ def _may_be_told(loss: ast.expr, function: Reading) -> bool:
             case ast.BinOp(left=left, right=right):
                 pending += [left, right]
             case ast.UnaryOp(operand=inner) | ast.Call(func=ast.Attribute(value=inner)):
-                if isinstance(value, ast.Call) and _cuts(value):
+                if isinstance(value, ast.Call) and (_cuts(value) or _is_read(value, function)):
                     return True
                 pending.append(inner)
-            case ast.Call(func=ast.Name()) if _cuts(value):
+            case ast.Call(func=ast.Name()) if _cuts(value) or _is_read(value, function):
                 return True
+            case ast.Call(func=ast.Name(), args=args):
+                pending += [one for one in args if isinstance(one, ast.Name)]
             case ast.Name(id=name) if len(pending) < _FEW:
                 made = every(name)
                 if any(isinstance(one.node, ast.AugAssign) for one in made):
@@ -163,24 +168,18 @@ def _may_be_told(loss: ast.expr, function: Reading) -> bool:
     return False
 
 
+def _is_read(call: ast.Call, function: Reading) -> bool:
+    """Whether it runs a function of the project that cuts something off, by its words."""
+    path = path_of(call.func)
+    run = called_or_read(path, function) if path is not None and is_term(path.lower()) else None
+    return run is not None and cuts_in(written(run.node))
+
+
 def _cuts(value: ast.expr) -> bool:
     return any(isinstance(part, ast.Attribute) and part.attr in _CUTTING for part in below(value))
 
 
-class _Sum:
-    """A loss and what it is the sum of. `names`: all that it goes by on the way; `live`: those that have a
-    graph; `lives`: whether any term may have one, be it without a name."""
-
-    def __init__(self, loss: ast.expr, function: Reading, cut: Cut) -> None:
-        self.loss, self.names = loss, set[str]()
-        self.terms = list(_terms(_Term(loss, ()), function, cut, self.names))
-        self.names |= {name for term in self.terms if (name := path_of(term.node)) is not None}
-        living = [term for term in self.terms if cut.of(term.node) is Has.MAYBE]
-        lost = {path_of(term.node) for term in self.terms} - {path_of(term.node) for term in living}
-        self.live, self.lives = self.names - lost, bool(living)
-
-
-def _told(function: Reading, term: _Term) -> Finding:
+def _told(function: Reading, term: Term) -> Finding:
     name = term.names[0] if term.names else written(term.node)
     found = note(REGISTRY["ZG003"], function.site(term.node), certain=True, step=name)
     return found._replace(
@@ -216,67 +215,13 @@ def _returned(function: Reading, handed: set[Item]) -> Iterator[ast.expr]:
             yield back.value
 
 
-def _terms(term: _Term, function: Reading, cut: Cut, through: set[str]) -> Iterator[_Term]:
-    """What a loss is the sum of, as far as it can be read. `through`: the names that were followed."""
-    node, names, minus = term
-    if len(names) > _DEPTH or cut.of(node) is not Has.MAYBE:
-        yield _Term(_bare(node, cut), names, minus)
-        return
-    match node:
-        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
-            yield from _terms(_Term(left, names[:0], minus), function, cut, through)
-            yield from _terms(_Term(right, names[:0], minus ^ isinstance(op, ast.Sub)), function, cut, through)
-        case ast.UnaryOp(operand=operand, op=ast.USub()):
-            yield from _terms(_Term(operand, names, not minus), function, cut, through)
-        case ast.BinOp(left=left, op=ast.Mult(), right=right) if cut.of(left) is Has.NOTHING:
-            yield from _terms(_Term(right, names, minus), function, cut, through)
-        case ast.BinOp(left=left, op=ast.Mult() | ast.Div(), right=right) if cut.of(right) is Has.NOTHING:
-            yield from _terms(_Term(left, names, minus), function, cut, through)
-        case ast.Call(func=ast.Attribute(value=value, attr=attr)) if attr in _SUMS and path_of(value) != "torch":
-            yield from _terms(_Term(value, names, minus), function, cut, through)
-        case ast.Name() if (parts := _made_of(node, function)) is not None:
-            through.add(node.id)
-            for part in parts:
-                yield from _terms(_Term(part, (node.id, *names), minus), function, cut, through)
-        case _:
-            yield term
-
-
-def _bare(node: ast.expr, cut: Cut) -> ast.expr:
-    """0.01 * entropy: the entropy."""
-    match node:
-        case ast.UnaryOp(operand=inner):
-            return _bare(inner, cut)
-        case ast.BinOp(left=factor, op=ast.Mult(), right=inner) if cut.of(factor) is Has.NOTHING:
-            return _bare(inner, cut)
-        case ast.BinOp(left=inner, op=ast.Mult() | ast.Div(), right=factor) if cut.of(factor) is Has.NOTHING:
-            return _bare(inner, cut)
-    return node
-
-
-def _made_of(name: ast.Name, function: Reading) -> list[ast.expr] | None:
-    """loss = a, and loss += b: what a name was made of, if it was in one way."""
-    reached = definitions_of(function).reaching(name.id, name)
-    if reached is None or not reached.certain or any(one.each or one.at is not None for one in reached.here):
-        return None
-    begun = [one for one in reached.here if not one.adds]
-    added = [one for one in reached.here if one.adds]
-    sums = all(isinstance(one.node, ast.AugAssign) and isinstance(one.node.op, ast.Add | ast.Sub) for one in added)
-    itself = any(isinstance(part, ast.Name) and part.id == name.id for one in begun for part in below(one.value))
-    return [one.value for one in (*begun, *added)] if len(begun) == 1 and sums and not itself else None
-
-
-def _words(term: _Term) -> set[str]:
-    return {*term.names, *(path for part in below(term.node) if (path := path_of(part)) is not None)}
-
-
-def _is_meant(term: _Term, function: Reading) -> bool:
+def _is_meant(term: Term, function: Reading) -> bool:
     """Whether it is there to be learned from: named for it, or made of what is."""
-    words = _words(term)
+    words = words_of(term)
     name = term.names[0] if term.names else path_of(term.node) or ""
     made = [one.value for word in words for one in definitions_of(function).every(word)]
     said = [name, *words, *(maker for value in made for maker in _makers(value))]
-    return not _FACTOR.search(name.lower()) and any(_is_term(word.lower()) for word in said)
+    return not is_factor(name.lower()) and any(is_term(word.lower()) for word in said)
 
 
 def _makers(value: ast.expr) -> Iterator[str]:
@@ -286,7 +231,3 @@ def _makers(value: ast.expr) -> Iterator[str]:
             yield from _makers(part)
         elif (path := path_of(part)) is not None:
             yield path
-
-
-def _is_term(word: str) -> bool:
-    return _TERM.search(word) is not None and _FACTOR.search(word) is None

@@ -29,6 +29,7 @@ class Program:
     ) -> None:
         self.tree = tree
         self.path = path
+        self.text = text
         self.roots: Roots = bind_module(tree, elsewhere)
         self.roots.module.home = self
         relevance = read_relevance(tree, text, self.roots.functions)

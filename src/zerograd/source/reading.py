@@ -34,6 +34,7 @@ class File:
         self._said: dict[str, bool] = {}
         self._acts: dict[int, tuple[Block, list[Act]]] = {}
         self.definitions: dict[ast.AST, Definitions] = {}  # of its functions, as far as somebody has asked
+        self.others: dict[Program, File] = {}  # that were read for what is called here
         self.built: set[ast.AST] = set()  # the methods that were looked at for what they make
         self._attributes: dict[Scope, dict[str, list[Function]]] = {}
 

@@ -72,7 +72,10 @@ class Home(Protocol):
     def does_something(self, function: "Function") -> bool: ...
 
 
-Elsewhere = Callable[[str, bool], Union["Function", "Scope", None]]
+class Elsewhere(Protocol):
+    """`cutting`: also where no event is named, if something is cut from its graph there: a loss."""
+
+    def __call__(self, dotted: str, derived: bool, cutting: bool = False) -> Union["Function", "Scope", None]: ...
 
 
 class Assigned(NamedTuple):

@@ -16,6 +16,7 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
+from zerograd.source.callers import called
 from zerograd.source.definitions import Definition, Definitions, Item, definitions_of
 from zerograd.source.holdings import held_by
 from zerograd.source.lines import between
@@ -85,21 +86,38 @@ def _is_number(value: ast.expr) -> bool:
     return not {part.id for part in below(value) if isinstance(part, ast.Name)} - {"torch", "self", "float"}
 
 
-@lru_cache(maxsize=2)  # asked of every function of a file
 def deposited(file: File) -> dict[str, set[Item]]:
     """The functions whose results backward() is called on, by their names, and which of several results it is."""
     found: dict[str, set[Item]] = {}
+    for call, at, _ in _depositing(file):
+        found.setdefault((path_of(call.func) or "").rpartition(".")[2], set()).add(at)
+    return found
+
+
+def passed(file: File) -> dict[ast.AST, set[Item]]:
+    """The same of what an object runs that is called: the forward pass of a loss."""
+    found: dict[ast.AST, set[Item]] = {}
+    for call, at, scope in _depositing(file):
+        run = called(path_of(call.func) or "", scope)
+        if run is not None and run.node.name in ("forward", "__call__"):
+            found.setdefault(run.node, set()).add(at)
+    return found
+
+
+@lru_cache(maxsize=2)  # asked of every function of a file
+def _depositing(file: File) -> list[tuple[ast.Call, Item, Scope]]:
+    """The calls whose results go backward, which of several results it is, and where."""
+    found: list[tuple[ast.Call, Item, Scope]] = []
     program = file.program
     trains = [one for one in program.roots.functions if "backward(" in _text(one, file)]
     roots: list[tuple[ast.AST, Scope]] = [(program.tree, program.roots.module), *trains]
     for node, scope in roots:
-        called = [call.func for call in program.nodes(node).of(ast.Call) if isinstance(call.func, ast.Attribute)]
-        losses = [part for func in called if func.attr == "backward" for part in below(func.value)]
+        funcs = [call.func for call in program.nodes(node).of(ast.Call) if isinstance(call.func, ast.Attribute)]
+        losses = [part for func in funcs if func.attr == "backward" for part in below(func.value)]
         if losses:
             names = definitions_of(Reading(node, (), scope, file))
-            for one in (one for part in losses for one in _made(part, names)):
-                if isinstance(one.value, ast.Call):
-                    found.setdefault((path_of(one.value.func) or "").rpartition(".")[2], set()).add(one.at)
+            made = [one for part in losses for one in _made(part, names)]
+            found += [(one.value, one.at, scope) for one in made if isinstance(one.value, ast.Call)]
     return found
 
 

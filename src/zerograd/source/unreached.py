@@ -44,7 +44,7 @@ def detect(function: Reading) -> Iterator[Finding]:
         if modules not in hidden:
             hidden[modules] = several and bool(modules) and cuts and _is_out_of_sight(function, modules)
         unnamed = not hidden[modules] and loop is not None and _is_unnamed(function, modules, loop)
-        deposits = _in_front(function, act) if unnamed or hidden[modules] else []
+        deposits = in_front(function, act) if unnamed or hidden[modules] else []
         if not deposits:
             continue
         ancestry, known = ancestry or Ancestry(function), frozenset({KEPT}) if unnamed else NONE
@@ -65,7 +65,7 @@ def detect(function: Reading) -> Iterator[Finding]:
             )
 
 
-def _in_front(function: Reading, step: Act) -> list[ast.Call]:
+def in_front(function: Reading, step: Act) -> list[ast.Call]:
     """The backwards between the step and the clear of its own optimizer before it, if they stand on one path; where it
     clears behind the step, those of an iteration."""
     at = function.acts.index(step)
@@ -89,12 +89,12 @@ def _passes_by(function: Reading, ancestors: Ancestors, modules: frozenset[str])
     calls = [one for one in ancestors if isinstance(one, ast.Call)]
     if not calls or len(calls) != len(ancestors):
         return False
-    if any(_hides(function, call, modules) for call in calls):
+    if any(hides(function, call, modules) for call in calls):
         return False
-    return not any(overlap(frozenset({path}), modules) for call in calls for path in _paths(call))
+    return not any(overlap(frozenset({path}), modules) for call in calls for path in paths_in(call))
 
 
-def _hides(function: Reading, call: ast.Call, modules: frozenset[str]) -> bool:
+def hides(function: Reading, call: ast.Call, modules: frozenset[str]) -> bool:
     """Whether a call runs a method or a function, rather than a module, that may go through these modules itself."""
     path, cls = path_of(call.func) or "", function.scope.owner
     called = function.scope.function(path)
@@ -190,9 +190,9 @@ def _left_alone(function: Reading) -> set[int]:
     return found
 
 
-def _paths(call: ast.Call) -> Iterator[str]:
+def paths_in(node: ast.AST) -> Iterator[str]:
     """The paths that are named, as far as they go."""
-    parts = [part for part in below(call) if isinstance(part, ast.Name | ast.Attribute | ast.Subscript)]
+    parts = [part for part in below(node) if isinstance(part, ast.Name | ast.Attribute | ast.Subscript)]
     inner = {id(part.value) for part in parts if not isinstance(part, ast.Name)}
     yield from (path for part in parts if id(part) not in inner and (path := path_of(part)) not in (None, "self"))
 

@@ -12,6 +12,7 @@ from zerograd.source import (
     parameters,
     rebinding,
     rollouts,
+    unasked,
     unpickled,
 )
 from zerograd.source.lines import between
@@ -27,6 +28,7 @@ def detect(file: File) -> Iterator[Finding]:
     yield from listed.detect(file)
     yield from rebinding.detect(file)
     yield from rollouts.detect(file)
+    yield from unasked.detect(file)
     yield from unpickled.detect(file)
     yield from _orphaned(file)
 

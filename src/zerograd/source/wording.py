@@ -74,6 +74,13 @@ _STATE = re.compile(r"hidden|(^|[._])[hc](x|_?0|_t|_prev)$")
 _MODEL = re.compile(r"model|net(work)?$|(^|[._])(net|vae|flow|encoder|decoder|unet|generator|policy)\w*$")
 _MEASURES = re.compile(r"(^|_)(accuracy|auc|auroc|f1_score|confusion_matrix|(get|calc|compute|calculate)_acc)$")
 _LEARNED = re.compile(r"\bhigher\b|learn2learn|\bl2l\b|fmodel|\bmaml\.|\.clone\(\)|Meta(Module|Learner)")
+_TERM = re.compile(
+    r"loss|penalt|entropy|wasserstein|diverg|discrepan|bonus|dice|jaccard"
+    r"|(^|_)(kl|kld|ent|gp|reg|mmd|bce|mse|nll|mi|tv|iou|recon|err[a-z]?)(_|$)"
+)
+_FACTOR = re.compile(
+    r"weight|coef|scale|factor|lambda|beta|anneal|rate|baseline|target|old|prev|last|mean_loss|best|(^|_)ref(_|$)|teacher"
+)
 _QUIET = re.compile(r"no_grad|inference_mode(?!\(False)|set_grad_enabled\(False")
 
 
@@ -177,3 +184,13 @@ def is_made_anew(name: str) -> bool:
 def looks_away(expression: str) -> bool:
     """torch.no_grad(), torch.inference_mode(), torch.set_grad_enabled(False)."""
     return _QUIET.search(expression) is not None
+
+
+def is_factor(name: str) -> bool:
+    """A weight of a term, or something to compare it with."""
+    return _FACTOR.search(name) is not None
+
+
+def is_term(name: str) -> bool:
+    """kl, dice_loss, entropy: something that a loss is the sum of, in small letters."""
+    return _TERM.search(name) is not None and not is_factor(name)

@@ -1,0 +1,120 @@
+"""Tensors that an optimizer holds and that nobody asked a gradient of: it steps, and they stay what they are (ZG003).
+
+latent = torch.randn(1, 8)
+optimizer = torch.optim.Adam([latent])        # without requires_grad=True its .grad stays None
+
+Silent where the file asks gradients of anything but the weights of a model, reads or writes a `.grad`, or uses the
+tensor for nothing else: a stand-in to draw a schedule with.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from zerograd.core.findings import Finding
+from zerograd.rules import REGISTRY
+from zerograd.rules.telling import note
+from zerograd.source.definitions import assigned_by, definitions_of
+from zerograd.source.leaves import makes_leaf
+from zerograd.source.lines import between
+from zerograd.source.makers import MAKES
+from zerograd.source.nodes import below, holds
+from zerograd.source.paths import path_of
+from zerograd.source.reading import File, Reading
+from zerograd.source.roles import role_of
+from zerograd.source.scopes import Role, Scope
+from zerograd.source.wording import SAME
+
+_NAMES = ("SGD", "Adam", "AdamW", "LBFGS", "RMSprop", "Adagrad")
+_HOLDS = tuple(f"{name}({begin}" for name in _NAMES for begin in ("[", "params=[", "\n"))  # faster than a pattern
+_ASKS = re.compile(r"^.*\brequires_grad(_\(| ?= ?(?!False)).*$", re.MULTILINE)
+_MADE = MAKES | {"tensor", "from_numpy", "Tensor", "FloatTensor", "empty", "eye", "linspace", "detach"}
+
+
+def detect(file: File) -> Iterator[Finding]:
+    if not file.says("backward(") or not any(map(file.says, _HOLDS)) or file.reads_gradients or _asks(file.text):
+        return
+    program = file.program
+    roots: list[tuple[ast.AST, Scope]] = [(program.tree, program.roots.module)]
+    for one in program.roots.functions:
+        text = between(file.text, one.node.lineno, one.node.end_lineno or 0)
+        if any(words in text for words in _HOLDS):
+            roots.append((one.node, one.scope))
+    for node, scope in roots:
+        yield from _inside(Reading(node, (), scope, file))
+
+
+def _asks(text: str) -> bool:
+    """Whether a gradient is asked of something that has a name already: for t in latents: t.requires_grad_()."""
+    return any(".requires_grad" in line[0] for line in _ASKS.finditer(text))
+
+
+def _inside(function: Reading) -> Iterator[Finding]:
+    for call in function.of(ast.Call):
+        given = [*call.args[:1], *(one.value for one in call.keywords if one.arg == "params")]
+        holds_some = [one for params in given if isinstance(params, ast.List) for one in _held(params)]
+        made = role_of(call, function.scope) if holds_some else None
+        if made is None or made.role is not Role.OPTIMIZER:
+            continue
+        for held in holds_some:
+            path = path_of(held) or ""
+            if _is_plain(path, function) and _is_used(path, function, call):
+                found = note(REGISTRY["ZG003"], function.site(held), certain=True, step=path)
+                yield found._replace(
+                    message=f"{path} is given to an optimizer and requires no gradient: no step will change it",
+                    cure=f"make it with requires_grad=True, or call {path}.requires_grad_()",
+                )
+
+
+def _held(params: ast.expr) -> Iterator[ast.expr]:
+    """[a, b], [{"params": [a]}, {"params": b}]: those that have names."""
+    match params:
+        case ast.List(elts=items) | ast.Tuple(elts=items):
+            for item in items:
+                yield from _held(item)
+        case ast.Dict(keys=keys, values=values):
+            named = zip(keys, values, strict=True)
+            yield from (
+                one
+                for key, value in named
+                if isinstance(key, ast.Constant) and key.value == "params"
+                for one in _held(value)
+            )
+        case ast.Name() | ast.Attribute():
+            yield params
+
+
+def _is_plain(path: str, function: Reading) -> bool:
+    """Whether all that it is ever assigned are tensors made anew."""
+    scope, file = function.scope, function.file
+    if path.startswith("self.") and scope.owner is not None:
+        made = [one for _, one in assigned_by(scope.owner, path, file)]
+    elif path.isidentifier() and path not in scope.parameters:
+        made = definitions_of(function).every(path)
+    else:
+        return False
+    whole = [one for one in made if one.at is None and not one.each and not one.adds]
+    return bool(made) and len(whole) == len(made) and all(_is_new(one.value, function) for one in made)
+
+
+def _is_new(value: ast.expr, function: Reading) -> bool:
+    """torch.zeros(3).to(device), x.detach().clone()"""
+    if not isinstance(value, ast.Call) or makes_leaf(value):
+        return False
+    func, path = value.func, path_of(value.func)
+    dotted = function.scope.dotted(path) if path is not None else ""
+    if dotted.startswith("torch."):
+        told = any(keyword.arg == "requires_grad" or keyword.arg is None for keyword in value.keywords)
+        return dotted.rpartition(".")[2] in _MADE and dotted.count(".") == 1 and not told
+    if isinstance(func, ast.Attribute):
+        return func.attr == "detach" or (func.attr in SAME and _is_new(func.value, function))
+    return False
+
+
+def _is_used(path: str, function: Reading, optimizer: ast.Call) -> bool:
+    """Whether something is computed of it, in this function or in the methods beside it."""
+    cls = function.scope.owner if path.startswith("self.") else None
+    methods = cls.functions.values() if cls is not None else ()
+    parts = [part for node in (function.node, *(one.node for one in methods)) for part in below(node)]
+    uses = [part for part in parts if isinstance(part, ast.Name | ast.Attribute) and path_of(part) == path]
+    return any(isinstance(one.ctx, ast.Load) and not holds(optimizer, one) for one in uses)
