@@ -9,7 +9,9 @@ from rules.programs import Program, audited, checked, programs
 ALL = [*programs("legal.md"), *programs("faults.md")]
 
 
-@pytest.mark.parametrize("program", [*ALL, *programs("faults_source.md")], ids=lambda program: program.name)
+@pytest.mark.parametrize(
+    "program", [*ALL, *programs("faults_source.md"), *programs("groups.md")], ids=lambda program: program.name
+)
 def test_source(program: Program) -> None:
     assert checked(program) == program.expected
 
