@@ -10,7 +10,7 @@ from typing import NamedTuple
 from zerograd.core.events import Kind
 from zerograd.source.counters import Guard
 from zerograd.source.paths import path_of
-from zerograd.source.skeleton import FORKS, Act, Attempt, Block, Choice, Loop, Node, walk
+from zerograd.source.skeleton import FORKS, Act, Attempt, Block, Choice, Loop, Node, leaves, walk
 
 
 class Window(NamedTuple):
@@ -117,3 +117,31 @@ def blocks_of(node: Node) -> list[Block]:
     if isinstance(node, Attempt):
         return [node.body, *node.handlers, node.orelse, node.final]
     return []
+
+
+def arms_of(block: Block) -> Iterator[Block]:
+    """A block, and those inside it that one pass of it may take."""
+    yield block
+    for node in block:
+        if not isinstance(node, Loop):
+            for inner in blocks_of(node):
+                yield from arms_of(inner)
+
+
+def taken_at_once(block: Block) -> Iterator[tuple[Act, Act]]:
+    """Each deposit of a block with the step that takes it, in the same block and in any case."""
+    for position, act in enumerate(block):
+        if isinstance(act, Act) and act.kind is Kind.DEPOSIT and isinstance(act.node, ast.Call):
+            behind = block[position + 1 :]
+            step = next((one for one in behind if isinstance(one, Act) and one.kind is Kind.CONSUME), None)
+            if step is not None and not _waits(block, step):
+                yield act, step
+
+
+def _waits(block: Block, step: Act) -> bool:
+    """Whether the way from a backward to the step may be left: `if not complete: continue`."""
+    before = block[: block.index(step)]
+    first = next(
+        (i for i, node in enumerate(before) if isinstance(node, Act) and node.kind is Kind.DEPOSIT), len(before)
+    )
+    return any(isinstance(node, Choice) and (leaves(node.body) or leaves(node.orelse)) for node in before[first:])
