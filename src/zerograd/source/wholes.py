@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from zerograd.core.findings import Finding
-from zerograd.source import evaluations, lifeless, listed, parameters, rebinding, rollouts, unpickled
+from zerograd.source import evaluations, lifeless, listed, parameters, rebinding, rollouts, unpickled, unread
 from zerograd.source.lines import between
 from zerograd.source.reading import File, Reading
 from zerograd.source.triggers import may_replace
@@ -16,6 +16,7 @@ def detect(file: File) -> Iterator[Finding]:
     yield from rebinding.detect(file)
     yield from rollouts.detect(file)
     yield from unpickled.detect(file)
+    yield from unread.detect(file)
     yield from _orphaned(file)
 
 
