@@ -25,6 +25,7 @@ from zerograd.source.unfolding import Unfolded, waits_for_others
 _FOR = (ast.For, ast.AsyncFor)
 _TASKS = re.compile(r"meta|task|episode")
 _MOST = 30  # functions that are looked into
+_LATE = "the guard is true after {size} + 1 micro-batches first: the first group has one more than all others ({size})"
 
 
 def detect(
@@ -74,6 +75,9 @@ def _judge_window(window: Window, losses: Losses, unfolded: Unfolded | None = No
     if guard.phase is not None and guard.phase != -1 and not guard.conjoined:
         first = str(guard.phase + 1) if guard.phase >= 0 else f"{guard.size} - {-guard.phase - 1}"
         yield note(REGISTRY["ZG103"], site, certain=True, test="the guard", first=first, size=guard.size)
+    if guard.late and not guard.tail:
+        found = note(REGISTRY["ZG103"], site, certain=True, test="", first="", size=guard.size)
+        yield found._replace(message=_LATE.format(size=guard.size))
     endless = window.loop.endless or isinstance(window.loop.node, ast.While)
     if not guard.tail and not endless and not window.stepped_after:
         # A counter that came from elsewhere may go on in the next epoch: its group does.
