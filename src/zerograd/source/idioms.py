@@ -6,6 +6,7 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.source import (
     aliases,
+    ascending,
     averages,
     brought,
     bypassing,
@@ -28,8 +29,10 @@ from zerograd.source import (
     scalers,
     seldom,
     severed,
+    summed,
     synchronising,
     twice,
+    uncounted,
     uncovered,
     unfilled,
     unreached,
@@ -46,6 +49,9 @@ def detect(function: Reading) -> Iterator[Finding]:
     yield from aliases.shared_through_calls(function)
     if any(act.kind in (Kind.DEPOSIT, Kind.CONSUME) for act in function.acts):
         yield from averages.detect(function)
+        yield from ascending.detect(function)
+        yield from summed.detect(function)
+        yield from uncounted.detect(function)
         yield from brought.detect(function)
         yield from scalers.detect(function)
         yield from seldom.detect(function)
