@@ -14,17 +14,18 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.counters import ACCUMULATION
 from zerograd.source.frames import BodyOf
-from zerograd.source.guarded import Window, acts_in, blocks_of, guarded_windows
+from zerograd.source.guarded import Window, acts_in, arms_of, blocks_of, guarded_windows, taken_at_once
 from zerograd.source.losses import Losses, loss_of
 from zerograd.source.nodes import Nodes, written
 from zerograd.source.paths import path_of
 from zerograd.source.scopes import Function, Scope
-from zerograd.source.skeleton import Act, Block, Call, Choice, Loop, leaves, walk
+from zerograd.source.skeleton import Act, Block, Call, Loop, walk
 from zerograd.source.unfolding import Unfolded, waits_for_others
 
 _FOR = (ast.For, ast.AsyncFor)
 _TASKS = re.compile(r"meta|task|episode")
 _MOST = 30  # functions that are looked into
+_LATE = "the guard is true after {size} + 1 micro-batches first: the first group has one more than all others ({size})"
 
 
 def detect(
@@ -74,6 +75,9 @@ def _judge_window(window: Window, losses: Losses, unfolded: Unfolded | None = No
     if guard.phase is not None and guard.phase != -1 and not guard.conjoined:
         first = str(guard.phase + 1) if guard.phase >= 0 else f"{guard.size} - {-guard.phase - 1}"
         yield note(REGISTRY["ZG103"], site, certain=True, test="the guard", first=first, size=guard.size)
+    if guard.late and not guard.tail:
+        found = note(REGISTRY["ZG103"], site, certain=True, test="", first="", size=guard.size)
+        yield found._replace(message=_LATE.format(size=guard.size))
     endless = window.loop.endless or isinstance(window.loop.node, ast.While)
     if not guard.tail and not endless and not window.stepped_after:
         # A counter that came from elsewhere may go on in the next epoch: its group does.
@@ -135,15 +139,6 @@ def _kinds(block: Block, body_of: BodyOf) -> set[Kind]:
     return found
 
 
-def _waits(block: Block, step: Act) -> bool:
-    """Whether the way from a backward to the step may be left: `if not complete: continue`."""
-    before = block[: block.index(step)]
-    first = next(
-        (i for i, node in enumerate(before) if isinstance(node, Act) and node.kind is Kind.DEPOSIT), len(before)
-    )
-    return any(isinstance(node, Choice) and (leaves(node.body) or leaves(node.orelse)) for node in before[first:])
-
-
 def _named_size(over: ast.expr) -> str | None:
     """N of `range(N)`, if it is named for accumulation."""
     if isinstance(over, ast.Call) and (path_of(over.func) or "").endswith(("range", "trange")) and over.args:
@@ -158,7 +153,7 @@ def _every_micro_batch(block: Block, losses: Losses, configured: str | None) -> 
         acts = acts_in(loop.body)
         if not any(act.kind is Kind.CLEAR for act in acts):
             continue
-        taken = [(act, step, arm) for arm in _arms(loop.body) for act, step in _taken_at_once(arm)]
+        taken = [(act, step, arm) for arm in arms_of(loop.body) for act, step in taken_at_once(arm)]
         if len(taken) != sum(act.kind is Kind.DEPOSIT for act in acts) or len({step.slot for _, step, _ in taken}) != 1:
             continue  # something is deposited that waits for a step
         for act, step, arm in taken:
@@ -183,25 +178,6 @@ def _divided_twice(block: Block, losses: Losses, told: tuple[str, str] | None) -
             same = told is None or (receiver == told[0] and (by or "").rpartition(".")[2] == told[1].rpartition(".")[2])
             if by is not None and same:
                 yield note(REGISTRY["ZG105"], act.site, certain=True, deposit=act.what, size=by)
-
-
-def _arms(block: Block) -> Iterator[Block]:
-    """A block, and those inside it that one pass of it may take."""
-    yield block
-    for node in block:
-        if not isinstance(node, Loop):
-            for inner in blocks_of(node):
-                yield from _arms(inner)
-
-
-def _taken_at_once(block: Block) -> Iterator[tuple[Act, Act]]:
-    """Each deposit of a block with the step that takes it, in the same block and in any case."""
-    for position, act in enumerate(block):
-        if isinstance(act, Act) and act.kind is Kind.DEPOSIT and isinstance(act.node, ast.Call):
-            behind = block[position + 1 :]
-            step = next((one for one in behind if isinstance(one, Act) and one.kind is Kind.CONSUME), None)
-            if step is not None and not _waits(block, step):
-                yield act, step
 
 
 def _configured(nodes: Nodes) -> str | None:

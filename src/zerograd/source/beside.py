@@ -23,12 +23,12 @@ def texts_beside(path: str, asked: set[str]) -> list[str] | None:
         return None
     asked.update(files)
     try:
-        return [_text(file) for file in files]
+        return [text_of(file) for file in files]
     except (SourceError, OSError):
         return None
 
 
-def _text(path: str) -> str:
+def text_of(path: str) -> str:
     known = os.stat(path)
     return _written(path, known.st_mtime_ns, known.st_size)
 

@@ -27,6 +27,7 @@ class Guard(NamedTuple):
     negated: bool = False  # the test is true everywhere else
     tail: bool = False  # `or i + 1 == len(loader)`: also true at the end
     conjoined: bool = False  # `and something else` than whether this is training at all
+    late: bool = False  # `and i > 0`: not true at the first micro-batch, so that its group has one more
     asks: int = 0  # of a counter that began nobody knows where: its value modulo N when the guard is true
 
     @property
@@ -108,7 +109,18 @@ def _combined(op: ast.boolop, values: list[ast.expr], origins: Origins) -> Guard
     if isinstance(op, ast.Or):
         tail = not found[0].negated and all(_LAST.search(other) or "==" in other or ">=" in other for other in others)
         return found[0]._replace(tail=True) if tail else None
-    return found[0]._replace(conjoined=not all(map(_TRAINING.search, others)))
+    asked = next(value for value, guard in guards if guard is not None)
+    late = found[0].phase == 0 and not found[0].negated and all(other in _not_first(asked) for other in others)
+    return found[0]._replace(conjoined=not all(map(_TRAINING.search, others)), late=late)
+
+
+def _not_first(asked: ast.expr) -> tuple[str, ...]:
+    """How one says of a counter that it is not 0 any more."""
+    match asked:
+        case ast.Compare(left=ast.BinOp(left=left)):
+            name = path_of(left)
+            return (f"{name} > 0", f"{name} != 0", f"{name} >= 1", f"0 < {name}", f"{name}") if name else ()
+    return ()
 
 
 def _modulo(modulo: ast.BinOp, residue: ast.expr, origins: Origins) -> Guard | None:

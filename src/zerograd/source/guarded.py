@@ -10,7 +10,7 @@ from typing import NamedTuple
 from zerograd.core.events import Kind
 from zerograd.source.counters import Guard
 from zerograd.source.paths import path_of
-from zerograd.source.skeleton import FORKS, Act, Attempt, Block, Choice, Loop, Node, walk
+from zerograd.source.skeleton import FORKS, Act, Attempt, Block, Choice, Jump, Loop, Node, leaves, walk
 
 
 class Window(NamedTuple):
@@ -39,6 +39,7 @@ def guarded_windows(block: Block) -> Iterator[Window]:
 
 
 def _windows_of(loop: Loop, stepped_after: bool) -> Iterator[Window]:
+    loop = loop._replace(body=_settled(loop.body))
     for node in walk(loop.body):
         if not isinstance(node, Choice) or node.guard is None or node.guard.loop is not loop.node:
             continue
@@ -51,7 +52,8 @@ def _windows_of(loop: Loop, stepped_after: bool) -> Iterator[Window]:
             continue
         if any(act.kind is Kind.CONSUME and _has_closure(act) for act in inside):
             continue
-        arm = {id(act) for act in (*inside, *skipped, *_other_arms(loop.body, node))}
+        others = (act for one in _alike(loop, node.guard) for act in acts_in((one,)))
+        arm = {id(act) for act in (*inside, *skipped, *_other_arms(loop.body, node), *others)}
         outside = [act for act in acts_in(loop.body) if id(act) not in arm]
         deposits = [act for act in outside if act.kind is Kind.DEPOSIT]
         stepped = [act for act in inside if act.kind is Kind.CONSUME]
@@ -65,6 +67,26 @@ def _windows_of(loop: Loop, stepped_after: bool) -> Iterator[Window]:
         if deposits:
             clears = Kind.CLEAR in kinds
             yield Window(loop, node, node.guard, deposits, rescales, clears, steps, stepped_after, stepped)
+
+
+def _alike(loop: Loop, guard: Guard) -> Iterator[Choice]:
+    """Other branches that ask the same of the counter, and something else with it: their steps wait too."""
+    for node in walk(loop.body):
+        other = node.guard if isinstance(node, Choice) else None
+        if isinstance(node, Choice) and other is not None and other.conjoined and not other.negated:
+            yield from [node] if other[:3] == guard[:3] else ()
+
+
+def _settled(block: Block) -> Block:
+    """The block with what follows `if (i + 1) % N != 0: continue` as the other arm of that branch."""
+    for position, node in enumerate(block):
+        if isinstance(node, Choice) and node.guard is not None and leaves(node.body) != leaves(node.orelse):
+            away = node.body if leaves(node.body) else node.orelse
+            if away[-1] == Jump("continue"):
+                rest = _settled(block[position + 1 :])
+                body, orelse = (arm if arm is away else (*arm, *rest) for arm in (node.body, node.orelse))
+                return (*block[:position], node._replace(body=body, orelse=orelse))
+    return block
 
 
 def _has_closure(step: Act) -> bool:
@@ -117,3 +139,31 @@ def blocks_of(node: Node) -> list[Block]:
     if isinstance(node, Attempt):
         return [node.body, *node.handlers, node.orelse, node.final]
     return []
+
+
+def arms_of(block: Block) -> Iterator[Block]:
+    """A block, and those inside it that one pass of it may take."""
+    yield block
+    for node in block:
+        if not isinstance(node, Loop):
+            for inner in blocks_of(node):
+                yield from arms_of(inner)
+
+
+def taken_at_once(block: Block) -> Iterator[tuple[Act, Act]]:
+    """Each deposit of a block with the step that takes it, in the same block and in any case."""
+    for position, act in enumerate(block):
+        if isinstance(act, Act) and act.kind is Kind.DEPOSIT and isinstance(act.node, ast.Call):
+            behind = block[position + 1 :]
+            step = next((one for one in behind if isinstance(one, Act) and one.kind is Kind.CONSUME), None)
+            if step is not None and not _waits(block, step):
+                yield act, step
+
+
+def _waits(block: Block, step: Act) -> bool:
+    """Whether the way from a backward to the step may be left: `if not complete: continue`."""
+    before = block[: block.index(step)]
+    first = next(
+        (i for i, node in enumerate(before) if isinstance(node, Act) and node.kind is Kind.DEPOSIT), len(before)
+    )
+    return any(isinstance(node, Choice) and (leaves(node.body) or leaves(node.orelse)) for node in before[first:])

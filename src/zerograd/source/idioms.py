@@ -6,6 +6,7 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.source import (
     aliases,
+    ascending,
     averages,
     brought,
     bypassing,
@@ -31,9 +32,11 @@ from zerograd.source import (
     severed,
     slices,
     starved,
+    summed,
     synchronising,
     totals,
     twice,
+    uncounted,
     uncovered,
     unfilled,
     unprepared,
@@ -55,6 +58,9 @@ def detect(function: Reading) -> Iterator[Finding]:
         yield from unstepped.detect(function)
     if any(act.kind in (Kind.DEPOSIT, Kind.CONSUME) for act in function.acts):
         yield from averages.detect(function)
+        yield from ascending.detect(function)
+        yield from summed.detect(function)
+        yield from uncounted.detect(function)
         yield from brought.detect(function)
         yield from scalers.detect(function)
         yield from seldom.detect(function)

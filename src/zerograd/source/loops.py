@@ -60,6 +60,7 @@ def windows_of(nodes: Nodes, origins: Origins) -> frozenset[tuple[ast.AST | None
         for node in asking
         if (guard := read_guard(_asked(node), origins)) is not None
         if isinstance(node, ast.keyword)
+        or (guard.accumulates and isinstance(node.body[-1], ast.Continue))
         or any(
             isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _STEPS
             for call in below(node)

@@ -30,7 +30,7 @@ from zerograd.source.skeleton import (
     going_on,
     walk,
 )
-from zerograd.source.swallowed import giving_up, is_swallowed, only_tell
+from zerograd.source.swallowed import giving_up, is_swallowed, may_do, only_tell
 from zerograd.source.tests import changed_by, learned_from
 from zerograd.source.wording import ENDINGS
 
@@ -165,7 +165,7 @@ class FunctionLowering(Expressions):
 
     def _try(self, node: ast.Try | ast.TryStar) -> Iterator[Node]:
         body = self.block(node.body)
-        deposits = any(isinstance(act, Act) and act.kind is Kind.DEPOSIT for act in walk(body))
+        deposits = may_do(Kind.DEPOSIT, body)
         attempt = Attempt(
             body,
             tuple(self._handler(handler, body if deposits else ()) for handler in node.handlers),

@@ -36,6 +36,7 @@ class Origins:
         self.flags: dict[str, ast.expr] = {}  # tests that are kept in a variable: is_last = (i + 1) % N == 0
         self.resets: set[str | None] = set()  # counters that are set back to where they began
         self.moved = [node.lineno for node in nodes.of(ast.AugAssign)]
+        self.moved += [node.lineno for node in nodes.of(ast.Assign) if _counted_up(node) is not None]
         counting: list[ast.BinOp | ast.AugAssign] = [*nodes.of(ast.BinOp), *nodes.of(ast.AugAssign)]
         self.asked = any(isinstance(node.op, _COUNTS) for node in counting)
         if not self.asked:
@@ -154,9 +155,22 @@ def enumerated(loop: ast.For | ast.AsyncFor, bar: ast.expr | None = None) -> dic
             )
             name = path_of(first)
             return {name: Origin(loop, _int(start, 0))} if name else {}
+        case "zip", ast.Tuple(elts=[ast.Name(id=name), *_]) if over.args:
+            begin = _numbered(over.args[0])
+            return {name: Origin(loop, begin)} if begin is not None else {}
         case (("range" | "trange"), ast.Name(id=name)):
             return {name: Origin(loop, 0 if len(over.args) < 2 else _int(over.args[0], None))}
     return {}
+
+
+def _numbered(over: ast.expr) -> int | None:
+    """Where range(n) and itertools.count() begin."""
+    match over:
+        case ast.Call(func=func, args=args, keywords=[]):
+            name = (path_of(func) or "").rpartition(".")[2]
+            if name == "count" or (name == "range" and len(args) in (1, 2)):
+                return _int(args[0], None) if len(args) > (name == "range") else 0
+    return None
 
 
 def _int(node: ast.expr | None, default: int | None) -> int | None:
@@ -169,17 +183,16 @@ def _incremented(nodes: Nodes) -> Iterator[tuple[str, Origin, int]]:
     """step = 0 ... step += 1; and how often it is set to where it begins."""
     name: str | None
     starts: dict[str, list[int | None]] = {}
-    steps: dict[str, list[ast.AugAssign]] = {}
-    for node in nodes.of(ast.AugAssign):
-        match node:
-            case ast.AugAssign(target=target, op=ast.Add(), value=ast.Constant(value=1)):
-                name = path_of(target)
-                if name:
-                    steps.setdefault(name, []).append(node)
+    steps: dict[str, list[ast.AugAssign | ast.Assign]] = {}
+    counting: list[ast.AugAssign | ast.Assign] = [*nodes.of(ast.AugAssign), *nodes.of(ast.Assign)]
+    for node in counting:
+        name = _counted_up(node)
+        if name is not None:
+            steps.setdefault(name, []).append(node)
     if not steps:
         return
     for made in nodes.of(ast.Assign):
-        for one in made.targets:
+        for one in made.targets if _counted_up(made) is None else ():
             for name, its in _pairs(one, made.value):
                 starts.setdefault(name, []).append(_int(its, None) if its is not None else None)
     holders: list[ast.stmt] = [node for kind in _HOLDERS for node in nodes.of(kind)]
@@ -192,6 +205,16 @@ def _incremented(nodes: Nodes) -> Iterator[tuple[str, Origin, int]]:
         begin = starts.get(name, [])
         first = begin[0] if len(set(begin)) == 1 else None
         yield name, Origin(loop, first, increments[0].lineno), len(begin)
+
+
+def _counted_up(node: ast.AugAssign | ast.Assign) -> str | None:
+    """i of `i += 1`, `i = i + 1`."""
+    match node:
+        case ast.AugAssign(target=target, op=ast.Add(), value=ast.Constant(value=1)):
+            return path_of(target)
+        case ast.Assign(targets=[target], value=ast.BinOp(left=left, op=ast.Add(), right=ast.Constant(value=1))):
+            return path_of(target) if path_of(target) == path_of(left) else None
+    return None
 
 
 def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[str, ast.expr | None]]:

@@ -1,4 +1,4 @@
-"""Reading Python 2: training loops outlive the language they were written in.
+"""Reading Python 2, and scripts that were notebooks: training loops outlive the language they were written in.
 
 Statements that Python 3 cannot parse and that have nothing to do with gradients are blanked out, column for column, so
 that every line keeps its number. Whatever else is wrong with a file stays wrong.
@@ -14,13 +14,14 @@ _EXCEPT = re.compile(r"^(\s*except\s+[\w.()\s,]+?),\s*(\w+)\s*:")
 _RAISE = re.compile(r"^(\s*)raise\s+\w[\w.]*\s*,.*$")
 _EXEC = re.compile(r"^(\s*)exec\s+[\"'\w].*$")
 _CALLED_PRINT = re.compile(r"^(\s*)print\s*\(.*$")
+_SHELL = re.compile(r"^(\s*)[!%]%?\w.*$")  # !pip install torch, %matplotlib inline: Colab's downloads have them
 _ASYNC = re.compile(r"\basync\s*=(?!=)")  # a keyword of its own since Python 3.7: .cuda(async=True)
 _OPENERS, _CLOSERS = "([{", ")]}"
 _ATTEMPTS = 40
 
 
 def read_python2(text: str) -> ast.Module | None:
-    """The tree of a text that is Python 2 and would be Python 3 but for such statements; None if it is neither."""
+    """The tree of a text that would be Python 3 but for such statements; None if it would not."""
     lines = [_mend(line) for line in _joined(lines_of(text))]
     for _ in range(_ATTEMPTS):
         try:
@@ -66,8 +67,8 @@ def _mend(line: str) -> str:
 
 
 def _blank(lines: list[str], number: int) -> bool:
-    """Take out the line that does not parse, if it is a print that only looks like a call."""
-    match = _CALLED_PRINT.match(lines[number])
+    """Take out the line that does not parse, if it is a print that only looks like a call, or for a shell."""
+    match = _CALLED_PRINT.match(lines[number]) or _SHELL.match(lines[number])
     if match is None:
         return False
     lines[number] = f"{match[1]}pass"

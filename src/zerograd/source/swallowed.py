@@ -2,7 +2,8 @@
 
 A backward() that runs out of memory has filled the layers it has been through. Where nothing clears them the next step
 consumes them, and of that a handler can be proved guilty only if all of it is read: what it takes may come from
-backward(), it gives the iteration up, stays in the loop, and calls nothing but what prints, logs and frees memory.
+backward(), it gives the iteration up, stays in the loop, and calls nothing but what prints, logs and frees memory. The
+backward() and the step may stand in functions that are tried.
 """
 
 import ast
@@ -10,23 +11,58 @@ import ast
 from zerograd.core.events import Kind
 from zerograd.source.nodes import below, written
 from zerograd.source.paths import path_of
-from zerograd.source.skeleton import Act, Block, Choice, Forget, Jump, Node, leaves, walk
+from zerograd.source.scopes import Function
+from zerograd.source.skeleton import Act, Block, Call, Choice, Forget, Jump, Node, leaves, walk
 
 # What autograd raises: RuntimeError, and OutOfMemoryError, which is one.
 _TAKES = frozenset({"Exception", "BaseException", "RuntimeError", "OutOfMemoryError"})
 _TELLS = ("print", "str", "repr", "type", "len", "int", "float", "isinstance", "format")
 _TELLERS = frozenset({"logging", "logger", "log", "traceback", "warnings", "gc", "torch", "tqdm", "time"})
 _OF_TEXT = frozenset({"format", "join", "lower", "upper", "startswith", "endswith", "strip", "append", "find"})
+_OF_LOGS = frozenset({"info", "warning", "error", "debug", "exception", "log_metric", "log_metrics", "add_scalar"})
+_NAMED = {Kind.DEPOSIT: "backward", Kind.CONSUME: "step"}
+_MOST = 12  # functions that are looked into
 
 
 def is_swallowed(handler: ast.ExceptHandler, block: Block, tried: Block) -> bool:
     """Whether a failing backward() of `tried` is proved to stay where it is. `block`: what the handler does."""
     if not _takes_backward(handler.type) or not all(isinstance(node, Choice | Forget | Jump) for node in walk(block)):
         return False
-    if any(isinstance(node, Jump) and node.to in ("break", "return") for node in walk(block)):
-        return False
-    steps = any(isinstance(node, Act) and node.kind is Kind.CONSUME for node in walk(tried))
-    return (steps or leaves(block)) and all(map(_only_tells, handler.body))
+    ends = any(isinstance(node, Jump) and node.to in ("break", "return") for node in walk(_on_memory(handler, block)))
+    steps = may_do(Kind.CONSUME, tried)
+    return not ends and (steps or leaves(block)) and all(map(_only_tells, handler.body))
+
+
+def _on_memory(handler: ast.ExceptHandler, block: Block) -> Block:
+    """What a handler does if memory ran out: `else: return` ends the training for every other reason."""
+    match handler.body[0], block[:1]:
+        case ast.If(orelse=[_, *_]) as asked, (Choice(test=None) as choice,) if _asks_for_memory(asked):
+            return (*choice.body, *block[1:])
+    return block
+
+
+def may_do(kind: Kind, block: Block) -> bool:
+    """Whether something that is tried deposits or steps, here or in a function that it calls."""
+    if any(isinstance(node, Act) and node.kind is kind for node in walk(block)):
+        return True
+    return _is_called(_NAMED[kind], [node.function for node in walk(block) if isinstance(node, Call)])
+
+
+def _is_called(name: str, functions: list[Function]) -> bool:
+    """Whether one of them, or of those they call, calls a method of this name: their skeletons may be in the making."""
+    pending = [*functions]
+    seen: list[Function] = []
+    while pending and len(seen) < _MOST:
+        function = pending.pop(0)
+        if function in seen:
+            continue
+        seen.append(function)
+        calls = [node for node in below(function.node) if isinstance(node, ast.Call)]
+        if any(isinstance(call.func, ast.Attribute) and call.func.attr == name for call in calls):
+            return True
+        inner = (function.scope.function(path) for call in calls if (path := path_of(call.func)) is not None)
+        pending += [one for one in inner if one is not None]
+    return False
 
 
 def giving_up(block: Block, abandon: Act) -> Block:
@@ -66,7 +102,9 @@ def _only_tells(statement: ast.stmt) -> bool:
             return False
         if isinstance(node, ast.Call) and not _tells(node.func):
             return False
-        if isinstance(node, ast.Delete | ast.Await | ast.Yield | ast.YieldFrom | ast.With | ast.For | ast.Try):
+        if isinstance(node, ast.Await | ast.Yield | ast.YieldFrom | ast.With | ast.For | ast.Try):
+            return False
+        if isinstance(node, ast.Delete) and not all(isinstance(target, ast.Name) for target in node.targets):
             return False
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr == "grad":
             return False
@@ -86,4 +124,4 @@ def _tells(func: ast.expr) -> bool:
         return path in _TELLS
     if path.startswith("torch."):
         return path.startswith("torch.cuda.")
-    return last in _OF_TEXT or bool(_TELLERS & set(root.lower().split(".")))
+    return last in _OF_TEXT or last in _OF_LOGS or bool(_TELLERS & set(root.lower().split(".")))

@@ -14,6 +14,7 @@ from zerograd.source import (
     rollouts,
     unasked,
     unpickled,
+    unread,
 )
 from zerograd.source.lines import between
 from zerograd.source.reading import File, Reading
@@ -30,6 +31,7 @@ def detect(file: File) -> Iterator[Finding]:
     yield from rollouts.detect(file)
     yield from unasked.detect(file)
     yield from unpickled.detect(file)
+    yield from unread.detect(file)
     yield from _orphaned(file)
 
 

@@ -1,0 +1,56 @@
+"""Sharpness-aware steps at the end of a group: the way down is that of the last micro-batch alone (ZG002).
+
+for i, batch in enumerate(loader):
+    (loss(batch) / N).backward()
+    if (i + 1) % N == 0:
+        optimizer.first_step(zero_grad=True)    # what all of them deposited serves to climb, and is cleared
+        (loss(batch) / N).backward()            # one of N
+        optimizer.second_step(zero_grad=True)
+
+Where the second backward() runs in a loop of its own, over the micro-batches that were kept, nothing is lost.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from zerograd.core.events import Kind
+from zerograd.core.findings import Finding, Related
+from zerograd.rules import REGISTRY
+from zerograd.rules.telling import erased
+from zerograd.source.guarded import acts_in
+from zerograd.source.reading import Reading
+from zerograd.source.skeleton import Act, Block, Choice, Loop, walk
+
+
+def detect(function: Reading) -> Iterator[Finding]:
+    if not function.file.says("first_step"):
+        return
+    for loop in (node for node in walk(function.block) if isinstance(node, Loop) and node.node is not None):
+        for choice in (node for node in loop.body if isinstance(node, Choice)):
+            guard = choice.guard
+            if guard is None or not guard.accumulates or guard.loop is not loop.node or guard.negated:
+                continue
+            before = acts_in(loop.body[: loop.body.index(choice)])
+            climb = _climb(choice.body)
+            first = next((act for act in before if act.kind is Kind.DEPOSIT), None)
+            if climb is not None and first is not None:
+                related = (Related(first.site, "every micro-batch is deposited here"),)
+                yield erased(REGISTRY["ZG002"], climb.site, climb.what, related)
+
+
+def _climb(block: Block) -> Act | None:
+    """The clear of a first step, if one backward() and no loop comes behind it."""
+    if any(isinstance(node, Loop) for node in block):
+        return None
+    acts = acts_in(block)
+    for position, act in enumerate(acts):
+        if act.kind is Kind.CLEAR and _is_first(act) and any(one.kind is Kind.DEPOSIT for one in acts[position:]):
+            return act
+    return None
+
+
+def _is_first(act: Act) -> bool:
+    match act.node:
+        case ast.Call(func=ast.Attribute(attr="first_step")):
+            return True
+    return False

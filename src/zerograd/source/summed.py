@@ -1,0 +1,78 @@
+"""Losses that are summed over a group and deposited at its end, by a guard that is true at its beginning (ZG103).
+
+total = 0
+for i, batch in enumerate(loader):
+    total = total + loss(batch)
+    if i % N == 0:                      # at the very first: a group of one
+        total.backward()
+        optimizer.step()
+        total = 0
+
+A backward inside the guard is no accumulation by itself (critics and policies have turns): only a sum that grows in
+every iteration, and is begun anew under the guard, says that the group is meant.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from zerograd.core.events import Kind
+from zerograd.core.findings import Finding
+from zerograd.rules import REGISTRY
+from zerograd.rules.telling import note
+from zerograd.source.guarded import acts_in
+from zerograd.source.losses import loss_of
+from zerograd.source.nodes import below, place
+from zerograd.source.reading import Reading
+from zerograd.source.skeleton import Act, Choice, Loop, walk
+
+
+def detect(function: Reading) -> Iterator[Finding]:
+    if not function.file.says("%") or not function.having(Kind.DEPOSIT):
+        return
+    for loop in (node for node in walk(function.block) if isinstance(node, Loop) and node.node is not None):
+        for choice in (node for node in walk(loop.body) if isinstance(node, Choice)):
+            guard = choice.guard
+            if guard is None or guard.loop is not loop.node or guard.phase != 0 or guard.negated or guard.conjoined:
+                continue
+            acts = acts_in(choice.body)
+            steps = any(act.kind is Kind.CONSUME for act in acts)
+            deposits = [act for act in acts if act.kind is Kind.DEPOSIT]
+            if choice.site is not None and steps and any(_is_sum(function, act, loop, choice) for act in deposits):
+                yield note(REGISTRY["ZG103"], choice.site, certain=True, test="the guard", first="1", size=guard.size)
+
+
+def _is_sum(function: Reading, deposit: Act, loop: Loop, choice: Choice) -> bool:
+    """Whether a loss is added up before the guard, in every iteration, and begun anew behind its backward()."""
+    if not isinstance(deposit.node, ast.Call) or choice.site is None:
+        return False
+    loss = loss_of(deposit.node)
+    names = {part.id for part in below(loss) if isinstance(part, ast.Name)} if loss is not None else set()
+    arms = function.arms(deposit.node)
+    for name, node in _grown(function):
+        before = node.lineno < choice.site.line and function.loop_around(node) is loop.node
+        if name in names and before and function.arms(node) < arms and _is_begun_anew(function, name, deposit.node):
+            return True
+    return False
+
+
+def _grown(function: Reading) -> Iterator[tuple[str, ast.stmt]]:
+    """total += loss, total = total + loss"""
+    for node in function.of(ast.AugAssign):
+        if isinstance(node.target, ast.Name) and isinstance(node.op, ast.Add):
+            yield node.target.id, node
+    for made in function.of(ast.Assign):
+        match made:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.BinOp(left=ast.Name(id=first), op=ast.Add())) if (
+                first == name
+            ):
+                yield name, made
+
+
+def _is_begun_anew(function: Reading, name: str, deposit: ast.Call) -> bool:
+    return any(
+        isinstance(target, ast.Name) and target.id == name and place(node) > place(deposit)
+        for node in function.of(ast.Assign)
+        if function.arms(node) == function.arms(deposit)
+        and not any(isinstance(part, ast.Name) and part.id == name for part in below(node.value))
+        for target in node.targets
+    )
