@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from zerograd.core.events import Event, Kind
-from zerograd.core.machine import HOLLOW, START, State, advance
+from zerograd.core.machine import HOLLOW, START, Mark, State, advance
 
 Doubts = frozenset[Kind]
 NO_DOUBT: Doubts = frozenset()
@@ -67,7 +67,10 @@ def follow(fact: Fact, event: Event) -> Fact:
     excused = _EXCUSED[event.kind]
     if event.kind is Kind.CONSUME and fact.state.content in HOLLOW:
         excused -= {Kind.DEPOSIT}  # it found nothing, perhaps because a deposit was skipped: so may the next step
-    return Fact(advance(fact.state, event), fact.doubts - excused, fact.assumed)
+    after, doubts = advance(fact.state, event), fact.doubts - excused
+    if Mark.UNEVEN in after.marks and Mark.UNEVEN not in fact.state.marks and Kind.CLEAR in doubts:
+        doubts |= {Kind.UNSCALE}  # the clear that was skipped would have kept a scaled loss and a plain one apart
+    return Fact(after, doubts, fact.assumed)
 
 
 def lift(facts: Facts, event: Event) -> Facts:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from zerograd.core.events import Kind, Site
 from zerograd.core.facts import ALL_DOUBTS, Doubts
 from zerograd.source.callees import Callee, callees_of
+from zerograd.source.clips import CLIPS, clips_a_list, only_measures
 from zerograd.source.hooks import Hooks
 from zerograd.source.losses import loss_of
 from zerograd.source.moving import is_old, moved_by
-from zerograd.source.nodes import written
 from zerograd.source.opaque import is_harmless, makes_schedule, makes_something, unseen
 from zerograd.source.paths import path_of, short
 from zerograd.source.roles import has_own_schedules
@@ -19,10 +19,9 @@ from zerograd.source.scopes import Function, Role, Scope
 from zerograd.source.sharpness import HALVES, clears_too
 from zerograd.source.skeleton import Act, Blur, Call, Choice
 
-_CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grad_value", "clip_gradients")
 # The names of calls that may be events.
 _NAMES = frozenset(
-    {"backward", "manual_backward", "step", "zero_grad", "unscale_", *_CLIPS, *HALVES}
+    {"backward", "manual_backward", "step", "zero_grad", "unscale_", *CLIPS, *HALVES}
     | {"zero_", "mul_", "div_", "fill_", "copy_", "set_"}  # of a gradient
 )
 _SCHEDULES = re.compile(r"sched|(^|_)sch(_|\d|$)")
@@ -121,7 +120,7 @@ class CallReader:
                 yield act(Kind.RESCALE, None)
             case "fill_" | "copy_" | "set_" if _is_gradient(call.func):
                 yield blur(ALL_DOUBTS)  # gradients of the user's own making
-            case _ if name in _CLIPS and not _only_measures(call) and not _clips_a_list(call, scope):
+            case _ if name in CLIPS and not only_measures(call) and not clips_a_list(call, scope):
                 # Accelerate's and Fabric's own clipping divides the loss scale out first.
                 own = receiver is not None and not scope.dotted(receiver).startswith("torch")
                 yield act(Kind.CLIP, self._owner(call, scope))._replace(scaled=own)
@@ -260,7 +259,7 @@ def _split(func: ast.expr, scope: Scope) -> tuple[str, str | None]:
     match func:
         case ast.Attribute(value=value, attr=attr):
             return attr, scope.slot(value)
-        case ast.Name(id=name) if name in _CLIPS:
+        case ast.Name(id=name) if name in CLIPS:
             return name, None
     return "", None
 
@@ -289,15 +288,3 @@ def _is_a_part(clear: ast.AST | None) -> bool:
     """unwrap(model).generator.zero_grad(): one module of those that the model has."""
     on = clear.func.value if isinstance(clear, ast.Call) and isinstance(clear.func, ast.Attribute) else None
     return isinstance(on, ast.Attribute)
-
-
-def _clips_a_list(call: ast.Call, scope: Scope) -> bool:
-    """grads = clip_grad_norm_(grads, 1): a function of this project that is named as torch's, and handed gradients."""
-    own = isinstance(call.func, ast.Name) and scope.function(call.func.id) is not None
-    return own and bool(call.args) and isinstance(call.args[0], ast.Name) and "grad" in call.args[0].id.lower()
-
-
-def _only_measures(call: ast.Call) -> bool:
-    """clip_grad_norm_(p, inf) clips nothing: it is asked for the norm."""
-    values = [*call.args[1:2], *(keyword.value for keyword in call.keywords if keyword.arg == "max_norm")]
-    return any("inf" in written(value).lower() for value in values)

@@ -191,7 +191,7 @@ class _Checker:
                 undone |= {Kind.CLEAR}  # with a first iteration of its own it may be meant to be called once
             back = doubt(join(flow.normal, flow.returns), undone)
             # The settings of one call are those of the next; a place in a window is not.
-            grown = join(head, slim(_next_call(fact) for fact in back))
+            grown = join(head, slim(fact._replace(assumed=fact.assumed - places(fact.assumed)) for fact in back))
             head, new = grown, grown - head if again else NOWHERE
         for verdict in worth_telling(verdicts, block, slot):
             if verdict.law.needs_loss and node is not None and not self._learns(block, node):
@@ -283,12 +283,6 @@ class _Checker:
                         outside = call.outside(slot)
                         if outside is not None:
                             yield outside, kind
-
-
-def _next_call(fact: Fact) -> Fact:
-    """What one call leaves, the next finds: whatever may have been cleared in between has no scale to be certain of."""
-    doubts = fact.doubts | {Kind.UNSCALE} if Kind.CLEAR in fact.doubts else fact.doubts
-    return Fact(fact.state, doubts, fact.assumed - places(fact.assumed))
 
 
 def _modules_of(slot: str, scope: Scope) -> frozenset[str]:
