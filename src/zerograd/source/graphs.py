@@ -168,6 +168,10 @@ class Graphs:
 def is_constant(value: ast.expr) -> bool:
     """0.0, [0, 0], torch.tensor(0.0)"""
     match value:
+        case ast.Call(func=ast.Attribute(attr="tensor"), keywords=named) if any(
+            one.arg == "requires_grad" for one in named
+        ):
+            return False  # a leaf, whatever it begins with
         case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Call(func=ast.Attribute(attr="tensor"), args=items):
             return bool(items) and all(map(is_constant, items))
     return isinstance(value, ast.Constant)
