@@ -44,6 +44,8 @@ def detect(function: Reading) -> Iterator[Finding]:
         if modules not in hidden:
             hidden[modules] = several and bool(modules) and cuts and _is_out_of_sight(function, modules)
         unnamed = not hidden[modules] and loop is not None and _is_unnamed(function, modules, loop)
+        if not several and not (unnamed and all(is_made_apart(module, function) for module in modules)):
+            continue  # the only optimizer there is: most likely what it holds is brought in unseen
         deposits = in_front(function, act) if unnamed or hidden[modules] else []
         if not deposits:
             continue
