@@ -34,6 +34,7 @@ from zerograd.source.skeleton import Act, Block, Call, walk
 from zerograd.source.wording import ENDINGS
 
 _LOADERS = ("load", "from_pretrained")
+_WORDS = ("load", "esum", "estor", "heckpoint", "retrain")
 _RESUMES = re.compile(r"load|resum|restor|checkpoint|pretrain")
 _DEPTH = 3
 _GROUPS = ("add_param_group", "param_groups")
@@ -64,7 +65,7 @@ def detect(function: Reading) -> Iterator[Finding]:
 def _by_methods(function: Reading) -> Iterator[Finding]:
     """What a method that is called here loads into its object, which then trains with the optimizer it had."""
     program = function.file.program
-    for call in function.of(ast.Call):
+    for call in function.of(ast.Call) if any(map(function.file.says, _WORDS)) else ():
         path = path_of(call.func) or ""
         callees = callees_of(path, function.scope) if _RESUMES.search(path.rpartition(".")[2].lower()) else []
         if len(callees) != 1 or callees[0].cls is None or callees[0].receiver is None:

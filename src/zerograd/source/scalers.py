@@ -98,9 +98,10 @@ def _made_each_time(function: Reading) -> Iterator[Finding]:
 def made_each_epoch(function: Reading) -> Iterator[Finding]:
     """for epoch in range(n): train(model, optimizer), of a function of the project that makes a scaler for itself."""
     program = function.file.program
-    loops = [loop for loop in walk(function.block) if isinstance(loop, Loop) and isinstance(loop.node, ast.For)]
-    for loop in loops:
-        if not isinstance(loop.node, ast.For) or "epoch" not in written(loop.node.target) + written(loop.node.iter):
+    if not any(map(_counts_epochs, function.of(ast.For))):
+        return
+    for loop in walk(function.block):
+        if not isinstance(loop, Loop) or not isinstance(loop.node, ast.For) or not _counts_epochs(loop.node):
             continue
         anew = {path_of(part) for part in below(loop.node) if isinstance(getattr(part, "ctx", None), ast.Store)}
         for call in (one for one in walk(loop.body) if isinstance(one, Call)):
@@ -116,6 +117,12 @@ def made_each_epoch(function: Reading) -> Iterator[Finding]:
             site = site_of(node, program.path_of(call.function))
             found = note(REGISTRY["ZG203"], site, certain=True, what=what)
             yield found._replace(cure="make the scaler once, before the epochs, and hand it on")
+
+
+def _counts_epochs(loop: ast.For) -> bool:
+    """for epoch in range(n), for _ in range(args.epochs)"""
+    parts = [*below(loop.target), *below(loop.iter)]
+    return any("epoch" in getattr(part, "id", getattr(part, "attr", "")) for part in parts)
 
 
 def _own_scaler(callee: Reading) -> ast.Assign | None:

@@ -28,7 +28,7 @@ _FEW = 12  # writes that are looked at in one function
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    writes = list(_writes(function)) if function.loops else []
+    writes = [one for one in _writes(function) if _is_own_tensor(function, one[1])] if function.loops else []
     if not writes:
         return
     backwards, losses, graphs = list(_backwards(function)), live_losses(function), Graphs(function)
@@ -36,7 +36,7 @@ def detect(function: Reading) -> Iterator[Finding]:
         loop = _round(function, node, backwards)
         if loop is None or counts_to_few(loop, function) or any(weighs(node.value, loss) for loss in losses):
             continue
-        if _is_made_before(function, name, loop) and graphs.has(node.value) and _stays(function, name, node):
+        if _is_made_outside(function, name, loop) and graphs.has(node.value) and _stays(function, name, node):
             certain = not freezes(function.file.text)
             unless = "what this file freezes may leave no graph to keep"
             what = f"{written(node)} adds to the graph of {name} in every iteration"
@@ -67,13 +67,14 @@ def _round(function: Reading, node: ast.AST, backwards: list[ast.AST]) -> LoopNo
     return max(around, key=lambda loop: (loop.lineno, loop.col_offset), default=None)
 
 
-def _is_made_before(function: Reading, name: str, loop: LoopNode) -> bool:
-    """torch.zeros_like(x), x.clone(): a tensor of its own, from outside the loop."""
+def _is_own_tensor(function: Reading, name: str) -> bool:
+    """torch.zeros_like(x), x.clone()"""
     made = [one for one in definitions_of(function).every(name) if not one.adds]
-    return bool(made) and all(
-        one.at is None and not one.each and not holds(loop, one.node) and _is_tensor(one.value, function)
-        for one in made
-    )
+    return bool(made) and all(one.at is None and not one.each and _is_tensor(one.value, function) for one in made)
+
+
+def _is_made_outside(function: Reading, name: str, loop: LoopNode) -> bool:
+    return not any(holds(loop, one.node) for one in definitions_of(function).every(name) if not one.adds)
 
 
 def _is_tensor(value: ast.expr, function: Reading) -> bool:

@@ -72,6 +72,8 @@ def _is_weighed(value: ast.expr, total: str) -> bool:
 
 def weighs(added: ast.expr, loss: str) -> bool:
     """Whether the loss itself is added, as it is, times a number, beside others, as a mean, or moved elsewhere."""
+    if isinstance(added, ast.Name | ast.Constant):  # most of what is handed over
+        return isinstance(added, ast.Name) and added.id == loss
     match added:
         case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Dict(values=items):
             return any(weighs(item, loss) for item in items)
