@@ -28,12 +28,12 @@ from zerograd.source.scopes import Function
 from zerograd.source.severed import deposited, passed
 from zerograd.source.wording import is_factor, is_term
 
-_WORDS = ("item()", "detach()", ".data", "no_grad", "ensor(", "from_numpy", "argmax(")
+_WORDS = ("item()", "detach()", ".data", "no_grad", "ensor(", "from_numpy", "argmax(", "autograd")
 _ENGINE = re.compile(r"accelerator|fabric|engine|manual_backward")
 _CURE = "leave its graph on: no item(), detach(), no_grad() or torch.tensor() between the model and the loss"
-_CUT = re.compile(r"\.(item|detach|numpy|tolist)\(\)|\.data\b|no_grad|ensor\(|from_numpy|argm(ax|in)\(")
+_CUT = re.compile(r"\.(item|detach|numpy|tolist)\(\)|\.data\b|no_grad|ensor\(|from_numpy|argm(ax|in)\(|(?<!_)\bgrad\(")
 _TELLS = re.compile(
-    r"\bacc|correct|\+=|append\(|print|\blog(?!_softmax|_prob|its?\b)|add_scalar|write|update\(|format|wandb|tqdm|postfix|f\"|f'|#"
+    r"\bacc|correct|\+=|append\(|print|\blog(?!_softmax|_prob|its?\b)|add_scalar|write|update\(|format|wandb|tqdm|postfix|f\"|f'"
 )
 _RETURNS = re.compile(r"return\b[^\n]*loss")
 _CUTTING = frozenset({"item", "detach", "data", "numpy", "tolist", "tensor", "Tensor", "FloatTensor", "from_numpy"}) | {
@@ -78,7 +78,8 @@ def _cuts_off(text: str) -> bool:
     """Whether something is cut from its graph, and not only to be told: total += loss.item()."""
     for found in _CUT.finditer(text):
         begin, end = text.rfind("\n", 0, found.start()) + 1, text.find("\n", found.end())
-        if not _TELLS.search(text, begin, end if end >= 0 else len(text)):
+        line = text[begin : end if end >= 0 else len(text)].partition("#")[0]
+        if len(line) > found.start() - begin and not _TELLS.search(line):
             return True
     return False
 
