@@ -40,7 +40,7 @@ def detect(function: Reading) -> Iterator[Finding]:
         if made is None or whole or not makes_module(change.value, function):
             continue
         optimizer, node = made
-        related = (Related(function.site(node), "the optimizer is given the parameters here"),)
+        related = (Related(function.site(node), "the optimizer is there already"),)
         names = {"what": written(change), "model": model, "optimizer": optimizer, "made": f"on line {node.lineno}"}
         yield note(REGISTRY["ZG010"], function.site(change), certain=True, related=related, **names)
 
@@ -88,9 +88,7 @@ def _trains(call: ast.Call, scope: Scope, function: Reading, model: str, optimiz
         return True
     method = path_of(call.func) == f"self.{callee.node.name}"
     nodes = function.file.program.nodes(callee.node)
-    if not method or any(
-        path_of(node) == optimizer and isinstance(node.ctx, ast.Store) for node in nodes.of(ast.Attribute)
-    ):
+    if not method:
         return False
     inner = nodes.of(ast.Call)
     handed = any(
