@@ -17,6 +17,7 @@ from zerograd.source.callers import brings_cut, called_or_read
 from zerograd.source.cut import Cut
 from zerograd.source.cutting import cuts_in
 from zerograd.source.definitions import Item, definitions_of
+from zerograd.source.judged import is_judgement
 from zerograd.source.leaves import leaves_of
 from zerograd.source.lines import between
 from zerograd.source.losses import loss_of
@@ -105,7 +106,8 @@ def _inside(function: Reading, handed: set[Item]) -> Iterator[Finding]:
         if not one.lives or any(not words_of(term).isdisjoint(others) for term in lost):
             continue  # loss - loss.detach(): the value of another, with the gradient of this
         for term in lost:
-            if id(term.node) not in told and _is_meant(term, function) and not _is_compared(term, one, function):
+            meant = _is_meant(term, function) or is_judgement(term, one, function)
+            if id(term.node) not in told and meant and not _is_compared(term, one, function):
                 told.add(id(term.node))
                 yield _told(function, term)
 
