@@ -37,6 +37,8 @@ class Sum:
 def _terms(term: Term, function: Reading, cut: Cut, through: set[str]) -> Iterator[Term]:
     """What a loss is the sum of, as far as it can be read. `through`: the names that were followed."""
     node, names, minus = term
+    if _is_switched_off(node):
+        return
     if len(names) > _DEPTH or cut.of(node) is not Has.MAYBE:
         yield Term(_bare(node, cut), names, minus)
         return
@@ -54,10 +56,17 @@ def _terms(term: Term, function: Reading, cut: Cut, through: set[str]) -> Iterat
             yield from _terms(Term(value, names, minus), function, cut, through)
         case ast.Name() if (parts := _made_of(node, function)) is not None:
             through.add(node.id)
+            known = (node.id, *names) if len(parts) == 1 else ()  # of several, each goes by a name of its own
             for part in parts:
-                yield from _terms(Term(part, (node.id, *names), minus), function, cut, through)
+                yield from _terms(Term(part, known, minus), function, cut, through)
         case _:
             yield term
+
+
+def _is_switched_off(node: ast.expr) -> bool:
+    """0 * penalty: there for its parameters to be known, or to be tried another day."""
+    factors = (node.left, node.right) if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) else ()
+    return any(isinstance(one, ast.Constant) and one.value == 0 for one in factors)
 
 
 def _bare(node: ast.expr, cut: Cut) -> ast.expr:
@@ -80,8 +89,7 @@ def _made_of(name: ast.Name, function: Reading) -> list[ast.expr] | None:
     begun = [one for one in reached.here if not one.adds]
     added = [one for one in reached.here if one.adds]
     sums = all(isinstance(one.node, ast.AugAssign) and isinstance(one.node.op, ast.Add | ast.Sub) for one in added)
-    itself = any(isinstance(part, ast.Name) and part.id == name.id for one in begun for part in below(one.value))
-    return [one.value for one in (*begun, *added)] if len(begun) == 1 and sums and not itself else None
+    return [one.value for one in (*begun, *added)] if len(begun) == 1 and sums else None
 
 
 def words_of(term: Term) -> set[str]:

@@ -3,7 +3,7 @@
 import re
 
 _CUT = re.compile(
-    r"\.(item|detach|numpy|tolist)\(\)|\.data\b|no_grad|ensor\(|from_numpy|argm(ax|in)\(|\.(long|int|bool|byte)\(\)"
+    r"\.(item|detach|numpy|tolist)\(\)|\.data\b|no_grad|ensor\(|from_numpy|argm(ax|in)\(|\bgrad\(|\.(long|int|bool|byte)\(\)"
     r"|\.(eq|gt|ge|lt|le|ne)\(|\b(np|scipy|ndimage|cv2|skimage|measure)\.|[^-=<>]>=? |[^<>]<=? | == "
 )
 _ASKS = re.compile(r"^\s*(#|if|elif|while|assert|for|return .* if|\"\"\"|def|class|print)\b")

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.source import (
+    adapted,
     aliases,
     ascending,
     averages,
@@ -26,6 +27,7 @@ from zerograd.source import (
     parameters,
     perturbing,
     reloaded,
+    renewed,
     retained,
     scalers,
     seldom,
@@ -50,6 +52,7 @@ from zerograd.source.reading import Reading
 def detect(function: Reading) -> Iterator[Finding]:
     yield from parameters.orphaned(function)
     yield from reloaded.detect(function)
+    yield from renewed.detect(function)
     yield from moved.detect(function)
     yield from exhausted.detect(function)
     yield from aliases.shared_through_calls(function)
@@ -79,6 +82,7 @@ def detect(function: Reading) -> Iterator[Finding]:
         yield from uncovered.detect(function)
         yield from twice.detect(function)
         yield from unreached.detect(function)
+        yield from adapted.detect(function)
         yield from clears.detect(function)
         yield from nonleaf.detect(function)
         yield from unprepared.detect(function)

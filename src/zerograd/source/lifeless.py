@@ -17,6 +17,7 @@ from zerograd.source.callers import brings_cut, called_or_read
 from zerograd.source.cut import Cut
 from zerograd.source.cutting import cuts_in
 from zerograd.source.definitions import Item, definitions_of
+from zerograd.source.judged import is_judgement
 from zerograd.source.leaves import leaves_of
 from zerograd.source.lines import between
 from zerograd.source.losses import loss_of
@@ -28,12 +29,12 @@ from zerograd.source.scopes import Function
 from zerograd.source.severed import deposited, passed
 from zerograd.source.wording import is_factor, is_term
 
-_WORDS = ("item()", "detach()", ".data", "no_grad", "ensor(", "from_numpy", "argmax(")
+_WORDS = ("item()", "detach()", ".data", "no_grad", "ensor(", "from_numpy", "argmax(", "autograd")
 _ENGINE = re.compile(r"accelerator|fabric|engine|manual_backward")
 _CURE = "leave its graph on: no item(), detach(), no_grad() or torch.tensor() between the model and the loss"
-_CUT = re.compile(r"\.(item|detach|numpy|tolist)\(\)|\.data\b|no_grad|ensor\(|from_numpy|argm(ax|in)\(")
+_CUT = re.compile(r"\.(item|detach|numpy|tolist)\(\)|\.data\b|no_grad|ensor\(|from_numpy|argm(ax|in)\(|(?<!_)\bgrad\(")
 _TELLS = re.compile(
-    r"\bacc|correct|\+=|append\(|print|\blog(?!_softmax|_prob|its?\b)|add_scalar|write|update\(|format|wandb|tqdm|postfix|f\"|f'|#"
+    r"\bacc|correct|\+=|append\(|print|\blog(?!_softmax|_prob|its?\b)|add_scalar|write|update\(|format|wandb|tqdm|postfix|f\"|f'"
 )
 _RETURNS = re.compile(r"return\b[^\n]*loss")
 _CUTTING = frozenset({"item", "detach", "data", "numpy", "tolist", "tensor", "Tensor", "FloatTensor", "from_numpy"}) | {
@@ -78,7 +79,8 @@ def _cuts_off(text: str) -> bool:
     """Whether something is cut from its graph, and not only to be told: total += loss.item()."""
     for found in _CUT.finditer(text):
         begin, end = text.rfind("\n", 0, found.start()) + 1, text.find("\n", found.end())
-        if not _TELLS.search(text, begin, end if end >= 0 else len(text)):
+        line = text[begin : end if end >= 0 else len(text)].partition("#")[0]
+        if len(line) > found.start() - begin and not _TELLS.search(line):
             return True
     return False
 
@@ -104,7 +106,8 @@ def _inside(function: Reading, handed: set[Item]) -> Iterator[Finding]:
         if not one.lives or any(not words_of(term).isdisjoint(others) for term in lost):
             continue  # loss - loss.detach(): the value of another, with the gradient of this
         for term in lost:
-            if id(term.node) not in told and _is_meant(term, function) and not _is_compared(term, one, function):
+            meant = _is_meant(term, function) or is_judgement(term, one, function)
+            if id(term.node) not in told and meant and not _is_compared(term, one, function):
                 told.add(id(term.node))
                 yield _told(function, term)
 

@@ -27,6 +27,7 @@ _DIFFERS = re.compile(r"^torch\.(nn\.functional\.)?[a-z]\w*$")
 _WEIGHTLESS = frozenset({"Sigmoid", "Tanh", "ReLU", "LeakyReLU", "Softmax", "LogSoftmax", "Softplus", "Flatten"})
 _ARRAYS = frozenset({"scipy", "cv2", "skimage", "sklearn"})
 _INTEGER = re.compile(r"\b(u?int\d*|long|bool|short|(Long|Int|Bool|Byte)Tensor)\b")
+_SECOND = 4  # where autograd.grad() is told of create_graph
 _OPENS = frozenset({"load", "compile", "jit", "hub"})  # whatever they give is no function of what they are given
 
 
@@ -85,6 +86,8 @@ class Makers(ABC):
         if any(holds(block, call) for block in self._quiet):
             return Has.LOST if self._is_learned(call) else Has.NOTHING
         dotted = self._dotted(path) if path is not None else ""
+        if dotted == "torch.autograd.grad" and not _is_differentiable(call):
+            return Has.LOST if self._is_learned(call) else Has.NOTHING
         if dotted.startswith("torch."):
             made = self._of_torch(call, dotted.rpartition(".")[2], at)
             if made is not None:
@@ -157,6 +160,13 @@ class Makers(ABC):
         return dotted.startswith("torch.nn.") and (
             last in _WEIGHTLESS or last.endswith(("Loss", "Pool1d", "Pool2d", "Pool3d"))
         )
+
+
+def _is_differentiable(call: ast.Call) -> bool:
+    """grad(..., create_graph=True), as far as can be read: without it a gradient is a constant."""
+    told = [one.value for one in call.keywords if one.arg in ("create_graph", None)]
+    told += [one for place, one in enumerate(call.args) if place == _SECOND or isinstance(one, ast.Starred)]
+    return any(not isinstance(one, ast.Constant) or bool(one.value) for one in told)
 
 
 def _keeps(dotted: str) -> bool:

@@ -76,8 +76,8 @@ def _by_methods(function: Reading) -> Iterator[Finding]:
             model = path_of(change.targets[0]) or ""
             if not model.startswith("self.") or not _is_loaded(change.value, model, inside):
                 continue
-            for optimizer, node in _made_with(inside, model, cls):
-                if _is_stepped(function, model, optimizer, call, cls, receiver):
+            for optimizer, node in made_with(inside, model, cls):
+                if is_stepped(function, model, optimizer, call, cls, receiver):
                     where = program.path_of(method)
                     related = (Related(site_of(node, where), "the optimizer is given the parameters here"),)
                     names = {"what": written(change), "model": model, "optimizer": optimizer}
@@ -110,23 +110,23 @@ def _handed(function: Reading, model: str, change: ast.Assign) -> Iterator[str]:
         if optimizer == model or any(stored) or _regroups(function.nodes, optimizer):
             continue
         steps = [act.node for act in function.having(Kind.CONSUME) if act.slot == optimizer and act.node is not None]
-        trained = _is_trained(function.nodes, function.scope, function.block, model, optimizer)
-        if trained and any(_follows(function, change, node, optimizer) for node in steps):
+        trained = is_trained(function.nodes, function.scope, function.block, model, optimizer)
+        if trained and any(follows(function, change, node, optimizer) for node in steps):
             yield optimizer
         for call in function.of(ast.Call):
             callee = called(path_of(call.func) or "", function.scope)
             given = {path_of(value): name for name, value in arguments(call, callee)} if callee is not None else {}
             if callee is None or not {model, optimizer} <= given.keys():
                 continue
-            if not _follows(function, change, call, optimizer):
+            if not follows(function, change, call, optimizer):
                 continue
             program = function.file.program
             nodes, block = program.nodes(callee.node), program.body_of(callee)
-            if _is_trained(nodes, callee.scope, block, given[model], given[optimizer]):
+            if is_trained(nodes, callee.scope, block, given[model], given[optimizer]):
                 yield optimizer
 
 
-def _is_trained(nodes: Nodes, scope: Scope, block: Block, model: str, optimizer: str) -> bool:
+def is_trained(nodes: Nodes, scope: Scope, block: Block, model: str, optimizer: str) -> bool:
     """Whether the loss goes through this model alone, which is set to train or clipped, and this optimizer steps."""
     acts = [act for act in walk(block) if isinstance(act, Act)]
     stepped = {act.slot for act in acts if act.kind is Kind.CONSUME}
@@ -153,13 +153,13 @@ def _regroups(nodes: Nodes, optimizer: str) -> bool:
 def _kept(function: Reading, model: str, change: ast.Assign) -> Iterator[tuple[str, str, tuple[Related, ...]]]:
     """The optimizers that __init__ made for the model, and that this method steps later on."""
     cls = function.scope.owner
-    for optimizer, node in _made_with(function, model, cls) if cls is not None else ():
-        if cls is not None and _is_stepped(function, model, optimizer, change, cls):
+    for optimizer, node in made_with(function, model, cls) if cls is not None else ():
+        if cls is not None and is_stepped(function, model, optimizer, change, cls):
             related = Related(function.site(node), "the optimizer is given the parameters here")
             yield optimizer, f"on line {node.lineno}", (related,)
 
 
-def _made_with(method: Reading, model: str, cls: Scope) -> Iterator[tuple[str, ast.Assign]]:
+def made_with(method: Reading, model: str, cls: Scope) -> Iterator[tuple[str, ast.Assign]]:
     """The optimizers that __init__ made for the model, once and for all."""
     file = method.file
     init = cls.functions.get("__init__")
@@ -171,29 +171,29 @@ def _made_with(method: Reading, model: str, cls: Scope) -> Iterator[tuple[str, a
             case ast.Call(args=[given, *_]) as call if makes_optimizer(call, init.scope):
                 held = any(path == model or path.startswith(f"{model}.") for path in modules_of(given))
                 once = [one.node for one in file.attributes(cls).get(optimizer, [])] == [init.node]
-                if optimizer.startswith("self.") and held and once and not _grows(cls, file):
+                if optimizer.startswith("self.") and held and once and not grows(cls, file):
                     yield optimizer, node
 
 
-def _grows(cls: Scope, file: File) -> bool:
+def grows(cls: Scope, file: File) -> bool:
     """Whether a class, of whatever file, gives its optimizers more parameters."""
     methods = (method for one in cls.lineage() for method in one.functions.values())
     nodes = (node for method in methods for node in file.program.nodes(method.node).of(ast.Attribute))
     return any(node.attr == "add_param_group" for node in nodes)
 
 
-def _is_stepped(
+def is_stepped(
     function: Reading, model: str, optimizer: str, change: ast.AST, cls: Scope, receiver: str = "self"
 ) -> bool:
     """Whether the method, or one that is called on the same object, steps behind the change where it uses the model."""
     own = function.having(Kind.CONSUME) if receiver == "self" else []
     steps = [act.node for act in own if act.slot == optimizer and act.node is not None]
-    if any(_follows(function, change, node, optimizer) for node in steps) and _uses(function.nodes, model):
+    if any(follows(function, change, node, optimizer) for node in steps) and _uses(function.nodes, model):
         return True
     for call in function.of(ast.Call):
         path = path_of(call.func) or ""
         method = cls.method(path.removeprefix(f"{receiver}.")) if path.startswith(f"{receiver}.") else None
-        if method is not None and _follows(function, change, call, optimizer):
+        if method is not None and follows(function, change, call, optimizer):
             reached = list(_reached(method, function, _DEPTH))
             if any(optimizer in slots for _, slots in reached) and any(_uses(nodes, model) for nodes, _ in reached):
                 return True
@@ -216,7 +216,7 @@ def _uses(nodes: Nodes, model: str) -> bool:
     return any(f"{path_of(call.func)}.".startswith(f"{model}.") for call in nodes.of(ast.Call))
 
 
-def _follows(function: Reading, change: ast.AST, node: ast.AST, optimizer: str) -> bool:
+def follows(function: Reading, change: ast.AST, node: ast.AST, optimizer: str) -> bool:
     """Whether a node runs behind the change in the same call: no branch of its own around it, no way out before, and
     nobody who is handed the optimizer in between and may give it the new parameters."""
     if place(node) <= place(change) or function.excludes(change, node):

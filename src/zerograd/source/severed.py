@@ -20,12 +20,11 @@ from zerograd.source.callers import called
 from zerograd.source.definitions import Definition, Definitions, Item, definitions_of
 from zerograd.source.holdings import held_by
 from zerograd.source.lines import between
-from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, place, written
 from zerograd.source.paths import path_of
 from zerograd.source.reading import File, Reading
 from zerograd.source.scopes import Function, Scope
-from zerograd.source.wording import BUILTINS, MODULES, SAME
+from zerograd.source.wording import MODULES
 
 _LOSS = re.compile(r"loss|penalty|(^|_)(err|gp|cost)")
 _COPIES = frozenset({"Variable", "tensor"})
@@ -36,8 +35,6 @@ def detect(function: Reading) -> Iterator[Finding]:
         yield from _made_leaves(function)
     if function.file.says("innerloop_ctx"):
         yield from _copied_weights(function)
-    if function.file.says("deepcopy("):
-        yield from _copied_anew(function)
 
 
 def _made_leaves(function: Reading) -> Iterator[Finding]:
@@ -135,63 +132,13 @@ def _copied_weights(function: Reading) -> Iterator[Finding]:
     for block in function.of(ast.With):
         for item in block.items:
             model = _copied(item.context_expr)
-            if model is None or _is_used(function, model, item.context_expr):
+            if model is None or is_used(function, model, item.context_expr):
                 continue
             for act in function.having(Kind.CONSUME):
                 behind = act.node is not None and place(act.node) > place(block)
                 if behind and held_by(act.slot or "", function) == {model}:
                     found = note(REGISTRY["ZG003"], act.site, certain=True, step=act.what)
                     yield found._replace(cure="pass copy_initial_weights=False to higher.innerloop_ctx()")
-
-
-def _copied_anew(function: Reading) -> Iterator[Finding]:
-    """quantized = quantize(copy.deepcopy(model)), and a loss of that alone: the optimizer's model is never asked."""
-    deposits = [act.node for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
-    for made in function.of(ast.Assign) if len(deposits) == 1 else ():
-        loop, model, copy = function.loop_around(made), _deepcopied(made.value), path_of(made.targets[0])
-        if loop is None or model is None or copy is None or not holds(loop, deposits[0]):
-            continue
-        if _is_used(function, model, made.value) or not _is_of(copy, deposits[0], function):
-            continue
-        for act in function.having(Kind.CONSUME):
-            inside = act.node is not None and holds(loop, act.node) and place(act.node) > place(made)
-            if inside and held_by(act.slot or "", function) == {model}:
-                found = note(REGISTRY["ZG003"], act.site, certain=True, step=act.what)
-                yield found._replace(cure=f"bring the gradients of {copy} to {model}, or train {copy}")
-
-
-def _is_of(copy: str, deposit: ast.Call, function: Reading) -> bool:
-    """Whether a loss is made of what the copy returned, and of nobody else's who could know the model."""
-    loss, every = loss_of(deposit), definitions_of(function).every
-    pending, calls, seen = [loss] if loss is not None else [], list[ast.Call](), set[str]()
-    for value in pending:  # it grows on the way
-        parts = below(value)
-        calls += [part for part in parts if isinstance(part, ast.Call)]
-        names = {part.id for part in parts if isinstance(part, ast.Name)} - seen - {copy}
-        seen |= names
-        pending += [one.value for name in names for one in every(name) if isinstance(one.node, ast.Assign)]
-    paths = {path_of(call.func) or "" for call in calls}
-    others = {path for path in paths - {copy} if not _is_harmless(path, function)}
-    return copy in paths and not others and not any(function.without_grad(call) for call in calls)
-
-
-def _is_harmless(path: str, function: Reading) -> bool:
-    """Torch's own, a loss that is called one and that no function here is, a method of a tensor."""
-    scope = function.scope
-    if scope.dotted(path).startswith("torch.") or path in BUILTINS or path == "":
-        return True
-    known = scope.function(path) is not None
-    return not known and ("crit" in path.lower() or "loss" in path.lower() or path.rpartition(".")[2] in SAME)
-
-
-def _deepcopied(value: ast.expr) -> str | None:
-    """The model that is copied, alone or to be changed."""
-    match value:
-        case ast.Call(func=func, args=[given, *_]) if (path_of(func) or "").rpartition(".")[2] == "deepcopy":
-            return path_of(given)
-        case ast.Call(args=[ast.Call() as inner, *_]):
-            return _deepcopied(inner)
-    return None
 
 
 def _copied(context: ast.expr) -> str | None:
@@ -203,7 +150,7 @@ def _copied(context: ast.expr) -> str | None:
     return None
 
 
-def _is_used(function: Reading, model: str, context: ast.expr) -> bool:
+def is_used(function: Reading, model: str, context: ast.expr) -> bool:
     """Whether the model may go into a loss itself, or gradients may be brought to it: anything but what is asked of
     every module, and by no other name."""
     asked = {id(node.value) for node in function.of(ast.Attribute) if node.attr in MODULES}

@@ -14,6 +14,7 @@ from zerograd.rules.telling import note
 from zerograd.source.ancestry import Ancestry
 from zerograd.source.definitions import definitions_of
 from zerograd.source.holdings import held_by, is_made_apart, overlap
+from zerograd.source.idle import is_idle
 from zerograd.source.incoming import KEPT, NONE
 from zerograd.source.leaves import Ancestors
 from zerograd.source.losses import loss_of
@@ -43,10 +44,12 @@ def detect(function: Reading) -> Iterator[Finding]:
         modules = held_by(act.slot or "", function)
         if modules not in hidden:
             hidden[modules] = several and bool(modules) and cuts and _is_out_of_sight(function, modules)
+        idle = not hidden[modules] and is_idle(function, modules)
         unnamed = not hidden[modules] and loop is not None and _is_unnamed(function, modules, loop)
-        if not several and not (unnamed and all(is_made_apart(module, function) for module in modules)):
-            continue  # the only optimizer there is: most likely what it holds is brought in unseen
-        deposits = in_front(function, act) if unnamed or hidden[modules] else []
+        apart = unnamed and (several or all(is_made_apart(module, function) for module in modules))
+        if not apart and not idle and not hidden[modules]:
+            continue  # of the only optimizer there is, most likely what it holds is brought in unseen
+        deposits = in_front(function, act)
         if not deposits:
             continue
         ancestry, known = ancestry or Ancestry(function), frozenset({KEPT}) if unnamed else NONE
@@ -139,7 +142,7 @@ def _is_left_out(function: Reading, modules: frozenset[str]) -> bool:
 def _are_others(function: Reading, ancestors: Ancestors, modules: frozenset[str]) -> bool:
     """Whether a loss goes through modules alone that are seen to be made, and not of these; and through functions that
     are handed what they work with."""
-    called = [path_of(one.func) or "?" for one in ancestors if isinstance(one, ast.Call)]
+    called = [_run_by(one) for one in ancestors if isinstance(one, ast.Call)]
     known = function.scope.module.imports
     return len(called) == len(ancestors) and all(
         path.partition(".")[0] in known
@@ -147,6 +150,12 @@ def _are_others(function: Reading, ancestors: Ancestors, modules: frozenset[str]
         or function.scope.function(path)
         for path in called
     )
+
+
+def _run_by(call: ast.Call) -> str:
+    """What is called; of nn.MSELoss()(a, b), what makes it."""
+    made = call.func.func if isinstance(call.func, ast.Call) else call.func
+    return path_of(made) or "?"
 
 
 def _is_another(function: Reading, path: str, modules: frozenset[str]) -> bool:

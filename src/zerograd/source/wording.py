@@ -75,8 +75,8 @@ _MODEL = re.compile(r"model|net(work)?$|(^|[._])(net|vae|flow|encoder|decoder|un
 _MEASURES = re.compile(r"(^|_)(accuracy|auc|auroc|f1_score|confusion_matrix|(get|calc|compute|calculate)_acc)$")
 _LEARNED = re.compile(r"\bhigher\b|learn2learn|\bl2l\b|fmodel|\bmaml\.|\.clone\(\)|Meta(Module|Learner)")
 _TERM = re.compile(
-    r"loss|penalt|entropy|wasserstein|diverg|discrepan|bonus|dice|jaccard"
-    r"|(^|_)(kl|kld|ent|gp|reg|mmd|bce|mse|nll|mi|tv|iou|recon|err[a-z]?)(_|$)"
+    r"loss|penalt|entropy|regulari[sz]|wasserstein|diverg|discrepan|bonus|dice|jaccard"
+    r"|(^|_)(kl|kld|ent|gp|r1|l[12]|reg|mmd|bce|mse|nll|mi|tv|iou|recon|err[a-z]?)(_|$)"
 )
 _FACTOR = re.compile(
     r"weight|coef|scale|factor|lambda|beta|anneal|rate|baseline|target|old|prev|last|mean_loss|best|(^|_)ref(_|$)|teacher"
