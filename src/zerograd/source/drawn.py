@@ -18,6 +18,7 @@ from zerograd.source.scopes import Function
 
 _DRAWN = frozenset({"log_prob", "entropy"})
 _VALUES = re.compile(r"(^|[._])(\w*critic|value_?(net(work)?|function|fn|head)|v_?net)$")
+_FROZEN = re.compile(r"target|old|ema|frozen|ref|fixed")
 _TELLS = frozenset({"device", "dtype", "shape", "size", "dim"})  # in what is asked of a tensor: logp.to(s.device)
 _DEEP = 8  # from name to name
 _FEW = 6  # returns of one function, and calls
@@ -76,7 +77,11 @@ def _is_made(call: ast.Call, function: Reading, at: Item, deep: int) -> bool:
     callee = called(path, function.scope) if path else None
     if callee is not None and callee.node.name not in ("forward", "__call__"):
         return _returns(callee, function, at, deep)
-    critic = _VALUES.search(path) is not None and (callee is None or not callee.node.decorator_list)
+    critic = (
+        _VALUES.search(path) is not None
+        and not _FROZEN.search(path)
+        and (callee is None or not callee.node.decorator_list)
+    )
     return at is None and critic and function.scope.dotted(path) == path
 
 

@@ -22,12 +22,12 @@ from zerograd.rules.telling import note
 from zerograd.source import wording
 from zerograd.source.definitions import Definition, definitions_of
 from zerograd.source.drawn import acts_quietly, is_drawn
-from zerograd.source.nodes import below, parents_of
+from zerograd.source.nodes import below, holds, parents_of
 from zerograd.source.owned import is_empty_list
 from zerograd.source.paths import path_of
 from zerograd.source.reach import freezes
 from zerograd.source.reading import File, Reading
-from zerograd.source.readouts import becomes_number
+from zerograd.source.readouts import becomes_number, is_only_read
 from zerograd.source.sums import appends_to
 
 _DEEP = 3  # levels of callers, and lists that are poured into others
@@ -45,7 +45,7 @@ def detect(file: File) -> Iterator[Finding]:
         for node, keeper, value in appends_to(function):
             key = _KEY.search(keeper)
             name = key[1] if key is not None else keeper.rpartition(".")[2]
-            if not is_drawn(value, function):
+            if not is_drawn(value, function) or _is_learned_from(function, node, value):
                 continue
             detached = _is_own(function, keeper, node) if keeper.isidentifier() else _is_shared(function, keeper, name)
             if detached and not function.without_grad(node) and not _is_quiet(function):
@@ -54,6 +54,41 @@ def detect(file: File) -> Iterator[Finding]:
                     f"{keeper}.append(...) keeps graphs that nobody goes through: {read} is detached where it is read"
                 )
                 yield note(REGISTRY["ZG402"], function.site(node), certain=True, what=what)
+
+
+def _is_learned_from(function: Reading, node: ast.Expr, value: ast.expr) -> bool:
+    """Whether what is drawn, or the entropy beside it, goes into something else here that has a use for the graph."""
+    names = {part.id for part in below(value) if isinstance(part, ast.Name) and is_drawn(part, function)}
+    assigned: list[ast.Assign | ast.AugAssign] = [*function.of(ast.Assign), *function.of(ast.AugAssign)]
+    drawn = [one for one in assigned if any(getattr(part, "attr", "") == "entropy" for part in below(one.value))]
+    targets = [target for one in drawn for target in (one.targets if isinstance(one, ast.Assign) else [one.target])]
+    names |= {path_of(target) or "" for target in targets} | _siblings(function, assigned)
+    listed = [given for other, _, given in appends_to(function) if other is not node]
+    if any(getattr(part, "attr", "") == "entropy" for given in listed for part in below(given)):
+        return True
+    own = [one for one in assigned if not names.isdisjoint(_stored(one))]
+    return not all(is_only_read(function, name, node, *function.of(ast.Return), *own) for name in names)
+
+
+def _siblings(function: Reading, assigned: list[ast.Assign | ast.AugAssign]) -> set[str]:
+    """`value` of logits, value = self.net(state): what else that pass has made, if no distribution is made of it."""
+    made = [call for call in function.of(ast.Call) if _is_made_of(call, function)]
+    inner = [one for call in made for one in below(call) if isinstance(one, ast.Call) and one is not call]
+    passes = [one for one in inner if not function.scope.dotted(path_of(one.func) or "torch.").startswith("torch.")]
+    parts = [part for call in made for part in below(call) if isinstance(part, ast.Name)]
+    used = {part.id for part in parts if not any(holds(one, part) for one in passes)}  # not what a network is given
+    forwards = [one for one in assigned if isinstance(one, ast.Assign) and isinstance(one.value, ast.Call)]
+    several = [_stored(one) for one in forwards if isinstance(one.targets[0], ast.Tuple)]
+    return {name for names in several if names & used for name in names - used if name.isidentifier()}
+
+
+def _is_made_of(call: ast.Call, function: Reading) -> bool:
+    return function.scope.dotted(path_of(call.func) or "").startswith("torch.distributions.")
+
+
+def _stored(node: ast.Assign | ast.AugAssign) -> set[str]:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return {path_of(part) or "" for target in targets for part in below(target)}
 
 
 # A list that others see
