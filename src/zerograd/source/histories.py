@@ -106,8 +106,17 @@ def _homes(function: Reading, keeper: str) -> Iterator[_Home]:
     elif scope.owns(root) or function.node is program.tree:
         if is_handed_on(function, root):  # nobody else can empty the others
             yield _Home(function, root, key)
+    elif (around := _around(function)) is not None and around.scope.owns(root):
+        yield _Home(around, root, key)
     elif scope.parent is program.roots.module or scope.owner is not None:
         yield _Home(Reading(program.tree, (), program.roots.module, function.file), root, key)
+
+
+def _around(function: Reading) -> Reading | None:
+    """The function that a closure stands in."""
+    program, scope = function.file.program, function.scope
+    found = (one for one in program.roots.functions if one.scope is scope.parent)
+    return next((Reading(one.node, (), one.scope, function.file) for one in found), None)
 
 
 def _as_function(function: Reading) -> Function:
@@ -154,8 +163,13 @@ def _fate_of_all(function: Reading, name: str, key: str | None) -> Fate:
         if function.node is program.tree:
             if any(_binds_global(program.nodes(one.node), name) for one in program.roots.functions):
                 return Fate.EMPTIED
-            others = (one for one in program.roots.functions if not one.scope.owns(name))
-            places += [Reading(one.node, (), one.scope, function.file) for one in others]
+            others = [one for one in program.roots.functions if not one.scope.owns(name)]
+        else:
+            others = [one for one in program.roots.functions if one.scope.parent is function.scope]
+            if any(name in said.names for one in others for said in program.nodes(one.node).of(ast.Nonlocal)):
+                return Fate.EMPTIED
+            others = [one for one in others if not one.scope.owns(name)]
+        places += [Reading(one.node, (), one.scope, function.file) for one in others]
         parts = [(part, each) for each in places for part in each.of(ast.Name) if part.id == name]
     parents = parents_of(program.tree)
     return max((_fate_of(part, parents, each, key, _FEW) for part, each in parts), default=Fate.GROWS)
@@ -257,8 +271,19 @@ def _recurs(function: Reading, node: ast.AST, home: _Home, made: list[ast.AST]) 
 
 def _ways(function: Reading, deep: int) -> Iterator[list[LoopNode]]:
     """The loops around each call of a function, and around the calls of those who call it."""
+    yield from (loops_around(where, step) for where, step in _steps(function))
     for where, call in calls_of(function) if deep else ():
         if runs(call, where, function):
             around = loops_around(where, call)
             yield around
             yield from ([*around, *further] for further in _ways(where, deep - 1))
+
+
+def _steps(function: Reading) -> Iterator[tuple[Reading, ast.Call]]:
+    """optimizer.step(closure), where the closure stands."""
+    name, program = getattr(function.node, "name", None), function.file.program
+    where = _around(function) or Reading(program.tree, (), program.roots.module, function.file)
+    for call in where.of(ast.Call) if name and function.file.says(f".step({name}") else ():
+        match call:
+            case ast.Call(func=ast.Attribute(attr="step"), args=[ast.Name(id=given), *_]) if given == name:
+                yield where, call

@@ -12,6 +12,7 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.definitions import definitions_of
 from zerograd.source.graphs import is_number
+from zerograd.source.leaving import left_by
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, written
 from zerograd.source.owned import is_handed_on, is_made_empty
@@ -87,7 +88,7 @@ def live_losses(function: Reading) -> dict[str, ast.Call]:
         for loss in _several(loss_of(act.node))
         for name in _names_of(loss)
     }
-    return deposits | parts_of(function, deposits) if deposits else {}
+    return left_by(function, deposits) | deposits | parts_of(function, deposits) if deposits else {}
 
 
 def _several(loss: ast.expr | None) -> list[ast.expr | None]:

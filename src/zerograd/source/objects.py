@@ -51,9 +51,26 @@ class Objects:
         """Whether something is a tensor, or a part of one, rather than a module that was handed in or made."""
         root = _root(path)
         made = self._names.every(root)
-        if root in self._holders or _MODULE.search(root):  # model = models[i]
+        if root in self._holders:
             return False
+        if _MODULE.search(root):  # model = models[i]; but mask_for_critic = mask * later
+            return bool(made) and all(self._is_computed(one.value) for one in made if not one.adds)
         return bool(made) and not all(makes_object(one.value) for one in made)
+
+    def _is_computed(self, value: ast.expr) -> bool:
+        """mask * later, q[:, :-1], F.mse_loss(q, target): nobody calculates with modules."""
+        match value:
+            case ast.BinOp(op=ast.Mult() | ast.Sub() | ast.Div() | ast.Pow()):
+                return True
+            case ast.UnaryOp(op=ast.USub()):
+                return True
+            case ast.Subscript(slice=ast.Tuple(elts=each)):
+                return any(isinstance(one, ast.Slice) for one in each)
+            case ast.Call(func=ast.Attribute(value=inner, attr="sum" | "mean")):
+                return self._is_computed(inner) if path_of(inner) != "torch" else True
+            case ast.Call(func=func):
+                return self._scope.dotted(path_of(func) or "").startswith("torch.nn.functional.")
+        return False
 
     def is_distribution(self, path: str) -> bool:
         """Normal(0, 1), made here: what is drawn of it has the graph of what it was made of, and no other."""

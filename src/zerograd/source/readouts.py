@@ -5,6 +5,7 @@ What numpy is handed as it is has no graph, or the program would stop there: the
 
 import ast
 
+from zerograd.source.callers import arguments, called
 from zerograd.source.nodes import holds, parents_of
 from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
@@ -15,7 +16,9 @@ _ENDS = (ast.Compare, ast.FormattedValue, ast.Expr, ast.If, ast.Assert, ast.Dele
 _GIVES_BACK = frozenset({"sum", "max", "min", "abs", "list", "tuple", "zip", "enumerate", "sorted", "reversed"})
 _TAKES = frozenset({"print", "len", "float", "int", "str", "round", "bool", "format", "isinstance", "type", "repr"})
 _CHOOSES = frozenset({"max", "min", "topk", "sort", "gather", "index_select", "split", "chunk", "size"})
-_PLACES = frozenset({"argmax", "argmin", "argsort", "save", "eq", "equal", "round", "sign", "allclose", "no_grad"})
+_PLACES = frozenset(
+    {"argmax", "argmin", "argsort", "save", "eq", "equal", "round", "sign", "allclose", "no_grad", "tensor"}
+)
 _DEEP = 3  # names that it goes on under
 
 
@@ -24,6 +27,11 @@ def is_only_read(function: Reading, name: str, *but: ast.AST, deep: int = _DEEP)
     mentions = [one for one in function.of(ast.Name) if one.id == name and isinstance(one.ctx, ast.Load)]
     others = [one for one in mentions if not any(holds(node, one) for node in but)]
     return all(_is_number(function, one, but, deep) for one in others)
+
+
+def becomes_number(function: Reading, node: ast.expr) -> bool:
+    """The same of one mention of something."""
+    return _is_number(function, node, (), _DEEP)
 
 
 def _is_number(function: Reading, node: ast.AST, but: tuple[ast.AST, ...], deep: int) -> bool:
@@ -40,7 +48,11 @@ def _is_number(function: Reading, node: ast.AST, but: tuple[ast.AST, ...], deep:
             case ast.Call() if node.func is not inner:
                 known = _is_taken(function, path_of(node.func) or "?")
                 if known is not None:
-                    return known
+                    return known or _is_read_inside(function, node, inner, deep)
+                if function.without_grad(node):
+                    return True
+            case ast.UnaryOp(op=ast.Not()):
+                return True
             case ast.Assign(targets=[ast.Name(id=other)], value=value) if value is inner:
                 return deep > 0 and is_only_read(function, other, node, *but, deep=deep - 1)
             case ast.For(target=target, iter=over) | ast.comprehension(target=target, iter=over) if over is inner:
@@ -51,6 +63,18 @@ def _is_number(function: Reading, node: ast.AST, but: tuple[ast.AST, ...], deep:
             case _:
                 if not isinstance(node, _CLIMBS):
                     return isinstance(node, _ENDS)
+
+
+def _is_read_inside(function: Reading, call: ast.Call, given: ast.AST, deep: int) -> bool:
+    """Whether a function of this project reads what it is handed as numbers."""
+    callee = called(path_of(call.func) or "", function.scope) if deep > 0 else None
+    if callee is None or callee.node.decorator_list or callee.scope.module is not function.scope.module:
+        return False
+    if any(isinstance(one, ast.Starred) for one in call.args):
+        return False
+    names = [name for name, its in arguments(call, callee) if its is given]
+    inside = Reading(callee.node, (), callee.scope, function.file)
+    return len(names) == 1 and is_only_read(inside, names[0], deep=deep - 1)
 
 
 def _is_taken(function: Reading, path: str) -> bool | None:

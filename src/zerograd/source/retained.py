@@ -36,14 +36,15 @@ def detect(function: Reading) -> Iterator[Finding]:
         call = act.node
         if not isinstance(call, ast.Call):
             continue
-        certain = _keeps_for_nobody(function, call, [function.node]) if _retains(call) else None
+        counted = _retains_until(function, call)
+        certain = _keeps_for_nobody(function, call, [function.node]) if counted or _retains(call) else None
         certain = _in_drivers(function, call) if certain is False else certain
         if _creates_for_nobody(function, call):
             what = f"{act.what[:-1]}create_graph=True) keeps the graph of a gradient that nothing goes through"
             found = note(REGISTRY["ZG402"], act.site, certain=True, what=what)
             yield found._replace(cure="call backward() without create_graph=True")
-        elif certain is not None:
-            what = f"{act.what[:-1]}{_named(call)}=True) keeps a graph that nothing goes through again"
+        elif certain or (certain is False and not counted):
+            what = f"{act.what[:-1]}{_told(call)}) keeps a graph that nothing goes through again"
             unless = "what the loss is made of may be used again where it cannot be seen"
             yield note(REGISTRY["ZG402"], act.site, certain=certain, unless=unless, what=what)
 
@@ -80,10 +81,24 @@ def _named(call: ast.Call) -> str:
     return next((keyword.arg for keyword in call.keywords if keyword.arg in _NAMES), None) or ""
 
 
+def _told(call: ast.Call) -> str:
+    return next((f"{one.arg}={written(one.value)}" for one in call.keywords if one.arg in _NAMES), "")
+
+
 def _retains(call: ast.Call) -> bool:
     given = {keyword.arg: keyword.value for keyword in call.keywords}
     kept = given.get(_named(call))
     return "create_graph" not in given and isinstance(kept, ast.Constant) and kept.value is True
+
+
+def _retains_until(function: Reading, call: ast.Call) -> bool:
+    """backward(retain_graph=i < n - 1): in all rounds of a loop but the last."""
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    kept, loop = given.get(_named(call)), function.loop_around(call)
+    if "create_graph" in given or not isinstance(kept, ast.Compare) or not isinstance(loop, ast.For):
+        return False
+    counted = {part.id for part in below(loop.target) if isinstance(part, ast.Name)}
+    return any(isinstance(part, ast.Name) and part.id in counted for part in below(kept.left))
 
 
 def _in_drivers(function: Reading, call: ast.Call) -> bool | None:

@@ -1,0 +1,133 @@
+"""Losses that a criterion leaves in its attributes beside the one that it returns: criterion.style_loss.
+
+    def forward(self, out, y):                       loss = criterion(model(x), y)
+        self.style_loss = style(out, y)              loss.backward()
+        return self.style_loss + content(out, y)     history.append(criterion.style_loss)
+
+Each is a term of what backward() is called on, and has a graph as that has. The class is found through what the name is
+bound to, here or in its class or file; of one that cannot be read, or that makes a number of it, nothing is told.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from zerograd.source.callers import handed_in
+from zerograd.source.definitions import assigned_by, definitions_of
+from zerograd.source.nodes import Nodes, below
+from zerograd.source.paths import path_of
+from zerograd.source.reading import Reading
+from zerograd.source.scopes import Scope
+from zerograd.source.terms import is_term, summands_of
+from zerograd.source.wording import CUTS, SAME
+
+_DEEP = 2  # calls that hand a criterion on
+
+
+def left_by(function: Reading, deposits: dict[str, ast.Call]) -> dict[str, ast.Call]:
+    """The attributes of criteria that are read here, with the backward that goes through them."""
+    found: dict[str, ast.Call] = {}
+    for loss, deposit in deposits.items():
+        for call in _calls(function, loss, deposit):
+            owner = path_of(call.func) or ""
+            names = _asked(function, owner) if owner else set()
+            cls = _class_of(function, owner, _DEEP) if names else None
+            found |= {f"{owner}.{name}": deposit for name in names if cls is not None and _leaves(cls, name, function)}
+    return found
+
+
+def _asked(function: Reading, owner: str) -> set[str]:
+    """The attributes that are read of something."""
+    last = owner.rpartition(".")[2]
+    read = [node for node in function.of(ast.Attribute) if isinstance(node.ctx, ast.Load)]
+    of_it = [node for node in read if getattr(node.value, "attr", getattr(node.value, "id", "")) == last]
+    return {node.attr for node in of_it if path_of(node.value) == owner}
+
+
+def _calls(function: Reading, loss: str, deposit: ast.Call) -> Iterator[ast.Call]:
+    """criterion(out, y) of loss = criterion(out, y)"""
+    reached = definitions_of(function).reaching(loss, deposit)
+    made = reached.here if reached is not None and reached.certain else []
+    if len(made) == 1 and made[0].at is None and isinstance(made[0].value, ast.Call):
+        yield made[0].value
+
+
+def _class_of(function: Reading, path: str, deep: int) -> Scope | None:
+    """The one class of this project that everything which is bound to a name is made by."""
+    made = list(_makers(function, path, deep))
+    first = made[0] if made else None
+    return first if first is not None and all(one is first for one in made) else None
+
+
+def _makers(function: Reading, path: str, deep: int) -> Iterator[Scope | None]:
+    scope, file, root = function.scope, function.file, path.partition(".")[0]
+    if root == "self" and scope.owner is not None:
+        for home, one in assigned_by(scope.owner, path, file):
+            yield from _made(Reading(home.node, (), home.scope, file), one.value, deep)
+    elif path in scope.parameters:
+        for where, given in handed_in(function, path) if deep else ():
+            yield from _made(where, given, deep) if given is not None else (None,)
+    else:
+        top = Reading(file.program.tree, (), file.program.roots.module, file)
+        around = [
+            Reading(one.node, (), one.scope, file) for one in file.program.roots.functions if one.scope is scope.parent
+        ]
+        for place in (function, *around, top):
+            own = definitions_of(place).every(path)
+            if own or place.scope.owns(path):
+                for one in own:
+                    yield from _made(place, one.value if one.at is None and not one.each else None, deep)
+                return
+
+
+def _made(where: Reading, value: ast.expr | None, deep: int) -> Iterator[Scope | None]:
+    """DiceLoss of DiceLoss().to(device), or of a name that stands for it."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in SAME:
+        value = value.func.value
+    path = path_of(value) if value is not None else None
+    if path is not None and deep:
+        yield from _makers(where, path, deep - 1)
+        return
+    made = path_of(value.func) if isinstance(value, ast.Call) else None
+    yield where.scope.class_scope(where.scope.dotted(made), derived=True) if made is not None else None
+
+
+def _leaves(cls: Scope, name: str, function: Reading) -> bool:
+    """Whether every forward pass assigns the attribute, as what it returns or as a term of that."""
+    forward = cls.method("forward")
+    if forward is None or forward.node.decorator_list or cls.method("__call__") or cls.method(name):
+        return False
+    inside, attribute = Reading(forward.node, (), forward.scope, function.file), f"self.{name}"
+    made = [(home, one) for home, one in assigned_by(cls, attribute, function.file) if home.node.name != "__init__"]
+    here = [one for home, one in made if home.node is forward.node and one.at is None and not inside.arms(one.node)]
+    if (
+        not here
+        or len(here) != len(made)
+        or any(_is_number(one.value) for one in here)
+        or inside.loop_around(here[0].node)
+    ):
+        return False
+    own = Nodes(forward.node)
+    backs = [back.value for back in own.of(ast.Return)]
+    quiet = any(inside.without_grad(one.node) for one in here)
+    added = any(path_of(one.target) == attribute for one in own.of(ast.AugAssign))
+    return (
+        bool(backs)
+        and not quiet
+        and not added
+        and all(_is_of(own, value, attribute, made=here[0].value) for value in backs)
+    )
+
+
+def _is_of(own: Nodes, back: ast.expr | None, attribute: str, made: ast.expr) -> bool:
+    """return self.loss; return self.style + self.content; self.loss = loss and return loss"""
+    if back is None or (path_of(back) is None and not isinstance(back, ast.BinOp)):
+        return False
+    terms = {path_of(back), *summands_of(own, back)}
+    whole = path_of(back) is not None and path_of(back) in (attribute, path_of(made))
+    return whole or (is_term(attribute) and not terms.isdisjoint({attribute, path_of(made)} - {None}))
+
+
+def _is_number(value: ast.expr) -> bool:
+    """loss.item(), loss.detach(), 0.0"""
+    cut = any(isinstance(part, ast.Attribute) and part.attr in CUTS for part in below(value))
+    return cut or isinstance(value, ast.Constant)
