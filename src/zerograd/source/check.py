@@ -237,7 +237,9 @@ class _Checker:
         key = id(block)
         if key not in self._deposits:
             self._deposits[key] = read_objectives(block, self._program.body_of)
-        return Owned(slot, modules, self._deposits[key], probes)
+        served = frozenset().union(*(one.serves for one in self._deposits[key].values()))
+        theirs = frozenset().union(*(_modules_of(other, scope) for other in served - {slot}))
+        return Owned(slot, modules, self._deposits[key], probes, theirs)
 
     def _told_exactly(
         self, finding: Finding, verdict: Verdict[Rule], block: Block, slot: str, kinds: Doubts

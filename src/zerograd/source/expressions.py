@@ -115,8 +115,8 @@ class Expressions:
         if self._reach is None:
             return node
         loss = loss_of(node.node) if isinstance(node.node, ast.Call) else None
-        reaches = self._reach.of(loss) if loss is not None else NOTHING
-        return node._replace(reaches=reaches or self._modules, probes=bool(self._inputs))
+        reaches, fed = self._reach.with_fed(loss) if loss is not None else (NOTHING, frozenset())
+        return node._replace(reaches=reaches or self._modules, fed=fed, probes=bool(self._inputs))
 
     def _at_inputs(
         self, node: ast.Assign | ast.AugAssign | ast.AnnAssign, events: Iterable[Act | Blur]

@@ -250,13 +250,14 @@ class Interpreter(Actor):
             after = self.block(loop.orelse, join(once.normal, once.continues))
             return Flow(once.breaks, returns=once.returns, raises=once.raises).beside(after)
         kinds = self._frames.kinds(loop.body)
-        # `for scheduler in schedulers` is a step of the loop around it.
-        passing = kinds == _SCHEDULE and bool(self._loops) and runs_over(loop.node, "sched")
-        self._loops.append(self._loops[-1] if passing else kinds)
+        seen = self._frames.kinds(loop.body, seen=True)
+        # `for scheduler in schedulers` is a step of the loop around it, and so is training another for a while.
+        feeds = Kind.DEPOSIT in seen and Kind.CONSUME not in kinds
+        passing = runs_over(loop.node, "sched") if kinds == _SCHEDULE else feeds
+        self._loops.append(self._loops[-1] if passing and self._loops else kinds)
         self._windows.append(loop)
         # What a function that is called once per batch leaves undone, its caller may do.
-        called = isinstance(loop.node, FunctionDef)
-        undone = CYCLE - self._frames.kinds(loop.body, seen=True) if called else NO_DOUBT
+        undone = CYCLE - seen if isinstance(loop.node, FunctionDef) else NO_DOUBT
         out, back = Flow(), NOWHERE
         head = new = begin(loop, facts)
         while new:  # the lift distributes over union: what was walked once need not be walked again
@@ -270,8 +271,7 @@ class Interpreter(Actor):
         self._windows.pop()
         # That the loop ran not even once is possible, but doubtful; so is an end in the middle of a window.
         never = NOWHERE if loop.runs else doubt(facts, kinds)
-        done = NOWHERE if loop.endless else join(left(loop, back, kinds), never)
-        after = self.block(loop.orelse, done)
+        after = self.block(loop.orelse, NOWHERE if loop.endless else join(left(loop, back, kinds), never))
         breaks = left(loop, out.breaks, kinds)
         return Flow(join(after.normal, breaks), after.breaks, after.continues).beside(
             Flow(returns=join(out.returns, after.returns), raises=join(out.raises, after.raises))

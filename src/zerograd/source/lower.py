@@ -10,7 +10,7 @@ from zerograd.source.calls import site_of
 from zerograd.source.epochs import opening
 from zerograd.source.expressions import Expressions
 from zerograd.source.loops import has_gate, inside, runs_at_least_once
-from zerograd.source.nodes import below
+from zerograd.source.nodes import below, holds
 from zerograd.source.paths import path_of
 from zerograd.source.questions import asks_for_nan, asks_only_for_nan, takes_all
 from zerograd.source.roles import role_of
@@ -30,7 +30,7 @@ from zerograd.source.skeleton import (
     going_on,
     walk,
 )
-from zerograd.source.swallowed import giving_up, is_swallowed, may_do, only_tell
+from zerograd.source.swallowed import giving_up, is_swallowed, may_do, only_tell, tells_nobody
 from zerograd.source.tests import changed_by, learned_from
 from zerograd.source.wording import ENDINGS
 
@@ -182,9 +182,16 @@ class FunctionLowering(Expressions):
         if not deposits:
             return block
         abandon = self._abandon(handler)._replace(node=handler)
-        if is_swallowed(handler, block, deposits):
+        if is_swallowed(handler, block, deposits, called=self._goes_unnoticed(handler)):
             return giving_up(block, abandon)
         return (abandon._replace(partial=True), *block)
+
+    def _goes_unnoticed(self, handler: ast.ExceptHandler) -> bool:
+        """Whether a handler that returns ends nothing but this call: no loop of the function's, and no caller hears."""
+        if not any(isinstance(node, ast.Return) for node in below(handler)):
+            return False
+        loops = (loop for kind in _LOOPS for loop in self._own.of(kind))
+        return tells_nobody(self._function, handler) and not any(holds(loop, handler) for loop in loops)
 
     def _skipping(self, node: ast.If, statements: list[ast.stmt], arm: Block, other: Block) -> Block:
         """if isfinite(loss): optimizer.step(), with what it clears: the other way gives the iteration up."""

@@ -51,6 +51,7 @@ class Owned(NamedTuple):
     modules: frozenset[str] = frozenset()
     deposits: Deposits = {}
     probes: frozenset[Site] = frozenset()  # the deposits that are meant for an input, and leave theirs in the slot
+    theirs: frozenset[str] = frozenset()  # the modules of the other optimizers
 
     def is_foreign(self, act: Act, modules: frozenset[str]) -> bool:
         """Whether a deposit fills `modules`, the slot's own, on behalf of other optimizers, or of an input, alone."""
@@ -64,8 +65,22 @@ class Owned(NamedTuple):
         if self.slot not in deposit.beside:
             return not act.reaches.isdisjoint(modules)
         # Several losses for several optimizers at once are legal: but not one that goes through what is another's own.
-        own = {module for module in act.reaches if is_of(module, self.slot)}
-        return bool(own & modules if modules else own)
+        own = {module for module in act.reaches if is_of(module, self.slot) and not self._feeds(module, act)}
+        return bool(own & modules if modules else own) or self._judges(act, modules)
+
+    def _feeds(self, module: str, act: Act) -> bool:
+        """Whether a module makes what others work on, as an encoder does: their objective is meant to train it too. A
+        generator's own objective goes through the one that judges it."""
+        others = {one for one, by in act.fed if by == module} & self.theirs
+        own = [one.reaches for one in self.deposits.values() if self.slot in one.serves]
+        return bool(others) and not any(others & reaches for reaches in own)
+
+    def _judges(self, act: Act, modules: frozenset[str]) -> bool:
+        """Whether a deposit for others goes through a module of the slot's alone, which is given what theirs have made:
+        it judges them there, as a critic does, and its own objective, which has the slot's name, trains it."""
+        judged = {module for module, by in act.fed if by in self.theirs - modules} & modules - self.theirs
+        own = [one.reaches for one in self.deposits.values() if self.slot in one.serves and self.slot in one.named]
+        return any(module in reaches for module in judged for reaches in own)
 
     def _goes_on(self, deposit: Deposit, modules: frozenset[str]) -> bool:
         """Whether the slot's own objective goes through others of its modules too: then they are parts of one. One that

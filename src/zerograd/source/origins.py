@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from zerograd.source.arms import Arms, counting_arms, deposits_beside
 from zerograd.source.nodes import Nodes, below
 from zerograd.source.paths import path_of
 
@@ -18,12 +19,15 @@ class Origin(NamedTuple):
     loop: ast.AST
     first: int | None  # None: carried over from elsewhere
     increased: int = 0  # the line of `i += 1`; 0: the loop itself counts
+    arms: Arms = ()  # or those of a branch, of which each counts for itself
 
     def seen_at(self, line: int) -> int | None:
         """Its value in the first iteration, for a test on this line."""
-        if self.first is None or not self.increased:
-            return self.first
-        return self.first + 1 if line > self.increased else self.first
+        its = [increased for first, last, increased in self.arms if first <= line <= last]
+        increased = its[0] if its else self.increased
+        if self.first is None or (self.arms and not its):
+            return None  # behind the branch, nobody knows whether it was counted
+        return self.first + 1 if increased and line > increased else self.first
 
 
 class Origins:
@@ -198,13 +202,18 @@ def _incremented(nodes: Nodes) -> Iterator[tuple[str, Origin, int]]:
     holders: list[ast.stmt] = [node for kind in _HOLDERS for node in nodes.of(kind)]
     for name, increments in steps.items():
         # The innermost statement around the increment must be the loop itself: no branch can skip it.
-        around = [node for node in holders if spans(node, increments[0].lineno)]
-        loop = max(around, key=lambda node: node.lineno, default=None)
-        if len(increments) != 1 or not isinstance(loop, ast.For | ast.AsyncFor | ast.While):
+        around = [node for node in holders if all(spans(node, one.lineno) for one in increments)]
+        inner = sorted(around, key=lambda node: node.lineno, reverse=True)
+        branch = inner[0] if inner and len(increments) > 1 else None
+        arms = counting_arms(increments, branch, nodes) if isinstance(branch, ast.If) else ()
+        loop = next(iter(inner[1:] if arms else inner), None)
+        if not isinstance(loop, ast.For | ast.AsyncFor | ast.While) or (not arms and len(increments) > 1):
+            continue
+        if arms and deposits_beside(loop, arms):
             continue
         begin = starts.get(name, [])
         first = begin[0] if len(set(begin)) == 1 else None
-        yield name, Origin(loop, first, increments[0].lineno), len(begin)
+        yield name, Origin(loop, first, 0 if arms else increments[0].lineno, arms), len(begin)
 
 
 def _counted_up(node: ast.AugAssign | ast.Assign) -> str | None:

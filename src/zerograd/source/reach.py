@@ -17,6 +17,7 @@ from zerograd.source.scopes import Scope
 
 Modules = frozenset[str]
 NOTHING: Modules = frozenset()
+Fed = frozenset[tuple[str, str]]  # a module, and one whose output it is given: D, G of D(G(z))
 _CUTS = frozenset(
     {"detach", "detach_", "data", "item", "numpy", "tolist", "grad", "shape", "size", "argmax", "no_grad"}
 )
@@ -48,7 +49,13 @@ class Reach:
         self._scope = scope
         self._made: dict[str, list[_Definition]] = {}
         self._branches: list[tuple[int, int, _Branches, bool]] = []
+        self._fed: set[tuple[str, str]] = set()
         self._read(getattr(function, "body", []), (), cut=False)
+
+    def with_fed(self, loss: ast.expr) -> tuple[Modules, Fed]:
+        """The modules that a loss reaches, and which of them it reaches through which others."""
+        self._fed = set()
+        return self.of(loss), frozenset(self._fed)
 
     def of(self, loss: ast.expr) -> Modules:
         for first, last, branches, cut in self._branches:
@@ -135,6 +142,7 @@ class Reach:
             *(self._of(keyword.value, line, branches, depth + 1) for keyword in call.keywords),
         )
         if path is not None and self._is_module(path, line):
+            self._fed.update((path, other) for other in given)
             return given | {path}
         if path is not None and self._passes(path, call):
             return given

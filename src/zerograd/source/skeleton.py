@@ -28,6 +28,7 @@ class Act(NamedTuple):
     node: ast.AST | None = None  # where the text says more than the event does
     partial: bool = False  # it may reach some parameters only
     reaches: frozenset[str] = frozenset()  # the modules that a deposit is proved to fill, or that a clear is for
+    fed: frozenset[tuple[str, str]] = frozenset()  # which of those are given the output of which others
     of_module: bool = False  # a clear through a module: whoever else holds its parameters is cleared too
     probes: bool = False  # a deposit that is meant for an input's gradient, or something done to that
     opens: bool = False  # a schedule that is moved at the head of a function which trains for one epoch

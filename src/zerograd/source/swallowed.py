@@ -21,14 +21,18 @@ _TELLERS = frozenset({"logging", "logger", "log", "traceback", "warnings", "gc",
 _OF_TEXT = frozenset({"format", "join", "lower", "upper", "startswith", "endswith", "strip", "append", "find"})
 _OF_LOGS = frozenset({"info", "warning", "error", "debug", "exception", "log_metric", "log_metrics", "add_scalar"})
 _NAMED = {Kind.DEPOSIT: "backward", Kind.CONSUME: "step"}
+_GOES_ON = (Jump("continue"), Jump("return"))  # a return that ends the training is not swallowed
+_QUIET = ("torch.no_grad", "torch.inference_mode")
 _MOST = 12  # functions that are looked into
 
 
-def is_swallowed(handler: ast.ExceptHandler, block: Block, tried: Block) -> bool:
-    """Whether a failing backward() of `tried` is proved to stay where it is. `block`: what the handler does."""
+def is_swallowed(handler: ast.ExceptHandler, block: Block, tried: Block, *, called: bool) -> bool:
+    """Whether a failing backward() of `tried` is proved to stay where it is. `block`: what the handler does. `called`:
+    whoever calls the function goes on, and is not told of what happened."""
     if not _takes_backward(handler.type) or not all(isinstance(node, Choice | Forget | Jump) for node in walk(block)):
         return False
-    ends = any(isinstance(node, Jump) and node.to in ("break", "return") for node in walk(_on_memory(handler, block)))
+    ways_out = ("break",) if called else ("break", "return")
+    ends = any(isinstance(node, Jump) and node.to in ways_out for node in walk(_on_memory(handler, block)))
     steps = may_do(Kind.CONSUME, tried)
     return not ends and (steps or leaves(block)) and all(map(_only_tells, handler.body))
 
@@ -39,6 +43,19 @@ def _on_memory(handler: ast.ExceptHandler, block: Block) -> Block:
         case ast.If(orelse=[_, *_]) as asked, (Choice(test=None) as choice,) if _asks_for_memory(asked):
             return (*choice.body, *block[1:])
     return block
+
+
+def tells_nobody(function: ast.AST, handler: ast.ExceptHandler) -> bool:
+    """Whether a function hands nothing back, and its handler sets nothing, that a caller could ask for how it went."""
+    nodes = below(function)
+    hands = any(isinstance(node, ast.Return) and not _is_none(node.value) for node in nodes)
+    sets = any(isinstance(node, ast.Assign) for node in below(handler))
+    yields = any(isinstance(node, ast.Yield | ast.YieldFrom) for node in nodes)
+    return isinstance(function, ast.FunctionDef) and not (hands or sets or yields)
+
+
+def _is_none(value: ast.expr | None) -> bool:
+    return value is None or (isinstance(value, ast.Constant) and value.value is None)
 
 
 def may_do(kind: Kind, block: Block) -> bool:
@@ -73,7 +90,7 @@ def giving_up(block: Block, abandon: Act) -> Block:
             # Behind a choice the block goes on: an arm gives the iteration up only where it jumps.
             body, orelse = (giving_up(arm, abandon) if leaves(arm) else arm for arm in (node.body, node.orelse))
             node = node._replace(body=body, orelse=orelse)
-        changed += (abandon, node) if node == Jump("continue") else (node,)
+        changed += (abandon, node) if node in _GOES_ON else (node,)
     return tuple(changed) if leaves(block) else (*changed, abandon)
 
 
@@ -102,7 +119,9 @@ def _only_tells(statement: ast.stmt) -> bool:
             return False
         if isinstance(node, ast.Call) and not _tells(node.func):
             return False
-        if isinstance(node, ast.Await | ast.Yield | ast.YieldFrom | ast.With | ast.For | ast.Try):
+        if isinstance(node, ast.Await | ast.Yield | ast.YieldFrom | ast.For | ast.Try):
+            return False
+        if isinstance(node, ast.withitem) and not isinstance(node.context_expr, ast.Call):
             return False
         if isinstance(node, ast.Delete) and not all(isinstance(target, ast.Name) for target in node.targets):
             return False
@@ -123,5 +142,5 @@ def _tells(func: ast.expr) -> bool:
     if not root:
         return path in _TELLS
     if path.startswith("torch."):
-        return path.startswith("torch.cuda.")
+        return path.startswith("torch.cuda.") or path in _QUIET
     return last in _OF_TEXT or last in _OF_LOGS or bool(_TELLERS & set(root.lower().split(".")))
