@@ -14,6 +14,7 @@ from zerograd.source.reading import Reading
 from zerograd.source.wording import is_data, is_setting
 
 _COPIES = frozenset({"load_state_dict", "deepcopy"})
+_TOOL = re.compile(r"pars|args|conf|device|log|writ|crit|loss", re.IGNORECASE)
 _HARMLESS = re.compile(
     r"init|summar|count|print|load|save|log|freez|eval|test|valid|train|fit|watch|seed|info|optim|sched|plot|^len$",
     re.IGNORECASE,
@@ -65,7 +66,9 @@ class Bonds:
     def _is_part(self, name: str) -> bool:
         """A module, by all that is seen: no setting, no data."""
         made = definitions_of(self._function).every(name)
-        return any(makes_object(one.value) for one in made) and not (is_data(name) or is_setting(name))
+        return any(makes_object(one.value) for one in made) and not (
+            is_data(name) or is_setting(name) or _TOOL.search(name)
+        )
 
 
 def _root(path: str) -> str:

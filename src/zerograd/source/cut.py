@@ -33,7 +33,7 @@ _OF_SETTINGS = re.compile(
 )
 _COEFFICIENT = re.compile(r"coef|lambda|lmbda|gamma|(^|_)eps", re.IGNORECASE)
 _LOADER = re.compile(r"^range$|load|data_?set|^data$|_data$|^(train|valid?|test)_?(set|iter|batches)$")
-_HANDS_OUT = wording.HANDS_OUT | {"enumerate", "iter", "list", "zip"}
+_HANDS_OUT = wording.HANDS_OUT | {"enumerate", "iter", "list", "zip", "reversed"}
 _PACKED = ("pack_", "PackedSequence")
 _READERS = frozenset(
     {"numpy", "math", "len", "sum", "max", "min", "abs", "print", "range", "zip", "enumerate", "float"}

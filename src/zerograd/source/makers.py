@@ -34,6 +34,7 @@ _WEIGHTLESS = frozenset({"Sigmoid", "Tanh", "ReLU", "LeakyReLU", "Softmax", "Log
 _ARRAYS = frozenset({"scipy", "cv2", "skimage", "sklearn"})
 _INTEGER = re.compile(r"\b(u?int\d*|long|bool|short|(Long|Int|Bool|Byte)Tensor)\b")
 _PLAIN = re.compile(r"(^|\.)(staticmethod|classmethod|no_grad|inference_mode|script|script_method|autocast)$")
+_CLASS = re.compile(r"^torch\.nn\.(\w+\.)*[A-Z]\w*$")
 _OPENS = frozenset({"load", "compile", "jit", "hub"})  # whatever they give is no function of what they are given
 
 
@@ -132,8 +133,8 @@ class Makers(ABC):
     def _is_object(self, path: str) -> bool:
         """self.gt(x), net.argmax(x): one of a module's own, that is called as tensors call theirs."""
         made = self._function.scope.lookup(path)
-        module = made is not None and (made.role is Role.INSTANCE or made.made_by.startswith("torch.nn."))
-        return path == "self" or module or is_model(path)
+        module = made is not None and (made.role is Role.INSTANCE or _CLASS.search(made.made_by))
+        return path == "self" or bool(module) or is_model(path)
 
     def _may_be_tensors(self, call: ast.Call, func: ast.Attribute) -> bool:
         """Whether it is given what a tensor's own method takes: argmax(1), and no tensor with a graph."""

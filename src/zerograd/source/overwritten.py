@@ -11,7 +11,7 @@ from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
 from zerograd.source.wording import BUILTINS
 
-_LEAF = re.compile(r"grad|leaf|track|learn|trainable|param", re.IGNORECASE)
+_LEAF = re.compile(r"(?<!clip_)(?<!zero_)grad|leaf|track|trainable|param", re.IGNORECASE)
 _TELLS = re.compile(r"log|print|plot|save|show|record|meter|writ|draw|display|report|summar", re.IGNORECASE)
 
 
@@ -51,4 +51,7 @@ def _asked(function: Reading) -> Iterator[str]:
 
 
 def _names(node: ast.AST) -> set[str]:
-    return {part.id for part in below(node) if isinstance(part, ast.Name)}
+    """The names, and of an object's own the whole path."""
+    parts = below(node)
+    own = {path for part in parts if isinstance(part, ast.Attribute) and (path := path_of(part) or "")[:5] == "self."}
+    return {part.id for part in parts if isinstance(part, ast.Name) and part.id != "self"} | own

@@ -73,7 +73,8 @@ def _starved(function: Reading, call: ast.Call, callee: Function, inside: Readin
     if not losses or None in losses or made_of is None or not _is_apart(made_of, inside, modules):
         return frozenset()
     handed = [given[path] for path in made_of if path in given]
-    roots = {(path_of(one) or "").partition(".")[0] for one in handed} - {"", "self"}
+    others = [one for one in handed if not _is_made_by(one, modules, function)]
+    roots = {(path_of(one) or "").partition(".")[0] for one in others} - {"", "self"}
     made = {root for root in roots if any(makes_object(one.value) for one in definitions_of(function).every(root))}
     bonds = Bonds(function) if made else None
     if bonds is not None and any(bonds.are_bound(root, modules) for root in made):

@@ -28,6 +28,7 @@ from zerograd.source.wording import CUTS, SAME
 _NAMES = ("SGD", "Adam", "AdamW", "LBFGS", "RMSprop", "Adagrad")
 _HOLDS = tuple(f"{name}({begin}" for name in _NAMES for begin in ("[", "params=[", "\n"))  # faster than a pattern
 _ASKS = re.compile(r"\.requires_grad(_|\s*[|,]?=(?!=)\s*(?!\s|False))|['\"]requires_grad['\"]")
+_FEW = 24  # tensors that somebody lists by hand
 _MADE = MAKES | {"tensor", "from_numpy", "Tensor", "FloatTensor", "empty", "eye", "linspace", "detach"}
 
 
@@ -56,7 +57,7 @@ def _inside(function: Reading) -> Iterator[Finding]:
         made = role_of(call, function.scope) if holds_some else None
         if made is None or not names_torchs_optimizer(made.made_by):
             continue  # another may move them without a gradient
-        for held in holds_some:
+        for held in holds_some[:_FEW]:
             path = path_of(held) or ""
             if _is_plain(path, function) and _is_used(path, function, call):
                 found = note(REGISTRY["ZG003"], function.site(held), certain=True, step=path)

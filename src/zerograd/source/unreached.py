@@ -37,6 +37,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     cuts = any(file.says(word) for word in ("no_grad", ".detach()"))
     hidden: dict[frozenset[str], bool] = {}  # many steps may be of one module
     ancestry: Ancestry | None = None
+    bonds: Bonds | None = None
     for act in function.having(Kind.CONSUME):
         loop = _outermost(function, act)
         if any(loop is None or one.site is None or _stands_in(one.site, loop) for one in calls):
@@ -56,7 +57,10 @@ def detect(function: Reading) -> Iterator[Finding]:
             and not all(_are_others(function, one, modules) for one in behind)
         ):
             continue
-        if all(_passes_by(function, one, modules) for one in behind) and _are_apart(function, behind, modules):
+        if not all(_passes_by(function, one, modules) for one in behind):
+            continue
+        bonds = bonds or Bonds(function)
+        if _are_apart(function, behind, modules, bonds):
             certain = all(is_made_apart(module, function) for module in modules)
             found = note(REGISTRY["ZG003"], act.site, certain=certain, step=act.what)
             names = " and ".join(sorted(modules))
@@ -95,9 +99,8 @@ def _passes_by(function: Reading, ancestors: Ancestors, modules: frozenset[str])
     return not any(overlap(frozenset({path}), modules) for call in calls for path in paths_in(call))
 
 
-def _are_apart(function: Reading, behind: list[Ancestors], modules: frozenset[str]) -> bool:
+def _are_apart(function: Reading, behind: list[Ancestors], modules: frozenset[str], bonds: Bonds) -> bool:
     """Whether nothing that the losses go through has one of these modules inside it, or is inside one."""
-    bonds = Bonds(function)
     called = {
         (path_of(one.func) or "").partition(".")[0] for each in behind for one in each if isinstance(one, ast.Call)
     }
@@ -110,7 +113,8 @@ def _are_apart(function: Reading, behind: list[Ancestors], modules: frozenset[st
 
 def _are_taken(function: Reading, modules: frozenset[str]) -> bool:
     """Whether a class of the file takes one of them from around itself."""
-    classes = [node for node in below(function.file.program.tree) if isinstance(node, ast.ClassDef)]
+    nodes = below(function.file.program.tree) if function.file.says("class ") else []
+    classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
     methods = [node for cls in classes for node in cls.body if isinstance(node, ast.FunctionDef)]
     for method in methods:
         names = [part for part in below(method) if isinstance(part, ast.Name) and part.id in modules]
