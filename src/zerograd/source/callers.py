@@ -103,7 +103,7 @@ def reading_of(function: Function, file: File) -> Reading:
 def arguments(call: ast.Call, function: Function) -> Iterator[tuple[str, ast.expr]]:
     """What a call hands to each parameter."""
     parameters = function.scope.parameters
-    if function.scope.owner is not None and parameters[:1] == ("self",):
+    if function.scope.owner is not None and parameters[:1] in (("self",), ("cls",)):
         parameters = parameters[1:]
     yield from zip(parameters, call.args, strict=False)
     yield from ((keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg)

@@ -11,12 +11,14 @@ from functools import cached_property
 
 from zerograd.source import wording
 from zerograd.source.callers import reading_of
+from zerograd.source.captured import is_captured
 from zerograd.source.definitions import Definition, Item, definitions_of, item_of
 from zerograd.source.graphs import is_constant
 from zerograd.source.leaves import leaves_of
 from zerograd.source.literals import default_of
 from zerograd.source.makers import MAKES, Has, Makers, most
 from zerograd.source.nodes import below, written
+from zerograd.source.overwritten import overwritten
 from zerograd.source.paths import path_of
 from zerograd.source.quiet import quiet_parts
 from zerograd.source.reading import Reading
@@ -25,9 +27,13 @@ from zerograd.source.scopes import Function, Scope
 _LEARNED = re.compile(
     r"loss|entropy|(^|_)(kl|kld|ent)(_|$)|log_?p|logit|pred|output|fake|recon|critic|discrim|disc_|score|value"
 )
-_OF_SETTINGS = re.compile(r"^(self\.)?(args?|opts?|options|cfg|conf|config|hparams|flags|FLAGS)(\.|\[')")
+_OF_SETTINGS = re.compile(
+    r"^(self\.)?(args?|opts?|options|cfg|conf|config|hparams|flags|FLAGS)"
+    r"(\.|\[')(?!(T|mT|H|params?|param_groups|latents?|model|net)\b)"
+)
 _COEFFICIENT = re.compile(r"coef|lambda|lmbda|gamma|(^|_)eps", re.IGNORECASE)
-_WEIGHTS = re.compile(r"param|module|weight|layer|model|net\b")
+_LOADER = re.compile(r"^range$|load|data_?set|^data$|_data$|^(train|valid?|test)_?(set|iter|batches)$")
+_HANDS_OUT = wording.HANDS_OUT | {"enumerate", "iter", "list", "zip", "reversed"}
 _PACKED = ("pack_", "PackedSequence")
 _READERS = frozenset(
     {"numpy", "math", "len", "sum", "max", "min", "abs", "print", "range", "zip", "enumerate", "float"}
@@ -104,18 +110,17 @@ class Cut(Makers):
 
     def _is_bound(self, path: str, use: ast.expr, at: Item) -> Has:
         parts = path.replace("[", ".").split(".")
-        if (
-            path in self._leaves
-            or parts[0] in self._leaves
-            or ("grad" in parts and self._function.file.says("create_graph"))
-        ):
+        if self._may_be_leaf(path, parts):
             return Has.MAYBE
-        if "data" in parts[1:] and (any(map(self._function.file.says, _PACKED)) or ".data[" in path):
+        asked = parts[2:] if path.startswith("self.data") else parts[1:]  # of something; an object's own may be learned
+        if "data" in asked and (any(map(self._function.file.says, _PACKED)) or ".data[" in path):
             return Has.MAYBE  # what a PackedSequence calls its values, or a graph the features of its nodes
-        if "data" in parts[1:]:
+        if "data" in asked:
             learned = isinstance(use, ast.Attribute) and use.attr == "data" and self._is_learned(use.value)
             return Has.LOST if learned else Has.NOTHING
-        if _OF_SETTINGS.search(path) or not wording.CUTS.isdisjoint(parts[1:]):
+        if not wording.CUTS.isdisjoint(asked):
+            return Has.NOTHING
+        if _OF_SETTINGS.search(path) and not self._function.file.says(f"{path} = "):
             return Has.NOTHING
         reached = self._names.reaching(path, use)
         if reached is None:
@@ -130,6 +135,17 @@ class Cut(Makers):
         if any(map(_begins, made)) and parts[0] in self._filled:
             return Has.MAYBE
         return most(self._is_given(one, item) for one in made) if made else Has.MAYBE
+
+    def _may_be_leaf(self, path: str, parts: list[str]) -> bool:
+        """Whether a gradient is asked of it, here or by another method, or it is changed in place."""
+        says, here = self._function.file.says, {path, parts[0]}
+        if not here.isdisjoint(self._leaves) or not here.isdisjoint(self._overwritten):
+            return True
+        return (says("requires_grad") and says(f"{path}.requires_grad")) or ("grad" in parts and says("create_graph"))
+
+    @cached_property
+    def _overwritten(self) -> frozenset[str]:
+        return overwritten(self._function)
 
     @cached_property
     def _filled(self) -> frozenset[str]:
@@ -156,11 +172,13 @@ class Cut(Makers):
         return self.of(one.value, None if one.each else one.at if one.at is not None else item)
 
     def _is_data(self, over: ast.expr) -> bool:
-        """Whether a loop goes over what a loader hands out, and over nothing that is learned or has weights."""
-        made = [one.value for one in self._names.every(path_of(over) or "")]
-        texts = [written(one).lower() for one in (over, *made)]
-        named = [text for text in texts if wording.is_data(text)]
-        return bool(named) and not any(_LEARNED.search(text) or _WEIGHTS.search(text) for text in texts)
+        """Whether a loop goes over what a loader hands out: one that is named for it, and is made as loaders are."""
+        while isinstance(over, ast.Call) and over.args and (path_of(over.func) or "").rpartition(".")[2] in _HANDS_OUT:
+            over = over.args[0]
+        path = path_of(over.func if isinstance(over, ast.Call) else over) or ""
+        made = [one.value for one in self._names.every(path)] if not isinstance(over, ast.Call) else []
+        named = _LOADER.search(path.rpartition(".")[2].lower()) is not None
+        return named and all(isinstance(one, ast.Call) and self._is_data(one) for one in made)
 
     def _is_outside(self, path: str) -> Has:
         """What a function is given, or a class or a module keeps: a number, where that is all it is ever made."""
@@ -180,31 +198,12 @@ class Cut(Makers):
                 for one in made
             )
             return Has.NOTHING if plain or (path in kept and self._is_number(path)) else Has.MAYBE
-        if "[" in path and self._is_hooked(path.partition("[")[0]):
+        if "[" in path and is_captured(path, self._function):
             return Has.LOST
         module = definitions_of(Reading(self._function.file.program.tree, (), scope.module, self._function.file))
         made = [one.value for one in module.every(path)]
         imported = path in scope.module.imports and self._is_number(path)  # from config import gamma
         return Has.NOTHING if imported or (made and all(map(is_constant, made))) else Has.MAYBE
-
-    def _is_hooked(self, keeper: str) -> bool:
-        """Whether a dictionary of the file's gets what modules return from a hook alone, and cut off:
-        activation[name] = output.detach()."""
-        file = self._function.file
-        if not file.says("register_forward_hook") or not keeper.isidentifier() or not file.says(f"{keeper}["):
-            return False
-        nodes = [node for node in below(file.program.tree) if isinstance(node, ast.Assign | ast.Call)]
-        filled = [
-            node.value
-            for node in nodes
-            if isinstance(node, ast.Assign)
-            for target in node.targets
-            if isinstance(target, ast.Subscript) and path_of(target.value) == keeper
-        ]
-        calls = [node for node in nodes if isinstance(node, ast.Call)]
-        handed = any(path_of(one) == keeper for call in calls for one in call.args)
-        handed = handed or any((path_of(call.func) or "").startswith(f"{keeper}.") for call in calls)
-        return bool(filled) and not handed and all(map(_is_cut_off, filled))
 
     def _is_number(self, path: str) -> bool:
         """Whether it is named for a coefficient, and for none that is learned: Adam([self.log_alpha])."""
@@ -252,14 +251,6 @@ class Cut(Makers):
 
     def _inside(self, function: Function, handed: Mapping[str, Has], learned: frozenset[str]) -> "Cut":
         return Cut(reading_of(function, self._function.file), self._deep - 1, handed, learned)
-
-
-def _is_cut_off(value: ast.expr) -> bool:
-    """output.detach(), output.detach().cpu()"""
-    match value:
-        case ast.Call(func=ast.Attribute(value=inner, attr=attr)):
-            return attr == "detach" or _is_cut_off(inner)
-    return isinstance(value, ast.Attribute) and value.attr == "data"
 
 
 def _is_told(begin: Function, name: str) -> bool:

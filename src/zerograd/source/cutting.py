@@ -1,6 +1,7 @@
 """Whether a text cuts something from its graph at all: a look at the words, before anything is parsed."""
 
 import re
+from functools import lru_cache
 
 _CUT = re.compile(
     r"\.(item|detach|numpy|tolist)\(\)|\.data\b|no_grad|ensor\(|from_numpy|argm(ax|in)\(|\bgrad\(|\.(long|int|bool|byte)\(\)"
@@ -8,18 +9,21 @@ _CUT = re.compile(
 )
 _ASKS = re.compile(r"^\s*(#|if|elif|while|assert|for|return .* if|\"\"\"|def|class|print)\b")
 _CALLED = re.compile(r"\b([A-Za-z_]\w*)\(")
+_BEGINS = re.compile(r"^(?:class|(?:async )?def) (\w+)", re.MULTILINE)
+_ENDS = re.compile(r"^[^\s#)\]]", re.MULTILINE)
 _DEEP = 2
 
 
-def cuts(name: str, text: str, deep: int = _DEEP) -> bool:
+def cuts(name: str, text: str) -> bool:
     """Whether a function or a class of a file does, or a function of that file that it calls."""
-    own = _definition(name, text)
-    if own is None:
-        return False
-    if cuts_in(own):
-        return True
-    called = {found for found in _CALLED.findall(own) if found != name} if deep else set()
-    return any(cuts(other, text, deep - 1) for other in called)
+    known, seen, pending = _definitions(text), {name}, [name]
+    for _ in range(_DEEP + 1):
+        own = [known[one] for one in pending if one in known]
+        if any(map(cuts_in, own)):
+            return True
+        pending = [one for one in {found for part in own for found in _CALLED.findall(part)} if one not in seen]
+        seen.update(pending)
+    return False
 
 
 def cuts_in(text: str) -> bool:
@@ -27,10 +31,11 @@ def cuts_in(text: str) -> bool:
     return any(_CUT.search(line) and not _ASKS.match(line) for line in text.split("\n"))
 
 
-def _definition(name: str, text: str) -> str | None:
-    """The lines of a function or class at the file's own level."""
-    begin = re.search(rf"^(?:class|(?:async )?def) {name}\b", text, re.MULTILINE)
-    if begin is None:
-        return None
-    end = re.compile(r"^[^\s#)\]]", re.MULTILINE).search(text, begin.end())
-    return text[begin.start() : end.start() if end is not None else len(text)]
+@lru_cache(maxsize=4)  # several names are asked for in one file
+def _definitions(text: str) -> dict[str, str]:
+    """The lines of the functions and classes at the file's own level."""
+    found: dict[str, str] = {}
+    for begin in _BEGINS.finditer(text):
+        end = _ENDS.search(text, begin.end())
+        found.setdefault(begin[1], text[begin.start() : end.start() if end is not None else len(text)])
+    return found

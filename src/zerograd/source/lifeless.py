@@ -26,7 +26,7 @@ from zerograd.source.nodes import below, written
 from zerograd.source.paths import path_of
 from zerograd.source.reading import File, Reading
 from zerograd.source.scopes import Function
-from zerograd.source.severed import deposited, passed
+from zerograd.source.severed import passed
 from zerograd.source.wording import is_factor, is_term
 
 _WORDS = ("item()", "detach()", ".data", "no_grad", "ensor(", "from_numpy", "argmax(", "autograd")
@@ -57,14 +57,13 @@ def detect(file: File) -> Iterator[Finding]:
     cutting = {one.node for one, text in asked if _cuts_off(text) or (_is_named(one) and cuts_in(text))}
     helped = brings or any(_is_named(one) and one.node in cutting for one, _ in asked)
     returning = [one for one, text in asked if one.node in cutting and _RETURNS.search(text)]
-    handed = deposited(file) if returning else {}
-    passing = passed(file) if any(one.scope.owner is not None for one in returning) else {}
+    handed = passed(file) if returning else {}
     module = Reading(program.tree, program.module, program.roots.module, file)
     if module.having(Kind.DEPOSIT) and (helped or _cuts_off(file.text)):
         yield from _inside(module, set())
     for function, text in texts:
         node, trains = function.node, function.node in program.relevant and "backward(" in text
-        goes = handed.get(node.name, set()) | passing.get(node, set())
+        goes = handed.get(node, set())
         if (trains or goes) and (helped or node in cutting):
             block = program.function(function) if trains else ()
             yield from _inside(Reading(node, block, function.scope, file), goes)

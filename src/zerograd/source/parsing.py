@@ -14,6 +14,9 @@ _LARGEST = 500_000  # characters of a file, and
 _LONGEST = 100_000  # of a line: beyond that Python itself takes a second to parse, and nobody wrote it by hand
 _NAMED = re.compile(r"[(,]\s*(params|parameters)\s*=")
 _FIRST = frozenset({"params", "parameters"})  # what optimizers and clips call their first argument
+_TAKES = re.compile(
+    r"(Ada|SGD|RMS|LBFGS|Rprop|Lion|LAMB|Lamb|Ranger|Optim)\w*$|^clip_grad_"
+)  # others have other firsts
 
 
 @lru_cache(maxsize=2)
@@ -34,7 +37,7 @@ def _put_first(tree: ast.Module) -> None:
             continue
         name = (path_of(call.func) or "").rpartition(".")[2]
         named = [keyword for keyword in call.keywords if keyword.arg in _FIRST]
-        if len(named) == 1 and (name[:1].isupper() or name.startswith("clip_grad_")):
+        if len(named) == 1 and _TAKES.search(name):
             call.args.append(named[0].value)
             call.keywords.remove(named[0])
 

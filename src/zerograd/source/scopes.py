@@ -209,6 +209,8 @@ class Scope:
         while scope is not None:
             if path in scope.functions:
                 return scope.functions[path]
+            if scope.owns(path) and path not in scope.shared:
+                return None  # a value of the same name
             scope = scope.parent
         imported = self._imported(path)
         return imported if isinstance(imported, Function) else None

@@ -92,12 +92,18 @@ def deposited(file: File) -> dict[str, set[Item]]:
 
 
 def passed(file: File) -> dict[ast.AST, set[Item]]:
-    """The same of what an object runs that is called: the forward pass of a loss."""
+    """The same by the functions themselves, and of what an object runs that is called: the forward pass of a loss.
+    One that is called where nobody can tell which it is counts if there is no other of its name."""
     found: dict[ast.AST, set[Item]] = {}
+    by_name: dict[str, list[ast.AST]] = {}
+    for one in file.program.roots.functions:
+        by_name.setdefault(one.node.name, []).append(one.node)
     for call, at, scope in _depositing(file):
-        run = called(path_of(call.func) or "", scope)
-        if run is not None and run.node.name in ("forward", "__call__"):
-            found.setdefault(run.node, set()).add(at)
+        path = path_of(call.func) or ""
+        run = called(path, scope)
+        alone = by_name.get(path.rpartition(".")[2], [])
+        for node in [run.node] if run is not None else alone if len(alone) == 1 else []:
+            found.setdefault(node, set()).add(at)
     return found
 
 

@@ -15,14 +15,16 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.ancestry import Ancestry
+from zerograd.source.bonds import Bonds
 from zerograd.source.callers import arguments, called, reading_of
 from zerograd.source.definitions import definitions_of
 from zerograd.source.holdings import held_by, is_made_alone, overlap
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below
+from zerograd.source.opaque import makes_object
 from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
-from zerograd.source.scopes import Function, Role
+from zerograd.source.scopes import Function, Role, Scope
 from zerograd.source.skeleton import Act, Call, walk
 from zerograd.source.unreached import hides, in_front, paths_in
 from zerograd.source.wording import BUILTINS
@@ -71,6 +73,12 @@ def _starved(function: Reading, call: ast.Call, callee: Function, inside: Readin
     if not losses or None in losses or made_of is None or not _is_apart(made_of, inside, modules):
         return frozenset()
     handed = [given[path] for path in made_of if path in given]
+    others = [one for one in handed if not _is_made_by(one, modules, function)]
+    roots = {(path_of(one) or "").partition(".")[0] for one in others} - {"", "self"}
+    made = {root for root in roots if any(makes_object(one.value) for one in definitions_of(function).every(root))}
+    bonds = Bonds(function) if made else None
+    if bonds is not None and any(bonds.are_bound(root, modules) for root in made):
+        return frozenset()
     ancestry = Ancestry(function)
     cut = any(_is_made_by(one, modules, function) for one in handed)
     return modules if cut and all(_is_cut(one, modules, function, ancestry) for one in handed) else frozenset()
@@ -94,7 +102,16 @@ def _is_apart(made_of: set[str], inside: Reading, modules: frozenset[str]) -> bo
     if "self" in made_of or overlap(frozenset(made_of - set(scope.parameters)), modules):
         return False
     runs = [call for call in inside.of(ast.Call) if path_of(call.func) in made_of - BUILTINS]
+    roots = {(path_of(call.func) or "").partition(".")[0] for call in runs}
+    if any(root in scope.module.assigned and not scope.owns(root) and not _is_loss(root, scope) for root in roots):
+        return False  # an object of the file's: it may have the modules
     return not any(scope.function(path_of(call.func) or "") and hides(inside, call, modules) for call in runs)
+
+
+def _is_loss(name: str, scope: Scope) -> bool:
+    """criterion = nn.BCELoss()"""
+    made = scope.lookup(name)
+    return made is not None and made.made_by.startswith("torch.nn.") and made.made_by.endswith("Loss")
 
 
 def _is_made_by(handed: ast.expr, modules: frozenset[str], function: Reading) -> bool:

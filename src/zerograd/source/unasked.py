@@ -21,13 +21,14 @@ from zerograd.source.makers import MAKES
 from zerograd.source.nodes import below, holds
 from zerograd.source.paths import path_of
 from zerograd.source.reading import File, Reading
-from zerograd.source.roles import role_of
-from zerograd.source.scopes import Role, Scope
-from zerograd.source.wording import SAME
+from zerograd.source.roles import names_torchs_optimizer, role_of
+from zerograd.source.scopes import Scope
+from zerograd.source.wording import CUTS, SAME
 
 _NAMES = ("SGD", "Adam", "AdamW", "LBFGS", "RMSprop", "Adagrad")
 _HOLDS = tuple(f"{name}({begin}" for name in _NAMES for begin in ("[", "params=[", "\n"))  # faster than a pattern
-_ASKS = re.compile(r"^.*\brequires_grad(_\(| ?= ?(?!False)).*$", re.MULTILINE)
+_ASKS = re.compile(r"\.requires_grad(_|\s*[|,]?=(?!=)\s*(?!\s|False))|['\"]requires_grad['\"]")
+_FEW = 24  # tensors that somebody lists by hand
 _MADE = MAKES | {"tensor", "from_numpy", "Tensor", "FloatTensor", "empty", "eye", "linspace", "detach"}
 
 
@@ -46,7 +47,7 @@ def detect(file: File) -> Iterator[Finding]:
 
 def _asks(text: str) -> bool:
     """Whether a gradient is asked of something that has a name already: for t in latents: t.requires_grad_()."""
-    return any(".requires_grad" in line[0] for line in _ASKS.finditer(text))
+    return "requires_grad" in text and _ASKS.search(text) is not None
 
 
 def _inside(function: Reading) -> Iterator[Finding]:
@@ -54,9 +55,9 @@ def _inside(function: Reading) -> Iterator[Finding]:
         given = [*call.args[:1], *(one.value for one in call.keywords if one.arg == "params")]
         holds_some = [one for params in given if isinstance(params, ast.List) for one in _held(params)]
         made = role_of(call, function.scope) if holds_some else None
-        if made is None or made.role is not Role.OPTIMIZER:
-            continue
-        for held in holds_some:
+        if made is None or not names_torchs_optimizer(made.made_by):
+            continue  # another may move them without a gradient
+        for held in holds_some[:_FEW]:
             path = path_of(held) or ""
             if _is_plain(path, function) and _is_used(path, function, call):
                 found = note(REGISTRY["ZG003"], function.site(held), certain=True, step=path)
@@ -89,12 +90,25 @@ def _is_plain(path: str, function: Reading) -> bool:
     scope, file = function.scope, function.file
     if path.startswith("self.") and scope.owner is not None:
         made = [one for _, one in assigned_by(scope.owner, path, file)]
-    elif path.isidentifier() and path not in scope.parameters:
+        if any(not _is_new(value, function) for value in _assigned_anywhere(path, file)):
+            return False  # a class that derives from this one may make it a parameter
+    elif path.isidentifier() and path not in scope.parameters and not _is_shared(path, file):
         made = definitions_of(function).every(path)
     else:
         return False
     whole = [one for one in made if one.at is None and not one.each and not one.adds]
     return bool(made) and len(whole) == len(made) and all(_is_new(one.value, function) for one in made)
+
+
+def _assigned_anywhere(path: str, file: File) -> list[ast.expr]:
+    assigned = [node for node in below(file.program.tree) if isinstance(node, ast.Assign)]
+    return [node.value for node in assigned if any(path_of(target) == path for target in node.targets)]
+
+
+def _is_shared(name: str, file: File) -> bool:
+    """global latent: whoever says so may make it anew."""
+    told = [node for node in below(file.program.tree) if isinstance(node, ast.Global | ast.Nonlocal)]
+    return (file.says("global ") or file.says("nonlocal ")) and any(name in node.names for node in told)
 
 
 def _is_new(value: ast.expr, function: Reading) -> bool:
@@ -117,4 +131,15 @@ def _is_used(path: str, function: Reading, optimizer: ast.Call) -> bool:
     methods = cls.functions.values() if cls is not None else ()
     parts = [part for node in (function.node, *(one.node for one in methods)) for part in below(node)]
     uses = [part for part in parts if isinstance(part, ast.Name | ast.Attribute) and path_of(part) == path]
-    return any(isinstance(one.ctx, ast.Load) and not holds(optimizer, one) for one in uses)
+    asked = {id(part.value) for part in parts if isinstance(part, ast.Attribute) and part.attr in CUTS}  # dummy.device
+    told = [part.value for part in parts if isinstance(part, ast.Expr) and isinstance(part.value, ast.Call)]
+    handed = {id(one) for call in told for given in _given(call) for one in below(given)}
+    used = [one for one in uses if isinstance(one.ctx, ast.Load) and not holds(optimizer, one)]
+    # Who is handed it on a line of its own may ask a gradient of it: toggle_grad(latent, True).
+    return any(id(one) not in asked for one in used) and not any(id(one) in handed - asked for one in used)
+
+
+def _given(call: ast.Call) -> list[ast.expr]:
+    """What is handed over, itself or in a list; not loss(latent).backward(), and nothing that is computed of it."""
+    given = [*call.args, *(named.value for named in call.keywords)]
+    return [one for one in given if isinstance(one, ast.Name | ast.Attribute | ast.List | ast.Tuple)]

@@ -12,6 +12,7 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.ancestry import Ancestry
+from zerograd.source.bonds import Bonds
 from zerograd.source.definitions import definitions_of
 from zerograd.source.holdings import held_by, is_made_apart, overlap
 from zerograd.source.idle import is_idle
@@ -37,6 +38,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     cuts = any(file.says(word) for word in ("no_grad", ".detach()"))
     hidden: dict[frozenset[str], bool] = {}  # many steps may be of one module
     ancestry: Ancestry | None = None
+    bonds: Bonds | None = None
     for act in function.having(Kind.CONSUME):
         loop = _outermost(function, act)
         if any(loop is None or one.site is None or _stands_in(one.site, loop) for one in calls):
@@ -60,7 +62,10 @@ def detect(function: Reading) -> Iterator[Finding]:
             and not all(_are_others(function, one, modules) for one in behind)
         ):
             continue
-        if all(_passes_by(function, one, modules) for one in behind):
+        if not all(_passes_by(function, one, modules) for one in behind):
+            continue
+        bonds = bonds or Bonds(function)
+        if _are_apart(function, behind, modules, bonds):
             certain = all(is_made_apart(module, function) for module in modules)
             found = note(REGISTRY["ZG003"], act.site, certain=certain, step=act.what)
             names = " and ".join(sorted(modules))
@@ -97,6 +102,32 @@ def _passes_by(function: Reading, ancestors: Ancestors, modules: frozenset[str])
     if any(hides(function, call, modules) for call in calls):
         return False
     return not any(overlap(frozenset({path}), modules) for call in calls for path in paths_in(call))
+
+
+def _are_apart(function: Reading, behind: list[Ancestors], modules: frozenset[str], bonds: Bonds) -> bool:
+    """Whether nothing that the losses go through has one of these modules inside it, or is inside one."""
+    called = {
+        (path_of(one.func) or "").partition(".")[0] for each in behind for one in each if isinstance(one, ast.Call)
+    }
+    return (
+        not bonds.are_handed_out(modules)
+        and not any(bonds.are_bound(root, modules) for root in called - {"self"})
+        and not _are_taken(function, modules)
+    )
+
+
+def _are_taken(function: Reading, modules: frozenset[str]) -> bool:
+    """Whether a class of the file takes one of them from around itself."""
+    nodes = below(function.file.program.tree) if function.file.says("class ") else []
+    classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
+    methods = [node for cls in classes for node in cls.body if isinstance(node, ast.FunctionDef)]
+    for method in methods:
+        names = [part for part in below(method) if isinstance(part, ast.Name) and part.id in modules]
+        own = {one.arg for one in below(method.args) if isinstance(one, ast.arg)}
+        own |= {part.id for part in names if isinstance(part.ctx, ast.Store)}
+        if any(part.id not in own for part in names):
+            return True
+    return False
 
 
 def hides(function: Reading, call: ast.Call, modules: frozenset[str]) -> bool:
