@@ -28,6 +28,7 @@ from zerograd.source.skeleton import Act, Call, walk
 from zerograd.source.wording import CUTS, MODULES
 
 _MOVES = MODULES | {"cuda", "to", "half", "float", "load_state_dict", "requires_grad_"}
+_FEW = 24  # steps that are looked at in one function
 _TOLD = frozenset({"parameters", "state_dict"})  # and nothing of theirs is the module itself
 
 
@@ -39,7 +40,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     hidden: dict[frozenset[str], bool] = {}  # many steps may be of one module
     ancestry: Ancestry | None = None
     bonds: Bonds | None = None
-    for act in function.having(Kind.CONSUME):
+    for act in function.having(Kind.CONSUME)[:_FEW]:
         loop = _outermost(function, act)
         if any(loop is None or one.site is None or _stands_in(one.site, loop) for one in calls):
             continue  # who deposits elsewhere may reach everything
