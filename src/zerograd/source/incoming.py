@@ -42,8 +42,6 @@ class Incoming(ABC):
 
     def _from_outside(self, path: str) -> Ancestors:
         scope, root = self._function.scope, path.partition(".")[0].partition("[")[0]
-        if wording.is_coefficient(path):
-            return NONE
         if root == "self":
             path = path.partition("[")[0]
             of_another = path.count(".") != 1  # what it keeps, only its name tells
@@ -112,7 +110,8 @@ class Incoming(ABC):
         """A parameter: what the callers in this file hand in; of none, only a name says what it is."""
         function = self._function.node
         assert isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
-        told: Ancestors = NONE if wording.is_given(name) else frozenset({name})
+        plain = wording.is_given(name) or wording.is_coefficient(name)
+        told: Ancestors = NONE if plain else frozenset({name})
         default = default_of(function, name)
         if isinstance(default, ast.Constant) and default.value is not None:
             return NONE
