@@ -7,6 +7,7 @@ backward() and the step may stand in functions that are tried.
 """
 
 import ast
+import re
 
 from zerograd.core.events import Kind
 from zerograd.source.nodes import below, written
@@ -21,6 +22,7 @@ _TELLERS = frozenset({"logging", "logger", "log", "traceback", "warnings", "gc",
 _OF_TEXT = frozenset({"format", "join", "lower", "upper", "startswith", "endswith", "strip", "append", "find"})
 _OF_LOGS = frozenset({"info", "warning", "error", "debug", "exception", "log_metric", "log_metrics", "add_scalar"})
 _NAMED = {Kind.DEPOSIT: "backward", Kind.CONSUME: "step"}
+_PLAIN = re.compile(r"^torch\.|autocast|no_grad|no_sync|enable_grad")
 _MOST = 12  # functions that are looked into
 
 
@@ -30,6 +32,8 @@ def is_swallowed(handler: ast.ExceptHandler, block: Block, tried: Block) -> bool
         return False
     ends = any(isinstance(node, Jump) and node.to in ("break", "return") for node in walk(_on_memory(handler, block)))
     steps = may_do(Kind.CONSUME, tried)
+    if any(_tidies(node.function) for node in walk(tried) if isinstance(node, Call)):
+        return False
     return not ends and (steps or leaves(block)) and all(map(_only_tells, handler.body))
 
 
@@ -46,6 +50,13 @@ def may_do(kind: Kind, block: Block) -> bool:
     if any(isinstance(node, Act) and node.kind is kind for node in walk(block)):
         return True
     return _is_called(_NAMED[kind], [node.function for node in walk(block) if isinstance(node, Call)])
+
+
+def _tidies(function: Function) -> bool:
+    """Whether a function that is tried has a way of its own to end well: finally, except, a context."""
+    nodes = below(function.node)
+    contexts = [written(item.context_expr) for node in nodes if isinstance(node, ast.With) for item in node.items]
+    return any(isinstance(node, ast.Try) for node in nodes) or not all(map(_PLAIN.search, contexts))
 
 
 def _is_called(name: str, functions: list[Function]) -> bool:
