@@ -41,8 +41,14 @@ def detect(function: Reading) -> Iterator[Finding]:
 
 def _keeps(loop: ast.AST | None) -> bool:
     """kept.append(batch)"""
-    calls = (node.func for node in below(loop) if isinstance(node, ast.Call)) if loop is not None else ()
-    return any(isinstance(func, ast.Attribute) and func.attr in ("append", "extend", "put") for func in calls)
+    if not isinstance(loop, ast.For | ast.AsyncFor):
+        return True  # nobody knows what a batch is called
+    batch = {part.id for part in below(loop.target) if isinstance(part, ast.Name)}
+    calls = [node for node in below(loop) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
+    given = [
+        one for call in calls if getattr(call.func, "attr", "") in ("append", "extend", "put") for one in call.args
+    ]
+    return any(isinstance(part, ast.Name) and part.id in batch for one in given for part in below(one))
 
 
 def _climb(block: Block) -> Act | None:

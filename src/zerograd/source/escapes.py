@@ -29,7 +29,9 @@ _RECORDS = re.compile(
     r"|set_description|backward|format|numpy|save_im|plot|imshow|^(float|str|isnan|isfinite|step|reduce\w*)$"
 )
 # self.adjacency = torch.softmax(self.embedding, 0)
-_COMPUTED = re.compile(r"^ +self\.\w+ = (?:torch|F)\.\w+\([^\n]*\bself\.\w+\b(?!\()", re.MULTILINE)
+_COMPUTED = re.compile(
+    r"^ +self\.\w+ = (?:torch|F)\.(?:\w*softmax|exp|sigmoid|tanh|relu|mm|matmul)\([^\n]*\bself\.", re.MULTILINE
+)
 _TRAINS = re.compile(r"backward|train|update|optimi|closure|learn|grad|hess|jac|fisher|eig")
 
 
@@ -112,7 +114,7 @@ def is_stored(function: Reading, ancestry: Ancestry, mine: Ancestors) -> bool:
 
 def keeps_graphs_beside(function: Reading) -> bool:
     """Whether a module of another file has something that was computed of its weights once, for all of its passes."""
-    return any(map(_COMPUTED.search, function.file.beside or ()))
+    return any(_COMPUTED.search(text) for text in function.file.beside or () if "Parameter(" in text)
 
 
 def _is_read_elsewhere(function: Reading, path: str, own: list[ast.AST]) -> bool:
