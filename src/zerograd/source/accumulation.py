@@ -12,6 +12,7 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
+from zerograd.source.beginnings import begins_later
 from zerograd.source.counters import ACCUMULATION
 from zerograd.source.frames import BodyOf
 from zerograd.source.guarded import Window, acts_in, arms_of, blocks_of, guarded_windows, taken_at_once
@@ -72,10 +73,11 @@ def _judge_window(window: Window, losses: Losses, unfolded: Unfolded | None = No
         for act in window.stepped_outside:
             yield note(REGISTRY["ZG106"], act.site, certain=guard.accumulates, step=act.what, why=why)
         return
-    if guard.phase is not None and guard.phase != -1 and not guard.conjoined:
+    exact = window.shared or any(begins_later(window.loop.node, act.node) for act in window.deposits)
+    if guard.phase is not None and guard.phase != -1 and not guard.conjoined and not exact:
         first = str(guard.phase + 1) if guard.phase >= 0 else f"{guard.size} - {-guard.phase - 1}"
         yield note(REGISTRY["ZG103"], site, certain=True, test="the guard", first=first, size=guard.size)
-    if guard.late and not guard.tail:
+    if guard.late and not guard.tail and not exact:
         found = note(REGISTRY["ZG103"], site, certain=True, test="", first="", size=guard.size)
         yield found._replace(message=_LATE.format(size=guard.size))
     endless = window.loop.endless or isinstance(window.loop.node, ast.While)

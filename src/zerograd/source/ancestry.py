@@ -14,8 +14,8 @@ from zerograd.source.callers import arguments, called
 from zerograd.source.definitions import Definition, Item, definitions_of, is_key, item_at, item_of
 from zerograd.source.incoming import KEPT, NONE, OLD, Incoming
 from zerograd.source.leaves import LEAF, Ancestors, leaves_of, makes_leaf, recorded
-from zerograd.source.memories import forgets, may_carry, remembers
-from zerograd.source.nodes import below, holds, written
+from zerograd.source.memories import forgets, hands_state, holds_values, may_carry, may_have_graphs, remembers
+from zerograd.source.nodes import holds, written
 from zerograd.source.objects import Objects
 from zerograd.source.paths import path_of
 from zerograd.source.quiet import quiet_parts
@@ -26,6 +26,11 @@ from zerograd.source.wording import BUILTINS, CUTS, HANDS_OUT, NUMBERS, SAME, SH
 _DEPTH, _DEEP = 40, 3
 _WEIGHTS = frozenset({"weight", "weights", "class_weight", "class_weights"})  # of classes, in a criterion
 _PARAMETERS = frozenset({"parameters", "named_parameters"})
+_PASSES_ON = frozenset({"zip", "enumerate", "list", "tuple", "reversed", "iter", "tqdm", "DataLoader"})
+_RUNS = frozenset(
+    {"checkpoint", "checkpoint_sequential", "data_parallel", "functional_call"}
+)  # a module, given to torch
+_DRAWS = frozenset({"log_prob", "rsample", "entropy", "cdf", "icdf"})
 _GOES = frozenset({"backward", "grad", "step", "zero_grad", "manual_backward"})
 
 
@@ -135,12 +140,26 @@ class Ancestry(Incoming):
 
     def _made(self, one: Definition, item: Item = None) -> Ancestors:
         if one.each and wording.is_data(written(one.value)):
-            return NONE  # what a loader hands out has no graph; what a list of losses or of chunks hands out may
+            return self._handed_out(one.value)
         if self._is_quiet(one.node) and path_of(one.value) is None:
             return NONE
         at = one.at if one.at is not None else item
         found = self._settled(one.value, at)
         return found if self._is_handed_back(one.value) else recorded(one.node, one.value, found)
+
+    def _handed_out(self, value: ast.expr) -> Ancestors:
+        """What a loader hands out has no graph; what a list of losses or of chunks hands out may."""
+        match value:
+            case ast.Call(func=ast.Attribute(value=whole, attr="split" | "chunk" | "unbind"), args=args):
+                return self._union([whole, *args])
+            case ast.Call(func=func, args=args) if (path_of(func) or "").rpartition(".")[2] in _PASSES_ON:
+                return NONE.union(*map(self._handed_out, args))
+            case ast.Call(func=func, args=args) if (path_of(func) or "").endswith("TensorDataset"):
+                return self._union(args)
+            case ast.Name(id=name):
+                made = [one.value for one in self._names.every(name) if not one.each and one.at is None]
+                return NONE.union(*(self._handed_out(one) for one in made if isinstance(one, ast.Call)))
+        return NONE
 
     def _is_handed_back(self, value: ast.expr) -> bool:
         """x = to_variable(x): a leaf that a function of this project returns is one still."""
@@ -169,10 +188,10 @@ class Ancestry(Incoming):
         if root in NUMBERS or wording.makes_data(last) or wording.measures(last):
             return NONE
         function = called(path, scope)
-        if not given and wording.loads(last) and not _may_have_graphs(function):
+        if not given and wording.loads(last) and not may_have_graphs(function):
             return NONE
         if root == "torch":
-            return NONE if wording.is_made_anew(last) else given
+            return NONE if wording.is_made_anew(last) else given | ({call} if last in _RUNS else NONE)
         if path == "next" and call.args and wording.is_loader(path_of(call.args[0]) or ""):
             return NONE
         if path in BUILTINS or last in HANDS_OUT or self.objects.is_class(path):
@@ -193,8 +212,8 @@ class Ancestry(Incoming):
         if isinstance(call.func, ast.Attribute) and self._names.every(owner) and self.of(call.func.value):
             return self.of(call.func.value)  # Normal(mean, std).sample()
         if self.objects.is_distribution(owner):
-            return NONE
-        if self._is_handed(owner):
+            return self.of(call.func.value) if isinstance(call.func, ast.Attribute) else NONE
+        if self._is_handed(owner) or (name in _DRAWS and owner):  # of parameters that others made
             return self._from_outside(owner) | {call}
         scope = self._function.scope
         binding = scope.lookup(path)
@@ -202,7 +221,7 @@ class Ancestry(Incoming):
         alone = bool(owner) and not call.args and not call.keywords  # of what it was given before
         alone = alone and (name not in _PARAMETERS or wording.computes_weights(self._function.file.text))
         # Where states that go from call to call are spoken of, a module that cannot be read may have one.
-        carries = not read and not _hands_state(call) and may_carry(self._function.file)
+        carries = not read and not hands_state(call) and may_carry(self._function.file)
         unread = carries and not forgets(path, self._function)
         named = wording.keeps(owner) and owner.partition(".")[0] not in scope.module.imports  # import loss: a file
         kept = alone or named or wording.moves(name) or unread
@@ -213,7 +232,8 @@ class Ancestry(Incoming):
         made = [one.value for one in self._names.every(path) if isinstance(one.value, ast.Call)]
         own = [call for call in made if self.objects.is_class(path_of(call.func) or "")]
         given = [part for call in own for part in (*call.args, *(named.value for named in call.keywords))]
-        return self._union(part for part in given if path_of(part) not in _WEIGHTS)
+        held = [one.value for one in self._names.every(path) if holds_values(one.value)]
+        return self._union([*(part for part in given if path_of(part) not in _WEIGHTS), *held])
 
     def _is_handed(self, name: str) -> bool:
         """Whether the call that handed this in knows more of it."""
@@ -259,23 +279,9 @@ class Ancestry(Incoming):
         return self._called[function.node]
 
 
-def _may_have_graphs(function: Function | None) -> bool:
-    """Whether a function that fetches data makes leaves of it, or asks a model for it."""
-    if function is None:
-        return False
-    calls = [path_of(node.func) or "" for node in below(function.node) if isinstance(node, ast.Call)]
-    asks = any(path.startswith("self.") or wording.is_model(path) or len(path) == 1 for path in calls)
-    return asks or "requires_grad" in written(function.node)
-
-
 def _part(call: ast.Call, place: int) -> ast.AST:
     """One of the results of a call, as something that others can be made of."""
     return ast.copy_location(ast.Subscript(call, ast.Constant(place), ast.Load()), call)
-
-
-def _hands_state(call: ast.Call) -> bool:
-    """model(x, hidden): what it goes on from, it is told."""
-    return any(wording.is_state(path_of(one) or "") for one in (*call.args, *(named.value for named in call.keywords)))
 
 
 class _Called(Ancestry):

@@ -7,7 +7,7 @@ for i, batch in enumerate(loader):
         (loss(batch) / N).backward()            # one of N
         optimizer.second_step(zero_grad=True)
 
-Where the second backward() runs in a loop of its own, over the micro-batches that were kept, nothing is lost.
+Where micro-batches are kept, the second backward() may be of all of them, and nothing is lost.
 """
 
 import ast
@@ -18,6 +18,7 @@ from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import erased
 from zerograd.source.guarded import acts_in
+from zerograd.source.nodes import below
 from zerograd.source.reading import Reading
 from zerograd.source.skeleton import Act, Block, Choice, Loop, walk
 
@@ -33,9 +34,21 @@ def detect(function: Reading) -> Iterator[Finding]:
             before = acts_in(loop.body[: loop.body.index(choice)])
             climb = _climb(choice.body)
             first = next((act for act in before if act.kind is Kind.DEPOSIT), None)
-            if climb is not None and first is not None:
+            if climb is not None and first is not None and not _keeps(loop.node):
                 related = (Related(first.site, "every micro-batch is deposited here"),)
                 yield erased(REGISTRY["ZG002"], climb.site, climb.what, related)
+
+
+def _keeps(loop: ast.AST | None) -> bool:
+    """kept.append(batch)"""
+    if not isinstance(loop, ast.For | ast.AsyncFor):
+        return True  # nobody knows what a batch is called
+    batch = {part.id for part in below(loop.target) if isinstance(part, ast.Name)}
+    calls = [node for node in below(loop) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
+    given = [
+        one for call in calls if getattr(call.func, "attr", "") in ("append", "extend", "put") for one in call.args
+    ]
+    return any(isinstance(part, ast.Name) and part.id in batch for one in given for part in below(one))
 
 
 def _climb(block: Block) -> Act | None:

@@ -28,6 +28,10 @@ _RECORDS = re.compile(
     r"^log|^add_(scalar|image|figure|histogram|text|video|audio)|record|write|print|info|debug|set_postfix|track|meter"
     r"|set_description|backward|format|numpy|save_im|plot|imshow|^(float|str|isnan|isfinite|step|reduce\w*)$"
 )
+# self.adjacency = torch.softmax(self.embedding, 0)
+_COMPUTED = re.compile(
+    r"^ +self\.\w+ = (?:torch|F)\.(?:\w*softmax|exp|sigmoid|tanh|relu|mm|matmul)\([^\n]*\bself\.", re.MULTILINE
+)
 _TRAINS = re.compile(r"backward|train|update|optimi|closure|learn|grad|hess|jac|fisher|eig")
 
 
@@ -53,12 +57,22 @@ def returned(function: Reading, ancestry: Ancestry, mine: Ancestors, step: ast.A
 def is_kept(function: Reading, ancestry: Ancestry, mine: Ancestors, own: list[ast.AST]) -> bool:
     """Whether something of the graph is kept in an attribute that another function reads."""
     return any(
-        ancestry.of(node.value) & mine and _is_read_elsewhere(function, path_of(target) or "", own)
+        ancestry.of(node.value) & mine
+        and (_is_another(function, target) or _is_read_elsewhere(function, path_of(target) or "", own))
         for node in function.of(ast.Assign)
         for whole in node.targets
         for target in (whole.elts if isinstance(whole, ast.Tuple) else [whole])
         if isinstance(target, ast.Attribute)
     )
+
+
+def _is_another(function: Reading, target: ast.Attribute) -> bool:
+    """engine.out = out: an object of a class that is written elsewhere may have a use for it."""
+    root = (path_of(target.value) or "self").partition(".")[0]
+    if root == "self":
+        return False
+    made = function.scope.lookup(root)
+    return made is None or made.made_by.rpartition(".")[2] not in function.scope.module.class_scopes
 
 
 def _items(value: ast.expr) -> Iterator[tuple[Item, ast.expr]]:
@@ -96,6 +110,11 @@ def is_stored(function: Reading, ancestry: Ancestry, mine: Ancestors) -> bool:
         for whole in node.targets
         for target in (whole.elts if isinstance(whole, ast.Tuple) else [whole])
     )
+
+
+def keeps_graphs_beside(function: Reading) -> bool:
+    """Whether a module of another file has something that was computed of its weights once, for all of its passes."""
+    return any(_COMPUTED.search(text) for text in function.file.beside or () if "Parameter(" in text)
 
 
 def _is_read_elsewhere(function: Reading, path: str, own: list[ast.AST]) -> bool:

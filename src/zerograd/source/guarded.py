@@ -26,6 +26,7 @@ class Window(NamedTuple):
     stepped_after: bool
     stepped: list[Act]  # under the guard
     inverted: bool = False  # the step is in the other arm: all micro-batches but one step
+    shared: bool = False  # another optimizer steps on every micro-batch: this one is slow on purpose
 
 
 def guarded_windows(block: Block) -> Iterator[Window]:
@@ -66,7 +67,8 @@ def _windows_of(loop: Loop, stepped_after: bool) -> Iterator[Window]:
         rescales = shared or clears_each or any(act.kind is Kind.RESCALE for act in acts_in(loop.body))
         if deposits:
             clears = Kind.CLEAR in kinds
-            yield Window(loop, node, node.guard, deposits, rescales, clears, steps, stepped_after, stepped)
+            alone = (deposits, rescales, clears, steps, stepped_after, stepped)
+            yield Window(loop, node, node.guard, *alone, shared=shared and not steps)
 
 
 def _alike(loop: Loop, guard: Guard) -> Iterator[Choice]:

@@ -4,6 +4,7 @@ An upper bound, as all of ancestry: what was kept from an earlier call, or canno
 """
 
 import ast
+import re
 from abc import ABC, abstractmethod
 
 from zerograd.source import wording
@@ -17,6 +18,7 @@ from zerograd.source.reading import Reading
 from zerograd.source.scopes import Function, Scope
 
 KEPT = "?"
+_LEARNED = "exp|softmax|sigmoid|softplus"
 NONE: Ancestors = frozenset()
 OLD: Ancestors = frozenset({KEPT})
 
@@ -42,11 +44,11 @@ class Incoming(ABC):
 
     def _from_outside(self, path: str) -> Ancestors:
         scope, root = self._function.scope, path.partition(".")[0].partition("[")[0]
-        if wording.is_coefficient(path):
-            return NONE
         if root == "self":
             path = path.partition("[")[0]
             of_another = path.count(".") != 1  # what it keeps, only its name tells
+            if wording.is_coefficient(path) and not self._is_computed(path):
+                return NONE
             return (OLD if wording.keeps(path) else NONE) if of_another else self._of_attribute(path)
         if root in scope.parameters:
             return self._handed(root)
@@ -57,6 +59,10 @@ class Incoming(ABC):
             return self._of_variable(around, root) | self._handed_to(around, root) if self._deep else OLD
         program = self._function.file.program
         return self._of_variable(Function(program.tree, program.roots.module), root)  # type: ignore[arg-type]
+
+    def _is_computed(self, path: str) -> bool:
+        """self.alpha = self.log_alpha.exp(): a coefficient that is learned."""
+        return re.search(rf"{re.escape(path)} = [^\n]*({_LEARNED})\(", self._function.file.text) is not None
 
     def _assigns(self, function: Function, name: str) -> bool:
         return bool(self._deep) and bool(self._inside(function)._names.every(name))
@@ -112,7 +118,8 @@ class Incoming(ABC):
         """A parameter: what the callers in this file hand in; of none, only a name says what it is."""
         function = self._function.node
         assert isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
-        told: Ancestors = NONE if wording.is_given(name) else frozenset({name})
+        plain = wording.is_given(name) or wording.is_coefficient(name)
+        told: Ancestors = NONE if plain else frozenset({name})
         default = default_of(function, name)
         if isinstance(default, ast.Constant) and default.value is not None:
             return NONE

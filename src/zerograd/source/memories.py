@@ -6,10 +6,10 @@ from functools import lru_cache
 
 from zerograd.source import wording
 from zerograd.source.definitions import assigned_by, definitions_of
-from zerograd.source.nodes import below
+from zerograd.source.nodes import below, written
 from zerograd.source.paths import path_of
 from zerograd.source.reading import File, Reading
-from zerograd.source.scopes import Scope
+from zerograd.source.scopes import Function, Scope
 
 _DEPTH = 20
 _MOVES = frozenset({"to", "cuda", "cpu", "train", "eval", "float", "double", "half"})
@@ -70,3 +70,23 @@ def _may_remember(call: ast.Call, scope: Scope, depth: int) -> bool:
     dotted = scope.dotted(path)
     makes = path.rpartition(".")[2][:1].isupper() and dotted.partition(".")[0] != "torch"
     return makes and remembers(dotted, scope, depth - 1)
+
+
+def hands_state(call: ast.Call) -> bool:
+    """model(x, hidden): what it goes on from, it is told."""
+    return any(wording.is_state(path_of(one) or "") for one in (*call.args, *(named.value for named in call.keywords)))
+
+
+def holds_values(value: ast.expr) -> bool:
+    """lambda: out.mean(), partial(compare, out)"""
+    func = path_of(value.func) or "" if isinstance(value, ast.Call) else ""
+    return isinstance(value, ast.Lambda) or func.rpartition(".")[2] == "partial"
+
+
+def may_have_graphs(function: Function | None) -> bool:
+    """Whether a function that fetches data makes leaves of it, or asks a model for it."""
+    if function is None:
+        return False
+    calls = [path_of(node.func) or "" for node in below(function.node) if isinstance(node, ast.Call)]
+    asks = any(path.startswith("self.") or wording.is_model(path) or len(path) == 1 for path in calls)
+    return asks or "requires_grad" in written(function.node)

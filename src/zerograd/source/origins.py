@@ -172,7 +172,7 @@ def _numbered(over: ast.expr) -> int | None:
     match over:
         case ast.Call(func=func, args=args, keywords=[]):
             name = (path_of(func) or "").rpartition(".")[2]
-            if name == "count" or (name == "range" and len(args) in (1, 2)):
+            if (name == "count" and len(args) < 2) or (name == "range" and len(args) in (1, 2)):
                 return _int(args[0], None) if len(args) > (name == "range") else 0
     return None
 

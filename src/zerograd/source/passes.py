@@ -9,6 +9,7 @@ from zerograd.source.leaves import Ancestors
 from zerograd.source.losses import loss_of
 from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
+from zerograd.source.wording import MODULES
 
 AGAIN = ("autograd.grad", "autograd.backward")
 
@@ -20,6 +21,27 @@ def others(function: Reading, call: ast.Call | None = None) -> Iterator[ast.Call
             yield act.node
     derived = (node for node in function.of(ast.Call) if (path_of(node.func) or "").endswith(AGAIN))
     yield from (node for node in derived if node is not call)
+
+
+def share_an_object(function: Reading, mine: Ancestors, theirs: Ancestors) -> bool:
+    """engine.loss_a(y), engine.loss_b(y): two methods of one object, which may both tell of what it kept."""
+    ours, others_ = _asked(function, mine), _asked(function, theirs)
+    return any(
+        path != other and (owner in (other, its) or path == its)
+        for path, owner in ours
+        for other, its in others_
+        if its
+    )
+
+
+def _asked(function: Reading, ancestors: Ancestors) -> set[tuple[str, str]]:
+    """What was called to record a graph, and whose method it is."""
+    calls = (one for one in ancestors if isinstance(one, ast.Call))
+    paths = {path for call in calls if (path := path_of(call.func)) is not None}
+    imports = function.scope.module.imports
+    own = [path for path in paths if path.partition(".")[0] not in imports and path.rpartition(".")[2] not in MODULES]
+    owners = ((path, path.rpartition(".")[0]) for path in own)
+    return {(path, owner if owner not in ("", "self") else "") for path, owner in owners}
 
 
 def through(call: ast.Call) -> ast.expr | None:

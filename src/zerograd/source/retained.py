@@ -13,12 +13,12 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.ancestry import Ancestry
-from zerograd.source.escapes import is_handed_on, is_kept, is_stored, returned
+from zerograd.source.escapes import is_handed_on, is_kept, is_stored, keeps_graphs_beside, returned
 from zerograd.source.incoming import KEPT
 from zerograd.source.inlined import drivers_of, inline
 from zerograd.source.nodes import below, holds, place, written
 from zerograd.source.outsiders import hands_no_graph
-from zerograd.source.passes import gone_through, others, through
+from zerograd.source.passes import gone_through, others, share_an_object, through
 from zerograd.source.paths import path_of
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.received import is_let_go
@@ -65,7 +65,10 @@ def _creates_for_nobody(function: Reading, call: ast.Call) -> bool:
     asked = given.get("create_graph")
     if not isinstance(asked, ast.Constant) or asked.value is not True or function.file.reads_gradients:
         return False
-    if any(map(function.file.says, ("essian", "higher", "hook", "getattr", "callback"))) or "inputs" in given:
+    if (
+        any(map(function.file.says, ("essian", "higher", "hook", "getattr", "callback", "differentiable")))
+        or "inputs" in given
+    ):
         return False
     behind = [node for node in function.of(ast.Call) if place(node) > place(call) and not holds(call, node)]
     step = _step_behind(function, call, function.loop_around(call))
@@ -144,6 +147,8 @@ def _keeps_for_nobody(function: Reading, call: ast.Call, own: list[ast.AST]) -> 
     plain = {one for one in mine if isinstance(one, str) and one != KEPT and hands_no_graph(function, one)}
     mine -= plain
     certain = bool(mine) and all(isinstance(one, ast.AST) for one in mine) and _is_repeated(function)
+    certain = certain and not _is_mapped(function, call) and not keeps_graphs_beside(function)
+    certain = certain and not function.file.says("register_forward_")  # a hook may have any of it
     kept = is_stored(function, ancestry, mine)
     gone = [node for node in function.of(ast.Delete) if place(node) > place(call)]
     deleted = {path_of(target) for node in gone for target in node.targets}
@@ -156,11 +161,19 @@ def _keeps_for_nobody(function: Reading, call: ast.Call, own: list[ast.AST]) -> 
         behind = place(other) > place(call) and not function.excludes(call, other)
         if behind and (theirs is None or theirs & mine - {KEPT}):
             return None
-        certain = certain and theirs is not None and (KEPT not in theirs or not (theirs & mine or kept))
+        # What seems to be made of nothing cannot be read.
+        certain = certain and bool(theirs) and (KEPT not in (theirs or ()) or not ((theirs or mine) & mine or kept))
+        certain = certain and not share_an_object(function, mine, theirs or mine)
     if not certain or is_kept(function, ancestry, mine, own) or is_handed_on(function, ancestry, mine, call):
         return False
     back = returned(function, ancestry, mine, step)
     return not back or is_let_go(function, back)
+
+
+def _is_mapped(function: Reading, call: ast.Call) -> bool:
+    """[loss.backward(retain_graph=True) for loss in losses]: a loop, or who knows how often."""
+    kinds = (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp, ast.Lambda)
+    return any(holds(node, call) for node in below(function.node) if isinstance(node, kinds))
 
 
 def _is_repeated(function: Reading) -> bool:

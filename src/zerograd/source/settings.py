@@ -14,7 +14,9 @@ SETTING = re.compile(
     re.IGNORECASE,
 )
 _UNUSED = re.compile(
-    r"unused|not (?:yet )?(?:used|implemented|supported)|todo|deprecated|ignored|reserved", re.IGNORECASE
+    r"unused|not (?:yet )?(?:used|implemented|supported|needed)|todo|deprecated|ignored|reserved|compatib|no effect"
+    r"|no longer|legacy|obsolete|placeholder|kept for|only for",
+    re.IGNORECASE,
 )
 _TELLERS = frozenset({"print", "info", "debug", "warning", "write", "log", "log_param", "log_params", "echo", "pprint"})
 _TOTAL = re.compile(r"(total|num|max|train|warmup|optim|update).*(steps|updates|iters|iterations)$|^t_total$")
@@ -125,7 +127,7 @@ class Uses:
                     return SETTING.fullmatch((path_of(value) or "").rpartition(".")[2]) is not None
                 if value is node and SETTING.fullmatch(kept):
                     return self._is_kept(kept, names)
-                return _TOTAL.search(kept.lower()) is not None
+                return _TOTAL.search(kept.lower()) is not None and _divides(value)
         return False
 
     def _mentions_call(self, handed: ast.keyword) -> bool:
@@ -146,6 +148,11 @@ class Uses:
 
     def _is_stored(self, node: ast.AST) -> bool:
         return isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store)
+
+
+def _divides(value: ast.expr) -> bool:
+    """So many updates of so many batches: another name for it alone may be what everybody reads."""
+    return any(isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div | ast.FloorDiv) for part in below(value))
 
 
 def _tells(called: str) -> bool:

@@ -19,6 +19,7 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
+from zerograd.source.beginnings import begins_later
 from zerograd.source.guarded import acts_in
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, place
@@ -37,8 +38,25 @@ def detect(function: Reading) -> Iterator[Finding]:
             acts = acts_in(choice.body)
             steps = any(act.kind is Kind.CONSUME for act in acts)
             deposits = [act for act in acts if act.kind is Kind.DEPOSIT]
-            if choice.site is not None and steps and any(_is_sum(function, act, loop, choice) for act in deposits):
+            if not steps or choice.site is None or _is_any_length(function, loop):
+                continue
+            if any(_is_sum(function, act, loop, choice) for act in deposits):
                 yield note(REGISTRY["ZG103"], choice.site, certain=True, test="the guard", first="1", size=guard.size)
+
+
+def _is_any_length(function: Reading, loop: Loop) -> bool:
+    """Whether a group may be of any length: a state is carried over and cut (truncated backpropagation), the sum is
+    divided by how many there were, or the first iteration adds nothing."""
+    inside = below(loop.node) if loop.node is not None else []
+    if any(isinstance(node, ast.Attribute) and node.attr in ("detach", "detach_", "data") for node in inside):
+        return True
+    counted = {
+        node.target.id for node in inside if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name)
+    }
+    divisors = {node.right for node in inside if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)}
+    if any(isinstance(node, ast.Name) and node.id in counted for one in divisors for node in below(one)):
+        return True
+    return any(begins_later(loop.node, node) for _, node in _grown(function))
 
 
 def _is_sum(function: Reading, deposit: Act, loop: Loop, choice: Choice) -> bool:

@@ -7,6 +7,7 @@ backward() and the step may stand in functions that are tried.
 """
 
 import ast
+import re
 
 from zerograd.core.events import Kind
 from zerograd.source.nodes import below, written
@@ -23,6 +24,7 @@ _OF_LOGS = frozenset({"info", "warning", "error", "debug", "exception", "log_met
 _NAMED = {Kind.DEPOSIT: "backward", Kind.CONSUME: "step"}
 _GOES_ON = (Jump("continue"), Jump("return"))  # a return that ends the training is not swallowed
 _QUIET = ("torch.no_grad", "torch.inference_mode")
+_PLAIN = re.compile(r"^torch\.|autocast|no_grad|no_sync|enable_grad")
 _MOST = 12  # functions that are looked into
 
 
@@ -34,6 +36,8 @@ def is_swallowed(handler: ast.ExceptHandler, block: Block, tried: Block, *, call
     ways_out = ("break",) if called else ("break", "return")
     ends = any(isinstance(node, Jump) and node.to in ways_out for node in walk(_on_memory(handler, block)))
     steps = may_do(Kind.CONSUME, tried)
+    if any(_tidies(node.function) for node in walk(tried) if isinstance(node, Call)):
+        return False
     return not ends and (steps or leaves(block)) and all(map(_only_tells, handler.body))
 
 
@@ -63,6 +67,13 @@ def may_do(kind: Kind, block: Block) -> bool:
     if any(isinstance(node, Act) and node.kind is kind for node in walk(block)):
         return True
     return _is_called(_NAMED[kind], [node.function for node in walk(block) if isinstance(node, Call)])
+
+
+def _tidies(function: Function) -> bool:
+    """Whether a function that is tried has a way of its own to end well: finally, except, a context."""
+    nodes = below(function.node)
+    contexts = [written(item.context_expr) for node in nodes if isinstance(node, ast.With) for item in node.items]
+    return any(isinstance(node, ast.Try) for node in nodes) or not all(map(_PLAIN.search, contexts))
 
 
 def _is_called(name: str, functions: list[Function]) -> bool:

@@ -16,7 +16,8 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.nodes import holds, place, written
+from zerograd.source.nodes import below, holds, place, written
+from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
 
 _FEW = 8  # branches: a tangle has more
@@ -32,7 +33,8 @@ def detect(function: Reading) -> Iterator[Finding]:
         step = next((act for act in inside if act.kind is Kind.CONSUME), None)
         if step is None or any(act.kind is Kind.DEPOSIT for act in inside) or not _deposits_before(function, branch):
             continue
-        if _stays(function, counter):
+        # With another way to step beside it, it is a setting; and of groups of 1 there is nothing to say.
+        if not branch.orelse and _stays(function, counter) and not _is_one(function, branch.test):
             why = f"it waits for {written(branch.test)}, and nobody counts {counter} up: that is always true"
             related = (Related(function.site(branch), "it is asked here"),)
             yield note(REGISTRY["ZG106"], step.site, certain=True, step=step.what, why=why, related=related)
@@ -49,6 +51,17 @@ def _counter(test: ast.expr) -> str | None:
             return None
     alone = isinstance(asked.right, ast.Constant) and asked.right.value == 1
     return asked.left.id if isinstance(asked.left, ast.Name) and not alone else None
+
+
+def _is_one(function: Reading, test: ast.expr) -> bool:
+    """Whether some name in the question is set to 1."""
+    names = {path_of(part) for part in below(test)}
+    made = (node for node in below(function.file.program.tree) if isinstance(node, ast.Assign))
+    return any(
+        isinstance(node.value, ast.Constant) and node.value.value == 1 and path_of(target) in names
+        for node in made
+        for target in node.targets
+    )
 
 
 def _deposits_before(function: Reading, branch: ast.If) -> bool:

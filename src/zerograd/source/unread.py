@@ -35,6 +35,10 @@ _READ_ELSEWHERE = re.compile(
     r"|megatron|fairseq|mmengine|mmcv|horovod|ignite|globals\(\)"
     r"|\*\*\s*(?!kwargs)(?:vars|asdict|self\.|\w*(?:arg|conf|cfg|param|opt|sett))"
     r"|getattr\(\s*\w+\s*,\s*[^\"'\s]|setattr\("
+    # All of them at once, without their names.
+    r"|[(,{]\s*\*\*\s*[A-Z]|astuple\(|[Nn]amed[Tt]uple\b|\bfields\("
+    r"|(?i:\b(?!kw)\w*(?:conf|cfg|param|sett|default|args|opts?|hp|hyper)\w*)(?:\.values\(|\.items\(|\.__dict__)|dumps\("
+    r"|\[\s*f[\"'][^\"'\n]*\}\w*acc"
 )
 _FEW = 4  # settings of one file
 

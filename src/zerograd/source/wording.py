@@ -44,12 +44,17 @@ _LOADS = re.compile(
 )
 _DATA_CLASS = re.compile(r"(data_?set|data_?loader|sampler)$")
 _DATA = re.compile(r"load|data|batch|range|replay|sampler|iter")
+# What is asked for data, by its last word: no data_encoder, and no criterion.
+_SOURCE = re.compile(r"(load(er)?|data(set|module)?s?|batch(es|er)?|sampler|iter(ator)?|replay|fetcher)s?\d*$|replay")
 _GIVEN = re.compile(
     r"^(real\w*|images?|imgs?|inputs?(_tensor|_ima?ge?s?|_batch)?|labels?|rewards?|dones?|masks?|input_ids|gt\w*|ones"
     r"|zeros|noise|targets?|epochs?|experiences?|transitions?|mini_?batch|\w*_size)$"
     r"|(^|_)(data|batch|loader|iter|dataset|sampler)$"
 )
-_SETTING = re.compile(r"(^|[._])(device|args?|opts?|options?|cfg|conf|config|hparams|flags)(\.|\[|$)", re.IGNORECASE)
+_SETTING = re.compile(
+    r"(^|[._])((device|args?|opts?|options?|cfg|config|hparams|flags)(\.|\[|$)|conf\.)",
+    re.IGNORECASE,  # conf: also of boxes
+)
 _COEFFICIENT = re.compile(
     r"(^|[._])(weight|coef\w*|lambda\w*|lmbda|alpha|beta|gamma|eps\w*|tau|lr|num|max|min|scale|ratio|temp\w*|clip\w*)(_|$)",
     re.IGNORECASE,
@@ -107,7 +112,7 @@ def is_loader(name: str) -> bool:
 def hands_out_data(owner: str, method: str) -> bool:
     """loader.next(), dataset.get(i), memory.sample(n)."""
     kept = keeps(owner)
-    return (is_data(owner) and not kept) or (kept and method.startswith("sample"))
+    return (_SOURCE.search(owner.lower()) is not None and not kept) or (kept and method.startswith("sample"))
 
 
 def is_given(name: str) -> bool:
