@@ -38,6 +38,8 @@ _EVALUATES = re.compile(r"eval|(^|[_.])val|valid|test|(^|[_.])dev(?!ice)|score")
 _SUMS = re.compile(r"= *(\w+) *\+")
 _LOOKS_AWAY = re.compile(r"no_grad|inference_mode|set_grad_enabled|volatile|backward|autograd|\.detach\(\)\s*$", re.M)
 _PREDICTS = re.compile(r"predict|(^|_)infer(ence)?(_|$)|extract_")
+_COUNTS = re.compile(r"acc(uracy)?(_|$)|metric|score")
+_CUTS = frozenset({"training", "item", "is_grad_enabled", "detach", "argmax", "tolist"})
 _FEW = 3  # levels of callers
 _MANY = 12  # sums that are looked at in one function, and functions in one file
 
@@ -125,7 +127,7 @@ def _kept(function: Reading) -> Iterator[tuple[ast.AugAssign | ast.Assign | ast.
     for node, total, added in sums[:_MANY]:
         loop = function.loop_around(node)
         values = [value for value in map(_unreduced, _summands(added, losses, loop)) if _is_made(value, like)]
-        if any(_may_be_number(value, function, like) for value in values):
+        if any(_may_be_number(value, function) for value in values):
             continue
         made = next(iter(values), None)
         live = made is not None and loop is not None and _goes_through_a_model(ancestry.of(made), loop)
@@ -186,20 +188,22 @@ def _is_made(value: ast.expr, like: frozenset[str]) -> bool:
     return isinstance(value, ast.Call) and path_of(value.func) in like
 
 
-def _may_be_number(call: ast.expr, function: Reading, like: frozenset[str]) -> bool:
+def _may_be_number(call: ast.expr, function: Reading) -> bool:
     """Whether what makes losses in training makes numbers here: it is told to, is another, or switches by itself."""
     assert isinstance(call, ast.Call)
     path = path_of(call.func) or ""
     if any(isinstance(one.value, ast.Constant) and isinstance(one.value.value, bool) for one in call.keywords):
         return True
-    if path in function.scope.parameters:
-        handed = [path_of(one) for _, one in handed_in(function, path) if isinstance(one, ast.Name | ast.Attribute)]
-        if any(one not in like for one in handed):
-            return True
-    callee = called(path, function.scope)
+    handed = list(handed_in(function, path)) if path in function.scope.parameters else []
+    makers = [(function, path), *((where, path_of(one)) for where, one in handed if one is not None)]
+    return function.file.says(f"{path}.eval()") or any(_may_count(name or "", where) for where, name in makers)
+
+
+def _may_count(path: str, where: Reading) -> bool:
+    """Whether it is named for a score, or a function of this project that cuts, or asks in which mode it is."""
+    callee = called(path, where.scope)
     attributes = [] if callee is None else Nodes(callee.node).of(ast.Attribute)
-    switches = any(one.attr in ("training", "item", "is_grad_enabled") for one in attributes)
-    return switches or function.file.says(f"{path}.eval()")
+    return _COUNTS.search(path) is not None or any(one.attr in _CUTS for one in attributes)
 
 
 @lru_cache(maxsize=1)  # asked of every function of a file

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Collection, Iterator
 from functools import lru_cache
+from itertools import chain, islice
 from typing import NamedTuple
 
 from zerograd.core.events import Kind
@@ -46,7 +47,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     sums += _sums(function, few.keys() - deposits.keys())
     deposits = few | deposits
     stored, deposits = _stores(function, deposits.keys()), deposits | outputs_of(function, deposits)
-    for node, keeper, loss in [*sums, *_lists(function, deposits), *stored][:_FEW]:
+    for node, keeper, loss in islice(chain(sums, _lists(function, deposits), stored), _FEW):
         loop = function.loop_around(node)
         if loop is None or keeper in deposits or feeds_a_loss(function, keeper, deposits.keys()):
             continue

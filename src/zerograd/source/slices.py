@@ -105,7 +105,7 @@ def _frees(back: ast.AST, written_of: Ancestors, ancestry: Ancestry, loop: LoopN
         return False
     loss = loss_of(back)
     through = {back, *(ancestry.of(loss) if loss is not None else ())}  # or it calls who goes backward
-    return any(isinstance(one, ast.Call) and holds(loop, one) for one in through & written_of)
+    return any(isinstance(one, ast.AST) and holds(loop, one) for one in through & written_of)
 
 
 def _stays(function: Reading, name: str, node: ast.Assign, *, freed: bool) -> bool:
