@@ -8,7 +8,7 @@ it, is told where it is read only as a number.
 import ast
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
@@ -16,39 +16,58 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source import wording
 from zerograd.source.ancestry import Ancestry
-from zerograd.source.callers import calls_of
-from zerograd.source.graphs import Graphs
+from zerograd.source.callers import called, calls_of, handed_in
+from zerograd.source.differentiated import feeds_a_loss, goes_through
+from zerograd.source.few import counts_to_few
+from zerograd.source.graphs import FROZEN, Graphs
 from zerograd.source.keepsakes import is_only_told
-from zerograd.source.kept import counts_to_few, feeds_a_loss, resets
+from zerograd.source.kept import resets
 from zerograd.source.lines import between
 from zerograd.source.losses import loss_of
-from zerograd.source.nodes import below, holds, written
+from zerograd.source.nodes import Nodes, below, holds, written
 from zerograd.source.owned import is_made_empty
 from zerograd.source.paths import path_of
+from zerograd.source.quiet import opaque_parts
 from zerograd.source.reach import freezes
 from zerograd.source.reading import File, Reading
 from zerograd.source.readouts import is_only_read
+from zerograd.source.scopes import Function
 from zerograd.source.sums import adds_to, appends_to, weighs
 
 _EVALUATES = re.compile(r"eval|(^|[_.])val|valid|test|(^|[_.])dev(?!ice)|score")
 _SUMS = re.compile(r"= *(\w+) *\+")
 _LOOKS_AWAY = re.compile(r"no_grad|inference_mode|set_grad_enabled|volatile|backward|autograd|\.detach\(\)\s*$", re.M)
 _PREDICTS = re.compile(r"predict|(^|_)infer(ence)?(_|$)|extract_")
+_COUNTS = re.compile(r"acc(uracy)?(_|$)|metric|score")
+_CUTS = frozenset({"training", "item", "is_grad_enabled", "detach", "argmax", "tolist"})
 _FEW = 3  # levels of callers
-_MANY = 12  # sums that are looked at in one function
+_MANY = 12  # sums that are looked at in one function, and functions in one file
 
 
 def detect(file: File) -> Iterator[Finding]:
-    if not file.says("backward(") or file.says("set_grad_enabled"):
+    if not file.says("backward(") or file.says("set_grad_enabled") or file.says("volatile"):
+        return
+    if any(map(partial(_changes_its_mind, file), file.program.roots.functions)):
         return
     switches = file.says(".eval()")
     named = [one for one in file.program.roots.functions if switches or _is_named_so(one.node.name.lower())]
+    grown = 0
     for function in named:
         text = between(file.text, function.node.lineno, function.node.end_lineno or function.node.lineno)
         evaluates = ".eval()" in text or _is_named_so(function.node.name.lower())
         grows = "+=" in text or ".append(" in text or _SUMS.search(text)
-        if evaluates and grows and not _LOOKS_AWAY.search(text):
+        if evaluates and grows and grown < _MANY and not _LOOKS_AWAY.search(text):
+            grown += 1
             yield from _summed(Reading(function.node, (), function.scope, file))
+
+
+def _changes_its_mind(file: File, function: Function) -> bool:
+    """def forward(self, x): if not self.training: with torch.no_grad(): ...; or the __call__() of a wrapper"""
+    if function.node.name not in ("forward", "__call__"):
+        return False
+    text = between(file.text, function.node.lineno, function.node.end_lineno or function.node.lineno)
+    switches = ".training" in text or function.node.name == "__call__"
+    return switches and _LOOKS_AWAY.search(text) is not None
 
 
 def _is_named_so(name: str) -> bool:
@@ -65,6 +84,8 @@ def inside(function: Reading) -> Iterator[Finding]:
         assert loop is not None
         over = written(loop.iter).lower() if isinstance(loop, ast.For) else ""
         if not _EVALUATES.search(over) or any(holds(loop, backward) for backward in backwards):
+            continue
+        if any(_is_differentiated(*one) for one in calls_of(function)):
             continue
         if not function.without_grad(node) and not feeds_a_loss(function, total, _names_of(backwards)):
             certain = not freezes(function.file.text)
@@ -83,7 +104,12 @@ def _word(part: ast.Name | ast.Attribute) -> str:
 
 
 def _summed(function: Reading) -> Iterator[Finding]:
+    if getattr(function.node, "name", "") in function.scope.module.assigned:
+        return  # evaluate = torch.no_grad()(evaluate)
+    opaque = list(opaque_parts(function))
     for node, _, what in _kept(function):
+        if any(holds(part, node) for part in opaque):
+            continue
         certain = not freezes(function.file.text) and _is_called_with_graphs(function, _FEW)
         certain = certain and not _is_quiet_elsewhere(function)
         unless = "whoever calls this function may have told autograd to look away"
@@ -100,7 +126,10 @@ def _kept(function: Reading) -> Iterator[tuple[ast.AugAssign | ast.Assign | ast.
     graphs = Graphs(function)
     for node, total, added in sums[:_MANY]:
         loop = function.loop_around(node)
-        made = next((value for value in _summands(added, losses, loop) if _is_loss(value, like)), None)
+        values = [value for value in map(_unreduced, _summands(added, losses, loop)) if _is_made(value, like)]
+        if any(_may_be_number(value, function) for value in values):
+            continue
+        made = next(iter(values), None)
         live = made is not None and loop is not None and _goes_through_a_model(ancestry.of(made), loop)
         if loop is None or not (live or (graphs.has(added) and _is_read(function, total, node))):
             continue
@@ -147,11 +176,34 @@ def _summands(added: ast.expr, losses: dict[str, list[ast.expr]], loop: ast.AST 
     yield from ([added.left, added.right] if isinstance(added, ast.BinOp) else [added])
 
 
-def _is_loss(made: ast.expr, like: frozenset[str]) -> bool:
-    match made:  # criterion(out, y).sum()
+def _unreduced(made: ast.expr) -> ast.expr:
+    """criterion(out, y) of criterion(out, y).sum()"""
+    match made:
         case ast.Call(func=ast.Attribute(value=ast.Call() as inner, attr="mean" | "sum")):
-            made = inner
-    return isinstance(made, ast.Call) and path_of(made.func) in like
+            return inner
+    return made
+
+
+def _is_made(value: ast.expr, like: frozenset[str]) -> bool:
+    return isinstance(value, ast.Call) and path_of(value.func) in like
+
+
+def _may_be_number(call: ast.expr, function: Reading) -> bool:
+    """Whether what makes losses in training makes numbers here: it is told to, is another, or switches by itself."""
+    assert isinstance(call, ast.Call)
+    path = path_of(call.func) or ""
+    if any(isinstance(one.value, ast.Constant) and isinstance(one.value.value, bool) for one in call.keywords):
+        return True
+    handed = list(handed_in(function, path)) if path in function.scope.parameters else []
+    makers = [(function, path), *((where, path_of(one)) for where, one in handed if one is not None)]
+    return function.file.says(f"{path}.eval()") or any(_may_count(name or "", where) for where, name in makers)
+
+
+def _may_count(path: str, where: Reading) -> bool:
+    """Whether it is named for a score, or a function of this project that cuts, or asks in which mode it is."""
+    callee = called(path, where.scope)
+    attributes = [] if callee is None else Nodes(callee.node).of(ast.Attribute)
+    return _COUNTS.search(path) is not None or any(one.attr in _CUTS for one in attributes)
 
 
 @lru_cache(maxsize=1)  # asked of every function of a file
@@ -177,7 +229,8 @@ def _makers(function: Reading) -> Iterator[str]:
 def _goes_through_a_model(ancestors: frozenset[ast.AST | str], loop: ast.AST) -> bool:
     """Whether a loss is made, in this iteration, of what something that is named for it returned."""
     calls = [one for one in ancestors if isinstance(one, ast.Call) and holds(loop, one)]
-    return any(wording.is_model((path_of(call.func) or "").removesuffix(".forward")) for call in calls)
+    models = [(path_of(call.func) or "").removesuffix(".forward") for call in calls]
+    return any(wording.is_model(model) and not FROZEN.search(model) for model in models)
 
 
 def _is_called_with_graphs(function: Reading, depth: int) -> bool:
@@ -196,15 +249,17 @@ def _is_called_beside(function: Reading) -> bool:
 
 
 def _is_quiet(where: Reading, call: ast.Call, depth: int) -> bool:
-    if where.without_grad(call) or not depth:
+    if where.without_grad(call) or not depth or any(holds(part, call) for part in opaque_parts(where)):
         return True
-    names = {path_of(t) for node in where.of(ast.Assign) if holds(node.value, call) for t in node.targets}
-    for backward in where.of(ast.Call):
-        if isinstance(backward.func, ast.Attribute) and backward.func.attr == "backward":
-            loss = loss_of(backward)
-            if loss is not None and (path_of(loss) in names or holds(loss, call)):
-                return True
-    return any(_is_quiet(outer, its, depth - 1) for outer, its in calls_of(where))
+    return _is_differentiated(where, call) or any(_is_quiet(outer, its, depth - 1) for outer, its in calls_of(where))
+
+
+def _is_differentiated(where: Reading, call: ast.Call) -> bool:
+    """Whether somebody goes through the graph of what a call returns: validate(net).backward()."""
+    targets = [one for node in where.of(ast.Assign) if holds(node.value, call) for one in node.targets]
+    names = {path_of(part) for one in targets for part in (one.elts if isinstance(one, ast.Tuple) else [one])} - {None}
+    goers = [other for other in where.of(ast.Call) if other is not call and goes_through(other, where)]
+    return any(holds(other, call) or not names.isdisjoint(path_of(part) for part in below(other)) for other in goers)
 
 
 def _is_quiet_elsewhere(function: Reading) -> bool:

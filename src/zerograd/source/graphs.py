@@ -19,8 +19,10 @@ from zerograd.source.scopes import Function, Scope
 
 _LOSS = re.compile(r"(^|[._])(criteri\w*|\w*loss(_?fn|_func\w*|_f)?|loss_\w+|\w*crit)$|(Loss|entropy|_div|likelihood)$")
 _OUTPUT = re.compile(r"loss|logit|pred|out|score")
-_FROZEN = re.compile(r"teacher|target|ema|old|frozen|pretrain|ref|fixed|vgg|inception|clip", re.IGNORECASE)
+FROZEN = re.compile(r"teacher|target|ema|old|frozen|pretrain|ref|fixed|vgg|inception|clip", re.IGNORECASE)
 _MODEL = re.compile(r"(^|_)(model|net|network|encoder|decoder|generator|vae|unet|net[A-Z])\d*$")
+_PLAIN = frozenset({"encoder", "decoder", "generator"})  # of labels, of texts, of numbers: not every one is a network
+_OF_MODULES = ("parameters", "train", "eval", "zero_grad", "state_dict", "cuda", "to")
 _NUMBERS = frozenset({"numpy", "math", "len", "int", "float"})
 _DEPTH, _DEEP = 12, 2
 
@@ -144,12 +146,14 @@ class Graphs:
     def _is_trained(self, path: str, forward: Function | None) -> bool:
         """A model that is called one, or whose parameters this file asks for; as far as it can be read, it returns one
         thing."""
-        if self._live is not None or _FROZEN.search(path) or _is_loss(path):
+        if self._live is not None or FROZEN.search(path) or _is_loss(path):
             return False
+        file = self._function.file
         last = path.removesuffix(".forward").rpartition(".")[2]
         backs = self._function.file.program.nodes(forward.node).of(ast.Return) if forward is not None else []
+        known = last not in _PLAIN or any(file.says(f"{last}.{way}(") for way in _OF_MODULES)
         plain = all(not isinstance(back.value, ast.Tuple) and not _cuts(back.value) for back in backs)
-        return plain and (_MODEL.search(last) is not None or self._function.file.says(f"{last}.parameters()"))
+        return plain and known and (_MODEL.search(last) is not None or self._function.file.says(f"{last}.parameters()"))
 
     def _returns(self, function: Function, call: ast.Call, at: Item) -> bool:
         """Of a function of this project: whichever of its ways it takes."""

@@ -16,15 +16,18 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.callers import arguments, called, calls_of, runs
 from zerograd.source.definitions import Definition, assigned_by, definitions_of, loops_around
-from zerograd.source.kept import counts_to_few, feeds_a_loss, live_losses
+from zerograd.source.differentiated import feeds_a_loss
+from zerograd.source.few import counts_to_few
+from zerograd.source.kept import live_losses
 from zerograd.source.nodes import Nodes, below, holds, parents_of, written
-from zerograd.source.owned import READERS, begins_empty, is_handed_on
+from zerograd.source.owned import READERS, begins_empty, hands_itself_on, is_handed_on
 from zerograd.source.paths import path_of
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.rebound import is_rebound
 from zerograd.source.scopes import Function, FunctionNode
 from zerograd.source.sums import weighs
 
+_MANY = 12  # lists that are looked at in one function
 _FEW = 2  # calls from the function outwards, and from the list inwards
 _READS = frozenset({"append", "extend", "copy", "index", "count"})
 _HANDS_OUT = frozenset({"items", "values", "get", "copy"})
@@ -53,10 +56,12 @@ class _Home(NamedTuple):
 def detect(function: Reading) -> Iterator[Finding]:
     appended = [node for node in function.of(ast.Expr) if _keeper_of(node)]
     losses = live_losses(function) if appended else {}
-    for node in appended if losses else ():
+    for node in appended[:_MANY] if losses else ():
         assert isinstance(node.value, ast.Call)
         keeper, loss = _keeper_of(node) or "", _loss_of(node.value.args[0], losses.keys())
         if loss is None or function.without_grad(node) or feeds_a_loss(function, keeper, losses.keys()):
+            continue
+        if keeper.startswith("self.") and hands_itself_on(function):
             continue
         deposit = losses[loss]
         fate = min((_fate_at(function, node, deposit, home) for home in _homes(function, keeper)), default=Fate.EMPTIED)

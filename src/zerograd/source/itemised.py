@@ -15,7 +15,9 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.definitions import definitions_of
-from zerograd.source.kept import counts_to_few, feeds_a_loss, live_losses, resets
+from zerograd.source.differentiated import feeds_a_loss
+from zerograd.source.few import counts_to_few
+from zerograd.source.kept import live_losses, resets, retains
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, written
 from zerograd.source.owned import READERS
@@ -55,6 +57,8 @@ def detect(function: Reading) -> Iterator[Finding]:
         items = dictionaries.get(losses)
         loop = _loop_over_data(function, node)
         if items is None or loop is None or not holds(loop, items.deposit) or counts_to_few(loop, function):
+            continue
+        if retains(items.deposit):
             continue
         if _is_live(function, losses, items, node) and _stays(function, keeper, items, node, loop):
             gone, here = function.arms(items.deposit), function.arms(node)

@@ -24,7 +24,7 @@ from zerograd.source.sums import adds_to, weighs
 
 ClassOf = Callable[[Reading, str], Scope | None]  # of what a path is bound to in a method
 _FAMILIAR = frozenset({"object", "torch.nn.Module", "abc.ABC"})
-_SHRINKS = frozenset({"pop", "popleft", "remove"})
+_SHRINKS = frozenset({"pop", "popleft", "remove", "detach_"})
 _ZEROS = frozenset({"int", "float"})
 _DEEP = 2  # meters that are kept by others
 
@@ -43,6 +43,15 @@ def is_known(cls: Scope) -> bool:
         base in _FAMILIAR or base.endswith("LightningModule") or one.class_scope(base, derived=True)
         for one, base in bases
     )
+
+
+def _mentions(node: ast.AST, root: str) -> bool:
+    return any(path_of(part) == root for part in Nodes(node).of(ast.Attribute))
+
+
+def heirs(cls: Scope) -> list[Scope]:
+    """The classes of its file that derive from a class."""
+    return [one for one in cls.module.class_scopes.values() if one is not cls and cls in one.lineage()]
 
 
 def is_training_step(function: Reading) -> bool:
@@ -126,9 +135,13 @@ def _always_runs(inside: Reading, node: ast.AST, keeper: str, live: _Live) -> bo
 def begun_in(cls: Scope, method: Function, node: ast.AST, keeper: str, file: File) -> frozenset[str] | None:
     """The methods beside __init__ that begin anew what keeps; None if something else is done to it, or here."""
     root = keeper.partition("[")[0]
+    if cls.method(root[5:]) or cls.method("__setattr__") or is_touched(file, root[5:]):
+        return None  # a property may take a number out of it
+    if any(_mentions(one.node, root) for heir in heirs(cls) for one in heir.functions.values()):
+        return None
     inside = Reading(method.node, (), method.scope, file)
     begun = [(home, one) for home, one in assigned_by(cls, root, file) if one.node is not node]
-    runs = {method.node.name} | {(path_of(call.func) or "").removeprefix("self.") for call in inside.of(ast.Call)}
+    runs = _run_by(cls, {method.node.name})
     here = [one for home, one in begun if home.node.name in runs]
     others = [(home, one) for home, one in begun if home.node.name not in runs]
     starts = bool(others) and all(_is_start(one, keeper[len(root) :], home, file) for home, one in others)
@@ -145,7 +158,58 @@ def begun_in(cls: Scope, method: Function, node: ast.AST, keeper: str, file: Fil
         if emptied and other.node.name in runs:
             return None
         homes |= {other.node.name} if placed or emptied else set()
-    return frozenset(homes) - {"__init__", method.node.name}
+    homes -= {"__init__", method.node.name}
+    if any(map(_runs_unseen, (cls.method(name) for name in homes))):
+        return None
+    return _running(cls, homes)
+
+
+def _runs_unseen(method: Function | None) -> bool:
+    """Whether nobody calls it by its name: print(meter), with meter, meter.average of a property."""
+    return method is not None and (method.node.name.startswith("__") or bool(method.node.decorator_list))
+
+
+def _calls(cls: Scope) -> Iterator[tuple[str, str]]:
+    """Which methods of an object call which."""
+    for one in (method for base in cls.lineage() for method in base.functions.values()):
+        for call in Nodes(one.node).of(ast.Call):
+            path = path_of(call.func) or ""
+            if path.startswith("self."):
+                yield one.node.name, path[5:]
+
+
+def _run_by(cls: Scope, names: set[str]) -> set[str]:
+    """These methods, and those that they call, and so on."""
+    calls, found = list(_calls(cls)), names
+    while more := {inner for outer, inner in calls if outer in found} - found:
+        found = found | more
+    return found
+
+
+def _running(cls: Scope, names: set[str]) -> frozenset[str]:
+    """These methods, and those that call them, and so on."""
+    calls, found = list(_calls(cls)), names
+    while more := {outer for outer, inner in calls if inner in found} - found - {"__init__"}:
+        found = found | more
+    return frozenset(found)
+
+
+def is_touched(file: File, name: str) -> bool:
+    """Whether somebody else in a file sets or empties an attribute: meter.sum = 0, module.losses.clear()."""
+    if not file.says(f".{name}"):
+        return False
+    for part in below(file.program.tree):
+        match part:
+            case ast.Attribute(attr=attr, value=owner, ctx=ast.Store() | ast.Del()) if attr == name:
+                pass
+            case ast.Call(func=ast.Attribute(value=ast.Attribute(value=owner, attr=attr), attr=way)) if attr == name:
+                if way not in _SHRINKS | {"clear"}:
+                    continue
+            case _:
+                continue
+        if path_of(owner) != "self":
+            return True
+    return False
 
 
 def _is_first(inside: Reading, node: ast.AST, root: str) -> bool:

@@ -11,8 +11,10 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
+from zerograd.source.differentiated import feeds_a_loss
+from zerograd.source.few import counts_to_few
 from zerograd.source.graphs import Graphs
-from zerograd.source.kept import counts_to_few, feeds_a_loss, is_emptied, live_losses, resets
+from zerograd.source.kept import is_emptied, live_losses, resets
 from zerograd.source.nodes import below, holds, parents_of, written
 from zerograd.source.owned import READERS, is_made_empty
 from zerograd.source.paths import path_of

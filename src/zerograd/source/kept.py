@@ -1,9 +1,9 @@
 """Losses that are kept with their graphs: summed, listed or stored in every iteration, and never differentiated."""
 
 import ast
-import re
 from collections.abc import Collection, Iterator
 from functools import lru_cache
+from itertools import chain, islice
 from typing import NamedTuple
 
 from zerograd.core.events import Kind
@@ -11,26 +11,21 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.definitions import definitions_of
-from zerograd.source.graphs import is_number
+from zerograd.source.differentiated import feeds_a_loss
+from zerograd.source.few import counts_to_few
 from zerograd.source.leaving import left_by
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, written
-from zerograd.source.owned import is_handed_on, is_made_empty
+from zerograd.source.owned import begins_plainly, is_handed_on, is_made_empty
 from zerograd.source.paths import path_of
 from zerograd.source.reading import LoopNode, Reading
+from zerograd.source.readouts import is_only_read
 from zerograd.source.rebound import is_rebound
 from zerograd.source.sums import adds_to, appends_to, weighs
 from zerograd.source.terms import is_term, outputs_of, parts_of
 from zerograd.source.wording import SAME
 
-_DATA = re.compile(r"batch|iter|epoch|len\(|(^|\W)len_|_len\b|steps?\b|size|(^|\W|_)n(um)?_(train|samples?|data)\b")
-# As many networks as there are.
-_NETWORKS = re.compile(
-    r"len\((self\.)?\w*(nets?|models?|disc\w*|heads?|experts|agents|clients|tasks|scales|optimizers)[A-Z]?\)"
-)
-_COUNTED = re.compile(r"len\([^)]*(load|data|iter|batch|train|sample|image|file)")
 _STORAGES = frozenset(f"torch.{one}{like}" for one in ("zeros", "empty", "ones", "full") for like in ("", "_like"))
-_MANY = 50  # repetitions are fewer
 _FEW = 12  # sums that are looked at in one function: a tangle of hundreds takes seconds
 
 
@@ -53,7 +48,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     sums += _sums(function, few.keys() - deposits.keys())
     deposits = few | deposits
     stored, deposits = _stores(function, deposits.keys()), deposits | outputs_of(function, deposits)
-    for node, keeper, loss in [*sums, *_lists(function, deposits), *stored][:_FEW]:
+    for node, keeper, loss in islice(chain(sums, _lists(function, deposits), stored), _FEW):
         loop = function.loop_around(node)
         if loop is None or keeper in deposits or feeds_a_loss(function, keeper, deposits.keys()):
             continue
@@ -61,6 +56,8 @@ def detect(function: Reading) -> Iterator[Finding]:
             resets(function, loop, keeper, node) or counts_to_few(loop, function) or is_emptied(function, loop, keeper)
         )
         deposit = _deposit_of(function, loss, node) or deposits[loss]
+        if retains(deposit) and not is_only_read(function, keeper, node):
+            continue
         if not fresh and not is_rebound(function, loss, deposit, node) and not function.without_grad(node):
             until = f" until {keeper} is set again" if _settings(function, loop, keeper, node) else ""
             what = f"{written(node)} keeps the graph of every iteration alive{until}"
@@ -116,6 +113,8 @@ def _sums(function: Reading, losses: Collection[str]) -> Iterator[_Kept]:
         loss = next((loss for loss in losses if weighs(added, loss)), None)
         if loss is not None:
             root = total.partition("[")[0]
+            if not begins_plainly(function, root):
+                continue
             if root == total or ((_is_one(function, node) or "[*]" not in total) and not is_handed_on(function, root)):
                 yield _Kept(node, total, loss)
 
@@ -144,9 +143,14 @@ def _lists(function: Reading, losses: dict[str, ast.Call]) -> Iterator[_Kept]:
             yield _Kept(node, root, loss)
 
 
+def retains(deposit: ast.Call) -> bool:
+    """Whether somebody can go through a graph again: backward(retain_graph=True)."""
+    return bool(deposit.keywords)
+
+
 def freed_in(loop: LoopNode | None, deposit: ast.Call) -> LoopNode | None:
     """The loop, if each round of it frees the graph of what it keeps: nobody can go through that behind the loop."""
-    return loop if loop is not None and holds(loop, deposit) and not deposit.keywords else None
+    return loop if loop is not None and holds(loop, deposit) and not retains(deposit) else None
 
 
 def _stores(function: Reading, losses: Collection[str]) -> Iterator[_Kept]:
@@ -166,7 +170,8 @@ def _is_at(function: Reading, target: ast.expr) -> bool:
     counted = (
         {part.id for part in below(loop.target) if isinstance(part, ast.Name)} if isinstance(loop, ast.For) else ()
     )
-    return any(isinstance(part, ast.Name) and part.id in counted for part in below(target))
+    again = any(isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod) for part in below(target))
+    return not again and any(isinstance(part, ast.Name) and part.id in counted for part in below(target))
 
 
 def _is_tensor(function: Reading, root: str) -> bool:
@@ -197,55 +202,6 @@ def _assigns(node: ast.Assign | ast.AugAssign, name: str) -> bool:
     return any(path_of(part) == name and isinstance(getattr(part, "ctx", None), ast.Store) for part in parts)
 
 
-def counts_to_few(loop: LoopNode, function: Reading) -> bool:
-    """for _ in range(n): an inner loop over repetitions, not over the data nor the epochs; or over what is listed."""
-    if not isinstance(loop, ast.For):
-        return False
-    listed = [one.value for one in definitions_of(function).every(path_of(loop.iter) or "")] or [loop.iter]
-    if all(map(_is_listed, listed)):
-        return True
-    if not isinstance(loop.iter, ast.Call) or path_of(loop.iter.func) != "range":
-        return False
-    if any(_NETWORKS.search(written(bound)) for bound in loop.iter.args):
-        return True
-    made = [one.value for bound in loop.iter.args for one in definitions_of(function).every(path_of(bound) or "")]
-    counted = any(_COUNTED.search(written(value).lower()) for value in made)
-    return not counted and not any(_DATA.search(written(bound).lower()) or _is_many(bound) for bound in loop.iter.args)
-
-
-def _is_listed(value: ast.expr) -> bool:
-    """["audio", "video"]; and not what a list begins with"""
-    if isinstance(value, ast.IfExp):
-        return _is_listed(value.body) and _is_listed(value.orelse)
-    return isinstance(value, ast.List | ast.Tuple) and 0 < len(value.elts) < _MANY
-
-
-def _is_many(bound: ast.expr) -> bool:
-    if isinstance(bound, ast.BinOp) and isinstance(bound.op, ast.Mult):
-        return _is_many(bound.left) or _is_many(bound.right)
-    return isinstance(bound, ast.Constant) and isinstance(bound.value, int) and bound.value >= _MANY
-
-
-def feeds_a_loss(function: Reading, total: str, losses: Collection[str]) -> bool:
-    """Whether the sum is itself differentiated later, under whatever name."""
-    deposited = {path_of(part) for act in function.having(Kind.DEPOSIT) if act.node for part in below(act.node)}
-    reached, grows = {total}, True
-    uses = _uses(function)
-    while grows:
-        named = {name for name, parts in uses if not reached.isdisjoint(parts)}
-        grows, reached = not named <= reached, reached | named
-    return not reached.isdisjoint(deposited) or not (reached - {total}).isdisjoint(losses)
-
-
-@lru_cache(maxsize=4)  # asked for one sum of a function after the other
-def _uses(function: Reading) -> list[tuple[str, set[str | None]]]:
-    """Every name that is assigned, with what it is made of."""
-    made = [(target, node.value) for node in function.of(ast.Assign) for target in node.targets]
-    made += [(node.target, node.value) for node in function.of(ast.AugAssign)]
-    made = [(target, value) for target, value in made if not is_number(value, function.scope)]
-    return [(path, {path_of(part) for part in below(value)}) for target, value in made if (path := path_of(target))]
-
-
 def resets(function: Reading, loop: LoopNode, name: str, kept: ast.AST) -> bool:
     """In every iteration: what is set to zero only now and then, where it is told, has kept all since then."""
     made = _settings(function, loop, name, kept)
@@ -255,11 +211,18 @@ def resets(function: Reading, loop: LoopNode, name: str, kept: ast.AST) -> bool:
 
 
 def is_emptied(function: Reading, loop: LoopNode, name: str) -> bool:
-    """losses.clear(), losses.pop(0), del losses[:], now and then: it keeps a few."""
-    ways = {f"{name}.{way}" for way in ("clear", "pop", "popleft", "remove")}
+    """losses.clear(), losses.pop(0), del losses[:], losses = losses[-9:], now and then: it keeps a few."""
+    ways = {f"{name}.{way}" for way in ("clear", "pop", "popleft", "remove", "detach_")}
     calls = any(path_of(call.func) in ways and holds(loop, call) for call in function.of(ast.Call))
     gone = [target for node in function.of(ast.Delete) if holds(loop, node) for target in node.targets]
-    return calls or any(path_of(part) == name for target in gone for part in below(target))
+    cut = any(holds(loop, node) and _is_cut(node, name) for node in function.of(ast.Assign))
+    return calls or cut or any(path_of(part) == name for target in gone for part in below(target))
+
+
+def _is_cut(node: ast.Assign, name: str) -> bool:
+    parts = [*node.targets, *(below(node.value) if any(path_of(one) == name for one in node.targets) else ())]
+    slices = [part for part in parts if isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Slice)]
+    return any(path_of(inner) == name for part in slices for inner in below(part.value))
 
 
 def _settings(function: Reading, loop: LoopNode, name: str, kept: ast.AST) -> list[ast.Assign]:

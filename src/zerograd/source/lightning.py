@@ -12,15 +12,19 @@ from collections.abc import Iterator
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
+from zerograd.source.histories import Fate, fate_beside
 from zerograd.source.keeping import begun_in, is_known, is_training_step, kept_by
+from zerograd.source.kept import retains
 from zerograd.source.meters import class_of, read, starts_anew
 from zerograd.source.nodes import below, written
+from zerograd.source.owned import hands_itself_on
 from zerograd.source.paths import path_of
 from zerograd.source.reading import File, Reading
 from zerograd.source.rebound import is_rebound
 from zerograd.source.scopes import Function
 from zerograd.source.sums import adds_to, appends_to, weighs
 
+_FEW = 12  # sums and lists that are looked at in one step
 _SELDOM = re.compile(r"epoch|^(on_)?(fit|train|validation|test)_(start|end)$|^setup$")
 
 
@@ -47,11 +51,11 @@ def _kept(function: Reading, step: Function) -> Iterator[Finding]:
 
 
 def _losses(function: Reading) -> Iterator[tuple[str, ast.expr]]:
-    """return loss, return {"loss": loss}, self.manual_backward(loss)"""
-    values = [back.value for back in function.of(ast.Return)]
-    values += [
-        call.args[0] for call in function.of(ast.Call) if path_of(call.func) == "self.manual_backward" and call.args
-    ]
+    """return loss, return {"loss": loss}; or self.manual_backward(loss), where Lightning does not go backward itself"""
+    by_hand = function.file.says("automatic_optimization") or function.file.says("manual_backward")
+    values = [back.value for back in function.of(ast.Return) if not by_hand]
+    calls = [call for call in function.of(ast.Call) if path_of(call.func) == "self.manual_backward"]
+    values += [call.args[0] for call in calls if call.args and not retains(call)]
     for value in values:
         match value:
             case ast.Dict(keys=keys, values=items):
@@ -63,18 +67,21 @@ def _losses(function: Reading) -> Iterator[tuple[str, ast.expr]]:
 
 def _listed(function: Reading, step: Function) -> Iterator[tuple[ast.stmt, ast.expr]]:
     owner = step.scope.owner
-    for node, keeper, value in (*adds_to(function), *appends_to(function)):
+    for node, keeper, value in [*adds_to(function), *appends_to(function)][:_FEW]:
         if keeper.startswith("self.") and keeper.count(".") == 1 and owner is not None:
             begun = begun_in(owner, step, node, keeper, function.file)
-            if begun is not None and all(map(_SELDOM.search, begun)) and not _is_emptied_here(function, keeper):
+            if begun is None or not all(map(_SELDOM.search, begun)) or _may_be_emptied(function, keeper):
+                continue
+            if fate_beside(function, keeper.partition("[")[0]) is Fate.GROWS:
                 yield node, value
 
 
-def _is_emptied_here(function: Reading, keeper: str) -> bool:
-    """Whether the step hands it to somebody who may empty it: self.flush(self.losses)."""
+def _may_be_emptied(function: Reading, keeper: str) -> bool:
+    """Whether the step hands it, or its object, to somebody who may empty it: self.flush(self.losses)."""
     root = keeper.partition("[")[0]
     calls = [call for call in function.of(ast.Call) if not (path_of(call.func) or "").startswith("torch.")]
-    return any(path_of(part) == root for call in calls for one in call.args for part in below(one))
+    handed = any(path_of(part) == root for call in calls for one in call.args for part in below(one))
+    return handed or hands_itself_on(function)
 
 
 def _metered(function: Reading, losses: dict[str, ast.expr]) -> Iterator[tuple[ast.Call, ast.expr]]:

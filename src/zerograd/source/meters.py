@@ -13,8 +13,9 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.callers import called, calls_of, handed_in, runs
 from zerograd.source.definitions import definitions_of, loops_around
+from zerograd.source.few import counts_to_few
 from zerograd.source.keeping import is_known, is_training_step, kept_by
-from zerograd.source.kept import counts_to_few, live_losses
+from zerograd.source.kept import live_losses, retains
 from zerograd.source.nodes import Nodes, holds, written
 from zerograd.source.owned import READERS
 from zerograd.source.paths import path_of
@@ -23,6 +24,7 @@ from zerograd.source.rebound import is_rebound
 from zerograd.source.scopes import Function, Scope
 from zerograd.source.sums import weighs
 
+_FEW = 24  # meters that are looked at in one function
 _DEEP = 2  # calls that hand a meter on
 
 
@@ -36,16 +38,20 @@ class Given(NamedTuple):
 
 def detect(function: Reading) -> Iterator[Finding]:
     losses = live_losses(function)
+    asked = 0
     for call in function.of(ast.Call) if losses else ():
         loss = next((name for name in losses if any(weighs(one, name) for one in _all_given(call))), None)
         given = read(call) if loss is not None else None
         if (
             loss is None
             or given is None
+            or asked >= _FEW
+            or retains(losses[loss])
             or function.without_grad(given.node)
             or is_rebound(function, loss, losses[loss], given.node)
         ):
             continue
+        asked += 1
         cls = class_of(function, given.meter)
         emptied = kept_by(cls, given.method, given.node, loss, function.file, class_of) if cls is not None else None
         if emptied is None:

@@ -5,12 +5,14 @@ import builtins
 import re
 
 from zerograd.source import wording
-from zerograd.source.definitions import Reached, definitions_of
+from zerograd.source.definitions import Reached, assigned_by, definitions_of
 from zerograd.source.nodes import below, holds
 from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
 
 READERS = frozenset(dir(builtins)) | {"torch", "numpy", "np", "math", "statistics", "matplotlib", "plt"}
+_PLAIN = re.compile(r"Tensor$|^(Variable|Parameter|Counter|OrderedDict|Decimal)$")
+_KIN = frozenset({"super", "isinstance", "print", "type", "str", "repr", "len", "hasattr", "getattr"})
 _KEY = re.compile(r"\[([^\[\]]*)\]")
 
 
@@ -67,6 +69,33 @@ def is_empty_list(value: ast.expr) -> bool:
         case ast.Call(func=ast.Name(id="list"), args=[], keywords=[]):
             return True
     return isinstance(value, ast.List) and not value.elts
+
+
+def begins_plainly(function: Reading, name: str) -> bool:
+    """Whether a sum begins as a number, a tensor, a list or a dictionary: an object of a class may take a number out of
+    whatever is added to it, and a queue lets go of it."""
+    owner, file = function.scope.owner if name.startswith("self.") else None, function.file
+    made = [one.value for one in definitions_of(function).every(name) if not one.adds]
+    if owner is not None:
+        made += [one.value for _, one in assigned_by(owner, name, file)]
+        if owner.method(name[5:]) or owner.method("__setattr__"):
+            return False
+    elif not made:
+        top = Reading(file.program.tree, (), file.program.roots.module, file)
+        made = [one.value for one in definitions_of(top).every(name) if not one.adds]
+    return not any(map(_is_object, made))
+
+
+def _is_object(value: ast.expr) -> bool:
+    """Meter(), deque(maxlen=9); but not Variable(torch.zeros(1)), torch.cuda.FloatTensor(1), Counter()"""
+    last = (path_of(value.func) or "").rpartition(".")[2] if isinstance(value, ast.Call) else ""
+    return last == "deque" or (last[:1].isupper() and _PLAIN.search(last) is None)
+
+
+def hands_itself_on(function: Reading) -> bool:
+    """hook(self): whoever gets the object may empty what it keeps."""
+    calls = [call for call in function.of(ast.Call) if path_of(call.func) not in _KIN]
+    return any(isinstance(one, ast.Name) and one.id == "self" for call in calls for one in call.args)
 
 
 def is_handed_on(function: Reading, name: str, use: ast.AST | None = None, within: ast.AST | None = None) -> bool:

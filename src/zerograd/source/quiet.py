@@ -1,6 +1,7 @@
 """Where autograd is told to look away: surely, or perhaps. (`Reading.without_grad` asks for more, and silences.)"""
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 
 from zerograd.source.nodes import below, written
@@ -8,6 +9,11 @@ from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
 from zerograd.source.wording import looks_away
 
+_PLAIN = frozenset({"torch", "tqdm", "warnings", "time", "functools", "abc", "typing", "tempfile", "rich", "click"})
+_HARMLESS = re.compile(
+    r"^(staticmethod|classmethod|property|abstractmethod|open|suppress|autocast|device|override)$"
+    r"|tqdm|bar|progress|time|prof|log|lock|print|record|writer|pool|seed|main"
+)
 _SURE = frozenset({"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode"})
 
 
@@ -19,6 +25,17 @@ def quiet_parts(function: Reading) -> Iterator[ast.AST]:
 def perhaps_quiet_parts(function: Reading) -> Iterator[ast.AST]:
     """The same with those that a setting makes so: with nullcontext() if train else torch.no_grad()."""
     yield from _parts(function, lambda expression, _: looks_away(written(expression)))
+
+
+def opaque_parts(function: Reading) -> Iterator[ast.AST]:
+    """Those under what cannot be read, and may look away: with evaluating(model), @evaluation."""
+    yield from _parts(function, _is_opaque)
+
+
+def _is_opaque(expression: ast.expr, function: Reading) -> bool:
+    path = path_of(expression.func if isinstance(expression, ast.Call) else expression) or "?"
+    root, _, last = function.scope.dotted(path).rpartition(".")
+    return root.partition(".")[0] not in _PLAIN and _HARMLESS.search(last.lower()) is None
 
 
 def _parts(function: Reading, looks: Callable[[ast.expr, Reading], bool]) -> Iterator[ast.AST]:

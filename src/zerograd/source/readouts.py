@@ -45,6 +45,8 @@ def _is_number(function: Reading, node: ast.AST, but: tuple[ast.AST, ...], deep:
                     return attr not in ("numpy", "detach_")  # the first would fail, the second lets go of it
                 if attr not in SMOOTH | _CHOOSES:
                     return False
+            case ast.Call(func=ast.Attribute(value=ast.Constant())) if node.func is not inner:
+                return True  # "{}".format(total)
             case ast.Call() if node.func is not inner:
                 known = _is_taken(function, path_of(node.func) or "?")
                 if known is not None:

@@ -5,14 +5,16 @@ agent.update(x) and total += agent.loss
 """
 
 import ast
+import re
 from collections.abc import Iterator
 
 from zerograd.source.callees import callees_of
 from zerograd.source.callers import called
 from zerograd.source.definitions import Item, assigned_by, definitions_of, is_key, item_of
 from zerograd.source.graphs import is_constant
-from zerograd.source.kept import live_losses
-from zerograd.source.nodes import below, holds, place
+from zerograd.source.keeping import heirs
+from zerograd.source.kept import live_losses, retains
+from zerograd.source.nodes import Nodes, below, holds, place
 from zerograd.source.paths import path_of
 from zerograd.source.reading import File, Reading
 from zerograd.source.rebound import is_rebound
@@ -20,6 +22,7 @@ from zerograd.source.scopes import Function, Scope
 from zerograd.source.sums import weighs
 from zerograd.source.wording import CUTS, INTEGER, SMOOTH
 
+_TAKES = re.compile(r"number|item|numpy|float|detach|cpu|reduce|scalar")
 _DEEP = 1  # calls from a method to others of its object
 
 
@@ -53,6 +56,10 @@ def _is_bound(function: Reading, path: str, node: ast.AST) -> bool:
     if reached is None or path in function.scope.parameters:
         return False
     made = [one for one in reached.here if not is_constant(one.value)]
+    root, loop = path.partition("[")[0], function.loop_around(node)
+    calls = [call for call in function.of(ast.Call) if loop is not None and holds(loop, call)]
+    if any(_may_change(call, root, function) for call in calls):
+        return False
     return bool(made) and all(
         isinstance(one.value, ast.Call)
         and not (one.adds or one.each)
@@ -67,12 +74,18 @@ def _returns_loss(function: Reading, call: ast.Call, at: Item, node: ast.AST) ->
     path = path_of(call.func)
     callee, program = called(path, function.scope) if path is not None else None, function.file.program
     block = program.body_of(callee) if callee is not None else ()
-    if callee is None or not block or callee.node.decorator_list:
+    if callee is None or not block or callee.node.decorator_list or _is_overridden(callee):
         return False
     inside = Reading(callee.node, block, callee.scope, function.file)
     losses, values = live_losses(inside), inside.of(ast.Return)
     asks = function.arms(node) != function.arms(function.loop_around(node) or node)
     return bool(losses and values) and all(_is_live(inside, back, at, losses, asks) for back in values)
+
+
+def _is_overridden(callee: Function) -> bool:
+    """Whether a class that inherits a method has its own, which may return a number."""
+    owner = callee.scope.owner
+    return owner is not None and any(callee.node.name in heir.functions for heir in heirs(owner))
 
 
 def _is_live(inside: Reading, back: ast.Return, at: Item, losses: dict[str, ast.Call], asks: bool) -> bool:
@@ -88,6 +101,18 @@ def _may_be_zero(inside: Reading, loss: str, use: ast.AST) -> bool:
     return reached is not None and any(is_constant(one.value) for one in reached.here)
 
 
+def _may_change(call: ast.Call, name: str, function: Reading) -> bool:
+    """logs.update(loss=loss.item()), to_numbers(logs): whether a call may make numbers of what a name holds."""
+    path = path_of(call.func) or "?"
+    if path.partition(".")[0] == name:
+        return path.rpartition(".")[2] in ("update", "pop", "clear", "popitem", "detach_")
+    if not any(path_of(one) == name for one in call.args):
+        return False
+    callee = called(path, function.scope)
+    stores = [] if callee is None else Nodes(callee.node).of(ast.Subscript)
+    return _TAKES.search(path) is not None or any(isinstance(one.ctx, ast.Store) for one in stores)
+
+
 def _item(inside: Reading, value: ast.expr, at: Item) -> ast.expr | None:
     """What is returned, or that item of it: of a tuple or a dictionary, written out here or a line before."""
     match value:
@@ -96,6 +121,8 @@ def _item(inside: Reading, value: ast.expr, at: Item) -> ast.expr | None:
             made = [one for one in reached.here if not one.adds and not one.each] if reached is not None else []
             alone = reached is not None and reached.certain and len(reached.here) == 1 == len(made)
             if alone and made[0].at is None and isinstance(made[0].value, ast.Dict | ast.Tuple):
+                if any(_may_change(call, name, inside) for call in inside.of(ast.Call)):
+                    return None
                 return _item(inside, made[0].value, at)
         case ast.Tuple(elts=items) if isinstance(at, int):
             return items[at] if at < len(items) and not any(isinstance(one, ast.Starred) for one in items) else None
@@ -135,6 +162,14 @@ def _leaves(cls: Scope | None, method: Function | None, loss: str, file: File, d
         own = [one for one in inside.of(ast.Call) if deep > 0 and not inside.arms(one)]
         names = [path.removeprefix("self.") for one in own if (path := path_of(one.func) or "").startswith("self.")]
         return any(_leaves(cls, cls.method(name), loss, file, deep - 1) for name in names)
-    made = assigned_by(cls, loss, file)
+    made = [(home, one) for home, one in assigned_by(cls, loss, file) if not is_constant(one.value)]
     cut = any(isinstance(part, ast.Attribute) and part.attr in CUTS for _, one in made for part in below(one.value))
-    return bool(made) and not cut and not inside.arms(deposit) and not deposit.keywords
+    alone = all(home.node is method.node and place(one.node) < place(deposit) for home, one in made)
+    return bool(made) and alone and not cut and not inside.arms(deposit) and not retains(deposit) and _stays(cls, loss)
+
+
+def _stays(cls: Scope, loss: str) -> bool:
+    """Whether no property, setattr() or detach_() has its way with an attribute."""
+    methods = [one for base in (*cls.lineage(), *heirs(cls)) for one in base.functions.values()]
+    calls = {path_of(call.func) for one in methods for call in Nodes(one.node).of(ast.Call)}
+    return not cls.method(loss[5:]) and calls.isdisjoint({"setattr", f"{loss}.detach_"})

@@ -9,8 +9,8 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.calls import site_of
+from zerograd.source.few import counts_to_few
 from zerograd.source.guarded import guarded_windows
-from zerograd.source.kept import counts_to_few
 from zerograd.source.nodes import below, holds, written
 from zerograd.source.paths import path_of
 from zerograd.source.reading import File, Reading

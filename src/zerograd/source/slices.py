@@ -3,7 +3,8 @@
 best[better] = adv[better]
 
 Every write adds to the graph of the tensor, and takes nothing away: the passes of all rounds hang on it. Certain where
-the tensor was made outside the loop, is read only as numbers or handed back, and is never itself differentiated.
+the tensor was made outside the loop, is read only as numbers, or handed back with graphs that backward() has freed, and
+is never itself differentiated.
 """
 
 import ast
@@ -13,10 +14,15 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
+from zerograd.source.ancestry import Ancestry
 from zerograd.source.callers import called
 from zerograd.source.definitions import definitions_of
+from zerograd.source.differentiated import feeds_a_loss
+from zerograd.source.few import counts_to_few
 from zerograd.source.graphs import Graphs
-from zerograd.source.kept import counts_to_few, feeds_a_loss, is_storage, live_losses
+from zerograd.source.kept import is_emptied, is_storage, live_losses, retains
+from zerograd.source.leaves import Ancestors
+from zerograd.source.losses import loss_of
 from zerograd.source.nodes import holds, written
 from zerograd.source.paths import path_of
 from zerograd.source.reach import freezes
@@ -32,11 +38,16 @@ def detect(function: Reading) -> Iterator[Finding]:
     if not writes:
         return
     backwards, losses, graphs = list(_backwards(function)), live_losses(function), Graphs(function)
+    ancestry = Ancestry(function)
     for node, name in writes[:_FEW]:
         loop = _round(function, node, backwards)
         if loop is None or counts_to_few(loop, function) or any(weighs(node.value, loss) for loss in losses):
             continue
-        if _is_made_outside(function, name, loop) and graphs.has(node.value) and _stays(function, name, node):
+        if not _is_made_outside(function, name, loop) or not graphs.has(node.value):
+            continue
+        here = [back for back in backwards if holds(loop, back)]
+        freed = any(_frees(back, ancestry.of(_whole(node.value)), ancestry, loop) for back in here)
+        if _stays(function, name, node, freed=freed) and not is_emptied(function, loop, name):
             certain = not freezes(function.file.text)
             unless = "what this file freezes may leave no graph to keep"
             what = f"{written(node)} adds to the graph of {name} in every iteration"
@@ -82,8 +93,24 @@ def _is_tensor(value: ast.expr, function: Reading) -> bool:
     return copied or is_storage(value, function)
 
 
-def _stays(function: Reading, name: str, node: ast.Assign) -> bool:
+def _whole(value: ast.expr) -> ast.expr:
+    """adv of adv[better]"""
+    while isinstance(value, ast.Subscript):
+        value = value.value
+    return value
+
+
+def _frees(back: ast.AST, written_of: Ancestors, ancestry: Ancestry, loop: LoopNode) -> bool:
+    """Whether a backward() goes through what is written, so that nobody else can: whoever is handed the tensor."""
+    if not isinstance(back, ast.Call) or retains(back):
+        return False
+    loss = loss_of(back)
+    through = {back, *(ancestry.of(loss) if loss is not None else ())}  # or it calls who goes backward
+    return any(isinstance(one, ast.AST) and holds(loop, one) for one in through & written_of)
+
+
+def _stays(function: Reading, name: str, node: ast.Assign, *, freed: bool) -> bool:
     if function.without_grad(node) or feeds_a_loss(function, name, ()):
         return False
     writes = [one for one, other in _writes(function) if other == name]
-    return is_only_read(function, name, *writes, *function.of(ast.Return))
+    return is_only_read(function, name, *writes, *(function.of(ast.Return) if freed else ()))

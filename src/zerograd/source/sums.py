@@ -11,8 +11,9 @@ from zerograd.source.wording import SMOOTH
 
 
 def adds_to(function: Reading) -> list[tuple[ast.AugAssign | ast.Assign, str, ast.expr]]:
-    """Every sum that something is added to, and what."""
-    return [*_added(function), *weighed_anew(function)]
+    """Every sum that something is added to, and what; but total.data += added leaves no graph behind."""
+    sums: list[tuple[ast.AugAssign | ast.Assign, str, ast.expr]] = [*_added(function), *weighed_anew(function)]
+    return [one for one in sums if "data" not in one[1].replace("[", ".").split(".")[1:]]
 
 
 def _added(function: Reading) -> Iterator[tuple[ast.AugAssign, str, ast.expr]]:

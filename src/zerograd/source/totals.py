@@ -13,15 +13,20 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.callers import calls_of, runs
 from zerograd.source.definitions import loops_around
+from zerograd.source.differentiated import feeds_a_loss
+from zerograd.source.few import counts_to_few
 from zerograd.source.histories import Fate, fate_beside
 from zerograd.source.keeping import begun_in, is_known
-from zerograd.source.kept import counts_to_few, feeds_a_loss, live_losses
+from zerograd.source.kept import live_losses
 from zerograd.source.nodes import holds, written
+from zerograd.source.owned import hands_itself_on
 from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
 from zerograd.source.rebound import is_rebound
 from zerograd.source.scopes import Function
 from zerograd.source.sums import adds_to, weighs
+
+_FEW = 12  # sums that are looked at in one function
 
 
 def detect(function: Reading) -> Iterator[Finding]:
@@ -30,7 +35,7 @@ def detect(function: Reading) -> Iterator[Finding]:
         return
     sums = [one for one in adds_to(function) if one[1].startswith("self.") and function.loop_around(one[0]) is None]
     losses = live_losses(function) if sums else {}
-    for sum_, total, added in sums if losses and is_known(owner) else ():
+    for sum_, total, added in sums[:_FEW] if losses and is_known(owner) else ():
         loss = next((name for name in losses if weighs(added, name)), None)
         if loss is None or not total.removeprefix("self.").isidentifier() or not _is_freed(function, loss, sum_):
             continue
@@ -54,6 +59,8 @@ def _recurs(function: Reading, total: str, begun: frozenset[str]) -> bool:
     """Whether a loop over the data calls it, and nothing in the loop begins the sum anew."""
     for where, call in calls_of(function):
         loops = [loop for loop in loops_around(where, call) if not counts_to_few(loop, where)]
+        if hands_itself_on(where) or hands_itself_on(function):
+            return False
         inner = max(loops, key=lambda loop: (loop.lineno, loop.col_offset), default=None)
         if inner is None or not runs(call, where, function):
             continue
