@@ -47,7 +47,7 @@ class Actor:
         event = Event(kind, self._slot, act.site, act.scaled, act.what)
         unclear = touches is None or (act.slot is None and act.kind is not Kind.DEPOSIT)
         weak = act.partial or unproven or (unclear and not self._alone)
-        if act.kind is not Kind.SCHEDULE or act.opens or (self._loops and Kind.CONSUME in self._loops[-1]):
+        if act.kind is not Kind.SCHEDULE or (self._loops and Kind.CONSUME in self._loops[-1]):
             for verdict in judge(facts, event, self._code, weak=weak):
                 self._report(verdict)
         if act.kind is Kind.CLEAR and not weak:

@@ -10,7 +10,7 @@ from zerograd.source.callees import Callee, callees_of
 from zerograd.source.clips import CLIPS, clips_a_list, only_measures
 from zerograd.source.hooks import Hooks
 from zerograd.source.losses import loss_of
-from zerograd.source.moving import is_old, moved_by
+from zerograd.source.moving import is_begun, is_guessed, is_old, moved_by
 from zerograd.source.opaque import is_harmless, makes_schedule, makes_something, unseen
 from zerograd.source.paths import path_of, short
 from zerograd.source.roles import has_own_schedules
@@ -100,7 +100,8 @@ class CallReader:
                 yield from self._closure(call, receiver, scope)
                 yield act(Kind.CONSUME, receiver)
             case "step" if receiver and not call.args and not call.keywords and self.is_scheduler(receiver, scope):
-                if is_old(scope.module) or (scope.lookup(receiver) is None and has_own_schedules(scope.module)):
+                guessed = scope.lookup(receiver) is None and has_own_schedules(scope.module)
+                if is_old(scope.module) or guessed or (receiver.startswith("self.") and is_begun(scope.owner)):
                     yield blur(_SCHEDULES_OWN)
                 yield act(Kind.SCHEDULE, self.driven_by(receiver, scope))
             case _ if name in HALVES and receiver and self.is_optimizer(receiver, scope):
@@ -235,7 +236,11 @@ class CallReader:
             if moved and self.is_scheduler(moved, callee.function.scope) and not is_old(scope.module):
                 driven = self.driven_by(moved, callee.function.scope)
                 slot = one.outside(driven) if driven is not None else None
-                return [Act(Kind.SCHEDULE, slot, site_of(call, self._path), f"{short(call.func)}()", node=call)]
+                act = Act(Kind.SCHEDULE, slot, site_of(call, self._path), f"{short(call.func)}()", node=call)
+                whose = scope.lookup(one.outside(moved) or "")
+                known = whose is not None and whose.role is Role.SCHEDULER
+                sure = not is_begun(callee.cls) and (known or not is_guessed(moved, callee.cls))
+                return [act] if sure else [self._blur(call, _SCHEDULES_OWN), act]
             called = one if called is None else Choice((one,), (called,))
         return [] if called is None else [called]
 

@@ -15,7 +15,7 @@ from zerograd.rules.rule import Rule, Sees, idiom
 from zerograd.rules.telling import note, tell
 from zerograd.source import accumulation, erasing, idioms, wholes, wiping
 from zerograd.source.callers import is_handed_too
-from zerograd.source.firsts import is_made_otherwise
+from zerograd.source.firsts import is_made_otherwise, waits_for_count
 from zerograd.source.flow import CYCLE, Interpreter
 from zerograd.source.holdings import held_as_part
 from zerograd.source.leaking import Leaks
@@ -214,7 +214,9 @@ class _Checker:
     def _is_excused(self, schedule: Event, cls: Scope | None) -> bool:
         """Whether a schedule is none of torch's after all, or was only made when it could have come too early."""
         path = schedule.what.removesuffix(".step()")
-        return (cls is not None and is_another(path, cls)) or is_made_otherwise(self._program, path, schedule.site)
+        if (cls is not None and is_another(path, cls)) or waits_for_count(self._program, schedule.site):
+            return True
+        return is_made_otherwise(self._program, path, schedule.site)
 
     def _entry(self, node: ast.AST | None) -> Site | None:
         """Where a function begins, if it has a place."""

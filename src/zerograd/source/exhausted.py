@@ -157,8 +157,10 @@ def _maker_elsewhere(name: str, names: _Names, function: Reading) -> _Maker | No
         return None
     program = function.file.program
     made = list(dict.fromkeys(function.file.attributes(cls).get(name, [])))
-    if len(made) != 1 or made[0].node is function.node:
+    if len(made) != 1 or made[0].node is function.node or function.file.says("setattr("):
         return None
+    if len(function.file.stores(cls, name)) != function.file.attributes(cls)[name].count(made[0]):
+        return None  # self.params: list = list(self.params)
     calls = _makers(name, _Names(program.nodes(made[0].node), made[0].scope))
     return _Maker(calls[0], program.path_of(made[0])) if calls else None
 

@@ -7,7 +7,6 @@ from zerograd.core.events import Kind, Site
 from zerograd.source.adjoining import adjoined
 from zerograd.source.byhand import read_assignment, read_deletion
 from zerograd.source.calls import site_of
-from zerograd.source.epochs import opening
 from zerograd.source.expressions import Expressions
 from zerograd.source.loops import has_gate, inside, runs_at_least_once
 from zerograd.source.nodes import below, holds
@@ -45,7 +44,7 @@ class FunctionLowering(Expressions):
 
     def whole(self, statements: list[ast.stmt]) -> Block:
         """The function. One that is handed the batch's index is called once per batch: its body is that loop's."""
-        body = opening(self.block(statements), self._function, self._own)
+        body = self.block(statements)
         windows = self._questions.windows(self._function)
         return (Loop(going_on(body), endless=True, node=self._function, windows=windows),) if windows else body
 

@@ -4,6 +4,7 @@ self.scheduler.step(). What comes too early is their call; they themselves are a
 import ast
 
 from zerograd.source.callees import Callee
+from zerograd.source.nodes import below
 from zerograd.source.paths import path_of
 from zerograd.source.scopes import Scope
 
@@ -18,6 +19,19 @@ def moved_by(callee: Callee) -> str | None:
             path = path_of(schedule) or ""
             return path if path.startswith("self.") else None
     return None
+
+
+def is_guessed(moved: str, cls: Scope | None) -> bool:
+    """Whether a schedule is what a class was handed, and known by its name alone: it may be one of anything."""
+    return cls is not None and any(moved in one.kept for one in cls.lineage())
+
+
+def is_begun(cls: Scope | None) -> bool:
+    """Whether an object steps when it is made, as one does to quiet torch's warning: nothing is skipped then."""
+    init = cls.method("__init__") if cls is not None else None
+    parts = below(init.node) if init is not None else []
+    calls = [one.func for one in parts if isinstance(one, ast.Call)]
+    return any(isinstance(one, ast.Attribute) and one.attr == "step" for one in calls)
 
 
 def _is_told(node: ast.stmt) -> bool:

@@ -10,6 +10,7 @@ somebody says retain_grad(), and where the tensor may be a leaf: moved to a devi
 """
 
 import ast
+import re
 from collections.abc import Iterator
 
 from zerograd.core.events import Kind
@@ -18,6 +19,7 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.definitions import Definition, definitions_of
 from zerograd.source.nodes import below, holds, place, written
+from zerograd.source.opaque import makes_something
 from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
 from zerograd.source.unfilled import uses_of
@@ -29,9 +31,10 @@ _FEW = 12  # uses of gradients that are looked at in one function
 _CURE = "ask for the gradient of the leaf; or call {name}.retain_grad() before the backward()"
 # Methods of tensors that always compute another one.
 _COMPUTES = frozenset(
-    {"view", "reshape", "unsqueeze", "squeeze", "permute", "transpose", "t", "repeat", "expand", "flatten", "clone"}
+    {"view", "reshape", "unsqueeze", "squeeze", "permute", "transpose", "t", "repeat", "expand", "clone"}
     | {"mul", "div", "add", "sub", "pow", "exp", "sigmoid", "tanh", "abs", "clamp", "sqrt", "softmax", "mean", "sum"}
 )
+_ELSE = re.compile(r"suppress|raises")  # with pytest.raises(TypeError): x.grad + 1
 _FUNCTIONS = _COMPUTES | {"cat", "stack", "relu", "normalize", "interpolate", "pad", "matmul", "mm"}
 # Tensors that torch makes where nobody says otherwise: on the CPU.
 _MAKERS = ("torch.randn", "torch.rand", "torch.zeros", "torch.ones", "torch.empty", "torch.full", "torch.from_numpy")
@@ -41,7 +44,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     file = function.file
     if not file.reads_gradients or not (file.says("requires_grad") or file.says("Parameter(")):
         return
-    if file.says("retain_grad(") or not function.having(Kind.DEPOSIT):
+    if file.says("retain_grad(") or not function.having(Kind.DEPOSIT) or _names_inputs(function):
         return
     told: set[str] = set()
     body: list[ast.stmt] = getattr(function.node, "body", [])
@@ -58,9 +61,23 @@ def detect(function: Reading) -> Iterator[Finding]:
 
 
 def _is_asked(function: Reading, name: str, use: ast.AST) -> bool:
-    """if x.grad is not None: ...; try: ..."""
-    asked = any(f"{name}.grad" in written(branch.test) for branch, _ in function.arms(use))
-    return asked or any(holds(one, use) for one in function.of(ast.Try))
+    """if x.grad is None: return; try: ...; x.register_hook(keep); keep(x), which may retain it or make it a leaf."""
+    asking: list[ast.If | ast.Assert | ast.While] = [*function.of(ast.If), *function.of(ast.Assert)]
+    tests = [one.test for one in (*asking, *function.of(ast.While))]
+    if any(f"{name}.grad" in written(test) for test in tests) or any(holds(one, use) for one in function.of(ast.Try)):
+        return True
+    blocks = [one for one in function.of(ast.With) if holds(one, use)]
+    if any(_ELSE.search(written(item.context_expr)) for block in blocks for item in block.items):
+        return True
+    alone = [one.value for one in function.of(ast.Expr) if isinstance(one.value, ast.Call)]
+    handed = any(path_of(given) == name and path_of(call.func) != "print" for call in alone for given in call.args)
+    return handed or any(path_of(call.func) == f"{name}.register_hook" for call in alone)
+
+
+def _names_inputs(function: Reading) -> bool:
+    """loss.backward(inputs=[x]) deposits there, whatever it is."""
+    calls = [act.node for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
+    return any(keyword.arg == "inputs" for call in calls for keyword in call.keywords)
 
 
 def _computed(function: Reading, name: str, use: ast.AST) -> ast.stmt | None:
@@ -85,6 +102,8 @@ def _is_filled(one: Definition, made: list[Definition], use: ast.AST, function: 
     node = one.node
     if not one.adds or not isinstance(node, ast.Assign) or function.without_grad(node):
         return False
+    if any(isinstance(part, ast.Constant) and isinstance(part.value, str) for part in below(node.targets[0])):
+        return False  # batch["x"] = ...
     again = any(not other.adds and place(node) < place(other.node) < place(use) for other in made)
     loops = all(holds(loop, use) for loop in function.loops if holds(loop, node))
     sure = loops and function.arms(node) <= function.arms(use) and not again
@@ -154,7 +173,10 @@ def _was_told(value: ast.Name, function: Reading) -> bool:
         match one.value:
             case ast.Call(func=ast.Attribute(value=on, attr="requires_grad_"), args=[] | [ast.Constant(value=True)]):
                 told += [one] if path_of(on) == value.id else []
-    made = [place(one.node) for one in definitions_of(function).every(value.id) if not holds(one.node, value)]
+    every = definitions_of(function).every(value.id)
+    if any(isinstance(one.value, ast.Call) and _is_foreign(one.value, function) for one in every):
+        return False
+    made = [place(one.node) for one in every if not holds(one.node, value)]
     return any(
         place(one) < place(value)
         and function.arms(one) <= function.arms(value)
@@ -164,13 +186,22 @@ def _was_told(value: ast.Name, function: Reading) -> bool:
     )
 
 
+def _is_foreign(call: ast.Call, function: Reading) -> bool:
+    """Tensor([2.0]), of somebody's own autograd, which may keep every gradient."""
+    path = path_of(call.func) or ""
+    return makes_something(path) and not function.scope.dotted(path).startswith("torch.")
+
+
 def _is_on_cpu(value: ast.expr, function: Reading) -> bool:
     """Whether torch made it, and nobody said where: what is on the GPU already stays what it is."""
     if isinstance(value, ast.Name):
         made = definitions_of(function).every(value.id)
         return len(made) == 1 and _is_on_cpu(made[0].value, function)
     text = written(value)
-    if "cuda" in text or "device" in text or ".to(" in text or function.file.says("set_default_"):
+    around = [written(item) for one in function.of(ast.With) if holds(one, value) for item in one.items]
+    if any("device" in one for one in around) or function.file.says("set_default_"):
+        return False
+    if "cuda" in text or "device" in text or ".to(" in text:
         return False
     dotted = [function.scope.dotted(path_of(part.func) or "") for part in below(value) if isinstance(part, ast.Call)]
     return all(path in _MAKERS or path in ("torch.nn.Parameter", "torch.autograd.Variable") for path in dotted)

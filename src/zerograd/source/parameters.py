@@ -17,6 +17,7 @@ from zerograd.source.opaque import names_class
 from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
 from zerograd.source.roles import dotted_as, makes_optimizer, role_of
+from zerograd.source.rounds import goes_round
 from zerograd.source.scopes import Role, Scope
 from zerograd.source.skeleton import Act, walk
 from zerograd.source.wording import ENDINGS
@@ -237,6 +238,7 @@ def _used(function: Reading, made: _Made, change: ast.Assign, calls: _Uses) -> t
     ended = [branch for branch, arm in function.arms(change) if _leaves(branch.body if arm else branch.orelse)]
     uses = [node for node in uses if all(holds(branch, node) for branch in ended)]
     behind = [place(node)[0] for node in uses if place(node) > place(change) and not function.excludes(change, node)]
+    rounds = [loop for loop in rounds if goes_round(loop, change, made.model, function)]
     again = any(holds(loop, node) for loop in rounds for node in uses)
     return min(behind) if behind else _LATER if again else None
 

@@ -62,6 +62,14 @@ class File:
             self._attributes[cls] = found
         return self._attributes[cls]
 
+    def stores(self, cls: Scope, path: str) -> list[Function]:
+        """The methods that store an attribute, in whatever way: a, self.b = both(); self.c: int = 0"""
+        found: list[Function] = []
+        for method in _methods(cls, self.program):
+            nodes = self.program.nodes(method.node).of(ast.Attribute)
+            found += [method for one in nodes if isinstance(one.ctx, ast.Store) and path_of(one) == path]
+        return found
+
     @cached_property
     def beside(self) -> list[str] | None:
         """The texts of the files beside it; None where they cannot all be known."""

@@ -5,24 +5,18 @@ def fit(model, optimizer, resume):            self.optimizer = SGD(self.model.pa
         model = Model.from_pretrained(p)      self.model = Checkpoint.load(p).model              in train()
     train(model, optimizer)                   self.train_epoch()
 
-trainer.resume(path)                          self.model = torch.load(path)                      in resume()
-trainer.train()                               self.optimizer.step()                              in train()
-
 What was made before cannot hold what is made now. Certain where the training follows in the same call, and where the
 optimizer is seen to be that of the model: it was given its parameters, or the model is the one module that is trained.
 """
 
 import ast
-import re
 from collections.abc import Iterator
 
 from zerograd.core.events import Kind
 from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.callees import callees_of
 from zerograd.source.callers import arguments, called
-from zerograd.source.calls import site_of
 from zerograd.source.nodes import Nodes, below, holds, place, written
 from zerograd.source.opaque import names_class
 from zerograd.source.paths import path_of
@@ -34,22 +28,21 @@ from zerograd.source.skeleton import Act, Block, Call, walk
 from zerograd.source.wording import ENDINGS
 
 _LOADERS = ("load", "from_pretrained")
-_WORDS = ("load", "esum", "estor", "heckpoint", "retrain")
-_RESUMES = re.compile(r"load|resum|restor|checkpoint|pretrain")
 _DEPTH = 3
+# By these an optimizer is given other parameters, or is another one.
+_REMAKES = ("add_param_group", "optimizer.__init__(", '["params"]', "['params']", "setattr(")
 _GROUPS = ("add_param_group", "param_groups")
 _MOVED = frozenset({"to", "cuda", "cpu", "train", "half", "float"})
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    yield from _by_methods(function)
     if not function.file.says("load") and not function.file.says("from_pretrained"):
         return
     for change in function.of(ast.Assign):
         model = path_of(change.targets[0]) if len(change.targets) == 1 else None
         if model is None or not (model.startswith("self.") or model in function.scope.parameters):
             continue
-        if not _is_loaded(change.value, model, function):
+        if not _is_loaded(change.value, model, function) or _is_put_back(model, change, function):
             continue
         found: Iterator[tuple[str, str, tuple[Related, ...]]] = iter(())
         if model in function.scope.parameters:
@@ -62,27 +55,11 @@ def detect(function: Reading) -> Iterator[Finding]:
             break
 
 
-def _by_methods(function: Reading) -> Iterator[Finding]:
-    """What a method that is called here loads into its object, which then trains with the optimizer it had."""
-    program = function.file.program
-    for call in function.of(ast.Call) if any(map(function.file.says, _WORDS)) else ():
-        path = path_of(call.func) or ""
-        callees = callees_of(path, function.scope) if _RESUMES.search(path.rpartition(".")[2].lower()) else []
-        if len(callees) != 1 or callees[0].cls is None or callees[0].receiver is None:
-            continue
-        method, cls, receiver = callees[0].function, callees[0].cls, callees[0].receiver
-        inside = Reading(method.node, (), method.scope, function.file)
-        for change in inside.of(ast.Assign):
-            model = path_of(change.targets[0]) or ""
-            if not model.startswith("self.") or not _is_loaded(change.value, model, inside):
-                continue
-            for optimizer, node in made_with(inside, model, cls):
-                if is_stepped(function, model, optimizer, call, cls, receiver):
-                    where = program.path_of(method)
-                    related = (Related(site_of(node, where), "the optimizer is given the parameters here"),)
-                    names = {"what": written(change), "model": model, "optimizer": optimizer}
-                    made, site = f"on line {node.lineno}", site_of(change, where)
-                    yield note(REGISTRY["ZG010"], site, certain=True, related=related, made=made, **names)
+def _is_put_back(model: str, change: ast.Assign, function: Reading) -> bool:
+    """self.model = torch.load(path); compare(self.model); self.model = kept"""
+    stores: list[ast.Name | ast.Attribute] = [*function.of(ast.Name), *function.of(ast.Attribute)]
+    again = [one for one in stores if isinstance(one.ctx, ast.Store) and path_of(one) == model]
+    return any(place(one) > place(change) and not function.excludes(one, change) for one in again)
 
 
 def _is_loaded(value: ast.expr, model: str, function: Reading) -> bool:
@@ -163,38 +140,37 @@ def made_with(method: Reading, model: str, cls: Scope) -> Iterator[tuple[str, as
     """The optimizers that __init__ made for the model, once and for all."""
     file = method.file
     init = cls.functions.get("__init__")
-    if init is None or init.node is method.node or file.says("add_param_group"):
+    if init is None or init.node is method.node or any(map(file.says, _REMAKES)):
         return
     for node in file.program.nodes(init.node).of(ast.Assign):
         optimizer = path_of(node.targets[0]) or ""
         match node.value:
             case ast.Call(args=[given, *_]) as call if makes_optimizer(call, init.scope):
                 held = any(path == model or path.startswith(f"{model}.") for path in modules_of(given))
-                once = [one.node for one in file.attributes(cls).get(optimizer, [])] == [init.node]
+                once = [one.node for one in file.stores(cls, optimizer)] == [init.node]
                 if optimizer.startswith("self.") and held and once and not grows(cls, file):
                     yield optimizer, node
 
 
 def grows(cls: Scope, file: File) -> bool:
-    """Whether a class, of whatever file, gives its optimizers more parameters."""
+    """Whether a class, of whatever file, gives its optimizers other parameters."""
     methods = (method for one in cls.lineage() for method in one.functions.values())
     nodes = (node for method in methods for node in file.program.nodes(method.node).of(ast.Attribute))
     return any(node.attr == "add_param_group" for node in nodes)
 
 
-def is_stepped(
-    function: Reading, model: str, optimizer: str, change: ast.AST, cls: Scope, receiver: str = "self"
-) -> bool:
-    """Whether the method, or one that is called on the same object, steps behind the change where it uses the model."""
-    own = function.having(Kind.CONSUME) if receiver == "self" else []
-    steps = [act.node for act in own if act.slot == optimizer and act.node is not None]
+def is_stepped(function: Reading, model: str, optimizer: str, change: ast.AST, cls: Scope) -> bool:
+    """Whether the method, or one that it calls, steps behind the change where it uses the model."""
+    steps = [act.node for act in function.having(Kind.CONSUME) if act.slot == optimizer and act.node is not None]
     if any(follows(function, change, node, optimizer) for node in steps) and _uses(function.nodes, model):
         return True
     for call in function.of(ast.Call):
         path = path_of(call.func) or ""
-        method = cls.method(path.removeprefix(f"{receiver}.")) if path.startswith(f"{receiver}.") else None
+        method = cls.method(path.removeprefix("self.")) if path.startswith("self.") else None
         if method is not None and follows(function, change, call, optimizer):
             reached = list(_reached(method, function, _DEPTH))
+            if any(_hands(one, optimizer) for nodes, _ in reached for one in nodes.of(ast.Call)):
+                continue  # renew(self)
             if any(optimizer in slots for _, slots in reached) and any(_uses(nodes, model) for nodes, _ in reached):
                 return True
     return False
@@ -224,8 +200,14 @@ def follows(function: Reading, change: ast.AST, node: ast.AST, optimizer: str) -
     if not all(holds(branch, change) for branch, _ in function.arms(node)):
         return False
     ways: list[ast.AST] = [*function.of(ast.Return), *function.of(ast.Continue), *function.of(ast.Break)]
-    ways += [call for call in function.of(ast.Call) if path_of(call.func) in ENDINGS or _is_given(call, optimizer)]
+    ways += [call for call in function.of(ast.Call) if path_of(call.func) in ENDINGS or _hands(call, optimizer)]
     return not any(place(change) < place(way) < place(node) for way in ways if not holds(way, node))
+
+
+def _hands(call: ast.Call, optimizer: str) -> bool:
+    """Whether it is handed on, with or without the object that it is an attribute of."""
+    owned = optimizer.startswith("self.") and any(path_of(given) == "self" for given in call.args)
+    return owned or _is_given(call, optimizer)
 
 
 def _is_given(call: ast.Call, optimizer: str) -> bool:

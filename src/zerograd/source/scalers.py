@@ -2,6 +2,7 @@
 inside apex's scaling."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from zerograd.core.events import Kind
@@ -16,6 +17,9 @@ from zerograd.source.paths import path_of
 from zerograd.source.reading import File, Reading
 from zerograd.source.roles import makes_optimizer
 from zerograd.source.skeleton import Act, Call, Loop, walk
+
+_EPOCH = re.compile(r"(^|_)epoch(_?(i|idx|index|num|id))?$|^ep$")
+_PLAIN = ("scale", "step", "update", "unscale_")
 
 
 def detect(function: Reading) -> Iterator[Finding]:
@@ -104,7 +108,7 @@ def made_each_epoch(function: Reading) -> Iterator[Finding]:
         if not isinstance(loop, Loop) or not isinstance(loop.node, ast.For) or not _counts_epochs(loop.node):
             continue
         anew = {path_of(part) for part in below(loop.node) if isinstance(getattr(part, "ctx", None), ast.Store)}
-        for call in (one for one in walk(loop.body) if isinstance(one, Call)):
+        for call in (one for one in loop.body if isinstance(one, Call)):  # in no branch: it may be that of one epoch
             callee = Reading(call.function.node, program.body_of(call.function), call.function.scope, function.file)
             node = _own_scaler(callee)
             if (
@@ -120,9 +124,10 @@ def made_each_epoch(function: Reading) -> Iterator[Finding]:
 
 
 def _counts_epochs(loop: ast.For) -> bool:
-    """for epoch in range(n), for _ in range(args.epochs)"""
-    parts = [*below(loop.target), *below(loop.iter)]
-    return any("epoch" in getattr(part, "id", getattr(part, "attr", "")) for part in parts)
+    """for epoch in range(n); in (1, 5, 20) there may be as many trainings."""
+    named = isinstance(loop.target, ast.Name) and _EPOCH.search(loop.target.id) is not None
+    counted = isinstance(loop.iter, ast.Call) and written(loop.iter) != "range(1)"
+    return named and counted and not any(isinstance(one, ast.Break) for one in loop.body)
 
 
 def _own_scaler(callee: Reading) -> ast.Assign | None:
@@ -130,15 +135,13 @@ def _own_scaler(callee: Reading) -> ast.Assign | None:
     for node in callee.of(ast.Assign):
         match node:
             case ast.Assign(targets=[ast.Name(id=scaler)], value=ast.Call(func=func, keywords=keywords)):
-                if not (path_of(func) or "").endswith("GradScaler") or any(map(_is_off, keywords)):
+                if not (path_of(func) or "").endswith("GradScaler") or not all(map(_is_usual, keywords)):
                     continue
                 acts = [act for act in callee.having(Kind.CONSUME) if _scaler_of(act) == scaler]
                 around = [[loop for loop in callee.loops if act.node and holds(loop, act.node)] for act in acts]
                 once = bool(acts) and all(len(loops) == 1 and not holds(loops[0], node) for loops in around)
-                # A state that is kept for the next epoch; a setting that says whether there is one at all.
-                kept = any((path_of(one) or "").startswith(f"{scaler}.load_") for one in callee.of(ast.Attribute))
                 ours = any(makes_optimizer(call, callee.scope) for call in callee.of(ast.Call)) or _makes(callee, acts)
-                if once and not kept and not ours and not callee.arms(node) and not _is_handed_out(callee, scaler):
+                if once and not ours and not callee.arms(node) and not _is_kept(callee, scaler):
                     return node
     return None
 
@@ -150,14 +153,17 @@ def _makes(callee: Reading, steps: list[Act]) -> bool:
     return any(not isinstance(value, ast.Call) or value.args or value.keywords for value in made)
 
 
-def _is_off(keyword: ast.keyword) -> bool:
-    return keyword.arg == "enabled" and isinstance(keyword.value, ast.Constant) and keyword.value.value is False
+def _is_usual(keyword: ast.keyword) -> bool:
+    """enabled=args.amp: a setting. A scale that it begins with may be that of the epoch before, or one for good."""
+    asked = keyword.value.value is True if isinstance(keyword.value, ast.Constant) else path_of(keyword.value)
+    return keyword.arg == "enabled" and bool(asked)
 
 
-def _is_handed_out(callee: Reading, scaler: str) -> bool:
-    """return scaler: whoever gets it may keep it."""
-    backs = [part for back in callee.of(ast.Return) if back.value is not None for part in below(back.value)]
-    return any(path_of(part) == scaler for part in backs)
+def _is_kept(callee: Reading, scaler: str) -> bool:
+    """Whether it is used for more than its steps: handed on, or out, or asked for what the next one begins with."""
+    plain = {id(one.value) for one in callee.of(ast.Attribute) if one.attr in _PLAIN}
+    names = [one for one in callee.of(ast.Name) if one.id == scaler and isinstance(one.ctx, ast.Load)]
+    return scaler in callee.scope.shared or any(id(one) not in plain for one in names)
 
 
 def _begins(function: Reading, loop: ast.AST) -> bool:

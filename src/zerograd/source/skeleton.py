@@ -31,7 +31,6 @@ class Act(NamedTuple):
     fed: frozenset[tuple[str, str]] = frozenset()  # which of those are given the output of which others
     of_module: bool = False  # a clear through a module: whoever else holds its parameters is cleared too
     probes: bool = False  # a deposit that is meant for an input's gradient, or something done to that
-    opens: bool = False  # a schedule that is moved at the head of a function which trains for one epoch
 
 
 class Create(NamedTuple):

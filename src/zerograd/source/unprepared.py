@@ -26,12 +26,16 @@ from zerograd.source.scopes import Function, Scope
 
 _BACKWARD = re.compile(r"(^|\.)accelerator\.backward$")
 _HALF = "fp16"
+# Whoever speaks of the scale may divide it out; DeepSpeed has one of its own; handlers may switch it off.
+_SCALE = re.compile(r"unscale|\.scaler\b|GradScaler\w*\(|get_scale|deep_?speed|kwargs_handlers", re.IGNORECASE)
 _CURE = "optimizer = accelerator.prepare(optimizer), or with the model in one call"
 
 
 def detect(function: Reading) -> Iterator[Finding]:
     file = function.file
     if not file.says("Accelerator(") or not file.says("mixed_precision") or not file.says(_HALF):
+        return
+    if _SCALE.search(file.text) is not None or function.having(Kind.RESCALE):
         return
     deposits = [act for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
     scaled = [path_of(act.node.func) or "" for act in deposits if isinstance(act.node, ast.Call)]

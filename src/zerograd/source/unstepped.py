@@ -26,7 +26,8 @@ from zerograd.source.skeleton import Act, Block, Call, Create, Loop, walk
 
 _MESSAGE = "{what} moves the schedule of {optimizer}, which never steps: {other} trains with an optimizer of its own"
 _CURE = "hand the optimizer to the function that trains, instead of making another one there"
-_IDLE = frozenset({"zero_grad", "state_dict", "load_state_dict"})  # what is asked of an optimizer without a step
+_IDLE = frozenset({"zero_grad", "load_state_dict"})  # what is asked of an optimizer without a step
+_SPACES = ("locals()", "globals()", "vars()")  # whoever has them has every name in them
 
 
 def detect(function: Reading) -> Iterator[Finding]:
@@ -69,6 +70,8 @@ def _has_its_own(call: Call, function: Reading) -> bool:
 def _is_idle(function: Reading, name: str, trains: list[Call]) -> bool:
     """Whether nothing is done with an optimizer that could step it, wherever it is known."""
     program = function.file.program
+    if name in function.scope.shared or any(map(function.file.says, _SPACES)):
+        return False
     inner = [one for one in program.roots.functions if one.scope.is_inside(function.scope) and not one.scope.owns(name)]
     if any(isinstance(part, ast.Name) and part.id == name for one in inner for part in below(one.node)):
         return False
