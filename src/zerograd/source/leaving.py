@@ -26,6 +26,8 @@ _DEEP = 2  # calls that hand a criterion on
 def left_by(function: Reading, deposits: dict[str, ast.Call]) -> dict[str, ast.Call]:
     """The attributes of criteria that are read here, with the backward that goes through them."""
     found: dict[str, ast.Call] = {}
+    if not any(map(is_term, {node.attr for node in function.of(ast.Attribute)})):
+        return found
     for loss, deposit in deposits.items():
         for call in _calls(function, loss, deposit):
             owner = path_of(call.func) or ""
