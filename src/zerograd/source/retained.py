@@ -26,7 +26,7 @@ from zerograd.source.scopes import Function
 
 _NAMES = ("retain_graph", "retain_variables")  # the second until torch 0.4
 _FEW, _MOST = 3, 60  # methods that call one, and of a class
-_PASSES = 24  # of one function: a tangle has more
+_PASSES = 40  # of one function: a tangle has more
 
 
 def detect(function: Reading) -> Iterator[Finding]:
