@@ -112,11 +112,9 @@ def arguments(call: ast.Call, function: Function) -> Iterator[tuple[str, ast.exp
 def calls_of(function: Reading) -> Iterator[tuple[Reading, ast.Call]]:
     """The calls of a function in its own file, by its name, and where they stand."""
     program, name = function.file.program, getattr(function.node, "name", None)
-    roots: list[tuple[ast.AST, Scope]] = [(program.tree, program.roots.module), *program.roots.functions]
-    for node, scope in roots if name else ():
-        for call in program.nodes(node).of(ast.Call):
-            if (path_of(call.func) or "").rpartition(".")[2] == name and node is not function.node:
-                yield Reading(node, (), scope, function.file), call
+    for node, scope, call in program.calls_by_name.get(name, ()) if name else ():
+        if node is not function.node:
+            yield Reading(node, (), scope, function.file), call
 
 
 def runs(call: ast.Call, where: Reading, function: Reading) -> bool:

@@ -1,12 +1,14 @@
 """One file: its scopes, and the skeletons of its functions, made when they are asked for."""
 
 import ast
+from functools import cached_property
 
 from zerograd.source.bindings import Roots, bind_module
 from zerograd.source.calls import CallReader
 from zerograd.source.hooks import calls_hook
 from zerograd.source.lower import FunctionLowering
 from zerograd.source.nodes import Nodes
+from zerograd.source.paths import path_of
 from zerograd.source.probes import inputs_of
 from zerograd.source.reach import Reach, freezes
 from zerograd.source.relevance import hands_on, read_relevance
@@ -42,6 +44,16 @@ class Program:
         self._asks_inputs = "requires_grad" in text
         self.roots.module.old = ".data[0]" in text or "volatile=True" in text
         self.calls = CallReader(path, by_manner=relevance.by_manner, scales=".scale(" in text, idle=self._is_idle)
+
+    @cached_property
+    def calls_by_name(self) -> dict[str, list[tuple[ast.AST, Scope, ast.Call]]]:
+        """All the calls, by the last word of what is called, and the functions they stand in."""
+        found: dict[str, list[tuple[ast.AST, Scope, ast.Call]]] = {}
+        roots: list[tuple[ast.AST, Scope]] = [(self.tree, self.roots.module), *self.roots.functions]
+        for node, scope in roots:
+            for call in self.nodes(node).of(ast.Call):
+                found.setdefault((path_of(call.func) or "").rpartition(".")[2], []).append((node, scope, call))
+        return found
 
     def body_of(self, function: Function) -> Block:
         """The skeleton of a function of this file, or of one that it imports."""

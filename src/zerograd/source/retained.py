@@ -26,13 +26,15 @@ from zerograd.source.scopes import Function
 
 _NAMES = ("retain_graph", "retain_variables")  # the second until torch 0.4
 _FEW, _MOST = 3, 60  # methods that call one, and of a class
+_PASSES = 40  # of one function: a tangle has more
 
 
 def detect(function: Reading) -> Iterator[Finding]:
     if not function.file.says("retain_") and not function.file.says("create_graph"):
         return
     yield from _needless_derivatives(function)
-    for act in function.having(Kind.DEPOSIT):
+    acts = function.having(Kind.DEPOSIT)
+    for act in acts if len(acts) <= _PASSES else ():
         call = act.node
         if not isinstance(call, ast.Call):
             continue

@@ -38,9 +38,8 @@ def detect(function: Reading) -> Iterator[Finding]:
             acts = acts_in(choice.body)
             steps = any(act.kind is Kind.CONSUME for act in acts)
             deposits = [act for act in acts if act.kind is Kind.DEPOSIT]
-            if not steps or choice.site is None or _is_any_length(function, loop):
-                continue
-            if any(_is_sum(function, act, loop, choice) for act in deposits):
+            summed = steps and any(_is_sum(function, act, loop, choice) for act in deposits)
+            if summed and choice.site is not None and not _is_any_length(function, loop):
                 yield note(REGISTRY["ZG103"], choice.site, certain=True, test="the guard", first="1", size=guard.size)
 
 
