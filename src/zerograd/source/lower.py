@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from zerograd.core.events import Kind, Site
+from zerograd.core.facts import Doubts
 from zerograd.source.adjoining import adjoined
 from zerograd.source.byhand import read_assignment, read_deletion
 from zerograd.source.calls import site_of
@@ -33,6 +34,7 @@ from zerograd.source.swallowed import giving_up, is_swallowed, may_do, only_tell
 from zerograd.source.tests import changed_by, learned_from
 from zerograd.source.wording import ENDINGS
 
+_REST: Doubts = frozenset({Kind.DEPOSIT})
 _GATE = "last@{}%accumulate"
 _SIMPLE = frozenset({ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Pass, ast.Assert, ast.Delete})
 _ASSIGNMENTS = (ast.Assign, ast.AugAssign, ast.AnnAssign)
@@ -51,7 +53,11 @@ class FunctionLowering(Expressions):
     def block(self, statements: Iterable[ast.stmt]) -> Block:
         nodes: list[Node] = []
         for statement in statements:
-            nodes += self._simple(statement) if statement.__class__ in _SIMPLE else self._statement(statement)
+            if statement.__class__ in _SIMPLE:
+                nodes += self._simple(statement)
+            else:
+                made = list(self._statement(statement))
+                nodes += [Blur(_REST), *made] if _asks_for_rest(made, nodes) else made
             if nodes and isinstance(nodes[-1], Jump):
                 break  # nothing behind a jump is ever run
         return adjoined(nodes)
@@ -211,6 +217,13 @@ class FunctionLowering(Expressions):
         irrefutable = first.guard is None and isinstance(first.pattern, ast.MatchAs) and first.pattern.pattern is None
         rest = () if irrefutable else self._match(others)
         return body if irrefutable or not (body or rest) else (Choice(body, rest),)
+
+
+def _asks_for_rest(made: list[Node], before: list[Node]) -> bool:
+    """if (i + 1) % N != 0, behind the loop: it steps if a group is left, and only then."""
+    last = made[-1] if made else None
+    guard = last.guard if isinstance(last, Choice) else None
+    return guard is not None and guard.phase is None and any(isinstance(one, Loop) for one in before)
 
 
 def _may_matter(node: Node) -> bool:
