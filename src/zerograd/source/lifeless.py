@@ -88,7 +88,9 @@ def _inside(function: Reading, handed: set[Item]) -> Iterator[Finding]:
     """`handed`: which of its results go backward where they are returned to."""
     gone = _deposited(function)
     losses = [*gone, *_returned(function, handed)]
-    added = [loss for loss in losses if _may_be_told(loss, function)]
+    keys = [path_of(loss) or id(loss) for loss in losses]  # of one name, all have the same answer
+    asked = {key for key, loss in dict(zip(keys, losses, strict=True)).items() if _may_be_told(loss, function)}
+    added = [loss for key, loss in zip(keys, losses, strict=True) if key in asked]
     if not added:
         return
     named = {name for loss in losses if (name := path_of(loss)) is not None}

@@ -12,7 +12,8 @@ def is_rebound(function: Reading, loss: str, deposit: ast.AST, use: ast.AST) -> 
     """Whether the name stands for something else by then: `loss = loss.item()`, `loss = to_number(loss)`."""
     names = definitions_of(function)
     reached = names.reaching(loss, use)
-    if any(path_of(call.func) == f"{loss}.detach_" for call in function.of(ast.Call)):
+    calls = function.of(ast.Call) if function.file.says(".detach_") else []
+    if any(path_of(call.func) == f"{loss}.detach_" for call in calls):
         return True
     if reached is None:
         return False
