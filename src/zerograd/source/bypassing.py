@@ -43,9 +43,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     if not function.having(Kind.CONSUME) or not function.having(Kind.DEPOSIT):
         return
     by_hand = file.reads_gradients and (file.says("all_reduce") or file.says("all_gather"))
-    if by_hand or _ANY_AVERAGE.search(file.text):
-        return
-    for wrapper, call in _past(function):
+    for wrapper, call in _past(function) if not by_hand and not _ANY_AVERAGE.search(file.text) else ():
         if _trains(function, call) and not _is_used(function, wrapper) and _is_wrapped(wrapper, function, _DEPTH):
             test = f"{written(call.func)}(), which goes past DistributedDataParallel,"
             yield note(REGISTRY["ZG502"], function.site(call), certain=True, test=test)._replace(cure=_CURE)

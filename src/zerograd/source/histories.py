@@ -25,7 +25,7 @@ from zerograd.source.paths import path_of
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.rebound import is_rebound
 from zerograd.source.scopes import Function, FunctionNode
-from zerograd.source.sums import weighs
+from zerograd.source.sums import weighed
 
 _MANY = 12  # lists that are looked at in one function
 _FEW = 2  # calls from the function outwards, and from the list inwards
@@ -77,7 +77,7 @@ def detect(function: Reading) -> Iterator[Finding]:
 
 def _loss_of(given: ast.expr, losses: Collection[str]) -> str | None:
     """The loss that is appended, alone or beside others: [step, loss]."""
-    return next((name for name in losses if weighs(given, name)), None)
+    return weighed(given, losses)
 
 
 def _keeper_of(node: ast.Expr) -> str | None:

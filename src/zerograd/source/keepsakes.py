@@ -23,7 +23,7 @@ from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.readouts import is_only_read
 from zerograd.source.returned import is_returned
 from zerograd.source.skeleton import Call, walk
-from zerograd.source.sums import adds_to, appends_to, weighs
+from zerograd.source.sums import adds_to, appends_to, weighed
 from zerograd.source.wording import BUILTINS, CUTS, tells
 
 _FEW = 12  # sums that are looked at in one function
@@ -41,7 +41,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     losses = live_losses(function) if backwards else {}
     graphs = Graphs(function)
     for node, keeper, value, loop in sums[:_FEW]:
-        if keeper in losses or any(weighs(value, loss) for loss in losses):
+        if keeper in losses or weighed(value, losses) is not None:
             continue
         trains = any(holds(loop, one) for one in backwards)
         made = trains and graphs.has(value)

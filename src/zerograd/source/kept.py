@@ -21,7 +21,7 @@ from zerograd.source.paths import path_of
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.readouts import is_only_read
 from zerograd.source.rebound import is_rebound
-from zerograd.source.sums import adds_to, appends_to, weighs
+from zerograd.source.sums import adds_to, appends_to, weighed
 from zerograd.source.terms import is_term, outputs_of, parts_of
 from zerograd.source.wording import SAME
 
@@ -109,8 +109,8 @@ def _names_of(loss: ast.expr | None) -> Iterator[str]:
 
 
 def _sums(function: Reading, losses: Collection[str]) -> Iterator[_Kept]:
-    for node, total, added in adds_to(function):
-        loss = next((loss for loss in losses if weighs(added, loss)), None)
+    for node, total, added in adds_to(function) if losses else ():
+        loss = weighed(added, losses)
         if loss is not None:
             root = total.partition("[")[0]
             if not begins_plainly(function, root):
@@ -136,7 +136,7 @@ def _is_one(function: Reading, node: ast.AugAssign | ast.Assign) -> bool:
 def _lists(function: Reading, losses: dict[str, ast.Call]) -> Iterator[_Kept]:
     for node, name, given in appends_to(function):
         root, loop = name.partition("[")[0], function.loop_around(node)
-        loss = next((loss for loss in losses if weighs(given, loss)), None)
+        loss = weighed(given, losses)
         if loss is None or (root != name and loop is not None and resets(function, loop, name, node)):
             continue
         if is_made_empty(function, root, name, node, within=freed_in(loop, losses[loss])):
@@ -158,7 +158,7 @@ def _stores(function: Reading, losses: Collection[str]) -> Iterator[_Kept]:
     for node in function.of(ast.Assign):
         match node.targets:
             case [ast.Subscript() as target]:
-                loss = next((loss for loss in losses if weighs(node.value, loss)), None)
+                loss = weighed(node.value, losses)
                 root = (path_of(target) or "").partition("[")[0]
                 if loss and (_is_tensor(function, root) or (_is_at(function, target) and _is_storage(function, root))):
                     yield _Kept(node, root, loss)

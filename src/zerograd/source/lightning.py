@@ -22,7 +22,7 @@ from zerograd.source.paths import path_of
 from zerograd.source.reading import File, Reading
 from zerograd.source.rebound import is_rebound
 from zerograd.source.scopes import Function
-from zerograd.source.sums import adds_to, appends_to, weighs
+from zerograd.source.sums import adds_to, appends_to, weighed, weighs
 
 _FEW = 12  # sums and lists that are looked at in one step
 _SELDOM = re.compile(r"epoch|^(on_)?(fit|train|validation|test)_(start|end)$|^setup$")
@@ -42,7 +42,7 @@ def _kept(function: Reading, step: Function) -> Iterator[Finding]:
     losses = dict(_losses(function))
     kept: list[tuple[ast.stmt | ast.expr, ast.expr]] = [*_listed(function, step), *_metered(function, losses)]
     for node, value in kept if losses else ():
-        loss = next((name for name in losses if weighs(value, name)), None)
+        loss = weighed(value, losses)
         if loss is None or function.arms(node) or function.without_grad(node):
             continue
         if not is_rebound(function, loss, losses[loss], node):

@@ -5,7 +5,7 @@ Only what keeps the parameter itself, in every call and for good, is a fault; of
 """
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from zerograd.core.findings import Finding
@@ -22,7 +22,7 @@ from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
 from zerograd.source.rebound import is_rebound
 from zerograd.source.scopes import Function, Scope
-from zerograd.source.sums import weighs
+from zerograd.source.sums import weighed
 
 _FEW = 24  # meters that are looked at in one function
 _DEEP = 2  # calls that hand a meter on
@@ -40,7 +40,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     losses = live_losses(function)
     asked = 0
     for call in function.of(ast.Call) if losses else ():
-        loss = next((name for one in _all_given(call) if (name := _weighed(one, losses)) is not None), None)
+        loss = next((name for one in _all_given(call) if (name := weighed(one, losses)) is not None), None)
         given = read(call) if loss is not None else None
         if (
             loss is None
@@ -80,13 +80,6 @@ def _rounds(function: Reading, given: Given, deposit: ast.Call) -> Iterator[tupl
         inner = where.loop_around(call) if runs(call, where, function) else None
         if inner is not None and not counts_to_few(inner, where) and inner in loops_around(where, call):
             yield where, inner
-
-
-def _weighed(given: ast.expr, losses: Collection[str]) -> str | None:
-    """Which of the losses is handed over, as it is or weighed."""
-    if isinstance(given, ast.Name):  # most of what is handed over
-        return given.id if given.id in losses else None
-    return next((loss for loss in losses if weighs(given, loss)), None)
 
 
 def _reads_all(function: Reading, given: Given) -> bool:

@@ -12,7 +12,7 @@ from zerograd.source.python2 import read_python2
 
 _LARGEST = 500_000  # characters of a file, and
 _LONGEST = 100_000  # of a line: beyond that Python itself takes a second to parse, and nobody wrote it by hand
-_NAMED = re.compile(r"[(,]\s*(params|parameters)\s*=")
+_NAMED = ("params=", "params =", "parameters=", "parameters =")  # words are faster than a pattern
 _FIRST = frozenset({"params", "parameters"})  # what optimizers and clips call their first argument
 _TAKES = re.compile(
     r"(Ada|SGD|RMS|LBFGS|Rprop|Lion|LAMB|Lamb|Ranger|Optim)\w*$|^clip_grad_"
@@ -24,7 +24,7 @@ def tree_of(text: str, path: str) -> ast.Module:
     """As ast.parse(), with first arguments in the first place. A text that is mended is parsed by several, one after
     the other; nobody changes its tree."""
     tree = ast.parse(text, path)
-    if "param" in text and _NAMED.search(text):
+    if any(word in text for word in _NAMED):
         _put_first(tree)
     return tree
 

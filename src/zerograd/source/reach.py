@@ -25,13 +25,14 @@ _NO_GRAD = re.compile(r"no_grad|inference_mode|set_grad_enabled")
 _FREEZES = re.compile(
     r"set_requires_grad|toggle_grad|toggle_optimizer|freeze|\.requires_grad\s*=|requires_grad_\((?!\)|True)"
 )
+_FROZEN = ("freeze", "toggle_", "requires_grad")  # one of these is in each of them
 _DEPTH = 12
 _Branches = tuple[tuple[int, bool], ...]
 
 
 def freezes(text: str) -> bool:
     """Whether parameters are frozen and thawed again: then one loss alone does not tell what it reaches."""
-    return _FREEZES.search(text) is not None
+    return any(word in text for word in _FROZEN) and _FREEZES.search(text) is not None
 
 
 class _Definition(NamedTuple):

@@ -19,7 +19,7 @@ from zerograd.source.paths import path_of
 from zerograd.source.reading import File, Reading
 from zerograd.source.rebound import is_rebound
 from zerograd.source.scopes import Function, Scope
-from zerograd.source.sums import weighs
+from zerograd.source.sums import summands, weighed
 from zerograd.source.wording import CUTS, INTEGER, SMOOTH
 
 _TAKES = re.compile(r"number|item|numpy|float|detach|cpu|reduce|scalar")
@@ -30,9 +30,7 @@ def is_returned(function: Reading, value: ast.expr, node: ast.AST) -> bool:
     """Whether what is kept is such a loss, or is weighed with one."""
     if any(_returns_loss(function, call, at, node) for call, at in _calls(value)):
         return True
-    paths = {path for part in below(value) if (path := path_of(part)) is not None}
-    weighed = [path for path in paths if weighs(value, path)]
-    return any(_is_bound(function, path, node) or _is_left(function, path, node) for path in weighed)
+    return any(_is_bound(function, path, node) or _is_left(function, path, node) for path in summands(value))
 
 
 def _calls(value: ast.expr) -> Iterator[tuple[ast.Call, Item]]:
@@ -91,7 +89,7 @@ def _is_overridden(callee: Function) -> bool:
 
 def _is_live(inside: Reading, back: ast.Return, at: Item, losses: dict[str, ast.Call], asks: bool) -> bool:
     value = _item(inside, back.value, at) if back.value is not None else None
-    loss = next((name for name in losses if value is not None and weighs(value, name)), None)
+    loss = weighed(value, losses) if value is not None else None
     if value is None or loss is None or inside.arms(losses[loss]) or inside.without_grad(back):
         return False  # it goes backward on some ways only
     return not is_rebound(inside, loss, losses[loss], value) and not (asks and _may_be_zero(inside, loss, value))

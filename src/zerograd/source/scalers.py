@@ -16,6 +16,7 @@ from zerograd.source.nodes import below, holds, written
 from zerograd.source.paths import path_of
 from zerograd.source.reading import File, Reading
 from zerograd.source.roles import makes_optimizer
+from zerograd.source.scopes import Function
 from zerograd.source.skeleton import Act, Call, Loop, walk
 
 _EPOCH = re.compile(r"(^|_)epoch(_?(i|idx|index|num|id))?$|^ep$")
@@ -102,25 +103,30 @@ def _made_each_time(function: Reading) -> Iterator[Finding]:
 def made_each_epoch(function: Reading) -> Iterator[Finding]:
     """for epoch in range(n): train(model, optimizer), of a function of the project that makes a scaler for itself."""
     program = function.file.program
-    if not any(map(_counts_epochs, function.of(ast.For))):
-        return
-    for loop in walk(function.block):
-        if not isinstance(loop, Loop) or not isinstance(loop.node, ast.For) or not _counts_epochs(loop.node):
+    for loop in walk(function.block) if function.of(ast.For) else ():
+        if not isinstance(loop, Loop) or not isinstance(loop.node, ast.For):
             continue
-        anew = {path_of(part) for part in below(loop.node) if isinstance(getattr(part, "ctx", None), ast.Store)}
-        for call in (one for one in loop.body if isinstance(one, Call)):  # in no branch: it may be that of one epoch
+        calls = [one for one in loop.body if isinstance(one, Call)]  # in no branch: it may be that of one epoch
+        for call in [one for one in calls if _names_scaler(one.function)] if _counts_epochs(loop.node) else ():
             callee = Reading(call.function.node, program.body_of(call.function), call.function.scope, function.file)
             node = _own_scaler(callee)
-            if (
-                node is None
-                or _begins(function, loop.node)
-                or not {path for _, path in call.arguments}.isdisjoint(anew)
-            ):
+            if node is None or _begins(function, loop.node) or _is_given_anew(call, loop.node):
                 continue
             what = f"{written(node)} makes a new scaler in every epoch: the scale that was found is forgotten"
             site = site_of(node, program.path_of(call.function))
             found = note(REGISTRY["ZG203"], site, certain=True, what=what)
             yield found._replace(cure="make the scaler once, before the epochs, and hand it on")
+
+
+def _names_scaler(function: Function) -> bool:
+    home = function.scope.module.home
+    return home is not None and "GradScaler" in home.text
+
+
+def _is_given_anew(call: Call, loop: ast.For) -> bool:
+    """Whether it is handed what every round of the loop makes."""
+    anew = {path_of(part) for part in below(loop) if isinstance(getattr(part, "ctx", None), ast.Store)}
+    return not {path for _, path in call.arguments}.isdisjoint(anew)
 
 
 def _counts_epochs(loop: ast.For) -> bool:

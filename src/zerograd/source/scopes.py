@@ -66,6 +66,7 @@ class Home(Protocol):
     """The file that functions stand in (program.py)."""
 
     path: str
+    text: str
 
     def function(self, function: "Function") -> "Block": ...
 

@@ -28,7 +28,7 @@ from zerograd.source.paths import path_of
 from zerograd.source.reach import freezes
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.readouts import is_only_read
-from zerograd.source.sums import weighs
+from zerograd.source.sums import weighed
 
 _FEW = 12  # writes that are looked at in one function
 
@@ -41,7 +41,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     ancestry = Ancestry(function)
     for node, name in writes[:_FEW]:
         loop = _round(function, node, backwards)
-        if loop is None or counts_to_few(loop, function) or any(weighs(node.value, loss) for loss in losses):
+        if loop is None or counts_to_few(loop, function) or weighed(node.value, losses) is not None:
             continue
         if not _is_made_outside(function, name, loop) or not graphs.has(node.value):
             continue

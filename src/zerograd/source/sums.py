@@ -1,7 +1,8 @@
 """Sums and lists, and what each round of a loop adds to them."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from zerograd.source import wording
 from zerograd.source.nodes import written
@@ -10,6 +11,7 @@ from zerograd.source.reading import Reading
 from zerograd.source.wording import SMOOTH
 
 
+@lru_cache(maxsize=1)  # several look at one function, one after the other
 def adds_to(function: Reading) -> list[tuple[ast.AugAssign | ast.Assign, str, ast.expr]]:
     """Every sum that something is added to, and what; but total.data += added leaves no graph behind."""
     sums: list[tuple[ast.AugAssign | ast.Assign, str, ast.expr]] = [*_added(function), *weighed_anew(function)]
@@ -73,22 +75,39 @@ def _is_weighed(value: ast.expr, total: str) -> bool:
 
 def weighs(added: ast.expr, loss: str) -> bool:
     """Whether the loss itself is added, as it is, times a number, beside others, as a mean, or moved elsewhere."""
-    if isinstance(added, ast.Name | ast.Constant):  # most of what is handed over
-        return isinstance(added, ast.Name) and added.id == loss
+    return loss in summands(added)
+
+
+def weighed(added: ast.expr, losses: Iterable[str]) -> str | None:
+    """The first of these that is."""
+    names = summands(added)
+    return next((loss for loss in losses if loss in names), None) if names else None
+
+
+def summands(added: ast.expr) -> list[str]:
+    """The names of all that is added so."""
+    if isinstance(added, ast.Name):  # most of what is handed over
+        return [added.id]
     match added:
+        case ast.Constant():
+            return []
         case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Dict(values=items):
-            return any(weighs(item, loss) for item in items)
+            return [name for item in items for name in summands(item)]
         case ast.BinOp(left=left, op=ast.Mult() | ast.Div() | ast.Add() | ast.Sub(), right=right):
-            return weighs(left, loss) or weighs(right, loss)
+            return summands(left) + summands(right)
         case ast.Call(func=ast.Name(id="abs"), args=[inner]) | ast.UnaryOp(operand=inner):
-            return weighs(inner, loss)
+            return summands(inner)
         case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr=attr), args=[inner, *_]) if attr in SMOOTH:
-            return weighs(inner, loss)
+            return summands(inner)
         case ast.Call(func=ast.Attribute(value=inner, attr=attr)) if attr in SMOOTH:
-            return not wording.INTEGER.search(written(added)) and weighs(inner, loss)
+            names = summands(inner)
+            return names if names and not wording.INTEGER.search(written(added)) else []
         case ast.Call(func=ast.Attribute(value=terms, attr="get"), args=[ast.Constant(value=str() as key), *_]):
-            return f"{path_of(terms)}[{key!r}]" == loss
-    return path_of(added) in (loss, f"{loss}.item")  # the second, without its parentheses, holds the loss
+            return [f"{path_of(terms)}[{key!r}]"]
+    path = path_of(added)
+    if path is None:
+        return []
+    return [path, path.removesuffix(".item")]  # the second, without its parentheses, holds the loss
 
 
 def appends_to(function: Reading) -> Iterator[tuple[ast.Expr, str, ast.expr]]:

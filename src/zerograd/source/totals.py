@@ -24,7 +24,7 @@ from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
 from zerograd.source.rebound import is_rebound
 from zerograd.source.scopes import Function
-from zerograd.source.sums import adds_to, weighs
+from zerograd.source.sums import adds_to, weighed
 
 _FEW = 12  # sums that are looked at in one function
 
@@ -36,7 +36,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     sums = [one for one in adds_to(function) if one[1].startswith("self.") and function.loop_around(one[0]) is None]
     losses = live_losses(function) if sums else {}
     for sum_, total, added in sums[:_FEW] if losses and is_known(owner) else ():
-        loss = next((name for name in losses if weighs(added, name)), None)
+        loss = weighed(added, losses)
         if loss is None or not total.removeprefix("self.").isidentifier() or not _is_freed(function, loss, sum_):
             continue
         begun = begun_in(owner, Function(node, function.scope), sum_, total, function.file)

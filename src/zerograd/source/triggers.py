@@ -5,7 +5,7 @@ import re
 _YIELDED = (".modules()", "yield ")
 _FAMILY = ("torch", "lightning", "accelerate", "ignite", "fairseq", "deepspeed")
 _UPDATES = ("optim", "epoch", "learning_rate", "retain_graph", "sgd", "no_sync")  # words are faster than patterns
-_STEPS, _RATE = re.compile(r"step\w*\("), re.compile(r"\blr\b")
+_STEPS, _RATE = re.compile(r"step\w*\("), re.compile(r"lr\b(?<!\wlr)")
 _GRADIENT = re.compile(r"\.grad\b(?!\()")
 _CHANGES = re.compile(
     r"-=|\.data ?[-+]?= |\.(add|sub|copy|zero)_\(|\.sign\(\)|\.grad = None|[*/] ?\w+\.grad|\.grad ?[*/]"

@@ -35,14 +35,12 @@ def detect(function: Reading) -> Iterator[Finding]:
     file = function.file
     if not file.says("Accelerator(") or not file.says("mixed_precision") or not file.says(_HALF):
         return
-    if _SCALE.search(file.text) is not None or function.having(Kind.RESCALE):
-        return
     deposits = [act for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
     scaled = [path_of(act.node.func) or "" for act in deposits if isinstance(act.node, ast.Call)]
     if not deposits or not all(map(_BACKWARD.search, scaled)):
         return
     accelerator = scaled[0].removesuffix(".backward")
-    if not _scales(accelerator, function):
+    if function.having(Kind.RESCALE) or not _scales(accelerator, function) or _SCALE.search(file.text) is not None:
         return
     for slot in dict.fromkeys(act.slot for act in function.having(Kind.CONSUME)):
         steps = [act for act in function.having(Kind.CONSUME) if act.slot == slot]

@@ -21,7 +21,7 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.beside import text_of
 from zerograd.source.guarded import acts_in, blocks_of, taken_at_once
-from zerograd.source.kindred import imported, kin_of
+from zerograd.source.kindred import kin_of
 from zerograd.source.parsing import parse
 from zerograd.source.reading import File
 from zerograd.source.settings import SETTING, Told, Uses
@@ -47,10 +47,10 @@ def detect(file: File) -> Iterator[Finding]:
     if not (file.says(".step(") and file.says("backward(") and file.says("zero_grad")):
         return
     homes = [(file.path, file.text)] if any(map(file.says, _WORDS)) else _configs(file)
-    step = _only_step(file) if homes and not _READ_ELSEWHERE.search(file.text) else None
+    step = _only_step(file) if homes else None
     for path, text in homes if step is not None else ():
         unread = _unread(file.program.tree if path == file.path else _tree(text, path), text)
-        kin = kin_of(file.path, file.asked) if unread else None
+        kin = kin_of(file.path, file.asked) if unread and not _READ_ELSEWHERE.search(file.text) else None
         if kin is None or any(_READ_ELSEWHERE.search(one) for one in kin.values()):
             continue
         others = [one for other, one in {**kin, file.path: file.text}.items() if other != path]
@@ -78,7 +78,7 @@ def _tree(text: str, path: str) -> ast.Module | None:
 
 
 def _names_in(text: str) -> list[str]:
-    return list(dict.fromkeys(SETTING.findall(_code(text))))[:_FEW]
+    return list(dict.fromkeys(SETTING.findall(_code(text))))[:_FEW] if "acc" in text.lower() else []
 
 
 def _code(text: str) -> str:
@@ -89,7 +89,9 @@ def _code(text: str) -> str:
 def _configs(file: File) -> list[tuple[str, str]]:
     """The files for settings that this one imports, from its folder or the one above, and that name such a one."""
     folder = os.path.dirname(file.path)
-    words = sorted(word for word in imported(file.text) if _CONFIGS.search(word.lower()))[:_FEW]
+    module = file.program.roots.module
+    named = {word for names in (module.imports, module.imports.values(), module.stars) for word in names}
+    words = sorted({word for name in named for word in name.split(".") if _CONFIGS.search(word.lower())})[:_FEW]
     paths = [os.path.normpath(os.path.join(folder, up, f"{word}.py")) for word in words for up in ("", os.pardir)]
     found = [path for path in paths if os.path.isfile(path) and os.path.isfile(file.path)]
     file.asked.update(found)
