@@ -56,7 +56,8 @@ def callees_of(path: str, scope: Scope) -> list[Callee]:
 def _made_inside(path: str, scope: Scope, depth: int = _DEPTH) -> Binding | None:
     """What make_optimizer(model) returns, of a function that defines a class of its own and returns an object of it,
     itself or through another such function."""
-    maker = scope.function(_maker_of(path, scope) or "") if depth else None
+    named = _maker_of(path, scope) if depth else None
+    maker = scope.function(named) if named is not None else None
     last = maker.node.body[-1] if maker is not None else None
     if maker is None or not isinstance(last, ast.Return) or not isinstance(last.value, ast.Name):
         return None

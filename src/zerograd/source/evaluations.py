@@ -32,7 +32,7 @@ from zerograd.source.reach import freezes
 from zerograd.source.reading import File, Reading
 from zerograd.source.readouts import is_only_read
 from zerograd.source.scopes import Function
-from zerograd.source.sums import adds_to, appends_to, weighs
+from zerograd.source.sums import adds_to, appends_to, summands
 
 _EVALUATES = re.compile(r"eval|(^|[_.])val|valid|test|(^|[_.])dev(?!ice)|score")
 _SUMS = re.compile(r"= *(\w+) *\+")
@@ -169,9 +169,9 @@ def _losses(function: Reading) -> dict[str, list[ast.expr]]:
 
 def _summands(added: ast.expr, losses: dict[str, list[ast.expr]], loop: ast.AST | None) -> Iterator[ast.expr]:
     """What is added, by the call that made it: a loss by its name, made once in this loop, or made on the spot."""
-    for name, made in losses.items():
-        here = [value for value in made if loop is not None and holds(loop, value)]
-        if len(here) == 1 and weighs(added, name):
+    for name in dict.fromkeys(summands(added)):
+        here = [value for value in losses.get(name, ()) if loop is not None and holds(loop, value)]
+        if len(here) == 1:
             yield here[0]
     yield from ([added.left, added.right] if isinstance(added, ast.BinOp) else [added])
 

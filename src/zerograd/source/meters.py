@@ -40,7 +40,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     losses = live_losses(function)
     asked = 0
     for call in function.of(ast.Call) if losses else ():
-        loss = next((name for one in _all_given(call) if (name := weighed(one, losses)) is not None), None)
+        loss = next(filter(None, [weighed(one, losses) for one in _all_given(call)]), None)
         given = read(call) if loss is not None else None
         if (
             loss is None

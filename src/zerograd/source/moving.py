@@ -2,6 +2,7 @@
 self.scheduler.step(). What comes too early is their call; they themselves are as they should be."""
 
 import ast
+from functools import lru_cache
 
 from zerograd.source.callees import Callee
 from zerograd.source.nodes import below
@@ -11,10 +12,9 @@ from zerograd.source.scopes import Scope
 
 def moved_by(callee: Callee) -> str | None:
     """The schedule that such a method of another object moves, by its own name for it."""
-    body = [one for one in callee.function.node.body if not _is_told(one)]
     if callee.receiver in (None, "self") or callee.function.scope.module.old:
         return None
-    match body:
+    match [one for one in callee.function.node.body if not _is_told(one)]:
         case [ast.Expr(value=ast.Call(func=ast.Attribute(value=schedule, attr="step"), args=[], keywords=[]))]:
             path = path_of(schedule) or ""
             return path if path.startswith("self.") else None
@@ -39,6 +39,7 @@ def _is_told(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
+@lru_cache(maxsize=8)  # asked at every step of a schedule
 def is_old(module: Scope) -> bool:
     """Whether a file, or one that it has functions from, is written for a torch where a schedule moved first."""
     imported = (module.function(name) for name in module.imports)

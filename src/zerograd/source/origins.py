@@ -39,8 +39,7 @@ class Origins:
         self._loops: list[ast.AST] = [*nodes.of(ast.For), *nodes.of(ast.AsyncFor), *nodes.of(ast.While)]
         self.flags: dict[str, ast.expr] = {}  # tests that are kept in a variable: is_last = (i + 1) % N == 0
         self.resets: set[str | None] = set()  # counters that are set back to where they began
-        self.moved = [node.lineno for node in nodes.of(ast.AugAssign)]
-        self.moved += [node.lineno for node in nodes.of(ast.Assign) if _counted_up(node) is not None]
+        self._nodes = nodes
         counting: list[ast.BinOp | ast.AugAssign] = [*nodes.of(ast.BinOp), *nodes.of(ast.AugAssign)]
         self.asked = any(isinstance(node.op, _COUNTS) for node in counting)
         if not self.asked:
@@ -63,6 +62,12 @@ class Origins:
             counted = self._shifted(node, node.value, nodes) or self._goes_on(node.value)
             if counted is not None:
                 self._found[made] = [counted]
+
+    @property
+    def moved(self) -> list[int]:
+        """The lines where something is counted up."""
+        assigned = [node.lineno for node in self._nodes.of(ast.Assign) if _counted_up(node) is not None]
+        return [*(node.lineno for node in self._nodes.of(ast.AugAssign)), *assigned]
 
     def _bar(self, loop: ast.For | ast.AsyncFor, bars: dict[str, ast.expr]) -> ast.expr | None:
         """What a loop over a name goes through, if it begins anew with every turn of the loop around."""

@@ -36,9 +36,9 @@ def detect(function: Reading) -> Iterator[Finding]:
     file, program = function.file, function.file.program
     if not program.has_several or not any(map(file.says, (".detach()", "no_grad", ".data"))):
         return
-    for call in function.of(ast.Call) if function.block else ():
-        if not _hands_over(call, function):
-            continue
+    if not any(isinstance(one, Call) and _is_handed_optimizer(one) for one in walk(function.block)):
+        return
+    for call in function.of(ast.Call):
         callee = called(path_of(call.func) or "", function.scope)
         body = program.body_of(callee) if callee is not None and callee.node is not function.node else ()
         if callee is None or not any(act.kind is Kind.CONSUME for act in file.acts_of(body)):
@@ -53,10 +53,8 @@ def detect(function: Reading) -> Iterator[Finding]:
                 yield _told(function, call, act, modules)
 
 
-def _hands_over(call: ast.Call, function: Reading) -> bool:
-    """Whether an optimizer is among the arguments: the cheapest question of all, of every call."""
-    given = (path_of(one) for one in (*call.args, *(keyword.value for keyword in call.keywords)))
-    known = (function.scope.lookup(path) for path in given if path is not None)
+def _is_handed_optimizer(call: Call) -> bool:
+    known = (call.caller.lookup(path) for _, path in call.arguments)
     return any(binding is not None and binding.role is Role.OPTIMIZER for binding in known)
 
 

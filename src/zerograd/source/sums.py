@@ -1,7 +1,7 @@
 """Sums and lists, and what each round of a loop adds to them."""
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from functools import lru_cache
 
 from zerograd.source import wording
@@ -78,15 +78,17 @@ def weighs(added: ast.expr, loss: str) -> bool:
     return loss in summands(added)
 
 
-def weighed(added: ast.expr, losses: Iterable[str]) -> str | None:
+def weighed(added: ast.expr, losses: Collection[str]) -> str | None:
     """The first of these that is."""
+    if isinstance(added, ast.Name):  # most of what is handed over
+        return added.id if added.id in losses else None
     names = summands(added)
     return next((loss for loss in losses if loss in names), None) if names else None
 
 
 def summands(added: ast.expr) -> list[str]:
     """The names of all that is added so."""
-    if isinstance(added, ast.Name):  # most of what is handed over
+    if isinstance(added, ast.Name):
         return [added.id]
     match added:
         case ast.Constant():

@@ -35,11 +35,11 @@ _MADE = MAKES | {"tensor", "from_numpy", "Tensor", "FloatTensor", "empty", "eye"
 def detect(file: File) -> Iterator[Finding]:
     if not file.says("backward(") or not any(map(file.says, _HOLDS)) or file.reads_gradients or _asks(file.text):
         return
-    program = file.program
+    program, said = file.program, [words for words in _HOLDS if file.says(words)]
     roots: list[tuple[ast.AST, Scope]] = [(program.tree, program.roots.module)]
     for one in program.roots.functions:
         text = between(file.text, one.node.lineno, one.node.end_lineno or 0)
-        if any(words in text for words in _HOLDS):
+        if any(words in text for words in said):
             roots.append((one.node, one.scope))
     for node, scope in roots:
         yield from _inside(Reading(node, (), scope, file))
