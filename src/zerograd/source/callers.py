@@ -138,13 +138,13 @@ def handed_in(function: Reading, name: str) -> Iterator[tuple[Reading, ast.expr 
 def is_handed_too(name: str, function: Reading) -> bool:
     """Whether a function takes a variable of the file's that it is given as well: by the other name it may have done
     everything already."""
-    scope = function.scope
-    if "." in name or scope.owns(name) or name not in scope.module.assigned or not scope.parameters:
+    scope, root = function.scope, name.partition(".")[0]
+    if scope.owns(root) or root not in scope.module.assigned or not scope.parameters:
         return False
-    if not _may_hand(name, f"{getattr(function.node, 'name', '')}(", function.file.text):
+    if not _may_hand(root, f"{getattr(function.node, 'name', '')}(", function.file.text):
         return False
     given = (one for _, call in calls_of(function) for one in (*call.args, *(named.value for named in call.keywords)))
-    return any(path_of(one) == name for one in given)
+    return any(path_of(one) in (name, root) for one in given)
 
 
 def _may_hand(name: str, call: str, text: str) -> bool:

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from zerograd.core.events import Kind, Site
-from zerograd.core.facts import Doubts
+from zerograd.core.facts import NOTHING_ASSUMED, Assumptions, Doubts
 from zerograd.source.adjoining import adjoined
 from zerograd.source.byhand import read_assignment, read_deletion
 from zerograd.source.calls import site_of
@@ -31,7 +31,8 @@ from zerograd.source.skeleton import (
     walk,
 )
 from zerograd.source.swallowed import giving_up, is_swallowed, may_do, only_tell, tells_nobody
-from zerograd.source.tests import changed_by, learned_from
+from zerograd.source.tests import changed_by, decide, learned_from, read_test
+from zerograd.source.turns import turns_of
 from zerograd.source.wording import ENDINGS
 
 _REST: Doubts = frozenset({Kind.DEPOSIT})
@@ -43,6 +44,8 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 class FunctionLowering(Expressions):
     """Lowers one function."""
+
+    _turn: Assumptions = NOTHING_ASSUMED  # what is so in this round of a loop over a few words
 
     def whole(self, statements: list[ast.stmt]) -> Block:
         """The function. One that is handed the batch's index is called once per batch: its body is that loop's."""
@@ -64,6 +67,9 @@ class FunctionLowering(Expressions):
 
     def _statement(self, node: ast.stmt) -> Iterator[Node]:
         match node:
+            case ast.If(test=test) if (answer := self._answer(test)) is not None:
+                yield from self._events(test)
+                yield from self.block(node.body if answer else node.orelse)
             case ast.If(test=ast.BoolOp(op=ast.And(), values=tests), orelse=[]) if self._deposited and _is_mixed(tests):
                 yield from self._statement(_nested(node, tests))
             case ast.If(test=test, body=body, orelse=orelse):
@@ -100,6 +106,10 @@ class FunctionLowering(Expressions):
                 yield Jump("raise")
             case _:
                 yield from self._simple(node)
+
+    def _answer(self, test: ast.expr) -> bool | None:
+        """What a test answers in this round of a loop over a few words."""
+        return decide(read_test(test), self._turn) if self._turn else None
 
     def _simple(self, node: ast.stmt) -> list[Node]:
         found = self._events(node)
@@ -146,6 +156,9 @@ class FunctionLowering(Expressions):
             if each_alone:
                 yield from each_alone
                 return
+        if turns := turns_of(node, self._keys):
+            yield from self._in_turns(node, turns)
+            return
         each = {} if isinstance(node, ast.While) else self._enter(node.target, node.iter)
         outer, self._scope.elements = self._scope.elements, {**self._scope.elements, **each}
         innermost = (
@@ -167,6 +180,15 @@ class FunctionLowering(Expressions):
             runs = not isinstance(node, ast.While) and runs_at_least_once(node.iter)
             site = Site(self._path, node.lineno, node.col_offset + 1)
             yield Loop(body, orelse, endless, self._each(each, body, node), node, windows, begun, runs, site)
+
+    def _in_turns(self, node: ast.For | ast.AsyncFor | ast.While, turns: list[str]) -> Iterator[Node]:
+        outer, asked, deposited = self._turn, self._asked, self._deposited
+        for turn in turns:
+            told: Assumptions = frozenset({(turn, True)})
+            self._turn, self._asked, self._deposited = outer | told, (), False
+            yield Forget(changed_by(node, self._keys), told)
+            yield from self.block(node.body)
+        self._turn, self._asked, self._deposited = outer, asked, deposited
 
     def _try(self, node: ast.Try | ast.TryStar) -> Iterator[Node]:
         body = self.block(node.body)

@@ -22,8 +22,9 @@ def worth_telling(verdicts: Iterable[Verdict[Rule]], block: Block, slot: str) ->
     once = {(one.law.code, one.event.site, one.certain): one for one in ordered}
 
     def is_told(code: str, site: Site | None) -> bool:
-        # Nothing is there at all: what was cleared on another way before that is not why.
+        # Nothing is there at all: what was cleared, or consumed, on another way before that is not why.
         instead = (code == "ZG002" and site in empty - lost) or (code == "ZG003" and site in lost)
+        instead = instead or (code == "ZG004" and site in empty)
         elsewhere = code == "ZG107" and site not in sites  # of a function that is judged by itself
         return site not in unborn and not instead and not elsewhere
 
