@@ -41,11 +41,30 @@ class Reached(NamedTuple):
     loops: tuple[LoopNode, ...] = ()  # those that lead around
 
 
+class _Spot(NamedTuple):
+    """Where a node stands: its first and its last character; the branches around it by what they ask, since a setting
+    that is asked twice has one answer; the loops around it; and the blocks that something may lead past."""
+
+    begin: tuple[int, int]
+    end: tuple[int, int]
+    arms: _Branches
+    loops: frozenset[LoopNode]
+    risky: frozenset[ast.AST]
+
+    def always_has_run_at(self, use: "_Spot") -> bool:
+        return self.loops <= use.loops and self.arms <= use.arms and self.risky <= use.risky
+
+    def excludes(self, use: "_Spot") -> bool:
+        """Whether they stand in different arms of one branch, or of two that ask the same."""
+        return bool(use.arms) and any((test, not arm) in use.arms for test, arm in self.arms)
+
+
 class Definitions:
     def __init__(self, function: Reading) -> None:
         self._function = function
         self._made: dict[str, list[Definition]] = {}
-        self._arms: dict[int, _Branches] = {}
+        self._spots: dict[ast.AST, _Spot] = {}
+        self._loops = [(place(loop), loop) for loop in function.loops]
         for path, made in _all(function):
             self._made.setdefault(path, []).append(made)
         for several in self._made.values():
@@ -62,27 +81,38 @@ class Definitions:
             item = None if key is None else key[1] if key[1] is not None else int(key[2])
             if path in ("", "self"):
                 return None
-        made = self._made[path]
-        before = [one for one in made if _is_before(one.node, use) and not self._excludes(one.node, use)]
-        sure = [one for one in before if not one.adds and self._runs_before(one.node, use)]
+        made, there = [(one, self._spot(one.node)) for one in self._made[path]], self._spot(use)
+        before = [(one, its) for one, its in made if _is_before(one.node, its, use, there) and not its.excludes(there)]
+        sure = [its for one, its in before if not one.adds and its.always_has_run_at(there)]
         begun = sure[-1] if sure else None
-        begun = (
-            self._covering([one for one in before if begun is None or place(one.node) > place(begun.node)], use)
-            or begun
+        later = [one for one, its in before if begun is None or its[:2] > begun[:2]]
+        covering = self._covering(later, use) if len(later) > 1 else None
+        begun = self._spot(covering.node) if covering is not None else begun
+        here = [one for one, its in before if begun is None or its[:2] >= begun[:2]]
+        loops = there.loops - begun.loops if begun is not None else there.loops
+        around = [one for one, its in made if not loops.isdisjoint(its.loops)] if loops else []
+        return Reached(
+            here, around, begun is not None, item, tuple(one for one in self._function.loops if one in loops)
         )
-        here = [one for one in before if begun is None or place(one.node) >= place(begun.node)]
-        loops = [loop for loop in self._function.loops if holds(loop, use) and not (begun and holds(loop, begun.node))]
-        around = [one for one in made if any(holds(loop, one.node) for loop in loops)]
-        return Reached(here, around, begun is not None, item, tuple(loops))
+
+    def _spot(self, node: ast.AST) -> _Spot:
+        found = self._spots.get(node)
+        if found is None:
+            begin, end = place(node)
+            arms = frozenset([(written(branch.test), arm) for branch, arm in self._function.arms(node)])
+            loops = frozenset([loop for (first, last), loop in self._loops if first <= begin and end <= last])
+            risky = frozenset([block for block in self._risky if holds(block, node)])
+            found = self._spots[node] = _Spot(begin, end, arms, loops, risky)
+        return found
 
     def _covering(self, made: list[Definition], use: ast.AST) -> Definition | None:
         """The first of those that together always have run, one in each arm of a branch: the last ones that do."""
-        if len(made) < 2:
-            return None
+        there = self._spot(use)
         left: dict[_Arms, Definition] = {}
         for one in reversed(made):
             arms = self._function.arms(one.node) - self._function.arms(use)
-            if one.adds or not arms or self._is_deeper(one.node, use) or self._may_be_left(one.node, use):
+            its = self._spot(one.node)
+            if one.adds or not arms or not its.loops <= there.loops or not its.risky <= there.risky:
                 continue
             left.setdefault(arms, one)
             while (other := next((rest for rest in left if _is_other(rest, arms)), None)) is not None:
@@ -99,30 +129,6 @@ class Definitions:
         tries = [one for one in nodes.of(ast.Try) if not all(isinstance(way.body[-1], _JUMPS) for way in one.handlers)]
         quiet = [one for one in nodes.of(ast.With) if "suppress" in written(one.items[0].context_expr)]
         return [*tries, *quiet, *nodes.of(ast.TryStar), *nodes.of(ast.Match)]
-
-    def _may_be_left(self, made: ast.AST, use: ast.AST) -> bool:
-        """Whether something may lead past a definition to its use."""
-        return any(holds(one, made) and not holds(one, use) for one in self._risky)
-
-    def _is_deeper(self, made: ast.AST, use: ast.AST) -> bool:
-        return any(holds(loop, made) and not holds(loop, use) for loop in self._function.loops)
-
-    def _runs_before(self, made: ast.AST, use: ast.AST) -> bool:
-        """Whether it has run whenever the use is reached."""
-        sure = not self._is_deeper(made, use) and self._branches(made) <= self._branches(use)
-        return sure and not self._may_be_left(made, use)
-
-    def _excludes(self, one: ast.AST, other: ast.AST) -> bool:
-        """Whether they stand in different arms of one branch, or of two that ask the same."""
-        theirs = self._branches(other)
-        return bool(theirs) and any((test, not arm) in theirs for test, arm in self._branches(one))
-
-    def _branches(self, node: ast.AST) -> _Branches:
-        """The branches around a node, by what they ask: a setting that is asked twice has one answer."""
-        if id(node) not in self._arms:
-            arms = self._function.arms(node)
-            self._arms[id(node)] = frozenset((written(branch.test), arm) for branch, arm in arms)
-        return self._arms[id(node)]
 
 
 def _is_other(one: _Arms, other: _Arms) -> bool:
@@ -200,9 +206,9 @@ def _elements(target: ast.expr, over: ast.expr, node: ast.AST) -> Iterator[tuple
     yield from ((path_of(part) or "", Definition(node, over, each=True)) for part in names)
 
 
-def _is_before(made: ast.AST, use: ast.AST) -> bool:
+def _is_before(made: ast.AST, its: _Spot, use: ast.AST, there: _Spot) -> bool:
     """In front of the use; the names of a comprehension are seen inside it alone."""
-    return holds(made, use) if isinstance(made, _Comprehension) else place(made)[1] <= place(use)[0]
+    return holds(made, use) if isinstance(made, _Comprehension) else its.end <= there.begin
 
 
 def _targets(target: ast.expr, value: ast.expr, node: ast.AST, at: Item) -> Iterator[tuple[str, Definition]]:

@@ -33,6 +33,7 @@ _WORDS = ("item()", "detach()", ".data", "no_grad", "ensor(", "from_numpy", "arg
 _ENGINE = re.compile(r"accelerator|fabric|engine|manual_backward")
 _CURE = "leave its graph on: no item(), detach(), no_grad() or torch.tensor() between the model and the loss"
 _CUT = re.compile(r"\.(item|detach|numpy|tolist)\(\)|\.data\b|no_grad|ensor\(|from_numpy|argm(ax|in)\(|(?<!_)\bgrad\(")
+_CUTS = (".item()", ".detach()", ".numpy()", ".tolist()", ".data", "no_grad", "ensor(", "from_numpy", "argm", "grad(")
 _TELLS = re.compile(
     r"\bacc|correct|\+=|append\(|print|\blog(?!_softmax|_prob|its?\b)|add_scalar|write|update\(|format|wandb|tqdm|postfix|f\"|f'"
 )
@@ -76,12 +77,18 @@ def _is_named(function: Function) -> bool:
 
 def _cuts_off(text: str) -> bool:
     """Whether something is cut from its graph, and not only to be told: total += loss.item()."""
-    for found in _CUT.finditer(text):
-        begin, end = text.rfind("\n", 0, found.start()) + 1, text.find("\n", found.end())
-        line = text[begin : end if end >= 0 else len(text)].partition("#")[0]
-        if len(line) > found.start() - begin and not _TELLS.search(line):
-            return True
-    return False
+    return any(_CUT.search(line) and not _TELLS.search(line) for line in _lines_with(_CUTS, text))
+
+
+def _lines_with(words: tuple[str, ...], text: str) -> Iterator[str]:
+    """The lines that have one of these words, but for their comments: words are faster than patterns."""
+    for word in words:
+        at = text.find(word)
+        while at >= 0:
+            end = text.find("\n", at)
+            end = end if end >= 0 else len(text)
+            yield text[text.rfind("\n", 0, at) + 1 : end].partition("#")[0]
+            at = text.find(word, end)
 
 
 def _inside(function: Reading, handed: set[Item]) -> Iterator[Finding]:

@@ -28,13 +28,14 @@ from zerograd.source.paths import path_of
 from zerograd.source.reach import freezes
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.readouts import is_only_read
+from zerograd.source.skeleton import Call, walk
 from zerograd.source.sums import weighed
 
 _FEW = 12  # writes that are looked at in one function
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    writes = [one for one in _writes(function) if _is_own_tensor(function, one[1])] if function.loops else []
+    writes = [one for one in _writes(function) if function.loop_around(one[0]) and _is_own_tensor(function, one[1])]
     if not writes:
         return
     backwards, losses, graphs = list(_backwards(function)), live_losses(function), Graphs(function)
@@ -64,11 +65,11 @@ def _writes(function: Reading) -> Iterator[tuple[ast.Assign, str]]:
 def _backwards(function: Reading) -> Iterator[ast.AST]:
     """Where it goes backward: here, or in a function that is called here."""
     yield from (act.node for act in function.having(Kind.DEPOSIT) if act.node is not None)
-    program = function.file.program
-    for call in function.of(ast.Call):
-        callee = called(path_of(call.func) or "", function.scope)
-        block = program.body_of(callee) if callee is not None else ()
-        if any(act.kind is Kind.DEPOSIT for act in function.file.acts_of(block)):
+    file = function.file
+    run = {one.function for one in walk(function.block) if isinstance(one, Call)}  # what touches gradients
+    deposits = {one for one in run if any(act.kind is Kind.DEPOSIT for act in file.acts_of(file.program.body_of(one)))}
+    for call in function.of(ast.Call) if deposits else ():
+        if called(path_of(call.func) or "", function.scope) in deposits:
             yield call
 
 

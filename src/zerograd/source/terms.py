@@ -3,7 +3,7 @@
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from zerograd.source import wording
 from zerograd.source.callers import called
@@ -27,8 +27,9 @@ def parts_of(function: Reading, deposits: dict[str, ast.Call]) -> dict[str, ast.
             for name in _names(node.value):
                 if isinstance(node, ast.Assign) or _is_computed(function, name):
                     found.setdefault(name, found[loss])
-        for name, call in list(_handed_back(function, node, found)) if isinstance(node, ast.Assign) else ():
-            found.setdefault(name, call)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _holds(targets, found):
+            for name, call in list(_handed_back(function, targets[0], node.value, found)):
+                found.setdefault(name, call)
     return {name: call for name, call in found.items() if name not in deposits and is_term(name)}
 
 
@@ -80,28 +81,31 @@ def _terms(node: ast.expr) -> Iterator[ast.expr]:
             yield node
 
 
-def _handed_back(function: Reading, node: ast.Assign, losses: dict[str, ast.Call]) -> Iterator[tuple[str, ast.Call]]:
+def _handed_back(
+    function: Reading, target: ast.expr, call: ast.Call, losses: dict[str, ast.Call]
+) -> Iterator[tuple[str, ast.Call]]:
     """What a function of this project returns beside a loss, if the loss is made of it."""
-    if not isinstance(node.value, ast.Call) or len(node.targets) != 1 or not _holds(node.targets[0], losses):
-        return
-    path = path_of(node.value.func)
+    path = path_of(call.func)
     callee = called(path, function.scope) if path is not None else None
     if callee is None:
         return
     own = Nodes(callee.node)
     for back in own.of(ast.Return):
-        handed = dict(_items(node.targets[0], back.value))
+        handed = dict(_items(target, back.value))
         for name, value in handed.items():
             if name in losses:
                 made_of = set(summands_of(own, value))
                 yield from ((other, losses[name]) for other, its in handed.items() if path_of(its) in made_of)
 
 
-def _holds(target: ast.expr, losses: dict[str, ast.Call]) -> bool:
+def _holds(targets: Sequence[ast.expr], losses: dict[str, ast.Call]) -> bool:
     """Whether a loss is among several things that are assigned, or an item of one."""
-    if isinstance(target, ast.Tuple):
-        return any(path_of(element) in losses for element in target.elts)
-    return isinstance(target, ast.Name) and any(loss.startswith(f"{target.id}[") for loss in losses)
+    match targets:
+        case [ast.Tuple(elts=several)]:
+            return any(path_of(element) in losses for element in several)
+        case [ast.Name(id=name)]:
+            return any(loss.startswith(f"{name}[") for loss in losses)
+    return False
 
 
 def _items(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[str, ast.expr]]:

@@ -49,8 +49,11 @@ def detect(file: File) -> Iterator[Finding]:
     homes = [(file.path, file.text)] if any(map(file.says, _WORDS)) else _configs(file)
     step = _only_step(file) if homes else None
     for path, text in homes if step is not None else ():
-        unread = _unread(file.program.tree if path == file.path else _tree(text, path), text)
-        kin = kin_of(file.path, file.asked) if unread and not _READ_ELSEWHERE.search(file.text) else None
+        names = _names_in(text)
+        if not names or _READ_ELSEWHERE.search(file.text):
+            continue
+        unread = _unread(names, file.program.tree if path == file.path else _tree(text, path), text)
+        kin = kin_of(file.path, file.asked) if unread else None
         if kin is None or any(_READ_ELSEWHERE.search(one) for one in kin.values()):
             continue
         others = [one for other, one in {**kin, file.path: file.text}.items() if other != path]
@@ -64,9 +67,9 @@ def detect(file: File) -> Iterator[Finding]:
                 return
 
 
-def _unread(tree: ast.Module | None, text: str) -> dict[str, Told]:
-    """The settings of a file that it does not read itself."""
-    uses = Uses(tree, text) if tree is not None and (names := _names_in(text)) else None
+def _unread(names: list[str], tree: ast.Module | None, text: str) -> dict[str, Told]:
+    """Those of the settings of a file that it does not read itself."""
+    uses = Uses(tree, text) if tree is not None else None
     return {name: told for name in names if (told := uses.told(name)) is not None} if uses is not None else {}
 
 
