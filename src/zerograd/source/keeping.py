@@ -8,12 +8,13 @@ Only what keeps the parameter itself is told; what is set anew under its name, a
 """
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from zerograd.source.callers import arguments
 from zerograd.source.definitions import Definition, assigned_by, definitions_of
 from zerograd.source.graphs import is_constant
+from zerograd.source.instances import class_of
 from zerograd.source.kept import is_storage
 from zerograd.source.nodes import Nodes, below, holds, place, written
 from zerograd.source.owned import begins_empty, is_empty_list
@@ -22,7 +23,6 @@ from zerograd.source.reading import File, Reading
 from zerograd.source.scopes import Function, Scope
 from zerograd.source.sums import adds_to, weighs
 
-ClassOf = Callable[[Reading, str], Scope | None]  # of what a path is bound to in a method
 _FAMILIAR = frozenset({"object", "torch.nn.Module", "abc.ABC"})
 _SHRINKS = frozenset({"pop", "popleft", "remove", "detach_"})
 _ZEROS = frozenset({"int", "float"})
@@ -60,9 +60,7 @@ def is_training_step(function: Reading) -> bool:
     return owner is not None and any(base.endswith("LightningModule") for cls in owner.lineage() for base in cls.bases)
 
 
-def kept_by(
-    cls: Scope, method: str, call: ast.Call, loss: str, file: File, class_of: ClassOf, deep: int = _DEEP
-) -> frozenset[str] | None:
+def kept_by(cls: Scope, method: str, call: ast.Call, loss: str, file: File, deep: int = _DEEP) -> frozenset[str] | None:
     """None if a method keeps nothing of a loss that a call hands to it; else the methods that begin anew what it is
     kept in."""
     found = cls.method(method)
@@ -81,7 +79,7 @@ def kept_by(
             owner, _, name = (path_of(inner.func) or "").rpartition(".")
             kept = class_of(inside, owner) if owner.startswith("self.") else None
             if kept is not None and deep and _always_runs(inside, inner, owner, live):
-                return kept_by(kept, name, inner, live.name, file, class_of, deep - 1)
+                return kept_by(kept, name, inner, live.name, file, deep - 1)
     return None
 
 

@@ -11,16 +11,14 @@ bound to, here or in its class or file; of one that cannot be read, or that make
 import ast
 from collections.abc import Iterator
 
-from zerograd.source.callers import handed_in
 from zerograd.source.definitions import assigned_by, definitions_of
+from zerograd.source.instances import class_of
 from zerograd.source.nodes import Nodes, below
 from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
 from zerograd.source.scopes import Scope
 from zerograd.source.terms import is_term, summands_of
-from zerograd.source.wording import CUTS, SAME
-
-_DEEP = 2  # calls that hand a criterion on
+from zerograd.source.wording import CUTS
 
 
 def left_by(function: Reading, deposits: dict[str, ast.Call]) -> dict[str, ast.Call]:
@@ -32,7 +30,7 @@ def left_by(function: Reading, deposits: dict[str, ast.Call]) -> dict[str, ast.C
         for call in _calls(function, loss, deposit):
             owner = path_of(call.func) or ""
             names = _asked(function, owner) if owner else set()
-            cls = _class_of(function, owner, _DEEP) if names else None
+            cls = class_of(function, owner) if names else None
             found |= {f"{owner}.{name}": deposit for name in names if cls is not None and _leaves(cls, name, function)}
     return found
 
@@ -51,46 +49,6 @@ def _calls(function: Reading, loss: str, deposit: ast.Call) -> Iterator[ast.Call
     made = reached.here if reached is not None and reached.certain else []
     if len(made) == 1 and made[0].at is None and isinstance(made[0].value, ast.Call):
         yield made[0].value
-
-
-def _class_of(function: Reading, path: str, deep: int) -> Scope | None:
-    """The one class of this project that everything which is bound to a name is made by."""
-    made = list(_makers(function, path, deep))
-    first = made[0] if made else None
-    return first if first is not None and all(one is first for one in made) else None
-
-
-def _makers(function: Reading, path: str, deep: int) -> Iterator[Scope | None]:
-    scope, file, root = function.scope, function.file, path.partition(".")[0]
-    if root == "self" and scope.owner is not None:
-        for home, one in assigned_by(scope.owner, path, file):
-            yield from _made(Reading(home.node, (), home.scope, file), one.value, deep)
-    elif path in scope.parameters:
-        for where, given in handed_in(function, path) if deep else ():
-            yield from _made(where, given, deep) if given is not None else (None,)
-    else:
-        top = Reading(file.program.tree, (), file.program.roots.module, file)
-        around = [
-            Reading(one.node, (), one.scope, file) for one in file.program.roots.functions if one.scope is scope.parent
-        ]
-        for place in (function, *around, top):
-            own = definitions_of(place).every(path)
-            if own or place.scope.owns(path):
-                for one in own:
-                    yield from _made(place, one.value if one.at is None and not one.each else None, deep)
-                return
-
-
-def _made(where: Reading, value: ast.expr | None, deep: int) -> Iterator[Scope | None]:
-    """DiceLoss of DiceLoss().to(device), or of a name that stands for it."""
-    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in SAME:
-        value = value.func.value
-    path = path_of(value) if value is not None else None
-    if path is not None and deep:
-        yield from _makers(where, path, deep - 1)
-        return
-    made = path_of(value.func) if isinstance(value, ast.Call) else None
-    yield where.scope.class_scope(where.scope.dotted(made), derived=True) if made is not None else None
 
 
 def _leaves(cls: Scope, name: str, function: Reading) -> bool:

@@ -13,9 +13,10 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.histories import Fate, fate_beside
+from zerograd.source.instances import class_of
 from zerograd.source.keeping import begun_in, is_known, is_training_step, kept_by
 from zerograd.source.kept import retains
-from zerograd.source.meters import class_of, read, starts_anew
+from zerograd.source.meters import read, starts_anew
 from zerograd.source.nodes import below, written
 from zerograd.source.owned import hands_itself_on
 from zerograd.source.paths import path_of
@@ -91,6 +92,6 @@ def _metered(function: Reading, losses: dict[str, ast.expr]) -> Iterator[tuple[a
         if given is None or loss is None or not given.meter.startswith("self.") or "manual_backward" in given.meter:
             continue
         cls = class_of(function, given.meter)
-        emptied = kept_by(cls, given.method, call, loss, function.file, class_of) if cls is not None else None
+        emptied = kept_by(cls, given.method, call, loss, function.file) if cls is not None else None
         if emptied is not None and not starts_anew(function, function.node, given, emptied):
             yield call, next(one for one in call.args if weighs(one, loss))

@@ -11,9 +11,10 @@ from typing import NamedTuple
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.callers import called, calls_of, handed_in, runs
+from zerograd.source.callers import called, calls_of, runs
 from zerograd.source.definitions import definitions_of, loops_around
 from zerograd.source.few import counts_to_few
+from zerograd.source.instances import class_of
 from zerograd.source.keeping import is_known, is_training_step, kept_by
 from zerograd.source.kept import live_losses, retains
 from zerograd.source.nodes import Nodes, holds, written
@@ -21,11 +22,10 @@ from zerograd.source.owned import READERS
 from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
 from zerograd.source.rebound import is_rebound
-from zerograd.source.scopes import Function, Scope
+from zerograd.source.scopes import Function
 from zerograd.source.sums import weighed
 
 _FEW = 24  # meters that are looked at in one function
-_DEEP = 2  # calls that hand a meter on
 
 
 class Given(NamedTuple):
@@ -53,7 +53,7 @@ def detect(function: Reading) -> Iterator[Finding]:
             continue
         asked += 1
         cls = class_of(function, given.meter)
-        emptied = kept_by(cls, given.method, given.node, loss, function.file, class_of) if cls is not None else None
+        emptied = kept_by(cls, given.method, given.node, loss, function.file) if cls is not None else None
         if emptied is None:
             continue
         rounds = [one for one in _rounds(function, given, losses[loss]) if not starts_anew(*one, given, emptied)]
@@ -99,78 +99,6 @@ def read(call: ast.Call) -> Given | None:
 
 def _all_given(call: ast.Call) -> list[ast.expr]:
     return [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg)]
-
-
-# The class of a meter
-
-
-def class_of(function: Reading, meter: str) -> Scope | None:
-    """The one class of this project that everything which is bound to this name is made by."""
-    made = list(_makers(function, meter, _DEEP))
-    first = made[0] if made else None
-    return first if first is not None and all(one is first for one in made) else None
-
-
-def _makers(function: Reading, meter: str, deep: int) -> Iterator[Scope | None]:
-    root = meter.partition("[")[0]
-    if root.startswith("self.") and function.scope.owner is not None:
-        for one in function.scope.owner.lineage():
-            for method in one.functions.values():
-                yield from _bound(Reading(method.node, (), method.scope, function.file), meter)
-        return
-    name, file = root.partition(".")[0], function.file
-    if name in function.scope.parameters:
-        for where, argument in handed_in(function, name) if deep and root == name else ():
-            path = path_of(argument) if argument is not None else None
-            if path is None:
-                yield _made_by(where, argument) if argument is not None and meter == root else None
-            else:
-                yield from _makers(where, path + meter[len(root) :], deep - 1)
-    elif function.scope.owns(name) or function.node is file.program.tree:
-        yield from _bound(function, meter)
-    else:
-        yield from _bound(Reading(file.program.tree, (), file.program.roots.module, file), meter)
-
-
-def _bound(function: Reading, meter: str) -> Iterator[Scope | None]:
-    """What the assignments of one function make: the meter itself, or an item of what it is an item of."""
-    names = definitions_of(function)
-    made = [one for one in names.every(meter) if not one.adds]
-    if made:
-        yield from (None if one.at is not None or one.each else _made_by(function, one.value) for one in made)
-    elif meter.endswith("]"):
-        whole, _, key = meter[:-1].rpartition("[")
-        for one in names.every(whole):
-            if one.adds:
-                yield _made_by(function, one.value) if isinstance(one.node, ast.Assign) else None
-            elif one.at is not None or one.each:
-                yield None
-            else:
-                yield from (_made_by(function, item) for item in _items(one.value, key))
-
-
-def _items(value: ast.expr, key: str) -> Iterator[ast.expr | None]:
-    match value:
-        case ast.Dict(keys=keys, values=values):
-            named = [its for name, its in zip(keys, values, strict=True) if name is not None and written(name) == key]
-            yield from named or values
-        case ast.List(elts=items) | ast.Tuple(elts=items):
-            yield from items
-        case ast.DictComp(value=item) | ast.ListComp(elt=item):
-            yield item
-        case ast.Call(func=ast.Name(id="defaultdict"), args=[ast.Lambda(body=item)]):
-            yield item
-        case ast.Call(func=ast.Name(id="defaultdict"), args=[ast.Name() as cls]):
-            yield ast.Call(func=cls, args=[], keywords=[])
-        case ast.Call(func=ast.Name(id="dict" | "OrderedDict"), args=[], keywords=[]):
-            return
-        case _:
-            yield None
-
-
-def _made_by(function: Reading, value: ast.expr | None) -> Scope | None:
-    path = path_of(value.func) if isinstance(value, ast.Call) else None
-    return function.scope.class_scope(function.scope.dotted(path), derived=True) if path is not None else None
 
 
 # Whether it begins anew
