@@ -7,6 +7,7 @@ from zerograd.core.events import Kind
 from zerograd.source.calls import CallReader, site_of
 from zerograd.source.loops import accumulates, elements, picked
 from zerograd.source.losses import loss_of
+from zerograd.source.mapped import handed_on, kinds_inside
 from zerograd.source.members import members_of
 from zerograd.source.nodes import LEAVES, READ, Nodes
 from zerograd.source.paths import path_of
@@ -95,8 +96,16 @@ class Expressions:
                 found += [Choice(later, ())] if later else []
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 self._comprehension(node, found)
+            case ast.Lambda(body=body):
+                deposited = self._deposited
+                kinds = kinds_inside(tuple(self._events(body)), self._calls.is_idle)
+                self._deposited = deposited
+                found += [Blur(kinds)] if kinds else []
 
     def _call(self, call: ast.Call) -> Iterator[Node]:
+        kinds = handed_on(call, self._scope, self._calls.is_idle)
+        if kinds:
+            yield Blur(kinds)
         for event in self._calls.read(call, self._scope):
             if self._inputs and self._is_of_input(call.func):
                 if not isinstance(event, Act):
@@ -193,7 +202,10 @@ class Expressions:
         return found
 
     def _choice(self, test: ast.expr, body: Block, orelse: Block) -> Iterator[Node]:
-        if body or orelse:
+        known = self._questions.settled(test) if body or orelse else None
+        if known is not None:
+            yield from body if known else orelse
+        elif body or orelse:
             decides = any(isinstance(node, (Act, Call)) for node in walk((*body, *orelse)))
             leads_away = not decides and leaves(body) != leaves(orelse)
             question, guard = self._questions.read(test, self._gate, decides=decides, leads_away=leads_away)

@@ -4,13 +4,15 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from zerograd.core.events import Kind, Site
-from zerograd.core.facts import Doubts
+from zerograd.core.facts import ALL_DOUBTS, Doubts
 from zerograd.source.adjoining import adjoined
 from zerograd.source.byhand import read_assignment, read_deletion
 from zerograd.source.calls import site_of
 from zerograd.source.expressions import Expressions
 from zerograd.source.loops import has_gate, inside, runs_at_least_once
+from zerograd.source.measuring import without_clips
 from zerograd.source.nodes import below, holds
+from zerograd.source.pacing import only_moves
 from zerograd.source.paths import path_of
 from zerograd.source.questions import asks_for_nan, asks_only_for_nan, takes_all
 from zerograd.source.roles import role_of
@@ -52,15 +54,19 @@ class FunctionLowering(Expressions):
 
     def block(self, statements: Iterable[ast.stmt]) -> Block:
         nodes: list[Node] = []
+        alone: list[Node] = []  # behind an assertion that every group is one of a single micro-batch: all may be done
         for statement in statements:
             if statement.__class__ in _SIMPLE:
                 nodes += self._simple(statement)
+                if isinstance(statement, ast.Assert) and self._questions.holds_at_one(statement):
+                    nodes += (alone := [Blur(ALL_DOUBTS)])
             else:
                 made = list(self._statement(statement))
                 nodes += [Blur(_REST), *made] if _asks_for_rest(made, nodes) else made
             if nodes and isinstance(nodes[-1], Jump):
+                alone = []
                 break  # nothing behind a jump is ever run
-        return adjoined(nodes)
+        return adjoined([*nodes, *alone])
 
     def _statement(self, node: ast.stmt) -> Iterator[Node]:
         match node:
@@ -112,6 +118,8 @@ class FunctionLowering(Expressions):
             if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.Call):
                 path = path_of(node.targets[0])
                 found += [Create(path)] if path and self._makes_optimizer(path, node.value) else []
+            if isinstance(node.value, ast.Attribute) and node.value.attr == "backward":
+                found.append(Blur(_REST))  # run = loss.backward: whoever has it may run it
             found += self._forget(node)
         elif isinstance(node, ast.Delete):
             found += read_deletion(node, self._path, self._reaches_some)
@@ -133,6 +141,9 @@ class FunctionLowering(Expressions):
         return [Forget(keys, learned_from(node, keys))] if keys else []
 
     def _loop(self, node: ast.For | ast.AsyncFor | ast.While) -> Iterator[Node]:
+        if not self._deposited and only_moves(node, lambda path: self._calls.is_scheduler(path, self._scope)):
+            yield Blur(ALL_DOUBTS)
+            return
         head: list[Node] = []
         endless = False
         if isinstance(node, ast.While):
@@ -156,7 +167,7 @@ class FunctionLowering(Expressions):
         gate, self._gate = self._gate, _GATE.format(id(node)) if innermost else self._gate
         asked, self._asked = self._asked, ()
         deposited, self._deposited = self._deposited, False
-        body = (*head, *self.block(node.body))
+        body = without_clips((*head, *self.block(node.body)), node, self._function, self._own)
         self._gate, self._asked, self._deposited = gate, asked, deposited
         self._scope.elements = outer
         orelse = self.block(node.orelse)

@@ -66,6 +66,8 @@ class Home(Protocol):
     """The file that functions stand in (program.py)."""
 
     path: str
+    text: str
+    tree: ast.Module
 
     def function(self, function: "Function") -> "Block": ...
 
@@ -116,6 +118,9 @@ class Scope:
         self.class_scopes: dict[str, Scope] = {}
         self.elsewhere: Elsewhere | None = None  # of a module: what the names it imports stand for
         self.stars: list[str] = []  # of a module: those it imports all names of
+        self.ones: dict[str, bool] = {}  # of a module: whether what has this name is refused if it is not 1
+        self.tidies: bool | None = None  # of a module: whether it has a step() that clears; None: nobody has asked
+        self.repairs: bool | None = None  # of a module: whether it gives an optimizer another step()
         self.home: Home | None = None  # of a module: what knows the skeletons of its functions
         self.old = False  # of a module: it is written for a torch before 1.0
         self.settled = False  # of a class: its file is bound, so that its bases stay what they are
