@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 
+from zerograd.source.nodes import below
 from zerograd.source.paths import path_of
 from zerograd.source.scopes import Binding, Role, Scope
 
@@ -78,8 +79,17 @@ def _made_by(dotted: str, scope: Scope) -> Binding | None:
         if any(base.startswith("torch.optim.") and ".lr_" not in base for one in cls.lineage() for base in one.bases):
             return Binding(Role.OPTIMIZER, dotted)
         schedules = any(base.rpartition(".")[2] in ("_LRScheduler", "LRScheduler", "LambdaLR") for base in cls.bases)
-        return Binding(Role.SCHEDULER if schedules else Role.INSTANCE, dotted)
+        return Binding(Role.SCHEDULER if schedules and not _moves_by_itself(cls) else Role.INSTANCE, dotted)
     return None
+
+
+def _moves_by_itself(cls: Scope) -> bool:
+    """Whether a schedule has a step() of its own, and nothing of torch's: it counts, and warns, as it likes."""
+    own = cls.method("step")
+    if own is None:
+        return False
+    calls = (part.func for part in below(own.node) if isinstance(part, ast.Call))
+    return not any(isinstance(func, ast.Attribute) and func.attr in ("step", "get_lr") for func in calls)
 
 
 def names_torchs_optimizer(dotted: str) -> bool:
