@@ -29,6 +29,8 @@ def role_of(value: ast.AST, scope: Scope) -> Binding | None:
         if called is not None and called.role is Role.TORCH:
             return called  # what a torch module returns is torch's too
         made = _made_by(scope.dotted(path), scope)
+        if made is not None and made.role is Role.SCALER and _is_off(value):
+            made = made._replace(over=("off",))
         if made is not None and made.made_by in _COPIES and _requires_grad(value):
             return Binding(Role.LEAF, made.made_by)
         if made is not None and made.role is Role.SCHEDULER:
@@ -47,9 +49,18 @@ def role_of(value: ast.AST, scope: Scope) -> Binding | None:
     return inner if inner is not None and inner.role in (Role.TORCH, Role.INSTANCE) else None
 
 
+def _is_off(call: ast.Call) -> bool:
+    """GradScaler(enabled=False)"""
+    told = (keyword.value for keyword in call.keywords if keyword.arg == "enabled")
+    return any(isinstance(value, ast.Constant) and value.value is False for value in told)
+
+
 def _scales_nothing(path: str, scope: Scope) -> bool:
-    """Whether a scaler may be an object of this project that stands in where none is wanted: it gives the loss back."""
+    """Whether a scaler may be an object of this project that stands in where none is wanted, or
+    is switched off: it gives the loss back."""
     made = scope.lookup(path)
+    if made is not None and made.role is Role.SCALER and made.over:
+        return True
     scale = made.cls.method("scale") if made is not None and made.cls is not None else None
     last = scale.node.body[-1] if scale is not None else None
     return isinstance(last, ast.Return) and isinstance(last.value, ast.Name)

@@ -32,7 +32,7 @@ class Role(Enum):
 class Binding(NamedTuple):
     role: Role
     made_by: str = ""  # the dotted name that was called
-    over: tuple[str, ...] = ()  # of a scheduler: its optimizer's path; of an optimizer: those of its modules
+    over: tuple[str, ...] = ()  # of a schedule: its optimizer's path; of an optimizer: its modules'; of a scaler: "off"
     keeps: tuple[tuple[str, str], ...] = ()  # of an instance: what it was given, by its own name for it (self.opt)
     cls: "Scope | None" = None  # of an instance: its class
     beside: "tuple[Binding, ...]" = ()  # of an instance: those that the other arms of a branch bind instead
