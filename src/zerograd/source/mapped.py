@@ -22,6 +22,7 @@ _RUNS = frozenset(
     {"map", "imap", "imap_unordered", "map_async", "starmap", "submit", "apply", "apply_async", "filter", "reduce"}
     | {"methodcaller", "getattr", "partial", "Thread", "Process", "run_in_executor", "delayed"}
 )
+_PICKED = re.compile(r"optimi[sz]er|^opt$|_opt$|loss|hook|callback|(^|_)cb$|^self$|trainer")
 _DEPOSITS: Doubts = frozenset({Kind.DEPOSIT})
 _LOSSES = re.compile(r"loss|objective|cost|(^|_)err")
 
@@ -29,6 +30,8 @@ _LOSSES = re.compile(r"loss|objective|cost|(^|_)err")
 def handed_on(call: ast.Call, scope: Scope, is_idle: Callable[[Function], bool]) -> Doubts:
     """What a call may do by running what it is handed."""
     func = call.func
+    if isinstance(func, ast.Call) and path_of(func.func) == "getattr":
+        return ALL_DOUBTS if _may_train(func, call) else NO_DOUBT
     name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
     if name not in _RUNS:
         return NO_DOUBT
@@ -44,6 +47,13 @@ def handed_on(call: ast.Call, scope: Scope, is_idle: Callable[[Function], bool])
                 if run is None and path not in BUILTINS and _is_over_losses(call, given):
                     found |= _DEPOSITS
     return found
+
+
+def _may_train(asked: ast.Call, call: ast.Call) -> bool:
+    """getattr(optimizer, name)(), getattr(hook, "before")(self): a method that is picked by its name."""
+    owner = path_of(asked.args[0]) or "" if asked.args else ""
+    hands_itself = any(isinstance(one, ast.Name) and one.id == "self" for one in call.args)
+    return hands_itself or _PICKED.search(owner.rpartition(".")[2].lower()) is not None
 
 
 def _is_over_losses(call: ast.Call, given: ast.expr) -> bool:
