@@ -13,6 +13,7 @@ from zerograd.source.loops import has_gate, inside, runs_at_least_once
 from zerograd.source.measuring import without_clips
 from zerograd.source.nodes import below, holds
 from zerograd.source.pacing import only_moves
+from zerograd.source.parted import is_context, is_run_around, is_run_in_parts
 from zerograd.source.paths import path_of
 from zerograd.source.questions import asks_for_nan, asks_only_for_nan, takes_all
 from zerograd.source.roles import role_of
@@ -49,6 +50,8 @@ class FunctionLowering(Expressions):
     def whole(self, statements: list[ast.stmt]) -> Block:
         """The function. One that is handed the batch's index is called once per batch: its body is that loop's."""
         body = self.block(statements)
+        if is_run_around(self._function, self._scope):
+            body = (Blur(ALL_DOUBTS), *body, Blur(ALL_DOUBTS))
         windows = self._questions.windows(self._function)
         return (Loop(going_on(body), endless=True, node=self._function, windows=windows),) if windows else body
 
@@ -88,7 +91,10 @@ class FunctionLowering(Expressions):
             case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
                 for item in items:
                     yield from self._events(item.context_expr)
+                around = [Blur(ALL_DOUBTS) for item in items if is_context(item.context_expr, self._scope)]
+                yield from around
                 yield from self.block(body)
+                yield from around
             case ast.Match(subject=subject, cases=cases):
                 yield from self._events(subject)
                 yield from self._match(cases)
@@ -152,6 +158,7 @@ class FunctionLowering(Expressions):
         else:
             yield from self._events(node.iter)
             head += self._forget(node)
+            head += [Blur(ALL_DOUBTS)] if is_run_in_parts(node.iter, self._scope) else []
         if isinstance(node, ast.For) and not node.orelse and not any(isinstance(one, ast.If) for one in node.body):
             each_alone = self._one_by_one(node.target, node.iter, lambda: self.block(node.body))
             if each_alone:
