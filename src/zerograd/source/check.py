@@ -29,12 +29,13 @@ from zerograd.source.reading import File, Reading
 from zerograd.source.schedules import is_excused
 from zerograd.source.scopes import Function, Scope
 from zerograd.source.skeleton import Act, Block, Call, Create, Loop, picks_several, walk
+from zerograd.source.strangers import may_be_tidy
 from zerograd.source.suppression import allow
 from zerograd.source.templates import templates
 from zerograd.source.tests import places
 from zerograd.source.triggers import may_train
 from zerograd.source.unfolding import waits_for_others
-from zerograd.source.verdicts import worth_telling
+from zerograd.source.verdicts import is_trial, worth_telling
 from zerograd.source.ways import Budget, TooMuch
 
 _DEPTH = 5
@@ -114,6 +115,8 @@ class _Checker:
     def _called(self, function: Function, block: Block, cls: Scope | None) -> Iterator[Finding]:
         """A function that anybody may call, again and again; of a method, on an object of this class."""
         node, scope = function.node, function.scope
+        if is_trial(node, block):
+            return
         for slot, alone in self._slots(block, cls):
             if is_handed_too(slot, Reading(node, (), scope, self._file)):
                 continue
@@ -197,6 +200,8 @@ class _Checker:
             if verdict.law.needs_loss and node is not None and not self._learns(block, node):
                 continue
             if verdict.event.kind is Kind.SCHEDULE and is_excused(verdict.event, self._file, cls, scope):
+                continue
+            if verdict.law.code == "ZG001" and may_be_tidy(slot, scope, self._file):
                 continue
             told = tell(verdict, interpreter.trail)
             exactly = self._told_exactly(told, verdict, block, slot, interpreter.kinds(block))

@@ -17,7 +17,10 @@ from zerograd.source.scopes import Scope
 from zerograd.source.wording import ENDINGS
 
 _NAME = re.compile(r"[A-Za-z_]\w*(?=\W*$)")
-_ASKS = r"\b(?:assert|if|elif)\b[^#\n]*\b{0}\b|\b[12]\s*[<=!]=?\s*[\w.]*\b{0}\b"
+_ASKS = (
+    r"\b{0}\b[\"'\])]*\s*(?:[=!<>]=?|not in|in)\s*[\[(]?\s*(?:None,\s*|0,\s*)?[12]\b"
+    r"|\b[12]\s*[<>=!]=?\s*[\w.]*\b{0}\b"
+)
 _AT_MOST_ONE = ((ast.Eq, 1), (ast.LtE, 1), (ast.Lt, 2))
 _MORE = ((ast.NotEq, 1), (ast.Gt, 1), (ast.GtE, 2))
 _MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -38,8 +41,10 @@ def is_one(size: str, scope: Scope, own: Nodes | None = None) -> bool:
     known = scope.module.ones
     if name[0] not in known:
         asked = re.search(_ASKS.format(name[0]), home.text) is not None
-        known[name[0]] = asked and any(_refuses(node, name[0]) for node in _always(home.tree))
-    return known[name[0]] or (own is not None and any(_sends_away(branch, size) for branch in own.of(ast.If)))
+        known[name[0]] = any(_refuses(node, name[0]) for node in _always(home.tree)) if asked else None
+    if not known[name[0]] and known[name[0]] is not None and own is not None:
+        return any(_sends_away(branch, size) for branch in own.of(ast.If))
+    return bool(known[name[0]])
 
 
 def is_refused_here(node: ast.Assert, sizes: Iterable[str]) -> bool:

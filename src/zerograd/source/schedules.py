@@ -3,15 +3,18 @@
 import re
 
 from zerograd.core.events import Event
+from zerograd.source.beside import classes_with
 from zerograd.source.firsts import is_made_otherwise, waits_for_count
 from zerograd.source.reading import File
 from zerograd.source.scopes import Scope
 from zerograd.source.templates import is_another
 
-_CLASS = re.compile(r"^class ", re.MULTILINE)
-_TOP = re.compile(r"^\S", re.MULTILINE)
-_STEPS = re.compile(r"\bdef step\(")
 _SETS = re.compile(r"\[['\"]lr['\"]\]\s*[-+*/]?=(?!=)|\.lr\s*=(?!=)|_lr\(")
+_TORCHS = frozenset(
+    {"step", "get_last_lr", "get_lr", "state_dict", "load_state_dict", "last_epoch", "base_lrs", "optimizer"}
+    | {"_step_count", "_last_lr", "_get_lr", "total_steps", "T_max", "T_0", "milestones", "step_size", "gamma"}
+    | {"print_lr", "verbose", "_initial_step", "_schedulers", "lr_lambdas", "__class__", "__dict__"}
+)
 _HANDS = re.compile(r"\b\w+\(self\.\w*opt\w*\b")  # adjust(self.optimizer, self.count)
 
 
@@ -21,7 +24,13 @@ def is_excused(schedule: Event, file: File, cls: Scope | None, scope: Scope | No
         return True
     if is_made_otherwise(program, path, schedule.site):
         return True
-    return scope is not None and scope.lookup(path) is None and _may_be_own(file)
+    return scope is not None and scope.lookup(path) is None and (_is_asked_more(path, file) or _may_be_own(file))
+
+
+def _is_asked_more(path: str, file: File) -> bool:
+    """Whether it is asked for what no schedule of torch's has: schedule.weight, scheduler.step_update(i)"""
+    asked = set(re.findall(rf"(?<![\w.]){re.escape(path)}\.(\w+)", file.text))
+    return not asked <= _TORCHS
 
 
 def _may_be_own(file: File) -> bool:
@@ -32,12 +41,8 @@ def _may_be_own(file: File) -> bool:
 
 
 def _has_own(text: str) -> bool:
-    if "param_groups" not in text or "def step(" not in text:
+    if "param_groups" not in text:
         return False
-    for found in _CLASS.finditer(text):
-        end = _TOP.search(text, found.end())
-        body = text[found.start() : end.start() if end is not None else len(text)]
-        sets = _SETS.search(body) or (_HANDS.search(body) and _SETS.search(text))
-        if sets and _STEPS.search(body) and ".backward(" not in body:
-            return True
-    return False
+    return any(
+        _SETS.search(body) or (_HANDS.search(body) and _SETS.search(text)) for body in classes_with("def step(", text)
+    )

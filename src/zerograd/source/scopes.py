@@ -118,7 +118,7 @@ class Scope:
         self.class_scopes: dict[str, Scope] = {}
         self.elsewhere: Elsewhere | None = None  # of a module: what the names it imports stand for
         self.stars: list[str] = []  # of a module: those it imports all names of
-        self.ones: dict[str, bool] = {}  # of a module: whether what has this name is refused if it is not 1
+        self.ones: dict[str, bool | None] = {}  # of a module: whether this name is refused if not 1; None: nobody asks
         self.tidies: bool | None = None  # of a module: whether it has a step() that clears; None: nobody has asked
         self.repairs: bool | None = None  # of a module: whether it gives an optimizer another step()
         self.home: Home | None = None  # of a module: what knows the skeletons of its functions

@@ -18,8 +18,11 @@ from zerograd.source.nodes import below
 from zerograd.source.paths import path_of
 from zerograd.source.scopes import Role, Scope
 
-_SPEAKS = re.compile(r"\.step\s*=(?!=)|step_post_hook|\bdef step\(|setattr\(\w+, *['\"]step['\"]")
-_PUTS = re.compile(r"step_post_hook|setattr\(\w*opt\w*, *['\"]step['\"]")
+_SPEAKS = re.compile(r"\bdef step\(")
+_STORED = re.compile(r"\.step\s*=(?!=)")
+_SET = re.compile(r"setattr\(\w*opt\w*, *['\"]step['\"]")
+_HOOK = "step_post_hook"
+_LONGEST = 40  # letters of a name
 _CLEARS = frozenset({"zero_grad", "zero_", "clear_grad", "clear_grads"})
 
 
@@ -58,16 +61,15 @@ def _puts_another(module: Scope) -> bool:
     """Whether some optimizer is given another step(), or a hook behind its own: optimizer.step = step_and_clear"""
     if module.repairs is None:
         text = module.home.text if module.home is not None else ""
-        module.repairs = _PUTS.search(text) is not None and "zero_grad" in text
-        if not module.repairs and module.home is not None and _SPEAKS.search(text) is not None:
-            stores = (one for one in below(module.home.tree) if isinstance(one, ast.Assign))
-            module.repairs = any(_is_put(target) for one in stores for target in one.targets)
+        hooked = _HOOK in text and "zero_grad" in text
+        stored = any("opt" in _owner(text, found.start()) for found in _STORED.finditer(text))
+        module.repairs = hooked or stored or ("setattr(" in text and _SET.search(text) is not None)
     return module.repairs
 
 
-def _is_put(target: ast.expr) -> bool:
-    owner = path_of(target.value) or "" if isinstance(target, ast.Attribute) and target.attr == "step" else ""
-    return "opt" in owner.rpartition(".")[2].lower()
+def _owner(text: str, end: int) -> str:
+    """The last name that stands before a place."""
+    return re.split(r"\W", text[max(end - _LONGEST, 0) : end])[-1].lower()
 
 
 def _is_tidy(function: ast.AST) -> bool:
