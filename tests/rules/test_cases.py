@@ -7,7 +7,8 @@ import pytest
 from rules.programs import Program, audited, checked, programs
 
 ALL = [*programs("legal.md"), *programs("faults.md")]
-FAMILIES = ("faults_source", "cut", "groups", "kept", "rollouts", "doubted", "turns", "retained", "starved", "wrappers")
+FAMILIES = ("faults_source", "cut", "groups", "kept", "rollouts", "doubted", "retained", "starved", "wrappers")
+FAMILIES += ("turns", "wolf")
 SOURCE = [*ALL, *(program for name in FAMILIES for program in programs(f"{name}.md"))]
 
 

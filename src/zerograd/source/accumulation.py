@@ -107,7 +107,7 @@ def _inner_loops(block: Block, losses: Losses, body_of: BodyOf) -> Iterator[Find
     """for micro_step in range(N): backward, then one step behind the loop."""
     for position, node in enumerate(block):
         size = _named_size(node.node.iter) if isinstance(node, Loop) and isinstance(node.node, _FOR) else None
-        if size and isinstance(node, Loop):
+        if size and isinstance(node, Loop) and not losses.is_one(size):
             inside = acts_in(node.body)
             kinds = {act.kind for act in inside}
             if Kind.DEPOSIT in kinds and not kinds & {Kind.CONSUME, Kind.CLEAR, Kind.RESCALE}:
@@ -161,6 +161,8 @@ def _every_micro_batch(block: Block, losses: Losses, configured: str | None) -> 
         for act, step, arm in taken:
             assert isinstance(act.node, ast.Call)
             by, own = losses.divided_by(loss_of(act.node), ACCUMULATION), _divides_itself(act.node, losses)
+            if by is not None and losses.is_one(by):
+                continue
             if by is not None and not own and (arm is loop.body or not losses.adds_up(loss_of(act.node))):
                 why = f"the loss is divided by {by}"
             elif configured and own and arm is loop.body:
@@ -178,7 +180,7 @@ def _divided_twice(block: Block, losses: Losses, told: tuple[str, str] | None) -
             by = losses.divided_by(loss_of(act.node), ACCUMULATION)
             receiver = path_of(act.node.func.value) if isinstance(act.node.func, ast.Attribute) else None
             same = told is None or (receiver == told[0] and (by or "").rpartition(".")[2] == told[1].rpartition(".")[2])
-            if by is not None and same:
+            if by is not None and same and not losses.is_one(by):
                 yield note(REGISTRY["ZG105"], act.site, certain=True, deposit=act.what, size=by)
 
 

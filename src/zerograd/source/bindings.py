@@ -171,8 +171,10 @@ class _Binder:
         binding = role_of(value, scope)
         if binding is None and isinstance(value, ast.Call) and self._comes_later(value.func):
             self._early.append((scope, self._arms, target, value))
-        if binding is None and isinstance(value, ast.Call) and "optim" in (maker := path_of(value.func) or ""):
-            home.makers[path] = maker
+        if binding is None and isinstance(value, ast.Call):
+            maker = path_of(value.func) or ""
+            if "optim" in maker or (maker and "opt" in path.lower()):
+                home.makers[path] = maker
         if home is scope.owner:
             if isinstance(value, ast.Name):
                 scope.keeps[value.id] = path

@@ -56,7 +56,7 @@ def callees_of(path: str, scope: Scope) -> list[Callee]:
 def _made_inside(path: str, scope: Scope, depth: int = _DEPTH) -> Binding | None:
     """What make_optimizer(model) returns, of a function that defines a class of its own and returns an object of it,
     itself or through another such function."""
-    named = _maker_of(path, scope) if depth else None
+    named = maker_of(path, scope) if depth else None
     maker = scope.function(named) if named is not None else None
     last = maker.node.body[-1] if maker is not None else None
     if maker is None or not isinstance(last, ast.Return) or not isinstance(last.value, ast.Name):
@@ -69,7 +69,7 @@ def _made_inside(path: str, scope: Scope, depth: int = _DEPTH) -> Binding | None
     return Binding(Role.INSTANCE, cls=cls) if inside else None
 
 
-def _maker_of(path: str, scope: Scope) -> str | None:
+def maker_of(path: str, scope: Scope) -> str | None:
     """The function whose result a path is bound to, where that is known."""
     if path.startswith("self."):
         homes = scope.owner.lineage() if scope.owner is not None else ()

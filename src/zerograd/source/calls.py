@@ -18,6 +18,7 @@ from zerograd.source.scales import is_plain, is_scaled
 from zerograd.source.scopes import Function, Role, Scope
 from zerograd.source.sharpness import HALVES, clears_too
 from zerograd.source.skeleton import Act, Blur, Call, Choice
+from zerograd.source.tidying import may_clear
 
 # The names of calls that may be events.
 _NAMES = frozenset(
@@ -50,7 +51,7 @@ class CallReader:
 
     def __init__(self, path: str, *, by_manner: frozenset[str], scales: bool, idle: Callable[[Function], bool]) -> None:
         self._path = path
-        self._is_idle = idle
+        self.is_idle = idle
         self._scales = scales
         self._by_manner = by_manner
         self._hooks = Hooks()
@@ -96,9 +97,13 @@ class CallReader:
                         yield blur(_SCALES)
             case "step" if receiver and self.is_scaler(receiver, scope) and first:
                 yield act(Kind.CONSUME, first, scaled=True)
+                if may_clear(first, scope):
+                    yield blur(_CLEARED, first)
             case "step" if receiver and self.is_optimizer(receiver, scope):
                 yield from self._closure(call, receiver, scope)
                 yield act(Kind.CONSUME, receiver)
+                if may_clear(receiver, scope):
+                    yield blur(_CLEARED, receiver)
             case "step" if receiver and not call.args and not call.keywords and self.is_scheduler(receiver, scope):
                 guessed = scope.lookup(receiver) is None and has_own_schedules(scope.module)
                 if is_old(scope.module) or guessed or (receiver.startswith("self.") and is_begun(scope.owner)):
@@ -229,7 +234,7 @@ class CallReader:
     def _one_of(self, callees: list[Callee], call: ast.Call, scope: Scope) -> list[Act | Blur | Call | Choice]:
         called: Call | Choice | None = None
         for callee in callees:
-            if callee.receiver != "self" and callee.function.node.name == "forward" and self._is_idle(callee.function):
+            if callee.receiver != "self" and callee.function.node.name == "forward" and self.is_idle(callee.function):
                 continue  # model(x)
             one = callee.called(call, scope)._replace(site=site_of(call, self._path))
             moved = moved_by(callee) if len(callees) == 1 else None

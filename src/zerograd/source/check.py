@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import chain
 
-from zerograd.core.events import Event, Kind, Site
+from zerograd.core.events import Kind, Site
 from zerograd.core.facts import ALL_DOUBTS, CLEAN, NOWHERE, Doubts, Fact, Facts, doubt, join, slim
 from zerograd.core.findings import Certainty, Finding, once
 from zerograd.core.judgement import Code, Verdict
@@ -15,7 +15,6 @@ from zerograd.rules.rule import Rule, Sees, idiom
 from zerograd.rules.telling import note, tell
 from zerograd.source import accumulation, erasing, idioms, wholes, wiping
 from zerograd.source.callers import is_handed_too
-from zerograd.source.firsts import is_made_otherwise, waits_for_count
 from zerograd.source.flow import CYCLE, Interpreter
 from zerograd.source.holdings import held_as_part
 from zerograd.source.leaking import Leaks
@@ -27,14 +26,16 @@ from zerograd.source.paths import path_of
 from zerograd.source.privacy import Privacy
 from zerograd.source.program import Program
 from zerograd.source.reading import File, Reading
+from zerograd.source.schedules import is_excused
 from zerograd.source.scopes import Function, Scope
 from zerograd.source.skeleton import Act, Block, Call, Create, Loop, picks_several, walk
+from zerograd.source.strangers import may_be_tidy
 from zerograd.source.suppression import allow
-from zerograd.source.templates import is_another, templates
+from zerograd.source.templates import templates
 from zerograd.source.tests import places
 from zerograd.source.triggers import may_train
 from zerograd.source.unfolding import waits_for_others
-from zerograd.source.verdicts import worth_telling
+from zerograd.source.verdicts import is_trial, worth_telling
 from zerograd.source.ways import Budget, TooMuch
 
 _DEPTH = 5
@@ -114,6 +115,8 @@ class _Checker:
     def _called(self, function: Function, block: Block, cls: Scope | None) -> Iterator[Finding]:
         """A function that anybody may call, again and again; of a method, on an object of this class."""
         node, scope = function.node, function.scope
+        if is_trial(node, block):
+            return
         for slot, alone in self._slots(block, cls):
             if is_handed_too(slot, Reading(node, (), scope, self._file)):
                 continue
@@ -196,7 +199,9 @@ class _Checker:
         for verdict in worth_telling(verdicts, block, slot):
             if verdict.law.needs_loss and node is not None and not self._learns(block, node):
                 continue
-            if verdict.event.kind is Kind.SCHEDULE and self._is_excused(verdict.event, cls):
+            if verdict.event.kind is Kind.SCHEDULE and is_excused(verdict.event, self._file, cls, scope):
+                continue
+            if verdict.law.code == "ZG001" and may_be_tidy(slot, scope, self._file):
                 continue
             told = tell(verdict, interpreter.trail)
             exactly = self._told_exactly(told, verdict, block, slot, interpreter.kinds(block))
@@ -210,13 +215,6 @@ class _Checker:
                 finding = finding._replace(related=(*finding.related, *([why] if why is not None else ())))
             self._told.add((finding.site, finding.code))
             yield finding
-
-    def _is_excused(self, schedule: Event, cls: Scope | None) -> bool:
-        """Whether a schedule is none of torch's after all, or was only made when it could have come too early."""
-        path = schedule.what.removesuffix(".step()")
-        if (cls is not None and is_another(path, cls)) or waits_for_count(self._program, schedule.site):
-            return True
-        return is_made_otherwise(self._program, path, schedule.site)
 
     def _entry(self, node: ast.AST | None) -> Site | None:
         """Where a function begins, if it has a place."""

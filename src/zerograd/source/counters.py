@@ -64,6 +64,23 @@ def read_guard(test: ast.expr, origins: Origins) -> Guard | None:
     return None
 
 
+def settled(test: ast.expr, origins: Origins) -> bool | None:
+    """The answer of a guard over groups of one: every micro-batch is the last of its own."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            inner = settled(operand, origins)
+            return None if inner is None else not inner
+        case ast.BoolOp(op=ast.Or(), values=values):
+            return True if any(settled(value, origins) for value in values) else None
+        case ast.Compare(left=ast.BinOp(op=ast.Mod()) as modulo, ops=[ast.Eq() | ast.NotEq() as op]):
+            return isinstance(op, ast.Eq) if origins.is_one(written(modulo.right)) else None
+        case ast.Name(id=name) if name in origins.flags and origins.flags[name].lineno < test.lineno:
+            return settled(origins.flags[name], origins)
+        case ast.BinOp(op=ast.Mod()):
+            return False if origins.is_one(written(test.right)) else None
+    return None
+
+
 def start_key(loop: ast.AST) -> str:
     """The question whether this is a loop's first iteration."""
     return f"start@{id(loop)}"
@@ -126,7 +143,7 @@ def _not_first(asked: ast.expr) -> tuple[str, ...]:
 def _modulo(modulo: ast.BinOp, residue: ast.expr, origins: Origins) -> Guard | None:
     size = written(modulo.right)
     counter, offset = _counter(modulo.left)
-    if counter is None or size == "1":
+    if counter is None or size == "1" or origins.is_one(size):
         return None
     wanted = _residue(residue, modulo.right)
     if wanted is None:
@@ -144,7 +161,7 @@ def _modulo(modulo: ast.BinOp, residue: ast.expr, origins: Origins) -> Guard | N
 def _reset(counter: ast.expr, size: ast.expr, origins: Origins) -> Guard | None:
     """`if n == N: ...; n = 0`, with n counted up in every iteration."""
     origin = origins.at(path_of(counter) or "", counter.lineno)
-    if origin is None or (isinstance(size, ast.Constant) and size.value in (0, 1)):
+    if origin is None or (isinstance(size, ast.Constant) and size.value in (0, 1)) or origins.is_one(written(size)):
         return None
     counted = origin.seen_at(counter.lineno) == 1
     return Guard(origin.loop, -1 if counted else None, written(size))

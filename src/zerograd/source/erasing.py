@@ -10,6 +10,7 @@ they read what they deposited, or its input's gradient; a file that never looks 
 """
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 
 from zerograd.core.events import Kind
@@ -17,7 +18,8 @@ from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import UNUSED, erased, note
 from zerograd.source.guarded import acts_in, blocks_of
-from zerograd.source.nodes import holds, place
+from zerograd.source.losses import loss_of
+from zerograd.source.nodes import holds, place, written
 from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
 from zerograd.source.skeleton import Act, Block, Blur, Choice, Forget, Jump, Loop, Node, walk
@@ -29,6 +31,7 @@ _BESIDE = (
     Kind.SCHEDULE,
 )  # what may stand between the last backward and the step
 _CYCLE = (Kind.DEPOSIT, Kind.CLEAR, Kind.CONSUME)
+_WORD = re.compile(r"\w+")
 _WAYS = 6  # branches in a row
 
 
@@ -38,7 +41,8 @@ def detect(function: Reading) -> Iterator[Finding]:
     yield from _inside(function, function.block, adds=not looks)
     if not looks:
         slots = frozenset(act.slot for act in acts_in(function.block) if act.kind in (Kind.CONSUME, Kind.CLEAR))
-        yield from _between(function.block, (), slots, alone=not file.program.has_several)
+        found = _between(function.block, (), slots, alone=not file.program.has_several)
+        yield from (one for one in found if not _is_rehearsed(function, one))
 
 
 def _inside(function: Reading, block: Block, behind: Block = (), *, adds: bool) -> Iterator[Finding]:
@@ -103,6 +107,30 @@ def _between(block: Block, rest: Block, slots: frozenset[str | None], *, alone: 
             yield from _in_vain(node, behind, alone=alone)
         for inner in blocks_of(node):
             yield from _between(inner, behind, slots, alone=alone)
+
+
+def _is_rehearsed(function: Reading, found: Finding) -> bool:
+    """Whether what is cleared is computed once more, word for word, and no loop does so again and again: the first time
+    was to warm up."""
+    if any(loop.lineno <= found.site.line <= (loop.end_lineno or 0) for loop in function.loops):
+        return False
+    lost, step = (one.site.line for one in found.related)
+    deposits = function.having(Kind.DEPOSIT)
+    first = [_made(function, act) for act in deposits if act.site.line == lost]
+    later = [act for act in deposits if found.site.line < act.site.line < step]
+    if len(first) != 1 or first[0] is None or not later or any(_made(function, act) != first[0] for act in later):
+        return False
+    anew = {name.id for name in function.of(ast.Name) if isinstance(name.ctx, ast.Store) and lost < name.lineno < step}
+    return anew.isdisjoint(_WORD.findall(first[0]))  # of other data, it is another loss
+
+
+def _made(function: Reading, deposit: Act) -> str | None:
+    """How the loss of a deposit was computed, as it is written."""
+    loss = loss_of(deposit.node) if isinstance(deposit.node, ast.Call) else None
+    name = path_of(loss) if loss is not None else None
+    made = [node for node in function.of(ast.Assign) if name is not None and path_of(node.targets[0]) == name]
+    before = [written(node.value) for node in made if node.lineno < deposit.site.line]
+    return before[-1] if before else written(loss) if loss is not None and name is None else None
 
 
 def _is_told_more(deposit: Act) -> bool:

@@ -4,11 +4,14 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 
 from zerograd.core.events import Kind
+from zerograd.core.facts import ALL_DOUBTS
 from zerograd.source.calls import CallReader, site_of
 from zerograd.source.loops import accumulates, elements, picked
 from zerograd.source.losses import loss_of
+from zerograd.source.mapped import handed_on, kinds_inside
 from zerograd.source.members import members_of
 from zerograd.source.nodes import LEAVES, READ, Nodes
+from zerograd.source.parted import waits_inside
 from zerograd.source.paths import path_of
 from zerograd.source.probes import called_modules
 from zerograd.source.questions import Questions, chooses
@@ -46,6 +49,7 @@ class Expressions:
         self._keys = keys_of(own)
         self._questions = Questions(function, own, scope)
         self._has_gates = any(accumulates(item.context_expr) for item in own.of(ast.withitem))
+        self._waits = waits_inside(own)
         self._deposited = False  # in this iteration of the loop we are in
         self._asked: tuple[ast.expr, ...] = ()  # the tests we are under, inside this loop
         self._gate = ""  # the question that Accelerate asks, in a loop with `with accelerator.accumulate(model):`
@@ -67,7 +71,7 @@ class Expressions:
             kind = node.__class__
             if kind in LEAVES:
                 continue
-            if kind in _BRANCHING:
+            if kind in _BRANCHING or (kind is ast.Yield and self._waits):
                 later.append(node)
                 continue
             if kind is ast.Call:
@@ -95,8 +99,19 @@ class Expressions:
                 found += [Choice(later, ())] if later else []
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 self._comprehension(node, found)
+            case ast.Yield(value=value):
+                found += self._events(value) if value is not None else ()
+                found.append(Blur(ALL_DOUBTS))
+            case ast.Lambda(body=body):
+                deposited = self._deposited
+                kinds = kinds_inside(tuple(self._events(body)), self._calls.is_idle)
+                self._deposited = deposited
+                found += [Blur(kinds)] if kinds else []
 
     def _call(self, call: ast.Call) -> Iterator[Node]:
+        kinds = handed_on(call, self._scope, self._calls.is_idle)
+        if kinds:
+            yield Blur(kinds)
         for event in self._calls.read(call, self._scope):
             if self._inputs and self._is_of_input(call.func):
                 if not isinstance(event, Act):
@@ -193,7 +208,10 @@ class Expressions:
         return found
 
     def _choice(self, test: ast.expr, body: Block, orelse: Block) -> Iterator[Node]:
-        if body or orelse:
+        known = self._questions.settled(test) if body or orelse else None
+        if known is not None:
+            yield from body if known else orelse
+        elif body or orelse:
             decides = any(isinstance(node, (Act, Call)) for node in walk((*body, *orelse)))
             leads_away = not decides and leaves(body) != leaves(orelse)
             question, guard = self._questions.read(test, self._gate, decides=decides, leads_away=leads_away)

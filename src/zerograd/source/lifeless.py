@@ -43,6 +43,8 @@ _CUTTING = frozenset({"item", "detach", "data", "numpy", "tolist", "tensor", "Te
     "argmin",
 }
 _HOOKED = re.compile(r"\w\] = \w+\.(detach\(\)|data\b)")  # activation[name] = output.detach()
+_CRITIC = re.compile(r"critic|value|baseline|(^|_|\.)(q|v|vf|qf|td)\d?(_|$)")
+_ACTOR = re.compile(r"actor|polic|(^|_)(pi|pg|surr\w*|act|total)(_|$)")
 _FEW = 20
 
 
@@ -113,11 +115,17 @@ def _inside(function: Reading, handed: set[Item]) -> Iterator[Finding]:
         lost = [term for term in one.terms if cut.of(term.node) is Has.LOST]
         if not one.lives or any(not words_of(term).isdisjoint(others) for term in lost):
             continue  # loss - loss.detach(): the value of another, with the gradient of this
-        for term in lost:
+        for term in lost if not _is_of_critic(one, function) else ():
             meant = _is_meant(term, function) or is_judgement(term, one, function)
             if id(term.node) not in told and meant and not _is_compared(term, one, function):
                 told.add(id(term.node))
                 yield _told(function, term)
+
+
+def _is_of_critic(whole: Sum, function: Reading) -> bool:
+    """critic_loss = mse(v, target) - 0.01 * entropy.detach(): a soft value, of which no policy is to learn here."""
+    names = ((path_of(whole.loss) or "").lower(), getattr(function.node, "name", "").lower())
+    return any(map(_CRITIC.search, names)) and not any(_ACTOR.search(one.lower()) for one in (*names, *whole.names))
 
 
 def _is_compared(term: Term, whole: Sum, function: Reading) -> bool:

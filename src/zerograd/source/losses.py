@@ -11,6 +11,7 @@ from functools import cached_property
 
 from zerograd.source.divisors import counts, divides, divides_by_what_it_is_told
 from zerograd.source.nodes import Nodes, below, written
+from zerograd.source.ones import is_one
 from zerograd.source.paths import path_of
 from zerograd.source.scopes import Scope
 
@@ -53,6 +54,10 @@ class Losses:
         self._loops = [*nodes.of(ast.For), *nodes.of(ast.AsyncFor), *nodes.of(ast.While)]
         self._around: tuple[int, int] = (0, 0)
         self._handed = True
+
+    def is_one(self, size: str) -> bool:
+        """Whether the number of micro-batches in a group is 1, or refused: then there are no groups."""
+        return is_one(size, self._scope, self._nodes)
 
     @cached_property
     def _all_made(self) -> dict[str, list[ast.expr]]:

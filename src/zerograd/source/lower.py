@@ -4,13 +4,16 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from zerograd.core.events import Kind, Site
-from zerograd.core.facts import NOTHING_ASSUMED, Assumptions, Doubts
+from zerograd.core.facts import ALL_DOUBTS, NOTHING_ASSUMED, Assumptions, Doubts
 from zerograd.source.adjoining import adjoined
 from zerograd.source.byhand import read_assignment, read_deletion
 from zerograd.source.calls import site_of
 from zerograd.source.expressions import Expressions
 from zerograd.source.loops import has_gate, inside, runs_at_least_once
+from zerograd.source.measuring import without_clips
 from zerograd.source.nodes import below, holds
+from zerograd.source.pacing import only_moves
+from zerograd.source.parted import is_context, is_run_around, is_run_in_parts
 from zerograd.source.paths import path_of
 from zerograd.source.questions import asks_for_nan, asks_only_for_nan, takes_all
 from zerograd.source.roles import role_of
@@ -50,20 +53,26 @@ class FunctionLowering(Expressions):
     def whole(self, statements: list[ast.stmt]) -> Block:
         """The function. One that is handed the batch's index is called once per batch: its body is that loop's."""
         body = self.block(statements)
+        if is_run_around(self._function, self._scope):
+            body = (Blur(ALL_DOUBTS), *body, Blur(ALL_DOUBTS))
         windows = self._questions.windows(self._function)
         return (Loop(going_on(body), endless=True, node=self._function, windows=windows),) if windows else body
 
     def block(self, statements: Iterable[ast.stmt]) -> Block:
         nodes: list[Node] = []
+        alone: list[Node] = []  # behind an assertion that every group is one of a single micro-batch: all may be done
         for statement in statements:
             if statement.__class__ in _SIMPLE:
                 nodes += self._simple(statement)
+                if isinstance(statement, ast.Assert) and self._questions.holds_at_one(statement):
+                    nodes += (alone := [Blur(ALL_DOUBTS)])
             else:
                 made = list(self._statement(statement))
                 nodes += [Blur(_REST), *made] if _asks_for_rest(made, nodes) else made
             if nodes and isinstance(nodes[-1], Jump):
+                alone = []
                 break  # nothing behind a jump is ever run
-        return adjoined(nodes)
+        return adjoined([*nodes, *alone])
 
     def _statement(self, node: ast.stmt) -> Iterator[Node]:
         match node:
@@ -88,7 +97,10 @@ class FunctionLowering(Expressions):
             case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
                 for item in items:
                     yield from self._events(item.context_expr)
+                around = [Blur(ALL_DOUBTS) for item in items if is_context(item.context_expr, self._scope)]
+                yield from around
                 yield from self.block(body)
+                yield from around
             case ast.Match(subject=subject, cases=cases):
                 yield from self._events(subject)
                 yield from self._match(cases)
@@ -122,6 +134,8 @@ class FunctionLowering(Expressions):
             if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.Call):
                 path = path_of(node.targets[0])
                 found += [Create(path)] if path and self._makes_optimizer(path, node.value) else []
+            if isinstance(node.value, ast.Attribute) and node.value.attr == "backward":
+                found.append(Blur(_REST))  # run = loss.backward: whoever has it may run it
             found += self._forget(node)
         elif isinstance(node, ast.Delete):
             found += read_deletion(node, self._path, self._reaches_some)
@@ -143,6 +157,9 @@ class FunctionLowering(Expressions):
         return [Forget(keys, learned_from(node, keys))] if keys else []
 
     def _loop(self, node: ast.For | ast.AsyncFor | ast.While) -> Iterator[Node]:
+        if not self._deposited and only_moves(node, lambda path: self._calls.is_scheduler(path, self._scope)):
+            yield Blur(ALL_DOUBTS)
+            return
         head: list[Node] = []
         endless = False
         if isinstance(node, ast.While):
@@ -151,6 +168,7 @@ class FunctionLowering(Expressions):
         else:
             yield from self._events(node.iter)
             head += self._forget(node)
+            head += [Blur(ALL_DOUBTS)] if is_run_in_parts(node.iter, self._scope) else []
         if isinstance(node, ast.For) and not node.orelse and not any(isinstance(one, ast.If) for one in node.body):
             each_alone = self._one_by_one(node.target, node.iter, lambda: self.block(node.body))
             if each_alone:
@@ -169,7 +187,7 @@ class FunctionLowering(Expressions):
         gate, self._gate = self._gate, _GATE.format(id(node)) if innermost else self._gate
         asked, self._asked = self._asked, ()
         deposited, self._deposited = self._deposited, False
-        body = (*head, *self.block(node.body))
+        body = without_clips((*head, *self.block(node.body)), node, self._function, self._own)
         self._gate, self._asked, self._deposited = gate, asked, deposited
         self._scope.elements = outer
         orelse = self.block(node.orelse)

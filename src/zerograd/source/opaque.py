@@ -47,6 +47,11 @@ _TALLIES = re.compile(
 )
 _EMA = re.compile(r"(^|_)ema(_|$)|moving_av|swa|shadow")
 _AVERAGES = frozenset({"update_parameter", "update_parameters", "update_params", "update_ema", "step_ema"})
+# callback.before_batch(), fire("start"): what was registered somewhere else, and may do anything.
+_HOOKS = re.compile(
+    r"^_*((on|before|after)_\w+|\w*(call|run|exec\w*)_(hooks?|callbacks?|handlers?)|fire\w*|dispatch\w*|emit)$"
+)
+_HOOKED = re.compile(r"(^|_)(cbs?|callbacks?|hooks?|dispatcher)$")
 _RECORDS = re.compile(
     r"append|add_scalar|^log|record|write|print|item|reduce|postfix|format|isnan|isfinite|float|meter|track"
 )
@@ -68,6 +73,8 @@ def unseen(path: str, call: ast.Call, scope: Scope) -> Doubts:
         return NO_DOUBT
     if _is_inherited(path, scope):
         return NO_DOUBT if _says(_RECORDS, name) or name in _LIGHTNING else ALL_DOUBTS
+    if _says(_HOOKS, name) or _says(_HOOKED, last) or (_is_given_self(call) and not _says(_RECORDS, name)):
+        return NO_DOUBT if makes_something(name) else ALL_DOUBTS
     own = receiver in ("", "self") and _says(_LOSSES, name)
     if _says(_CLEARS, name) or (own and _is_given_network(call, scope)):
         return ALL_DOUBTS  # reset_grad([D]), of whose text nothing is known
@@ -115,6 +122,11 @@ def _is_given_network(call: ast.Call, scope: Scope) -> bool:
     if path is None:
         return False
     return scope.optimizer_of(path) is not None or _NETWORK.search(path.rpartition(".")[2]) is not None
+
+
+def _is_given_self(call: ast.Call) -> bool:
+    """hook.before(self): all that the object has, its optimizer too."""
+    return any(isinstance(one, ast.Name) and one.id == "self" for one in call.args)
 
 
 def _is_given_loss(call: ast.Call) -> bool:

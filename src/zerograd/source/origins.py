@@ -2,7 +2,7 @@
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from zerograd.source.arms import Arms, counting_arms, deposits_beside
@@ -33,7 +33,13 @@ class Origin(NamedTuple):
 class Origins:
     """The counters of a function. One name may count in several loops."""
 
-    def __init__(self, nodes: Nodes, function: ast.AST | None = None) -> None:
+    def __init__(
+        self,
+        nodes: Nodes,
+        function: ast.AST | None = None,
+        is_one: Callable[[str], bool] = lambda size: False,
+    ) -> None:
+        self.is_one = is_one  # a group of one is none
         self._found: dict[str, list[Origin]] = {}
         self._function = function
         self._loops: list[ast.AST] = [*nodes.of(ast.For), *nodes.of(ast.AsyncFor), *nodes.of(ast.While)]

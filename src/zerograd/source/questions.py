@@ -5,9 +5,10 @@ import re
 from collections import Counter
 from functools import cached_property
 
-from zerograd.source.counters import Guard, read_guard, read_start, start_key
+from zerograd.source.counters import Guard, read_guard, read_start, settled, start_key
 from zerograd.source.loops import windows_of
 from zerograd.source.nodes import Nodes, below, written
+from zerograd.source.ones import is_one, is_refused_here
 from zerograd.source.origins import Origin, Origins
 from zerograd.source.paths import path_of
 from zerograd.source.scopes import FunctionNode, Scope
@@ -20,7 +21,8 @@ _BROKEN = re.compile(r"nan\b|isnan|(?<!in)finite|isinf|overflow", re.IGNORECASE)
 
 class Questions:
     def __init__(self, function: ast.Module | FunctionNode, own: Nodes, scope: Scope) -> None:
-        self._origins = Origins(own, function if isinstance(function, ast.FunctionDef) else None)
+        called = function if isinstance(function, ast.FunctionDef) else None
+        self._origins = Origins(own, called, lambda size: is_one(size, scope, own))
         if isinstance(function, ast.FunctionDef):
             for name in _BATCH_INDICES & set(scope.parameters):
                 self._origins.add(name, Origin(function, 0))
@@ -57,6 +59,14 @@ class Questions:
         if question is None and guard is None and (decides or (leads_away and self._is_asked_again(test))):
             question = self._start(test) or read_test(test)
         return question, guard
+
+    def holds_at_one(self, node: ast.Assert) -> bool:
+        """Whether behind an assertion every group is one of a single micro-batch."""
+        return bool(self._windows) and is_refused_here(node, (size for _, size in self._windows))
+
+    def settled(self, test: ast.expr) -> bool | None:
+        """The answer of a test that nothing can change."""
+        return settled(test, self._origins) if self._origins.asked else None
 
     def _is_asked_again(self, test: ast.expr) -> bool:
         return any(self._times[key] > 1 for key in questions_in(read_test(test)))

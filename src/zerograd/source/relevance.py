@@ -47,11 +47,13 @@ def read_relevance(tree: ast.Module, text: str, functions: Sequence[Function]) -
 
 
 def hands_on(function: Function, nodes_of: Callable[[ast.AST], Nodes]) -> bool:
-    """Whether a function that names no event passes an optimizer or a scaler on to one that may."""
+    """Whether a function that names no event passes an optimizer or a scaler on to one that may, or itself."""
     parameters = function.scope.parameters
     handed = {name for name in parameters if "opt" in name.lower() or "scaler" in name.lower()}
-    return bool(handed) and any(
-        isinstance(argument, ast.Name) and argument.id in handed
+    itself = parameters[:1] == ("self",)  # hook.before(self)
+    return (bool(handed) or itself) and any(
+        isinstance(argument, ast.Name)
+        and (argument.id in handed or (itself and argument.id == "self" and not isinstance(node.func, ast.Name)))
         for node in nodes_of(function.node).of(ast.Call)
         for argument in (*node.args, *(keyword.value for keyword in node.keywords))
     )

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 
+from zerograd.source.nodes import below
 from zerograd.source.paths import path_of
 from zerograd.source.scopes import Binding, Role, Scope
 
@@ -28,6 +29,8 @@ def role_of(value: ast.AST, scope: Scope) -> Binding | None:
         if called is not None and called.role is Role.TORCH:
             return called  # what a torch module returns is torch's too
         made = _made_by(scope.dotted(path), scope)
+        if made is not None and made.role is Role.SCALER and _is_off(value):
+            made = made._replace(over=("off",))
         if made is not None and made.made_by in _COPIES and _requires_grad(value):
             return Binding(Role.LEAF, made.made_by)
         if made is not None and made.role is Role.SCHEDULER:
@@ -46,9 +49,18 @@ def role_of(value: ast.AST, scope: Scope) -> Binding | None:
     return inner if inner is not None and inner.role in (Role.TORCH, Role.INSTANCE) else None
 
 
+def _is_off(call: ast.Call) -> bool:
+    """GradScaler(enabled=False)"""
+    told = (keyword.value for keyword in call.keywords if keyword.arg == "enabled")
+    return any(isinstance(value, ast.Constant) and value.value is False for value in told)
+
+
 def _scales_nothing(path: str, scope: Scope) -> bool:
-    """Whether a scaler may be an object of this project that stands in where none is wanted: it gives the loss back."""
+    """Whether a scaler may be an object of this project that stands in where none is wanted, or
+    is switched off: it gives the loss back."""
     made = scope.lookup(path)
+    if made is not None and made.role is Role.SCALER and made.over:
+        return True
     scale = made.cls.method("scale") if made is not None and made.cls is not None else None
     last = scale.node.body[-1] if scale is not None else None
     return isinstance(last, ast.Return) and isinstance(last.value, ast.Name)
@@ -78,8 +90,17 @@ def _made_by(dotted: str, scope: Scope) -> Binding | None:
         if any(base.startswith("torch.optim.") and ".lr_" not in base for one in cls.lineage() for base in one.bases):
             return Binding(Role.OPTIMIZER, dotted)
         schedules = any(base.rpartition(".")[2] in ("_LRScheduler", "LRScheduler", "LambdaLR") for base in cls.bases)
-        return Binding(Role.SCHEDULER if schedules else Role.INSTANCE, dotted)
+        return Binding(Role.SCHEDULER if schedules and not _moves_by_itself(cls) else Role.INSTANCE, dotted)
     return None
+
+
+def _moves_by_itself(cls: Scope) -> bool:
+    """Whether a schedule has a step() of its own, and nothing of torch's: it counts, and warns, as it likes."""
+    own = cls.method("step")
+    if own is None:
+        return False
+    calls = (part.func for part in below(own.node) if isinstance(part, ast.Call))
+    return not any(isinstance(func, ast.Attribute) and func.attr in ("step", "get_lr") for func in calls)
 
 
 def names_torchs_optimizer(dotted: str) -> bool:

@@ -32,7 +32,7 @@ class Role(Enum):
 class Binding(NamedTuple):
     role: Role
     made_by: str = ""  # the dotted name that was called
-    over: tuple[str, ...] = ()  # of a scheduler: its optimizer's path; of an optimizer: those of its modules
+    over: tuple[str, ...] = ()  # of a schedule: its optimizer's path; of an optimizer: its modules'; of a scaler: "off"
     keeps: tuple[tuple[str, str], ...] = ()  # of an instance: what it was given, by its own name for it (self.opt)
     cls: "Scope | None" = None  # of an instance: its class
     beside: "tuple[Binding, ...]" = ()  # of an instance: those that the other arms of a branch bind instead
@@ -67,6 +67,7 @@ class Home(Protocol):
 
     path: str
     text: str
+    tree: ast.Module
 
     def function(self, function: "Function") -> "Block": ...
 
@@ -117,6 +118,9 @@ class Scope:
         self.class_scopes: dict[str, Scope] = {}
         self.elsewhere: Elsewhere | None = None  # of a module: what the names it imports stand for
         self.stars: list[str] = []  # of a module: those it imports all names of
+        self.ones: dict[str, bool | None] = {}  # of a module: whether this name is refused if not 1; None: nobody asks
+        self.tidies: bool | None = None  # of a module: whether it has a step() that clears; None: nobody has asked
+        self.repairs: bool | None = None  # of a module: whether it gives an optimizer another step()
         self.home: Home | None = None  # of a module: what knows the skeletons of its functions
         self.old = False  # of a module: it is written for a torch before 1.0
         self.settled = False  # of a class: its file is bound, so that its bases stay what they are

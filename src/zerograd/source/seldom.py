@@ -17,7 +17,8 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import erased
-from zerograd.source.nodes import holds, place
+from zerograd.source.nodes import holds, place, written
+from zerograd.source.ones import is_one
 from zerograd.source.reading import Reading
 from zerograd.source.skeleton import Act
 
@@ -25,7 +26,9 @@ _FEW = 8  # branches: a tangle has more
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    branches = [branch for branch in function.of(ast.If) if _asks_for_the_nth(branch.test) and not branch.orelse]
+    branches = [
+        branch for branch in function.of(ast.If) if not branch.orelse and _asks_for_the_nth(branch.test, function)
+    ]
     if not branches or len(branches) > _FEW or function.file.reads_gradients or _may_leave(function):
         return
     steps = [act.node for act in function.having(Kind.CONSUME) if act.node is not None]
@@ -68,9 +71,10 @@ def _runs_with(function: Reading, act: Act, branch: ast.If) -> bool:
     return same and function.arms(act.node) <= function.arms(branch)
 
 
-def _asks_for_the_nth(test: ast.expr) -> bool:
+def _asks_for_the_nth(test: ast.expr, function: Reading) -> bool:
     """i % N == 0, of an N that may be more than 1."""
     match test:
         case ast.Compare(left=ast.BinOp(op=ast.Mod(), right=size), ops=[ast.Eq()]):
-            return not (isinstance(size, ast.Constant) and size.value == 1)
+            one = isinstance(size, ast.Constant) and size.value == 1
+            return not one and not is_one(written(size), function.scope, function.nodes)
     return False

@@ -10,6 +10,7 @@ from zerograd.rules.telling import note
 from zerograd.source.counters import read_guard
 from zerograd.source.guarded import guarded_windows
 from zerograd.source.nodes import below, holds
+from zerograd.source.ones import is_one
 from zerograd.source.origins import Origins
 from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
@@ -48,7 +49,7 @@ def _skipped(function: Reading) -> Iterator[Finding]:
     """`no_sync` under one guard and the step under another."""
     if not any(node.attr == "no_sync" for node in function.of(ast.Attribute)):
         return
-    origins = Origins(function.nodes)
+    origins = Origins(function.nodes, is_one=lambda size: is_one(size, function.scope, function.nodes))
     windows = [window for window in guarded_windows(function.block) if window.guard.phase is not None]
     choices: list[ast.IfExp | ast.If] = [*function.of(ast.IfExp), *function.of(ast.If)]
     steps_elsewhere = not any(act.kind is Kind.CONSUME for act in function.acts)

@@ -1,11 +1,12 @@
 """Which verdicts on a slot are worth telling, of all that its ways through a block have met."""
 
+import ast
 from collections.abc import Iterable
 
 from zerograd.core.events import Kind, Site
 from zerograd.core.judgement import Verdict
 from zerograd.rules.rule import Rule
-from zerograd.source.skeleton import Act, Block, before_made, walk
+from zerograd.source.skeleton import Act, Block, Loop, before_made, walk
 
 
 def worth_telling(verdicts: Iterable[Verdict[Rule]], block: Block, slot: str) -> list[Verdict[Rule]]:
@@ -29,6 +30,12 @@ def worth_telling(verdicts: Iterable[Verdict[Rule]], block: Block, slot: str) ->
         return site not in unborn and not instead and not elsewhere
 
     return [verdict for (code, site, _), verdict in once.items() if is_told(code, site)]
+
+
+def is_trial(function: ast.AST, block: Block) -> bool:
+    """Whether a function is a test that takes its steps one by one: what it does wrong, it does to see what happens."""
+    named = getattr(function, "name", "").startswith("test")
+    return named and not any(isinstance(node, Loop) for node in walk(block))
 
 
 def _certain(verdicts: Iterable[Verdict[Rule]], code: str) -> set[Site]:
