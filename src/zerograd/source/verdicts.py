@@ -1,12 +1,13 @@
 """Which verdicts on a slot are worth telling, of all that its ways through a block have met."""
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain, pairwise
 
 from zerograd.core.events import Kind, Site
 from zerograd.core.judgement import Verdict
 from zerograd.rules.rule import Rule
-from zerograd.source.skeleton import Act, Block, Loop, before_made, walk
+from zerograd.source.skeleton import Act, Block, Choice, Loop, before_made, walk
 
 
 def worth_telling(verdicts: Iterable[Verdict[Rule]], block: Block, slot: str) -> list[Verdict[Rule]]:
@@ -20,16 +21,28 @@ def worth_telling(verdicts: Iterable[Verdict[Rule]], block: Block, slot: str) ->
     empty, lost = (_certain(ordered, code) for code in ("ZG003", "ZG002"))
     # A way that comes to no backward at all is a loop that was never entered: the clear behind it is why.
     lost &= {site for site in empty if any(other < site for other in deposits)}
+    quiets = set(_quieting(block))
     once = {(one.law.code, one.event.site, one.certain): one for one in ordered}
 
     def is_told(code: str, site: Site | None) -> bool:
         # Nothing is there at all: what was cleared, or consumed, on another way before that is not why.
         instead = (code == "ZG002" and site in empty - lost) or (code == "ZG003" and site in lost)
-        instead = instead or (code == "ZG004" and site in empty)
+        instead = instead or (code == "ZG004" and site in empty) or (code == "ZG003" and site in quiets)
         elsewhere = code == "ZG107" and site not in sites  # of a function that is judged by itself
         return site not in unborn and not instead and not elsewhere
 
     return [verdict for (code, site, _), verdict in once.items() if is_told(code, site)]
+
+
+def _quieting(block: Block) -> Iterator[Site]:
+    """The steps in front of a schedule's, and of the loop that trains: they move nothing, and quiet torch's warning."""
+    for place, node in enumerate(block[:-1]):
+        before = not isinstance(node, Loop) and any(isinstance(later, Loop) for later in block[place + 1 :])
+        arms = (node.body, node.orelse) if isinstance(node, Choice) else (block[place : place + 2],)
+        for one, other in chain.from_iterable(map(pairwise, arms)) if before else ():
+            kinds = [act.kind for act in (one, other) if isinstance(act, Act)]
+            if isinstance(one, Act) and kinds == [Kind.CONSUME, Kind.SCHEDULE]:
+                yield one.site
 
 
 def is_trial(function: ast.AST, block: Block) -> bool:
