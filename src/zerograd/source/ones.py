@@ -17,10 +17,10 @@ from zerograd.source.scopes import Scope
 from zerograd.source.wording import ENDINGS
 
 _NAME = re.compile(r"[A-Za-z_]\w*(?=\W*$)")
-_ASKS = (
-    r"\b{0}\b[\"'\])]*\s*(?:[=!<>]=?|not in|in)\s*[\[(]?\s*(?:None,\s*|0,\s*)?[12]\b"
-    r"|\b[12]\s*[<>=!]=?\s*[\w.]*\b{0}\b"
-)
+# What stands behind a number that is compared with 1, and in front of it.
+_BEHIND = re.compile(r"[\"'\])]*\s*(?:[=!<>]=?|not in|in)\s*[\[(]?\s*(?:None,\s*|0,\s*)?[12]\b")
+_BEFORE = re.compile(r"\b[12]\s*[<>=!]=?\s*[\w.]*$")
+_NEAR = 40  # characters
 _AT_MOST_ONE = ((ast.Eq, 1), (ast.LtE, 1), (ast.Lt, 2))
 _MORE = ((ast.NotEq, 1), (ast.Gt, 1), (ast.GtE, 2))
 _MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -40,11 +40,22 @@ def is_one(size: str, scope: Scope, own: Nodes | None = None) -> bool:
         return False
     known = scope.module.ones
     if name[0] not in known:
-        asked = re.search(_ASKS.format(name[0]), home.text) is not None
+        asked = _is_compared(name[0], home.text)
         known[name[0]] = any(_refuses(node, name[0]) for node in _always(home.tree)) if asked else None
     if not known[name[0]] and known[name[0]] is not None and own is not None:
         return any(_sends_away(branch, size) for branch in own.of(ast.If))
     return bool(known[name[0]])
+
+
+def _is_compared(name: str, text: str) -> bool:
+    """Whether a number of this name is compared with 1 somewhere: a look at the text, before one at the tree."""
+    at = text.find(name)
+    while at >= 0:
+        end, whole = at + len(name), not text[at - 1 : at].isidentifier()  # no part of a longer word
+        if whole and (_BEHIND.match(text, end) or _BEFORE.search(text, max(at - _NEAR, 0), at)):
+            return True
+        at = text.find(name, end)
+    return False
 
 
 def is_refused_here(node: ast.Assert, sizes: Iterable[str]) -> bool:

@@ -18,7 +18,7 @@ from zerograd.source.nodes import below
 from zerograd.source.paths import path_of
 from zerograd.source.scopes import Role, Scope
 
-_SPEAKS = re.compile(r"\bdef step\(")
+_SPEAKS = "def step("
 _STORED = re.compile(r"\.step\s*=(?!=)")
 _SET = re.compile(r"setattr\(\w*opt\w*, *['\"]step['\"]")
 _HOOK = "step_post_hook"
@@ -34,7 +34,8 @@ def may_clear(path: str, scope: Scope) -> bool:
     if binding is not None and binding.role is Role.OPTIMIZER:
         cls = scope.class_scope(binding.made_by) if not binding.made_by.startswith("torch.") else None
         return cls is not None and any(map(_is_tidy, _run_by_step(cls)))
-    maker = scope.function(maker_of(path, scope) or "")
+    named = maker_of(path, scope)
+    maker = scope.function(named) if named is not None else None
     homes = [module] if maker is None else [module, maker.scope.module]
     return any(_speaks(home) or _puts_another(home) for home in homes)
 
@@ -50,7 +51,7 @@ def _run_by_step(cls: Scope) -> list[ast.AST]:
 def _speaks(module: Scope) -> bool:
     """Whether a class of this file has a step() that clears, and does not train by itself."""
     if module.tidies is None:
-        named = module.home is not None and _SPEAKS.search(module.home.text) is not None
+        named = module.home is not None and _SPEAKS in module.home.text
         nodes = below(module.home.tree) if named and module.home is not None else []
         steps = [node for node in nodes if isinstance(node, ast.FunctionDef) and node.name == "step"]
         module.tidies = any(map(_is_tidy, steps))
