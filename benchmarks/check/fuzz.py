@@ -8,6 +8,7 @@ every file that cannot be read must have exactly one line, and all the others mu
 """
 
 import argparse
+import gc
 import itertools
 import signal
 import subprocess
@@ -42,6 +43,7 @@ class Read(NamedTuple):
 def read_all(folder: Path) -> None:
     """In the child: one line of output for every file, written before the next one is begun."""
     signal.signal(signal.SIGPROF, _hangs)
+    gc.disable()  # as the command does
     for file in sorted(folder.iterdir()):
         begin = time.process_time()
         signal.setitimer(signal.ITIMER_PROF, HANG_S)

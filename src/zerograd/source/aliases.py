@@ -7,6 +7,7 @@ one of them lets go: the other goes on adding to the old sum.
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from zerograd.core.events import Kind
@@ -17,7 +18,7 @@ from zerograd.source.clears import keeps_zeros
 from zerograd.source.definitions import assigned_by
 from zerograd.source.nodes import Nodes, below, holds, written
 from zerograd.source.paths import path_of
-from zerograd.source.reading import LoopNode, Reading
+from zerograd.source.reading import File, LoopNode, Reading
 from zerograd.source.scopes import Scope
 from zerograd.source.skeleton import Act, Call, walk
 
@@ -32,7 +33,7 @@ class _Alias(NamedTuple):
 
 def shared_through_calls(function: Reading) -> Iterator[Finding]:
     """The aliases a function makes, itself or through a function of this file, judged by what it clears."""
-    if not function.file.reads_gradients or not _ALIAS.search(function.file.text):
+    if not function.file.reads_gradients or not _may_share(function.file):
         return
     for alias in _aliases(function.nodes):
         yield from _judge(function, alias)
@@ -43,6 +44,11 @@ def shared_through_calls(function: Reading) -> Iterator[Finding]:
             taker, giver = call.outside(alias.taker), call.outside(alias.giver)
             if taker and giver:
                 yield from _judge(function, _Alias(alias.node, taker, giver))
+
+
+@lru_cache(maxsize=1)  # asked of every function of a file
+def _may_share(file: File) -> bool:
+    return _ALIAS.search(file.text) is not None
 
 
 def _aliases(nodes: Nodes) -> Iterator[_Alias]:

@@ -32,6 +32,7 @@ class Excuses:
         self._kind, self._may = lacking, _VERB.get(lacking, lacking.value)
         self._judged = judged
         self._frames, self._skipped = frames, skipped
+        self._known: dict[tuple[object, ...], tuple[list[_Doubt], bool]] = {}
 
     def nearest(self, block: Block, entered_at: Site | None) -> Related | None:
         """`entered_at`: the function that the block is, if others may call it."""
@@ -73,11 +74,19 @@ class Excuses:
             return [(site, f"{name}() is not looked into, it may {self._may}")]
         if not self._is_among(self._frames.kinds_of_call(call)):
             return []
-        self._frames.enter(run)
-        body = self._frames.body_of(run.function)
-        inside, here = list(self._doubts(body)), self._is_in(body)
-        self._frames.leave()
+        inside, here = self._inside(run)
         return inside if here or not inside else [(site, f"{name}() may {self._may}, or not")]
+
+    def _inside(self, run: Call) -> tuple[list[_Doubt], bool]:
+        """The doubts of what a call runs, and whether it holds what is judged: one function may be called by many."""
+        frames = self._frames
+        frames.enter(run)
+        key = (run.function, frames.names, frames.modules, frames.cls)
+        if key not in self._known:
+            body = frames.body_of(run.function)
+            self._known[key] = list(self._doubts(body)), self._is_in(body)
+        frames.leave()
+        return self._known[key]
 
     def _is_in(self, block: Block) -> bool:
         """Whether the event that is judged stands in a block, or in what it calls."""

@@ -3,7 +3,6 @@
 import ast
 import re
 from collections.abc import Iterator
-from functools import cached_property
 from itertools import islice
 from math import inf
 from typing import NamedTuple
@@ -12,13 +11,14 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
+from zerograd.source.mentions import Mentions
 from zerograd.source.nodes import below, holds, place, written
 from zerograd.source.opaque import names_class
 from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
 from zerograd.source.roles import dotted_as, makes_optimizer, role_of
 from zerograd.source.rounds import goes_round
-from zerograd.source.scopes import Role, Scope
+from zerograd.source.scopes import Function, Role, Scope
 from zerograd.source.skeleton import Act, walk
 from zerograd.source.wording import ENDINGS
 
@@ -65,7 +65,7 @@ def _orphaned(function: Reading) -> Iterator[Finding]:
     if not listed and not _binds_optimizer(function.scope):
         return
     made = [one for node in assigns if (one := _made(node, function.scope)) is not None]
-    calls = _Uses(function)
+    calls = Mentions(function)
     for one in made[:_FEW]:
         later = [node for node in assigns if place(node) > place(one.node)]
         changes = (node for node in later if _replaces(node, one.model, function.scope))
@@ -134,7 +134,7 @@ def _is_built(made: ast.expr) -> bool:
     return name.rpartition(".")[2][:1].isupper()
 
 
-def _wraps_it(change: ast.Assign, model: str, calls: "_Uses") -> bool:
+def _wraps_it(change: ast.Assign, model: str, calls: "Mentions") -> bool:
     """model = backbone, and model = Wrapper(backbone): the same parameters in another object, or some of them."""
     call = change.value
     if isinstance(call, ast.Call) and (path_of(call.func) or "").rpartition(".")[2] == "deepcopy":
@@ -146,7 +146,7 @@ def _wraps_it(change: ast.Assign, model: str, calls: "_Uses") -> bool:
     return not calls.alike.get(model, set()).isdisjoint(paths)
 
 
-def _is_mended(function: Reading, made: _Made, change: ast.Assign, use: tuple[float, float], calls: "_Uses") -> bool:
+def _is_mended(function: Reading, made: _Made, change: ast.Assign, use: tuple[float, float], calls: "Mentions") -> bool:
     """Whether the optimizer is made anew, given the new parameters, or joined by another one between change and use; or
     may be by somebody else."""
 
@@ -167,58 +167,7 @@ def _is_shared(function: Reading, optimizer: str) -> bool:
     return any(isinstance(node, ast.Global | ast.Nonlocal) and optimizer in node.names for node in nodes)
 
 
-class _Uses:
-    """Who is called, handed and assigned what in a function, by name. Made once: a tangle has thousands."""
-
-    def __init__(self, function: Reading) -> None:
-        self._function = function
-
-    @cached_property
-    def of(self) -> dict[str, list[ast.Call]]:
-        """The calls of a name."""
-        found: dict[str, list[ast.Call]] = {}
-        for call in self._function.of(ast.Call):
-            found.setdefault(path_of(call.func) or "", []).append(call)
-        return found
-
-    @cached_property
-    def making(self) -> list[ast.Call]:
-        """The calls that make an optimizer."""
-        return [call for call in self._function.of(ast.Call) if makes_optimizer(call, self._function.scope)]
-
-    @cached_property
-    def stored(self) -> dict[str, list[ast.AST]]:
-        """Where a name is assigned, in whatever way."""
-        names: list[ast.Name | ast.Attribute] = [*self._function.of(ast.Name), *self._function.of(ast.Attribute)]
-        found: dict[str, list[ast.AST]] = {}
-        for name in names:
-            if isinstance(name.ctx, ast.Store):
-                found.setdefault(path_of(name) or "", []).append(name)
-        return found
-
-    @cached_property
-    def alike(self) -> dict[str, set[str]]:
-        """Names that are given to one another: model = backbone."""
-        found: dict[str, set[str]] = {}
-        for node in self._function.of(ast.Assign):
-            its = path_of(node.value)
-            for name in filter(None, map(path_of, node.targets)) if its is not None else ():
-                found.setdefault(name, set()).add(its or "")
-                found.setdefault(its or "", set()).add(name)
-        return found
-
-    @cached_property
-    def given(self) -> dict[str | None, list[ast.Call]]:
-        """The calls that a name is handed to."""
-        found: dict[str | None, list[ast.Call]] = {}
-        for call in self._function.of(ast.Call):
-            given = () if _saves(call) else (*call.args, *(keyword.value for keyword in call.keywords))
-            for path in {path_of(one) for one in given}:
-                found.setdefault(path, []).append(call)
-        return found
-
-
-def _used(function: Reading, made: _Made, change: ast.Assign, calls: _Uses) -> tuple[float, float] | None:
+def _used(function: Reading, made: _Made, change: ast.Assign, calls: Mentions) -> tuple[float, float] | None:
     """Where model and optimizer train together behind the change, or, later than all of it, in the next round of a loop
     around it or in another method."""
     tests = (written(branch.test).lower() for branch, _ in function.arms(change))
@@ -227,7 +176,7 @@ def _used(function: Reading, made: _Made, change: ast.Assign, calls: _Uses) -> t
     beside = {id(call) for call in calls.given.get(made.optimizer, ())}
     together = [call for call in calls.given.get(made.model, ()) if id(call) in beside]
     uses: list[ast.AST] = [call for call in together if call is not change.value]
-    uses += [call for path, every in calls.of.items() for call in every if _trains_inside(function, path, made)]
+    uses += [call for run, every in calls.inside for call in every if _trains_inside(function, run, made)]
     steps = [act.node for act in function.having(Kind.CONSUME) if act.slot == made.optimizer and act.node is not None]
     rounds = [loop for loop in function.loops if holds(loop, change) and not holds(loop, made.node)]
     asked = [call for call in calls.of.get(made.model, ()) if call is not change.value]
@@ -235,7 +184,7 @@ def _used(function: Reading, made: _Made, change: ast.Assign, calls: _Uses) -> t
         uses += steps
     if any(isinstance(one, ast.Call) and _REMAKES.search(path_of(one.func) or "") for one in uses):
         return None  # reset(optimizer, model)
-    ended = [branch for branch, arm in function.arms(change) if _leaves(branch.body if arm else branch.orelse)]
+    ended = [one for one, arm in function.arms(change) if _leaves(one.body if arm else one.orelse)]
     uses = [node for node in uses if all(holds(branch, node) for branch in ended)]
     behind = [place(node)[0] for node in uses if place(node) > place(change) and not function.excludes(change, node)]
     rounds = [loop for loop in rounds if goes_round(loop, change, made.model, function)]
@@ -243,10 +192,9 @@ def _used(function: Reading, made: _Made, change: ast.Assign, calls: _Uses) -> t
     return min(behind) if behind else _LATER if again else None
 
 
-def _trains_inside(function: Reading, path: str, made: _Made) -> bool:
+def _trains_inside(function: Reading, called: Function, made: _Made) -> bool:
     """Whether a function that is called at the top of a file trains with both, by the names they have there."""
-    called = function.scope.function(path) if function.scope.parent is None and path else None
-    if called is None or called.scope.owns(made.model) or called.scope.owns(made.optimizer):
+    if called.scope.owns(made.model) or called.scope.owns(made.optimizer):
         return False
     program = function.file.program
     steps = any(
@@ -289,7 +237,3 @@ def _trains_elsewhere(function: Reading, made: _Made) -> bool:
 def _is_like(path: str | None, one: str) -> bool:
     """Whether a path is this one, or for one of several any of them: nets[i], nets[0]."""
     return path is not None and (path == one or (one.endswith("[*]") and path.startswith(one.removesuffix("*]"))))
-
-
-def _saves(call: ast.Call) -> bool:
-    return any(word in (path_of(call.func) or "").lower() for word in ("save", "load", "dump", "log"))
