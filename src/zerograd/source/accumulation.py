@@ -26,6 +26,7 @@ from zerograd.source.unfolding import Unfolded, waits_for_others
 _FOR = (ast.For, ast.AsyncFor)
 _TASKS = re.compile(r"meta|task|episode")
 _MOST = 30  # functions that are looked into
+_INVERTED = "the guard is the wrong way round: it steps on every micro-batch but the last of a group ({size})"
 _LATE = "the guard is true after {size} + 1 micro-batches first: the first group has one more than all others ({size})"
 
 
@@ -66,7 +67,8 @@ def _judge_window(window: Window, losses: Losses, unfolded: Unfolded | None = No
     if site is None or not (window.clears or guard.accumulates):
         return
     if window.inverted:
-        yield note(REGISTRY["ZG103"], site, certain=True, test="the guard", first="every one but one", size=guard.size)
+        found = note(REGISTRY["ZG103"], site, certain=True, test="", first="", size=guard.size)
+        yield found._replace(message=_INVERTED.format(size=guard.size))
         return
     if window.stepped_outside:
         why = f"it waits for every {guard.size}-th one under the guard on line {site.line}"
@@ -74,8 +76,9 @@ def _judge_window(window: Window, losses: Losses, unfolded: Unfolded | None = No
             yield note(REGISTRY["ZG106"], act.site, certain=guard.accumulates, step=act.what, why=why)
         return
     exact = window.shared or any(begins_later(window.loop.node, act.node) for act in window.deposits)
-    if guard.phase is not None and guard.phase != -1 and not guard.conjoined and not exact:
-        first = str(guard.phase + 1) if guard.phase >= 0 else f"{guard.size} - {-guard.phase - 1}"
+    phase = guard.begun if guard.phase is None else guard.phase
+    if phase is not None and phase != -1 and not guard.conjoined and not exact:
+        first = str(phase + 1) if phase >= 0 else f"{guard.size} - {-phase - 1}"
         yield note(REGISTRY["ZG103"], site, certain=True, test="the guard", first=first, size=guard.size)
     if guard.late and not guard.tail and not exact:
         found = note(REGISTRY["ZG103"], site, certain=True, test="", first="", size=guard.size)

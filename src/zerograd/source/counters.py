@@ -29,6 +29,7 @@ class Guard(NamedTuple):
     conjoined: bool = False  # `and something else` than whether this is training at all
     late: bool = False  # `and i > 0`: not true at the first micro-batch, so that its group has one more
     asks: int = 0  # of a counter that began nobody knows where: its value modulo N when the guard is true
+    begun: int | None = None  # of one that goes on over the epochs: the phase of the very first window
 
     @property
     def key(self) -> str:
@@ -153,7 +154,9 @@ def _modulo(modulo: ast.BinOp, residue: ast.expr, origins: Origins) -> Guard | N
     if origin is None and ACCUMULATION.search(size.lower()):
         return Guard(origins.around(modulo.lineno), None, size, asks=wanted - offset)
     if origin is None or first is None:
-        return Guard(origin.loop if origin else None, None, size, asks=wanted - offset)
+        at = origin.begun_at(modulo.lineno) if origin is not None else None
+        begun = None if at is None else wanted - offset - at
+        return Guard(origin.loop if origin else None, None, size, asks=wanted - offset, begun=begun)
     # True when (i + offset) % N == wanted, and i is `first` in the first iteration: so many iterations later.
     return Guard(origin.loop, wanted - offset - first, size)
 

@@ -119,7 +119,7 @@ def _is_inverted(choice: Choice, yes: set[Kind], no: set[Kind], loop: Loop) -> b
     """`if i % N == 0: backward  else: backward, step`, or the same with one backward before it: it steps on every
     micro-batch but each N-th."""
     guard = choice.guard
-    if guard is None or not guard.accumulates or guard.phase is None or guard.tail:
+    if guard is None or not guard.accumulates or guard.tail:
         return False
     if Kind.CONSUME not in no or Kind.CONSUME in yes:
         return False

@@ -20,6 +20,7 @@ class Origin(NamedTuple):
     first: int | None  # None: carried over from elsewhere
     increased: int = 0  # the line of `i += 1`; 0: the loop itself counts
     arms: Arms = ()  # or those of a branch, of which each counts for itself
+    begun: int | None = None  # of one that goes on over the epochs: its value in the very first iteration of all
 
     def seen_at(self, line: int) -> int | None:
         """Its value in the first iteration, for a test on this line."""
@@ -28,6 +29,10 @@ class Origin(NamedTuple):
         if self.first is None or (self.arms and not its):
             return None  # behind the branch, nobody knows whether it was counted
         return self.first + 1 if increased and line > increased else self.first
+
+    def begun_at(self, line: int) -> int | None:
+        """The same in the very first of all, where it is not known for each loop."""
+        return self._replace(first=self.begun).seen_at(line)
 
 
 class Origins:
@@ -38,6 +43,7 @@ class Origins:
         nodes: Nodes,
         function: ast.AST | None = None,
         is_one: Callable[[str], bool] = lambda size: False,
+        born: Callable[[str], int | None] = lambda path: None,
     ) -> None:
         self.is_one = is_one  # a group of one is none
         self._found: dict[str, list[Origin]] = {}
@@ -58,7 +64,8 @@ class Origins:
                 self._found.setdefault(name, []).append(origin)
         for name, origin, starts in _incremented(nodes):
             if name not in self._found:
-                self._found[name] = [origin]
+                carried = name.startswith("self.") and not starts
+                self._found[name] = [origin._replace(begun=born(name)) if carried else origin]
                 if starts > 1:
                     self.resets.add(name)
         for node in nodes.of(ast.Assign):
@@ -105,7 +112,23 @@ class Origins:
             return None
         around = [self.at(name.id, value.lineno) for name in parts if isinstance(name, ast.Name)]
         loops = [origin.loop for origin in around if origin is not None]
-        return Origin(max(loops, key=lambda loop: getattr(loop, "lineno", 0)), None) if loops else None
+        innermost = max(loops, key=lambda loop: getattr(loop, "lineno", 0), default=None)
+        return Origin(innermost, None, begun=self._begins_with(value)) if innermost is not None else None
+
+    def _begins_with(self, value: ast.expr) -> int | None:
+        """What such a sum is when both loops begin: len(loader) * 0 + 0."""
+        match value:
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                both = self._begins_with(left), self._begins_with(right)
+                return None if both[0] is None or both[1] is None else both[0] + both[1]
+            case ast.BinOp(left=left, op=ast.Mult(), right=right):
+                return 0 if 0 in (self._begins_with(left), self._begins_with(right)) else None
+            case ast.Constant(value=int() as number):
+                return number
+            case ast.Name(id=name):
+                origin = self.at(name, value.lineno)
+                return origin.seen_at(value.lineno) if origin is not None else None
+        return None
 
     def add(self, name: str, origin: Origin) -> None:
         self._found.setdefault(name, []).append(origin)

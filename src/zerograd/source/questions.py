@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from functools import cached_property
 
+from zerograd.source.born import born_with
 from zerograd.source.counters import Guard, read_guard, read_start, settled, start_key
 from zerograd.source.loops import windows_of
 from zerograd.source.nodes import Nodes, below, written
@@ -22,7 +23,7 @@ _BROKEN = re.compile(r"nan\b|isnan|(?<!in)finite|isinf|overflow", re.IGNORECASE)
 class Questions:
     def __init__(self, function: ast.Module | FunctionNode, own: Nodes, scope: Scope) -> None:
         called = function if isinstance(function, ast.FunctionDef) else None
-        self._origins = Origins(own, called, lambda size: is_one(size, scope, own))
+        self._origins = Origins(own, called, lambda size: is_one(size, scope, own), lambda path: born_with(path, scope))
         if isinstance(function, ast.FunctionDef):
             for name in _BATCH_INDICES & set(scope.parameters):
                 self._origins.add(name, Origin(function, 0))
