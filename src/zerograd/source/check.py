@@ -115,10 +115,10 @@ class _Checker:
     def _called(self, function: Function, block: Block, cls: Scope | None) -> Iterator[Finding]:
         """A function that anybody may call, again and again; of a method, on an object of this class."""
         node, scope = function.node, function.scope
-        if is_trial(node, block):
+        if is_trial(node, block) or self._budget.is_spent:
             return
         for slot, alone in self._slots(block, cls):
-            if is_handed_too(slot, Reading(node, (), scope, self._file)):
+            if self._budget.is_spent or is_handed_too(slot, Reading(node, (), scope, self._file)):
                 continue
             yield from self._run(block, slot, alone, entry=_UNKNOWN, again=True, node=node, cls=cls, scope=scope)
 
@@ -196,8 +196,10 @@ class _Checker:
             # The settings of one call are those of the next; a place in a window is not.
             grown = join(head, slim(fact._replace(assumed=fact.assumed - places(fact.assumed)) for fact in back))
             head, new = grown, grown - head if again else NOWHERE
-        for verdict in worth_telling(verdicts, block, slot):
-            if verdict.law.needs_loss and node is not None and not self._learns(block, node):
+        worth = worth_telling(verdicts, block, slot)
+        learns = node is None or not any(one.law.needs_loss for one in worth) or self._learns(block, node)
+        for verdict in worth:
+            if verdict.law.needs_loss and not learns:
                 continue
             if verdict.event.kind is Kind.SCHEDULE and is_excused(verdict.event, self._file, cls, scope):
                 continue

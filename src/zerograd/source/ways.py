@@ -51,6 +51,10 @@ class Budget:
     def __init__(self, facts: int = 20_000) -> None:
         self._left = facts
 
+    @property
+    def is_spent(self) -> bool:
+        return self._left < 0
+
     def spend(self, facts: int) -> None:
         self._left -= facts + 1
         if self._left < 0:
