@@ -8,10 +8,11 @@ from zerograd.core.events import Kind, Site
 from zerograd.core.facts import ALL_DOUBTS, Doubts
 from zerograd.source.callees import Callee, callees_of
 from zerograd.source.clips import CLIPS, clips_a_list, only_measures
+from zerograd.source.harmless import keeps_optimizer
 from zerograd.source.hooks import Hooks
 from zerograd.source.losses import loss_of
 from zerograd.source.moving import is_begun, is_guessed, is_old, moved_by
-from zerograd.source.opaque import is_harmless, makes_schedule, makes_something, unseen
+from zerograd.source.opaque import is_harmless, makes_something, unseen
 from zerograd.source.paths import path_of, short
 from zerograd.source.roles import has_own_schedules
 from zerograd.source.scales import is_plain, is_scaled
@@ -160,7 +161,8 @@ class CallReader:
 
     def _closure(self, call: ast.Call, receiver: str, scope: Scope) -> Iterator[Blur]:
         """A closure clears and deposits inside the step; what it deposits, others get too."""
-        if call.args or call.keywords:
+        given = (*call.args, *(keyword.value for keyword in call.keywords))
+        if any(not isinstance(one, ast.Constant) for one in given):  # optimizer.step(None) is none
             yield self._blur(call, frozenset({Kind.DEPOSIT}), None)
             yield self._blur(call, ALL_DOUBTS, receiver)
 
@@ -218,7 +220,7 @@ class CallReader:
         if hook is not None:
             found.append(Callee(hook, "self", scope.owner).called(call, scope))
         # A constructor keeps what it is handed; it takes no step with it.
-        keeps = makes_something(path) or makes_schedule(path)
+        keeps = makes_something(path) or keeps_optimizer(path)
         for argument in () if keeps else (*call.args, *(k.value for k in call.keywords)):
             handed = scope.slot(argument)
             if handed and self.is_optimizer(handed, scope):
@@ -251,8 +253,7 @@ class CallReader:
 
     def is_harmless(self, call: ast.Call, scope: Scope) -> bool:
         """Whether a call is one of Python's or torch's own: it makes no optimizer, unless torch.optim does."""
-        path = path_of(call.func)
-        return path is not None and self._is_harmless(path, scope)
+        return self._is_harmless(path_of(call.func) or "", scope)
 
     def _is_harmless(self, path: str, scope: Scope) -> bool:
         known = self._harmless.get((scope, path))
@@ -289,8 +290,7 @@ def _is_made_leaf(loss: str | None, scope: Scope) -> bool:
 def _is_gradient(func: ast.expr) -> bool:
     """`p.grad.zero_`, `p.grad.data.zero_`."""
     value = func.value if isinstance(func, ast.Attribute) else func
-    if isinstance(value, ast.Attribute) and value.attr == "data":
-        value = value.value
+    value = value.value if isinstance(value, ast.Attribute) and value.attr == "data" else value
     return isinstance(value, ast.Attribute) and value.attr == "grad"
 
 

@@ -9,6 +9,7 @@ from itertools import chain
 
 from zerograd.core.events import Kind
 from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT, Doubts
+from zerograd.source.harmless import does_nothing
 from zerograd.source.paths import path_of
 from zerograd.source.scopes import Binding, Role, Scope
 
@@ -32,7 +33,6 @@ _TRAINS = re.compile(r"backward|train|step|update|optimi|closure|learn|fit|run|g
 _HANDS_OUT = re.compile(
     r"^_*(next|get|load|make|sample|fetch|build|create|prepare|split|read)_\w*(batch(es)?|data|loaders?|datasets?|set|iter)$"
 )
-_SCHEDULE = re.compile(r"^_*(get|make|build|create|init|setup|set_up|configure|define|select|choose|new)_\w*sched")
 _LEARNS = re.compile(r"model|net(work)?s?$|generator|critic|encoder|policy|actor")
 _TEACHES = re.compile(r"loss|criterion|accelerator|scaler|fabric")
 _NETWORK = re.compile(r"^([A-WZ]|net|net_?[A-Z]\w*|\w*_net|model|generator|discriminator|critic)$")
@@ -67,6 +67,8 @@ def unseen(path: str, call: ast.Call, scope: Scope) -> Doubts:
         return NO_DOUBT  # a method of a torch object, or its forward pass
     if _is_worker(path, scope):
         return _DEPOSITS
+    if does_nothing(path, call):
+        return NO_DOUBT
     receiver, _, name = path.rpartition(".")
     last = receiver.rpartition(".")[2]
     if (name == "update" and _says(_TALLIES, last)) or (name in _AVERAGES and _says(_EMA, last)):
@@ -132,11 +134,6 @@ def _is_given_self(call: ast.Call) -> bool:
 def _is_given_loss(call: ast.Call) -> bool:
     handed = call.args + [keyword.value for keyword in call.keywords] if call.keywords else call.args
     return any("loss" in path.rpartition(".")[2].lower() for path in map(path_of, handed) if path is not None)
-
-
-def makes_schedule(path: str) -> bool:
-    """get_scheduler(optimizer), build_lr_scheduler(optimizer): like a constructor, it takes no step."""
-    return _says(_SCHEDULE, path.rpartition(".")[2])
 
 
 def makes_something(path: str) -> bool:
