@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from zerograd.core.events import Kind
 from zerograd.source.ancestry import Ancestry
-from zerograd.source.definitions import Item
+from zerograd.source.definitions import Item, definitions_of
 from zerograd.source.inlined import is_fresh
 from zerograd.source.leaves import Ancestors
 from zerograd.source.losses import loss_of
@@ -35,8 +35,11 @@ _COMPUTED = re.compile(
 _TRAINS = re.compile(r"backward|train|update|optimi|closure|learn|grad|hess|jac|fisher|eig")
 
 
-def returned(function: Reading, ancestry: Ancestry, mine: Ancestors, step: ast.AST | None) -> set[Item]:
-    """What of the graph is returned: its places in a tuple or its keys, or None for all."""
+def returned(
+    function: Reading, ancestry: Ancestry, mine: Ancestors, step: ast.AST | None, but: ast.Call | None = None
+) -> set[Item]:
+    """What of the graph is returned: its places in a tuple or its keys, or None for all. `but`: what went through it,
+    of which the gradients are numbers."""
     closes = function.file.says(f".step({getattr(function.node, 'name', '')})")  # which reads a number
     deposits = [act.node for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
     losses = [loss for call in deposits if (loss := loss_of(call)) is not None]
@@ -48,10 +51,16 @@ def returned(function: Reading, ancestry: Ancestry, mine: Ancestors, step: ast.A
             for part in _parts(value):
                 path = path_of(part) or ""
                 is_loss = (step is not None or closes) and ("loss" in path.lower() or (path in terms and not goes))
-                if not is_loss and ancestry.of(part) & mine:
+                if not is_loss and ancestry.of(part) & mine and not _is_result(part, but, function):
                     found.add(item)
     yielded = (node.value for node in function.of(ast.Yield) if node.value is not None)
     return found | {None for value in yielded if ancestry.of(value) & mine}
+
+
+def _is_result(part: ast.expr, call: ast.Call | None, function: Reading) -> bool:
+    """return torch.autograd.grad(loss, weights), or slopes = torch.autograd.grad(loss, weights) and return slopes"""
+    made = [one.value for one in definitions_of(function).every(path_of(part) or "")] if call is not None else []
+    return part is call is not None or (bool(made) and all(one is call for one in made))
 
 
 def is_kept(function: Reading, ancestry: Ancestry, mine: Ancestors, own: list[ast.AST]) -> bool:

@@ -1,7 +1,7 @@
-"""Clips that reach another optimizer's gradients than the step behind them consumes, or a copy that nobody keeps.
+"""Clips that reach another optimizer's gradients than the step behind them consumes.
 
 `clip_grad_norm_(policy.parameters())` between `value_loss.backward()` and `value_optimizer.step()`: the step uses what
-is not clipped, and what is clipped is cleared before anything steps with it. `p.grad.clamp(-1, 1)` clips a copy.
+is not clipped, and what is clipped is cleared before anything steps with it.
 """
 
 import ast
@@ -13,7 +13,7 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.guarded import blocks_of
 from zerograd.source.holdings import held_by, overlap
-from zerograd.source.nodes import holds, written
+from zerograd.source.nodes import holds
 from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
 from zerograd.source.skeleton import Act, Block, Call, walk
@@ -22,8 +22,6 @@ _CLEARED = "what has just been cleared, and backward() comes behind it"
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    if function.file.reads_gradients:
-        yield from _dropped(function)
     clips = function.having(Kind.CLIP)
     yield from (_copied(function, act) for act in clips if _is_of_a_copy(act))
     if not clips or not function.file.program.has_several:
@@ -74,18 +72,6 @@ def _is_of_all(function: Reading, clip: Act, slot: str) -> bool:
     others = {act.slot or "" for act in function.having(Kind.CONSUME)} - {slot}
     clipped = frozenset({module or ""})
     return module is not None and not any(overlap(held_by(other, function), clipped) for other in others)
-
-
-def _dropped(function: Reading) -> Iterator[Finding]:
-    """p.grad.clamp(-1, 1), as a statement: without its underscore it changes nothing."""
-    for node in function.of(ast.Expr):
-        match node.value:
-            case ast.Call(func=ast.Attribute(value=on, attr="clamp" | "clip" as attr), keywords=keywords) as call:
-                path = path_of(on) or ""
-                if path.endswith((".grad", ".grad.data")) and not any(one.arg == "out" for one in keywords):
-                    place = "a copy of the gradients, and the copy is dropped"
-                    found = note(REGISTRY["ZG302"], function.site(call), certain=True, clip=written(call), place=place)
-                    yield found._replace(cure=f"{attr}_() changes the gradients themselves")
 
 
 def _module_of(act: Act) -> str | None:

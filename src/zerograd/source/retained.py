@@ -16,11 +16,12 @@ from zerograd.source.ancestry import Ancestry
 from zerograd.source.escapes import is_handed_on, is_kept, is_stored, keeps_graphs_beside, returned
 from zerograd.source.incoming import KEPT
 from zerograd.source.inlined import drivers_of, inline
+from zerograd.source.lines import between
 from zerograd.source.nodes import below, holds, place, written
 from zerograd.source.outsiders import hands_no_graph
 from zerograd.source.passes import gone_through, others, share_an_object, through
 from zerograd.source.paths import path_of
-from zerograd.source.reading import LoopNode, Reading
+from zerograd.source.reading import File, LoopNode, Reading
 from zerograd.source.received import is_let_go
 from zerograd.source.scopes import Function
 
@@ -32,7 +33,6 @@ _PASSES = 40  # of one function: a tangle has more
 def detect(function: Reading) -> Iterator[Finding]:
     if not function.file.says("retain_") and not function.file.says("create_graph"):
         return
-    yield from _needless_derivatives(function)
     acts = function.having(Kind.DEPOSIT)
     for act in acts if len(acts) <= _PASSES else ():
         call = act.node
@@ -51,14 +51,32 @@ def detect(function: Reading) -> Iterator[Finding]:
             yield note(REGISTRY["ZG402"], act.site, certain=certain, unless=unless, what=what)
 
 
-def _needless_derivatives(function: Reading) -> Iterator[Finding]:
-    """torch.autograd.grad(loss, weights, retain_graph=True), the last time that graph is gone through."""
-    calls = [call for call in function.of(ast.Call) if getattr(call.func, "attr", "") == "grad" and _retains(call)]
+def needless_derivatives(file: File) -> Iterator[Finding]:
+    """torch.autograd.grad(loss, weights, retain_graph=True), the last time that graph is gone through; in any function
+    of a file, since most of those that ask for derivatives leave the step to others."""
+    if not file.says("retain_graph") or not file.says("grad("):
+        return
+    program = file.program
+    module = Reading(program.tree, program.module, program.roots.module, file)
+    yield from _derivatives(module)
+    for one in program.roots.functions:
+        text = between(file.text, one.node.lineno, one.node.end_lineno or one.node.lineno)
+        if "retain_graph" in text and "grad(" in text:
+            block = program.function(one) if one.node in program.relevant else ()
+            yield from _derivatives(Reading(one.node, block, one.scope, file))
+
+
+def _derivatives(function: Reading) -> Iterator[Finding]:
+    calls = [call for call in function.of(ast.Call) if _last(call) == "grad" and _retains(call)]
     for call in calls[:_FEW]:
         derives = function.scope.dotted(path_of(call.func) or "").endswith("autograd.grad")
         if derives and _keeps_for_nobody(function, call, [function.node]):
             what = f"{written(call.func)}(retain_graph=True) keeps a graph that nothing goes through again"
             yield note(REGISTRY["ZG402"], function.site(call), certain=True, what=what)
+
+
+def _last(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else path_of(call.func) or ""
 
 
 def _creates_for_nobody(function: Reading, call: ast.Call) -> bool:
@@ -168,7 +186,7 @@ def _keeps_for_nobody(function: Reading, call: ast.Call, own: list[ast.AST]) -> 
         certain = certain and not share_an_object(function, mine, theirs or mine)
     if not certain or is_kept(function, ancestry, mine, own) or is_handed_on(function, ancestry, mine, call):
         return False
-    back = returned(function, ancestry, mine, step)
+    back = returned(function, ancestry, mine, step, call)
     return not back or is_let_go(function, back)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from zerograd.core.findings import Finding
 from zerograd.source import (
+    dropped,
     evaluations,
     fleeting,
     lifeless,
@@ -11,6 +12,7 @@ from zerograd.source import (
     listed,
     parameters,
     rebinding,
+    retained,
     rollouts,
     unasked,
     unpickled,
@@ -22,12 +24,14 @@ from zerograd.source.triggers import may_replace
 
 
 def detect(file: File) -> Iterator[Finding]:
+    yield from dropped.detect(file)
     yield from evaluations.detect(file)
     yield from fleeting.detect(file)
     yield from lifeless.detect(file)
     yield from lightning.detect(file)
     yield from listed.detect(file)
     yield from rebinding.detect(file)
+    yield from retained.needless_derivatives(file)
     yield from rollouts.detect(file)
     yield from unasked.detect(file)
     yield from unpickled.detect(file)
