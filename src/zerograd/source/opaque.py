@@ -49,9 +49,10 @@ _EMA = re.compile(r"(^|_)ema(_|$)|moving_av|swa|shadow")
 _AVERAGES = frozenset({"update_parameter", "update_parameters", "update_params", "update_ema", "step_ema"})
 # callback.before_batch(), fire("start"): what was registered somewhere else, and may do anything.
 _HOOKS = re.compile(
-    r"^_*((on|before|after)_\w+|\w*(call|run|exec\w*)_(hooks?|callbacks?|handlers?)|fire\w*|dispatch\w*|emit)$"
+    r"^_*((on_(?!device|gpu|cuda|cpu|policy)|before_|after_)\w+|\w*(call|run|exec\w*)_(hooks?|callbacks?|handlers?)|fire\w*|dispatch\w*|emit)$"
 )
 _HOOKED = re.compile(r"(^|_)(cbs?|callbacks?|hooks?|dispatcher)$")
+_LISTS = frozenset({"append", "extend", "insert", "remove", "pop", "items", "values", "keys", "get", "close"})
 _SIGNALS = re.compile(r"signal|sig$|progress|status|messages?$|logs?$")  # self.progress.emit(i), of a window
 # env.play(self), evaluate(self, epoch): what looks at an object, moves it about or keeps it leaves its gradients alone.
 _LOOKS = re.compile(
@@ -80,7 +81,7 @@ def unseen(path: str, call: ast.Call, scope: Scope) -> Doubts:
         return NO_DOUBT
     if _is_inherited(path, scope):
         return NO_DOUBT if _says(_RECORDS, name) or name in _LIGHTNING else ALL_DOUBTS
-    if (_says(_HOOKS, name) and not _says(_SIGNALS, last)) or _says(_HOOKED, last) or _is_given_self(call, name):
+    if _is_hook(last, name) or _is_given_self(call, name):
         return NO_DOUBT if makes_something(name) else ALL_DOUBTS
     own = receiver in ("", "self") and _says(_LOSSES, name)
     if _says(_CLEARS, name) or (own and _is_given_network(call, scope)):
@@ -129,6 +130,12 @@ def _is_given_network(call: ast.Call, scope: Scope) -> bool:
     if path is None:
         return False
     return scope.optimizer_of(path) is not None or _NETWORK.search(path.rpartition(".")[2]) is not None
+
+
+def _is_hook(owner: str, name: str) -> bool:
+    if _says(_HOOKS, name):
+        return not _says(_SIGNALS, owner)
+    return _says(_HOOKED, owner) and name not in _LISTS
 
 
 def _is_given_self(call: ast.Call, name: str) -> bool:
