@@ -75,10 +75,18 @@ def _is_tidy_class(cls: ast.ClassDef, text: str) -> bool:
     calls = [part.func for part in below(cls) if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)]
     if any(func.attr == "step" and written(func.value) == "super()" for func in calls):
         return True
-    if re.search(rf"(opt\w* *= *|[(,] *|return ){cls.name}\(", text):
+    if _is_taken_for_optimizer(cls.name, text):
         return True
     called, given = {func.attr for func in calls}, _given(cls)
     return bool(given) and not any(map(_TRAINED.search, given)) and "backward" not in called and "step" in called
+
+
+def _is_taken_for_optimizer(name: str, text: str) -> bool:
+    """optimizer = Updater(model), run(model, Updater(model)), or by its name: run(model, updater)"""
+    if re.search(rf"(opt\w* *= *|[(,] *|return ){name}\(", text):
+        return True
+    made = set(re.findall(rf"(\w+) *= *{name}\(", text))
+    return any(re.search(rf"[(,=] *{one} *[,)]", text) for one in made)
 
 
 def _given(cls: ast.ClassDef) -> list[str]:
