@@ -17,12 +17,15 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import UNUSED, erased, note
+from zerograd.source.callers import called
 from zerograd.source.guarded import acts_in, blocks_of
 from zerograd.source.losses import loss_of
-from zerograd.source.nodes import holds, place, written
+from zerograd.source.nodes import below, holds, place, written
+from zerograd.source.opaque import is_harmless
 from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
 from zerograd.source.skeleton import Act, Block, Blur, Choice, Forget, Jump, Loop, Node, walk
+from zerograd.source.wording import is_model, tells
 
 _BESIDE = (
     Kind.CLIP,
@@ -30,6 +33,7 @@ _BESIDE = (
     Kind.RESCALE,
     Kind.SCHEDULE,
 )  # what may stand between the last backward and the step
+_KEEPS = re.compile(r"save|checkpoint|eval|valid|update|append|write|flush|close|synchronize|empty_cache|barrier|reset")
 _CYCLE = (Kind.DEPOSIT, Kind.CLEAR, Kind.CONSUME)
 _WORD = re.compile(r"\w+")
 _WAYS = 6  # branches in a row
@@ -42,7 +46,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     if not looks:
         slots = frozenset(act.slot for act in acts_in(function.block) if act.kind in (Kind.CONSUME, Kind.CLEAR))
         found = _between(function.block, (), slots, alone=not file.program.has_several)
-        yield from (one for one in found if not _is_rehearsed(function, one))
+        yield from (one for one in found if not _is_rehearsed(function, one) and not _is_seen_between(function, one))
 
 
 def _inside(function: Reading, block: Block, behind: Block = (), *, adds: bool) -> Iterator[Finding]:
@@ -124,6 +128,23 @@ def _is_rehearsed(function: Reading, found: Finding) -> bool:
     return anew.isdisjoint(_WORD.findall(first[0]))  # of other data, it is another loss
 
 
+def _is_seen_between(function: Reading, found: Finding) -> bool:
+    """Whether someone who cannot be read may look at it before it is cleared: climb(model, rho), fgm.attack()"""
+    lost = found.related[0].site.line
+    calls = [call for call in function.of(ast.Call) if lost < call.lineno < found.site.line]
+    return any(_may_look(call, path, function) for call in calls if (path := path_of(call.func)) is not None)
+
+
+def _may_look(call: ast.Call, path: str, function: Reading) -> bool:
+    owner, _, name = path.rpartition(".")
+    if is_harmless(path, function.scope) or tells(path) or _KEEPS.search(name) or function.scope.lookup(owner or path):
+        return False
+    given = (part for one in call.args for part in below(one) if isinstance(part, ast.Name | ast.Attribute))
+    handed = any(is_model(path_of(part) or "") for part in given)
+    alone = bool(owner) and not call.args and any(node.value is call for node in function.of(ast.Expr))
+    return handed or (alone and called(path, function.scope) is None)
+
+
 def _made(function: Reading, deposit: Act) -> str | None:
     """How the loss of a deposit was computed, as it is written."""
     loss = loss_of(deposit.node) if isinstance(deposit.node, ast.Call) else None
@@ -143,6 +164,8 @@ def _in_vain(lost: Act, behind: Block, *, alone: bool) -> Iterator[Finding]:
     if any(way is None or way[0].kind is not Kind.CLEAR or way[0].partial for way in ways):
         return
     clear, later = next((way for way in ways if way is not None), (lost, ()))
+    if clear.site < lost.site:
+        return  # it begins another round of a loop over a few words
     kept = [way[0] for way in _next(later) if way is not None and way[0].kind is Kind.DEPOSIT]
     step = next((act for act in acts_in(later) if act.kind is Kind.CONSUME and act.slot == clear.slot), None)
     if kept and step is not None:

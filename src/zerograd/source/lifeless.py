@@ -125,7 +125,12 @@ def _inside(function: Reading, handed: set[Item]) -> Iterator[Finding]:
 def _is_of_critic(whole: Sum, function: Reading) -> bool:
     """critic_loss = mse(v, target) - 0.01 * entropy.detach(): a soft value, of which no policy is to learn here."""
     names = ((path_of(whole.loss) or "").lower(), getattr(function.node, "name", "").lower())
-    return any(map(_CRITIC.search, names)) and not any(_ACTOR.search(one.lower()) for one in (*names, *whole.names))
+    acts = any("log_prob" in written(term.node) for term in whole.terms)
+    return (
+        any(map(_CRITIC.search, names))
+        and not acts
+        and not any(map(_ACTOR.search, {*names, *map(str.lower, whole.names)}))
+    )
 
 
 def _is_compared(term: Term, whole: Sum, function: Reading) -> bool:

@@ -10,7 +10,7 @@ from zerograd.source.byhand import read_assignment, read_deletion
 from zerograd.source.calls import site_of
 from zerograd.source.expressions import Expressions
 from zerograd.source.loops import has_gate, inside, runs_at_least_once
-from zerograd.source.measuring import without_clips
+from zerograd.source.measuring import of_round, without_clips
 from zerograd.source.nodes import below, holds
 from zerograd.source.pacing import only_moves
 from zerograd.source.parted import is_context, is_run_around, is_run_in_parts
@@ -205,7 +205,7 @@ class FunctionLowering(Expressions):
             told: Assumptions = frozenset({(turn, True)})
             self._turn, self._asked, self._deposited = outer | told, (), False
             yield Forget(changed_by(node, self._keys), told)
-            yield from self.block(node.body)
+            yield from of_round(self.block(node.body))
         self._turn, self._asked, self._deposited = outer, asked, deposited
 
     def _try(self, node: ast.Try | ast.TryStar) -> Iterator[Node]:

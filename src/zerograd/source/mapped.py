@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from zerograd.core.events import Kind
 from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT, Doubts
-from zerograd.source.nodes import below
+from zerograd.source.nodes import below, written
 from zerograd.source.paths import path_of
 from zerograd.source.scopes import Function, Scope
 from zerograd.source.skeleton import Act, Block, Blur, Call, walk
@@ -25,13 +25,15 @@ _RUNS = frozenset(
 _PICKED = re.compile(r"optimi[sz]er|^opt$|_opt$|loss|hook|callback|(^|_)cb$|^self$|trainer")
 _DEPOSITS: Doubts = frozenset({Kind.DEPOSIT})
 _LOSSES = re.compile(r"loss|objective|cost|(^|_)err")
+_COMPUTES = re.compile(r"loss|criteri|forward|metric|encod|decod|score")
+_TRAINS = re.compile(r"back|step|train|updat|optim|zero|clear|hook|callback")
 
 
 def handed_on(call: ast.Call, scope: Scope, is_idle: Callable[[Function], bool]) -> Doubts:
     """What a call may do by running what it is handed."""
     func = call.func
     if isinstance(func, ast.Call) and path_of(func.func) == "getattr":
-        return ALL_DOUBTS if _may_train(func, call) else NO_DOUBT
+        return ALL_DOUBTS if _may_train(func, call, scope, is_idle) else NO_DOUBT
     name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
     if name not in _RUNS:
         return NO_DOUBT
@@ -49,11 +51,28 @@ def handed_on(call: ast.Call, scope: Scope, is_idle: Callable[[Function], bool])
     return found
 
 
-def _may_train(asked: ast.Call, call: ast.Call) -> bool:
+def _may_train(asked: ast.Call, call: ast.Call, scope: Scope, is_idle: Callable[[Function], bool]) -> bool:
     """getattr(optimizer, name)(), getattr(hook, "before")(self): a method that is picked by its name."""
-    owner = path_of(asked.args[0]) or "" if asked.args else ""
-    hands_itself = any(isinstance(one, ast.Name) and one.id == "self" for one in call.args)
-    return hands_itself or _PICKED.search(owner.rpartition(".")[2].lower()) is not None
+    owner, name = (path_of(asked.args[0]) or "", written(asked.args[1]).lower()) if len(asked.args) > 1 else ("", "")
+    if any(isinstance(one, ast.Name) and one.id == "self" for one in call.args):
+        return True
+    own = _own_methods(asked.args[1], scope) if owner == "self" else []
+    if own:
+        return not all(map(is_idle, own))
+    last = owner.rpartition(".")[2].lower()
+    if _PICKED.search(last) is None or _TRAINS.search(name) is not None:
+        return _PICKED.search(last) is not None
+    return not (call.args and ("loss" in last or _COMPUTES.search(name)))  # getattr(losses, args.loss)(out, y)
+
+
+def _own_methods(name: ast.expr, scope: Scope) -> list[Function]:
+    """The methods that getattr(self, f"{kind}_loss") may stand for, by what is written of their names."""
+    if not isinstance(name, ast.JoinedStr) or scope.owner is None:
+        return []
+    parts = (re.escape(str(one.value)) if isinstance(one, ast.Constant) else r"\w*" for one in name.values)
+    pattern = re.compile("".join(parts))
+    methods = {word: method for cls in scope.owner.lineage() for word, method in cls.functions.items()}
+    return [method for word, method in methods.items() if pattern.fullmatch(word)]
 
 
 def _is_over_losses(call: ast.Call, given: ast.expr) -> bool:

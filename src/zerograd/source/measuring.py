@@ -26,6 +26,14 @@ def without_clips(body: Block, loop: ast.AST, function: ast.AST, own: Nodes) -> 
     return _without(body)
 
 
+def of_round(body: Block) -> Block:
+    """A round of a loop over a few words; of one that neither goes backward nor steps, without its clips too."""
+    nodes = list(walk(body))
+    kinds = {node.kind for node in nodes if isinstance(node, Act)}
+    idle = Kind.CLIP in kinds and not kinds & {Kind.DEPOSIT, Kind.CONSUME}
+    return _without(body) if idle and not any(isinstance(node, Call | Blur) for node in nodes) else body
+
+
 def _without(block: Block) -> Block:
     kept = (node for node in block if not (isinstance(node, Act) and node.kind is Kind.CLIP))
     return tuple(

@@ -4,12 +4,14 @@ assert args.accumulation_steps == 1, "not with clipping"
 if accumulation_steps > 1: raise NotImplementedError
 
 They are known by their last name, wherever in the file they are refused: who parses the settings knows them by another
-path than who trains with them.
+path than who trains with them. A name that says nothing is known where it is refused alone, and what is refused
+together with something else (if args.clip and args.steps > 1) where that is spoken of too.
 """
 
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from zerograd.source.nodes import Nodes, below, inner_statements, written
 from zerograd.source.paths import path_of
@@ -21,6 +23,10 @@ _NAME = re.compile(r"[A-Za-z_]\w*(?=\W*$)")
 _BEHIND = re.compile(r"[\"'\])]*\s*(?:[=!<>]=?|not in|in)\s*[\[(]?\s*(?:None,\s*|0,\s*)?[12]\b")
 _BEFORE = re.compile(r"\b[12]\s*[<>=!]=?\s*[\w.]*$")
 _NEAR = 40  # characters
+_MEANS = re.compile(r"acc|grad|micro|virtual|sub_?batch|chunk|update|freq|every|interval")
+_HALF = re.compile(r"fp16|amp|half|mixed|bf16|precision")  # where this is on, a scaler is used
+_THINGS = frozenset({"optimizer", "model", "batch_size", "loader", "epochs", "len", "device", "lr", "args"})  # no modes
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _AT_MOST_ONE = ((ast.Eq, 1), (ast.LtE, 1), (ast.Lt, 2))
 _MORE = ((ast.NotEq, 1), (ast.Gt, 1), (ast.GtE, 2))
 _MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -40,11 +46,63 @@ def is_one(size: str, scope: Scope, own: Nodes | None = None) -> bool:
         return False
     known = scope.module.ones
     if name[0] not in known:
-        asked = _is_compared(name[0], home.text)
-        known[name[0]] = any(_refuses(node, name[0]) for node in _always(home.tree)) if asked else None
-    if not known[name[0]] and known[name[0]] is not None and own is not None:
-        return any(_sends_away(branch, size) for branch in own.of(ast.If))
-    return bool(known[name[0]])
+        found = _refusals(home.tree, name[0]) if _is_compared(name[0], home.text) else None
+        known[name[0]] = tuple(found) if found is not None else None
+    refusals = known[name[0]]
+    if refusals is None or own is None:
+        return False
+    away = [branch for branch in own.of(ast.If) if _sends_away(branch, size)]
+    sent = (Refusal(branch, _modes(branch.test, name[0], answer=False)) for branch in away)
+    return any(_holds(one, name[0], own) for one in refusals) or any(_is_asked(one, own) for one in sent)
+
+
+class Refusal(NamedTuple):
+    node: ast.stmt
+    modes: frozenset[str]  # what else must be so, by name
+    local: bool = True  # of a variable of one function: of args.steps, and of what stands at the top, all know
+
+
+def _refusals(tree: ast.Module, name: str) -> Iterator[Refusal]:
+    for node, inside in _always(tree):
+        if isinstance(node, ast.Assert | ast.If) and (answer := _refused_by(node, name)) is not None:
+            owned = (part for part in below(node.test) if isinstance(part, ast.Attribute | ast.Subscript))
+            local = inside and all(_last(part) != name for part in owned)
+            yield Refusal(node, _modes(node.test, name, answer=answer), local)
+
+
+def _holds(refusal: Refusal, name: str, own: Nodes) -> bool:
+    """Whether a function knows of it, and what else is asked for there is asked for in this function as well."""
+    if refusal.local and not _MEANS.search(name.lower()) and refusal.node not in own.of(type(refusal.node)):
+        return False
+    return _is_asked(refusal, own)
+
+
+def _is_asked(refusal: Refusal, own: Nodes) -> bool:
+    """Whether a function speaks of what else must be so: outside of that nothing is refused."""
+    if not refusal.modes:
+        return True
+    inside = {id(part) for part in below(refusal.node)}
+    parts: list[ast.expr] = [*own.of(ast.Name), *own.of(ast.Attribute), *own.of(ast.Subscript)]
+    used = {_last(part) for part in parts if id(part) not in inside}
+    half = any(map(_HALF.search, refusal.modes)) and any("scale" in word for word in used)
+    return half or not (refusal.modes & used).issubset(_THINGS)
+
+
+def _modes(test: ast.expr, name: str, *, answer: bool) -> frozenset[str]:
+    """clip, of `args.clip and args.steps > 1`, if that is not so; and of `args.steps == 1 or not args.clip`."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return _modes(operand, name, answer=not answer)
+        case ast.BoolOp(op=op, values=values) if isinstance(op, ast.Or) is answer:
+            return frozenset[str]().union(*map(_words, values)) - {name}
+    return frozenset()
+
+
+def _words(test: ast.expr) -> set[str]:
+    parts = below(test)
+    owners = {id(part.value) for part in parts if isinstance(part, ast.Attribute | ast.Subscript)}
+    named = (part for part in parts if isinstance(part, ast.Name | ast.Attribute | ast.Subscript))
+    return {_last(part) for part in named if id(part) not in owners} - {""}
 
 
 def _is_compared(name: str, text: str) -> bool:
@@ -60,27 +118,26 @@ def _is_compared(name: str, text: str) -> bool:
 
 def is_refused_here(node: ast.Assert, sizes: Iterable[str]) -> bool:
     """Whether an assertion says that one of these is 1: where it stands under a branch, it holds from there on."""
-    return any(_says(node.test, _last_of(size), answer=True) for size in sizes)
+    names = [_last_of(size) for size in sizes]
+    return any(_says(node.test, name, answer=True) and not _modes(node.test, name, answer=True) for name in names)
 
 
-def _always(tree: ast.Module) -> Iterator[ast.stmt]:
-    """The statements of a file that no branch keeps from being run, with the branches themselves."""
-    pending: list[ast.AST] = [*tree.body]
-    for node in pending:  # it grows on the way
+def _always(tree: ast.Module) -> Iterator[tuple[ast.stmt, bool]]:
+    """The statements of a file that no branch keeps from being run, with the branches themselves; and whether they
+    stand in a function."""
+    pending: list[tuple[ast.AST, bool]] = [(node, False) for node in tree.body]
+    for node, inside in pending:  # it grows on the way
         if isinstance(node, ast.stmt):
-            yield node
+            yield node, inside
         if not isinstance(node, ast.If) or "__name__" in written(node.test):
-            pending += inner_statements(node)
+            pending += [(one, inside or isinstance(node, _FUNCTIONS)) for one in inner_statements(node)]
 
 
-def _refuses(node: ast.AST, name: str) -> bool:
-    match node:
-        case ast.Assert(test=test):
-            return _says(test, name, answer=True)
-        case ast.If(test=test, body=body, orelse=orelse):
-            arms = [(body, False), (orelse, True)]
-            return any(_ends(arm, name) and _says(test, name, answer=answer) for arm, answer in arms)
-    return False
+def _refused_by(node: ast.Assert | ast.If, name: str) -> bool | None:
+    """The answer of its test where the number is 1, and without which nothing goes on."""
+    arms = [(node.body, False), (node.orelse, True)] if isinstance(node, ast.If) else []
+    answers = [answer for arm, answer in arms if _ends(arm, name)] if isinstance(node, ast.If) else [True]
+    return next((answer for answer in answers if _says(node.test, name, answer=answer)), None)
 
 
 def _ends(arm: list[ast.stmt], name: str) -> bool:

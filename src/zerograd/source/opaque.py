@@ -49,9 +49,17 @@ _EMA = re.compile(r"(^|_)ema(_|$)|moving_av|swa|shadow")
 _AVERAGES = frozenset({"update_parameter", "update_parameters", "update_params", "update_ema", "step_ema"})
 # callback.before_batch(), fire("start"): what was registered somewhere else, and may do anything.
 _HOOKS = re.compile(
-    r"^_*((on|before|after)_\w+|\w*(call|run|exec\w*)_(hooks?|callbacks?|handlers?)|fire\w*|dispatch\w*|emit)$"
+    r"^_*((on_(?!device|gpu|cuda|cpu|policy)|before_|after_)\w+|\w*(call|run|exec\w*)_(hooks?|callbacks?|handlers?)|fire\w*|dispatch\w*|emit)$"
 )
 _HOOKED = re.compile(r"(^|_)(cbs?|callbacks?|hooks?|dispatcher)$")
+_LISTS = frozenset({"append", "extend", "insert", "remove", "pop", "items", "values", "keys", "get", "close"})
+_SIGNALS = re.compile(r"signal|sig$|progress|status|messages?$|logs?$")  # self.progress.emit(i), of a window
+# env.play(self), evaluate(self, epoch): what looks at an object, moves it about or keeps it leaves its gradients alone.
+_LOOKS = re.compile(
+    r"^_*(eval|valid|play|roll_?out|collect|simulat|sampl|act$|act_|plot|draw|show|vis|render|summar|count|save|load|dump"
+    r"|report|copy|deepcopy|display|describe|predict|infer|export|interact|generate|measure|score|get_|is_|has_|num_)"
+    r"|episode|checkpoint"
+)
 _RECORDS = re.compile(
     r"append|add_scalar|^log|record|write|print|item|reduce|postfix|format|isnan|isfinite|float|meter|track"
 )
@@ -75,7 +83,7 @@ def unseen(path: str, call: ast.Call, scope: Scope) -> Doubts:
         return NO_DOUBT
     if _is_inherited(path, scope):
         return NO_DOUBT if _says(_RECORDS, name) or name in _LIGHTNING else ALL_DOUBTS
-    if _says(_HOOKS, name) or _says(_HOOKED, last) or (_is_given_self(call) and not _says(_RECORDS, name)):
+    if _is_hook(last, name) or _is_given_self(call, name):
         return NO_DOUBT if makes_something(name) else ALL_DOUBTS
     own = receiver in ("", "self") and _says(_LOSSES, name)
     if _says(_CLEARS, name) or (own and _is_given_network(call, scope)):
@@ -126,9 +134,16 @@ def _is_given_network(call: ast.Call, scope: Scope) -> bool:
     return scope.optimizer_of(path) is not None or _NETWORK.search(path.rpartition(".")[2]) is not None
 
 
-def _is_given_self(call: ast.Call) -> bool:
+def _is_hook(owner: str, name: str) -> bool:
+    if _says(_HOOKS, name):
+        return not _says(_SIGNALS, owner)
+    return _says(_HOOKED, owner) and name not in _LISTS
+
+
+def _is_given_self(call: ast.Call, name: str) -> bool:
     """hook.before(self): all that the object has, its optimizer too."""
-    return any(isinstance(one, ast.Name) and one.id == "self" for one in call.args)
+    given = any(isinstance(one, ast.Name) and one.id == "self" for one in call.args)
+    return given and not _says(_RECORDS, name) and not _says(_LOOKS, name)
 
 
 def _is_given_loss(call: ast.Call) -> bool:

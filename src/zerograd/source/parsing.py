@@ -12,7 +12,11 @@ from zerograd.source.python2 import read_python2
 
 _LARGEST = 500_000  # characters of a file, and
 _LONGEST = 100_000  # of a line: beyond that Python itself takes a second to parse, and nobody wrote it by hand
-_NAMED = ("(params=", " params=", "(parameters=", " parameters=")  # words are faster than a pattern
+# Words are faster than a pattern; `params = ...` at the beginning of a line is a variable.
+_NAMED = (
+    *("(params=", " params=", ",params=", "(params =", ", params ="),
+    *("(parameters=", " parameters=", ",parameters=", "(parameters =", ", parameters ="),
+)
 _FIRST = frozenset({"params", "parameters"})  # what optimizers and clips call their first argument
 _TAKES = re.compile(
     r"(Ada|SGD|RMS|LBFGS|Rprop|Lion|LAMB|Lamb|Ranger|Optim)\w*$|^clip_grad_"

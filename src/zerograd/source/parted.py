@@ -21,6 +21,7 @@ from zerograd.source.roles import role_of
 from zerograd.source.scopes import Function, Scope
 
 _EVENT = re.compile(r"^(zero_grad|step|backward|grad|unscale_|clip_grad\w*)$")
+_OTHERS = re.compile(r"env|sched|prof|(^|_)p?bar$|timer|sim|game|world|state")  # that step too
 _FEW = 4  # calls around what a loop goes over: tqdm(enumerate(batches))
 
 
@@ -31,7 +32,11 @@ def waits_inside(own: Nodes) -> bool:
 
 
 def is_run_in_parts(over: ast.expr, scope: Scope) -> bool:
-    """Whether a loop goes over what a generator of this project hands out that does something to gradients."""
+    """Whether a loop goes over what a generator of this project hands out that does something to gradients, or is told
+    what to do: batches(loader, optimizer.zero_grad)"""
+    for one in over.args if isinstance(over, ast.Call) else ():
+        if isinstance(one, ast.Attribute) and _EVENT.search(one.attr):
+            return True
     return any(_does(function.node) for function in _iterated(over, scope))
 
 
@@ -65,5 +70,12 @@ def _iterated(over: ast.expr, scope: Scope) -> Iterator[Function]:
 
 
 def _does(function: ast.AST) -> bool:
-    """Whether an event stands in it, be it in a function inside."""
-    return any(isinstance(part, ast.Attribute) and _EVENT.search(part.attr) for part in below(function))
+    """Whether an event stands in it, be it in a function inside; self.step += 1 is none, nor is env.step(action)."""
+    parts = below(function)
+    found = [part for part in parts if isinstance(part, ast.Attribute) and _EVENT.search(part.attr)]
+    called = {id(part.func) for part in parts if isinstance(part, ast.Call)} if found else set[int]()
+    return any(part.attr != "step" or (id(part) in called and not _is_others(part.value)) for part in found)
+
+
+def _is_others(owner: ast.expr) -> bool:
+    return _OTHERS.search((path_of(owner) or "").rpartition(".")[2].lower()) is not None

@@ -14,6 +14,8 @@ _TORCHS = frozenset(
     {"step", "get_last_lr", "get_lr", "state_dict", "load_state_dict", "last_epoch", "base_lrs", "optimizer"}
     | {"_step_count", "_last_lr", "_get_lr", "total_steps", "T_max", "T_0", "milestones", "step_size", "gamma"}
     | {"print_lr", "verbose", "_initial_step", "_schedulers", "lr_lambdas", "__class__", "__dict__"}
+    | {"best", "num_bad_epochs", "patience", "factor", "threshold", "mode", "cooldown", "T_cur", "T_mult", "eta_min"}
+    | {"max_lrs", "min_lrs", "lr_lambda", "total_iters", "start_factor", "end_factor", "power"}
 )
 _HANDS = re.compile(r"\b\w+\(self\.\w*opt\w*\b")  # adjust(self.optimizer, self.count)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, Union
 from zerograd.source.paths import path_of
 
 if TYPE_CHECKING:
+    from zerograd.source.ones import Refusal
     from zerograd.source.skeleton import Block
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -118,7 +119,9 @@ class Scope:
         self.class_scopes: dict[str, Scope] = {}
         self.elsewhere: Elsewhere | None = None  # of a module: what the names it imports stand for
         self.stars: list[str] = []  # of a module: those it imports all names of
-        self.ones: dict[str, bool | None] = {}  # of a module: whether this name is refused if not 1; None: nobody asks
+        self.ones: dict[
+            str, tuple[Refusal, ...] | None
+        ] = {}  # of a module: where a name is refused if not 1; None: nobody asks
         self.tidies: bool | None = None  # of a module: whether it has a step() that clears; None: nobody has asked
         self.repairs: bool | None = None  # of a module: whether it gives an optimizer another step()
         self.home: Home | None = None  # of a module: what knows the skeletons of its functions
