@@ -18,6 +18,7 @@ _BEGINS = re.compile(
 )
 _SCHEDULE = re.compile(r"sched|(^|_)sch$")
 _OWN = frozenset({"to", "type_as", "view_as", "expand_as", "reshape_as", "new_tensor", "new_zeros", "new_ones", "cpu"})
+_ASKS = re.compile(r"^_*(get|num|count|is|has|should)_(?!.*(grad|loss|train|backward|update))")  # recorder.get_steps()
 _MODES = frozenset({"train", "eval"})
 _LOSS = re.compile(r"^[A-Z][A-Za-z0-9]*(Loss|Criterion)$")
 _KEEPS = re.compile(
@@ -36,7 +37,7 @@ def does_nothing(path: str, call: ast.Call) -> bool:
         return is_model(receiver) and _is_told_mode(call)
     if name == "step":
         return bool(last) and _says(_SCHEDULE, last)
-    return name in _OWN or name.startswith("assert") or _LOSS.match(name) is not None
+    return name in _OWN or name.startswith("assert") or _LOSS.match(name) is not None or _says(_ASKS, name)
 
 
 def keeps_optimizer(path: str) -> bool:
