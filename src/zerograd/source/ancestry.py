@@ -173,8 +173,9 @@ class Ancestry(Incoming):
         if isinstance(func, ast.Attribute) and func.attr in CUTS and func.attr != "grad":
             return NONE
         given = self._union([*call.args, *(keyword.value for keyword in call.keywords)])
-        if makes_leaf(call):
-            return frozenset({LEAF})
+        if makes_leaf(call):  # what had a graph before it was asked for its gradient has it still
+            own = self.of(func.value) if isinstance(func, ast.Attribute) and func.attr == "requires_grad_" else NONE
+            return own | {LEAF}
         if (
             isinstance(func, ast.Attribute)
             and func.attr in SHAPES

@@ -153,8 +153,9 @@ def _ends(arm: list[ast.stmt], name: str) -> bool:
 
 def _sends_away(branch: ast.If, size: str) -> bool:
     """if accumulation_steps > 1: return train_in_groups(...)"""
-    named = any(path_of(part) == size for part in below(branch.test))
-    return named and isinstance(branch.body[-1], ast.Return) and _says(branch.test, _last_of(size), answer=False)
+    if not isinstance(branch.body[-1], ast.Return) or not _says(branch.test, _last_of(size), answer=False):
+        return False
+    return any(path_of(part) == size for part in below(branch.test))
 
 
 def _says(test: ast.expr, name: str, *, answer: bool) -> bool:

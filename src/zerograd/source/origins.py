@@ -3,6 +3,7 @@
 import ast
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import NamedTuple
 
 from zerograd.source.arms import Arms, counting_arms, deposits_beside
@@ -45,7 +46,7 @@ class Origins:
         is_one: Callable[[str], bool] = lambda size: False,
         born: Callable[[str], int | None] = lambda path: None,
     ) -> None:
-        self.is_one = is_one  # a group of one is none
+        self.is_one = cache(is_one)  # a group of one is none; asked for every guard
         self._found: dict[str, list[Origin]] = {}
         self._function = function
         self._loops: list[ast.AST] = [*nodes.of(ast.For), *nodes.of(ast.AsyncFor), *nodes.of(ast.While)]

@@ -105,7 +105,12 @@ class Questions:
 
 
 def _gate(test: ast.expr, gate: str) -> Test | None:
-    """`if accelerator.sync_gradients:` asks whether this is the last micro-batch of Accelerate's window."""
+    """`if accelerator.sync_gradients:` asks whether this is the last micro-batch of Accelerate's window; beside other
+    questions as well: `if clip and accelerator.sync_gradients:`."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) and gate:
+        asked = [_gate(part, gate) for part in test.values]
+        others = [one or read_test(part) for one, part in zip(asked, test.values, strict=True)]
+        return All(tuple(others)) if any(asked) else None
     asks = bool(gate) and (path_of(test) or "").endswith((".sync_gradients", ".should_sync"))
     return Atom(gate) if asks else None
 
