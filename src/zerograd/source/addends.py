@@ -52,6 +52,8 @@ def _terms(term: Term, function: Reading, cut: Cut, through: set[str]) -> Iterat
             yield from _terms(Term(right, names, minus), function, cut, through)
         case ast.BinOp(left=left, op=ast.Mult() | ast.Div(), right=right) if cut.of(right) is not Has.MAYBE:
             yield from _terms(Term(left, names, minus), function, cut, through)
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr="mean" | "sum"), args=[inner, *_]):
+            yield from _terms(Term(inner, names, minus), function, cut, through)
         case ast.Call(func=ast.Attribute(value=value, attr=attr)) if attr in _SUMS and path_of(value) != "torch":
             yield from _terms(Term(value, names, minus), function, cut, through)
         case ast.Name() if (parts := _made_of(node, function)) is not None:

@@ -176,6 +176,8 @@ def _may_be_told(loss: ast.expr, function: Reading) -> bool:
                 return True
             case ast.BinOp(left=left, right=right):
                 pending += [left, right]
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr="mean" | "sum"), args=[inner, *_]):
+                pending.append(inner)
             case ast.UnaryOp(operand=inner) | ast.Call(func=ast.Attribute(value=inner)):
                 if isinstance(value, ast.Call) and (_cuts(value) or _is_read(value, function)):
                     return True

@@ -50,7 +50,8 @@ def detect(function: Reading) -> Iterator[Finding]:
         idle = not hidden[modules] and is_idle(function, modules)
         unnamed = not hidden[modules] and loop is not None and _is_unnamed(function, modules, loop)
         apart = unnamed and (several or all(is_made_apart(module, function) for module in modules))
-        if not apart and not idle and not hidden[modules]:
+        severed = several and cuts and loop is not None and _is_severed(function, modules, loop)
+        if not apart and not idle and not hidden[modules] and not severed:
             continue  # of the only optimizer there is, most likely what it holds is brought in unseen
         deposits = in_front(function, act)
         if not deposits:
@@ -238,6 +239,18 @@ def paths_in(node: ast.AST) -> Iterator[str]:
     parts = [part for part in below(node) if isinstance(part, ast.Name | ast.Attribute | ast.Subscript)]
     inner = {id(part.value) for part in parts if not isinstance(part, ast.Name)}
     yield from (path for part in parts if id(part) not in inner and (path := path_of(part)) not in (None, "self"))
+
+
+def _is_severed(function: Reading, modules: frozenset[str], loop: LoopNode) -> bool:
+    """fake = generator(noise), and somewhere else fake.detach(): whether every loss did so is told by what it is made
+    of."""
+    outputs = {
+        path_of(node.targets[0])
+        for node in function.of(ast.Assign)
+        if isinstance(node.value, ast.Call) and path_of(node.value.func) in modules and holds(loop, node)
+    }
+    cut = (one for one in function.of(ast.Attribute) if one.attr == "detach" and holds(loop, one))
+    return bool(outputs) and any(path_of(one.value) in outputs for one in cut)
 
 
 def _is_out_of_sight(function: Reading, modules: frozenset[str]) -> bool:
