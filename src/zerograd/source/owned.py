@@ -11,6 +11,7 @@ from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
 
 READERS = frozenset(dir(builtins)) | {"torch", "numpy", "np", "math", "statistics", "matplotlib", "plt"}
+_ARRAYS = frozenset({"zeros", "ones", "empty", "full", "array", "zeros_like", "ones_like", "arange"})
 _PLAIN = re.compile(r"Tensor$|^(Variable|Parameter|Counter|OrderedDict|Decimal)$")
 _KIN = frozenset({"super", "isinstance", "print", "type", "str", "repr", "len", "hasattr", "getattr"})
 _KEY = re.compile(r"\[([^\[\]]*)\]")
@@ -73,7 +74,7 @@ def is_empty_list(value: ast.expr) -> bool:
 
 def begins_plainly(function: Reading, name: str) -> bool:
     """Whether a sum begins as a number, a tensor, a list or a dictionary: an object of a class may take a number out of
-    whatever is added to it, and a queue lets go of it."""
+    whatever is added to it, an array of numpy's does, and a queue lets go of it."""
     owner, file = function.scope.owner if name.startswith("self.") else None, function.file
     made = [one.value for one in definitions_of(function).every(name) if not one.adds]
     if owner is not None:
@@ -83,13 +84,19 @@ def begins_plainly(function: Reading, name: str) -> bool:
     elif not made:
         top = Reading(file.program.tree, (), file.program.roots.module, file)
         made = [one.value for one in definitions_of(top).every(name) if not one.adds]
-    return not any(map(_is_object, made))
+    return not any(_is_object(one) or _is_array(one, function) for one in made)
 
 
 def _is_object(value: ast.expr) -> bool:
     """Meter(), deque(maxlen=9); but not Variable(torch.zeros(1)), torch.cuda.FloatTensor(1), Counter()"""
     last = (path_of(value.func) or "").rpartition(".")[2] if isinstance(value, ast.Call) else ""
     return last == "deque" or (last[:1].isupper() and _PLAIN.search(last) is None)
+
+
+def _is_array(value: ast.expr, function: Reading) -> bool:
+    """np.zeros(3)"""
+    dotted = function.scope.dotted(path_of(value.func) or "") if isinstance(value, ast.Call) else ""
+    return dotted.startswith("numpy.") and dotted.rpartition(".")[2] in _ARRAYS
 
 
 def hands_itself_on(function: Reading) -> bool:
