@@ -32,21 +32,22 @@ def does_nothing(path: str, call: ast.Call) -> bool:
     receiver, _, name = path.rpartition(".")
     last = receiver.rpartition(".")[2]
     if name == "reset":
-        return bool(last) and _says(_BEGINS, last)
+        return bool(last) and says(_BEGINS, last)
     if name in _MODES:
         return is_model(receiver) and _is_told_mode(call)
     if name == "step":
-        return bool(last) and _says(_SCHEDULE, last)
-    return name in _OWN or name.startswith("assert") or _LOSS.match(name) is not None or _says(_ASKS, name)
+        return bool(last) and says(_SCHEDULE, last)
+    return name in _OWN or name.startswith("assert") or _LOSS.match(name) is not None or says(_ASKS, name)
 
 
 def keeps_optimizer(path: str) -> bool:
     """adjust_learning_rate(optimizer, epoch), save_checkpoint(model, optimizer): no step is taken, nothing cleared."""
-    return _says(_KEEPS, path.rpartition(".")[2])
+    return says(_KEEPS, path.rpartition(".")[2])
 
 
 @lru_cache(maxsize=4096)  # a few names are called all the time
-def _says(words: re.Pattern[str], name: str) -> bool:
+def says(words: re.Pattern[str], name: str) -> bool:
+    """Whether a name has one of these words in it, in whatever case."""
     return words.search(name.lower()) is not None
 
 

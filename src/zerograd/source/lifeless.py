@@ -7,6 +7,7 @@ loss = policy_loss - 0.01 * entropy        # no bonus for entropy: a number has 
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
@@ -197,7 +198,12 @@ def _may_be_told(loss: ast.expr, function: Reading) -> bool:
 def _is_read(call: ast.Call, function: Reading) -> bool:
     """Whether it runs a function of the project that cuts something off, by its words."""
     path = path_of(call.func)
-    run = called_or_read(path, function) if path is not None and is_term(path.lower()) else None
+    return path is not None and is_term(path.lower()) and _cuts_inside(path, function)
+
+
+@lru_cache(maxsize=256)  # many losses of one function are made by the same few
+def _cuts_inside(path: str, function: Reading) -> bool:
+    run = called_or_read(path, function)
     return run is not None and cuts_in(written(run.node))
 
 

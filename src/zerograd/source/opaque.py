@@ -4,12 +4,11 @@ import ast
 import builtins
 import re
 import sys
-from functools import lru_cache
 from itertools import chain
 
 from zerograd.core.events import Kind
 from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT, Doubts
-from zerograd.source.harmless import does_nothing
+from zerograd.source.harmless import does_nothing, says
 from zerograd.source.paths import path_of
 from zerograd.source.scopes import Binding, Role, Scope
 
@@ -79,28 +78,23 @@ def unseen(path: str, call: ast.Call, scope: Scope) -> Doubts:
         return NO_DOUBT
     receiver, _, name = path.rpartition(".")
     last = receiver.rpartition(".")[2]
-    if (name == "update" and _says(_TALLIES, last)) or (name in _AVERAGES and _says(_EMA, last)):
+    if (name == "update" and says(_TALLIES, last)) or (name in _AVERAGES and says(_EMA, last)):
         return NO_DOUBT
     if _is_inherited(path, scope):
-        return NO_DOUBT if _says(_RECORDS, name) or name in _LIGHTNING else ALL_DOUBTS
+        return NO_DOUBT if says(_RECORDS, name) or name in _LIGHTNING else ALL_DOUBTS
     if _is_hook(last, name) or _is_given_self(call, name):
         return NO_DOUBT if makes_something(name) else ALL_DOUBTS
-    own = receiver in ("", "self") and _says(_LOSSES, name)
-    if _says(_CLEARS, name) or (own and _is_given_network(call, scope)):
+    own = receiver in ("", "self") and says(_LOSSES, name)
+    if says(_CLEARS, name) or (own and _is_given_network(call, scope)):
         return ALL_DOUBTS  # reset_grad([D]), of whose text nothing is known
-    handed = path in scope.parameters and _says(_LOSSES, name) and len(call.args) > _FEW
+    handed = path in scope.parameters and says(_LOSSES, name) and len(call.args) > _FEW
     trains = (
-        (_says(_TRAINS, name) and not _says(_HANDS_OUT, name))
+        (says(_TRAINS, name) and not says(_HANDS_OUT, name))
         or _is_told_to(call)
         or handed
-        or (not _says(_RECORDS, name) and _is_given_loss(call))
+        or (not says(_RECORDS, name) and _is_given_loss(call))
     )
     return _DEPOSITS if trains else NO_DOUBT
-
-
-@lru_cache(maxsize=4096)  # a few names are called all the time
-def _says(words: re.Pattern[str], name: str) -> bool:
-    return words.search(name.lower()) is not None
 
 
 def is_harmless(path: str, scope: Scope) -> bool:
@@ -123,7 +117,7 @@ def _is_accelerates(path: str, scope: Scope) -> bool:
 
 def _is_told_to(call: ast.Call) -> bool:
     """model(x, replay_backprop=True)"""
-    return bool(call.keywords) and any(keyword.arg and _says(_BACKWARD, keyword.arg) for keyword in call.keywords)
+    return bool(call.keywords) and any(keyword.arg and says(_BACKWARD, keyword.arg) for keyword in call.keywords)
 
 
 def _is_given_network(call: ast.Call, scope: Scope) -> bool:
@@ -135,15 +129,15 @@ def _is_given_network(call: ast.Call, scope: Scope) -> bool:
 
 
 def _is_hook(owner: str, name: str) -> bool:
-    if _says(_HOOKS, name):
-        return not _says(_SIGNALS, owner)
-    return _says(_HOOKED, owner) and name not in _LISTS
+    if says(_HOOKS, name):
+        return not says(_SIGNALS, owner)
+    return says(_HOOKED, owner) and name not in _LISTS
 
 
 def _is_given_self(call: ast.Call, name: str) -> bool:
     """hook.before(self): all that the object has, its optimizer too."""
     given = any(isinstance(one, ast.Name) and one.id == "self" for one in call.args)
-    return given and not _says(_RECORDS, name) and not _says(_LOOKS, name)
+    return given and not says(_RECORDS, name) and not says(_LOOKS, name)
 
 
 def _is_given_loss(call: ast.Call) -> bool:
@@ -166,14 +160,14 @@ def makes_worker(call: ast.Call) -> bool:
     """GradCache([model, model], loss_fn): whoever has networks, or one and a loss, may go backward."""
     func = call.func
     name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-    if not makes_something(name) or not (call.args or call.keywords) or _says(_TEACHES, name):
+    if not makes_something(name) or not (call.args or call.keywords) or says(_TEACHES, name):
         return False  # DistillLoss(teacher, nn.MSELoss()) is a loss itself
     given = [*call.args, *(one.value for one in call.keywords)]
     several = [one for one in given if isinstance(one, ast.List)]
     parts = chain(given, *(one.elts for one in several))
     names = {path.rpartition(".")[2] for part in parts if (path := path_of(part)) is not None}
     names.update(one.arg or "" for one in call.keywords)
-    return any(_says(_LEARNS, one) for one in names) and (bool(several) or any(_says(_TEACHES, one) for one in names))
+    return any(says(_LEARNS, one) for one in names) and (bool(several) or any(says(_TEACHES, one) for one in names))
 
 
 def _is_worker(path: str, scope: Scope | None) -> bool:
