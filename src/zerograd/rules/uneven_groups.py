@@ -3,6 +3,11 @@
 `if i % N == 0` with `i` counted from 0 is true at the very first micro-batch: the first step is made of one micro-batch
 that was divided by N, and every later group is shifted. The same happens with `(i + 1) % N` when the counter starts at
 1, or when it is increased before the test. At the end of the loop N - 1 micro-batches are left over.
+
+A counter that goes on over the epochs, `len(loader) * epoch + i` or one of an object's own, begins somewhere too: its
+very first group counts.
+
+`if i % N:` is the guard the wrong way round: it steps on every micro-batch but the last of a group.
 """
 
 from zerograd.rules.rule import Fix, Rule, Sees, idiom

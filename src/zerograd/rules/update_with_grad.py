@@ -7,6 +7,9 @@ iteration hangs on to the next. Write `with torch.no_grad(): W -= lr * W.grad` a
 `for p in net.parameters(): p = p - lr * p.grad` changes nothing at all: the loop variable stands for another tensor,
 and the parameter stays what it was. The same goes for `mine = tau * theirs + (1 - tau) * mine` in a loop over the
 parameters of two networks: the target never follows. Write `mine.copy_(...)` under `torch.no_grad()`.
+
+`p.add(e)` as a statement changes nothing either: without its underscore the method returns another tensor, and nobody
+keeps it. Write `p.add_(e)`.
 """
 
 from zerograd.rules.rule import Fix, Rule, Sees, idiom
