@@ -60,7 +60,7 @@ class Owned(NamedTuple):
         deposit = self._for_others(act)
         if deposit is None:
             return False
-        if self.slot in deposit.prepared and self._goes_on(deposit, modules):
+        if self.slot in deposit.prepared and self._goes_on(deposit, modules) and not self._is_judged(act, deposit):
             return False
         if self.slot not in deposit.beside:
             return not act.reaches.isdisjoint(modules)
@@ -82,6 +82,11 @@ class Owned(NamedTuple):
         own = [one.reaches for one in self.deposits.values() if self.slot in one.serves and self.slot in one.named]
         return any(module in reaches for module in judged for reaches in own)
 
+    def _is_judged(self, act: Act, deposit: Deposit) -> bool:
+        """d_loss = bce(D(G(z)), zeros): what the generator made is told from what is real, by one that steps on it."""
+        judges = {judge for judge, by in act.fed if judge in self.theirs and by in self.modules and _is_gan(judge, by)}
+        return bool(judges) and self.slot not in deposit.named
+
     def _goes_on(self, deposit: Deposit, modules: frozenset[str]) -> bool:
         """Whether the slot's own objective goes through others of its modules too: then they are parts of one. One that
         has no objective of its own, an encoder that others train, gets what they all deposit."""
@@ -101,6 +106,10 @@ class Owned(NamedTuple):
         """A deposit that serves others, and not the slot."""
         deposit = self.deposits.get(act.site) if act.kind is Kind.DEPOSIT else None
         return deposit if deposit is not None and deposit.serves and self.slot not in deposit.serves else None
+
+
+def _is_gan(judge: str, by: str) -> bool:
+    return is_of(by, "generator") and (is_of(judge, "discriminator") or is_of(judge, "critic"))
 
 
 NOT_SHARED = Owned()

@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 from zerograd.source.nodes import written
 from zerograd.source.opaque import makes_something
+from zerograd.source.passing import passed_on
 from zerograd.source.paths import path_of
 from zerograd.source.roles import role_of
-from zerograd.source.scopes import Scope
+from zerograd.source.scopes import Function, Scope
 
 Modules = frozenset[str]
 NOTHING: Modules = frozenset()
@@ -23,15 +24,16 @@ _CUTS = frozenset(
 )
 _NO_GRAD = re.compile(r"no_grad|inference_mode|set_grad_enabled")
 _FREEZES = re.compile(
-    r"set_requires_grad|toggle_grad|toggle_optimizer|freeze|\.requires_grad\s*=|requires_grad_\((?!\)|True)"
+    r"set_requires_grad|toggle_grad|toggle_optimizer|freeze|\.requires_grad\s*=|requires_grad_\((?!\)|True)|Revers|grad_reverse"
 )
-_FROZEN = ("freeze", "toggle_", "requires_grad")  # one of these is in each of them
+# One of these is in each of them. GradientReversal, ReverseLayer: what is left in others is meant for them.
+_FROZEN = ("freeze", "toggle_", "requires_grad", "Revers", "grad_reverse")
 _DEPTH = 12
 _Branches = tuple[tuple[int, bool], ...]
 
 
 def freezes(text: str) -> bool:
-    """Whether parameters are frozen and thawed again: then one loss alone does not tell what it reaches."""
+    """Whether parameters are frozen and thawed, or gradients reversed: then a loss does not tell whom it is for."""
     return any(word in text for word in _FROZEN) and _FREEZES.search(text) is not None
 
 
@@ -138,10 +140,11 @@ class Reach:
         func, path = call.func, path_of(call.func)
         if isinstance(func, ast.Attribute) and func.attr in _CUTS:
             return NOTHING
-        given = NOTHING.union(
-            *(self._of(argument, line, branches, depth + 1) for argument in call.args),
-            *(self._of(keyword.value, line, branches, depth + 1) for keyword in call.keywords),
-        )
+        own = self._scope.function(path) if path is not None else None
+        arguments = _used(call, own) if own is not None else [*call.args, *(one.value for one in call.keywords)]
+        given = NOTHING.union(*(self._of(argument, line, branches, depth + 1) for argument in arguments))
+        if own is not None:
+            return given
         if path is not None and self._is_module(path, line):
             self._fed.update((path, other) for other in given)
             return given | {path}
@@ -167,6 +170,16 @@ class Reach:
         """A function of torch's gives a result that depends on what it is given."""
         role = role_of(call, self._scope)
         return self._scope.dotted(path).startswith("torch.") or (role is not None and role.role.name == "TORCH")
+
+
+def _used(call: ast.Call, function: Function) -> list[ast.expr]:
+    """What is handed to a function of the project, of which it makes what it returns."""
+    passed = passed_on(function)
+    if not passed or any(isinstance(one, ast.Starred) for one in call.args):
+        return []
+    own = function.scope.parameters[:1] in (("self",), ("cls",))
+    pairs = zip(function.scope.parameters[own:], call.args, strict=False)
+    return [one for name, one in (*pairs, *((key.arg, key.value) for key in call.keywords)) if name in passed]
 
 
 def _is_class(func: ast.expr) -> bool:
