@@ -126,7 +126,8 @@ def _combined(op: ast.boolop, values: list[ast.expr], origins: Origins) -> Guard
     others = [written(value) for value, guard in guards if guard is None]
     if isinstance(op, ast.Or):
         tail = not found[0].negated and all(_LAST.search(other) or "==" in other or ">=" in other for other in others)
-        return found[0]._replace(tail=True) if tail else None
+        late = found[0].late and all(map(_LAST.search, others))
+        return found[0]._replace(tail=True, late=late) if tail else None
     asked = next(value for value, guard in guards if guard is not None)
     late = found[0].phase == 0 and not found[0].negated and all(other in _not_first(asked) for other in others)
     return found[0]._replace(conjoined=not all(map(_TRAINING.search, others)), late=late)

@@ -20,6 +20,7 @@ from zerograd.source.scopes import Function
 from zerograd.source.skeleton import Act, Call, Loop, walk
 
 _EPOCH = re.compile(r"(^|_)epoch(_?(i|idx|index|num|id))?$|^ep$")
+_EPOCHS = re.compile(r"^\w*range\(.*epochs?( \+ 1)?\)$", re.IGNORECASE)
 _PLAIN = ("scale", "step", "update", "unscale_")
 
 
@@ -130,8 +131,9 @@ def _is_given_anew(call: Call, loop: ast.For) -> bool:
 
 
 def _counts_epochs(loop: ast.For) -> bool:
-    """for epoch in range(n); in (1, 5, 20) there may be as many trainings."""
-    named = isinstance(loop.target, ast.Name) and _EPOCH.search(loop.target.id) is not None
+    """for epoch in range(n), for i in range(n_epochs); in (1, 5, 20) there may be as many trainings."""
+    target = loop.target.id if isinstance(loop.target, ast.Name) else ""
+    named = _EPOCH.search(target) is not None or (bool(target) and _EPOCHS.search(written(loop.iter)) is not None)
     counted = isinstance(loop.iter, ast.Call) and written(loop.iter) != "range(1)"
     return named and counted and not any(isinstance(one, ast.Break) for one in loop.body)
 
