@@ -106,8 +106,9 @@ def made_each_epoch(function: Reading) -> Iterator[Finding]:
     for loop in walk(function.block) if function.of(ast.For) else ():
         if not isinstance(loop, Loop) or not isinstance(loop.node, ast.For):
             continue
-        calls = [one for one in loop.body if isinstance(one, Call)]  # in no branch: it may be that of one epoch
-        for call in [one for one in calls if _names_scaler(one.function)] if _counts_epochs(loop.node) else ():
+        # In no branch: it may be that of one epoch.
+        calls = [one for one in loop.body if isinstance(one, Call) and _names_scaler(one.function)]
+        for call in calls if calls and _counts_epochs(loop.node) else ():
             callee = Reading(call.function.node, program.body_of(call.function), call.function.scope, function.file)
             node = _own_scaler(callee)
             if node is None or _begins(function, loop.node) or _is_given_anew(call, loop.node):
