@@ -49,13 +49,13 @@ class _Kept(NamedTuple):
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    if not function.loops or not function.having(Kind.DEPOSIT) or function.file.says(".detach_("):
+    if not function.loops or function.file.says(".detach_("):
         return
     kept = [*_summed(function), *_listed(function)]
     dictionaries = _dictionaries(function) if kept else {}
     for node, keeper, losses in kept[:_FEW]:
         items = dictionaries.get(losses)
-        loop = _loop_over_data(function, node)
+        loop = _loop_over_data(function, node) if items is not None else None
         if items is None or loop is None or not holds(loop, items.deposit) or counts_to_few(loop, function):
             continue
         if retains(items.deposit):

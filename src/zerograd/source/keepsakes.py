@@ -34,8 +34,6 @@ _Sum = ast.AugAssign | ast.Assign | ast.Expr
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    if not function.loops:
-        return
     backwards = [act.node for act in function.having(Kind.DEPOSIT) if act.node is not None]
     calls = any(isinstance(node, Call) for node in walk(function.block))  # of functions that touch gradients
     sums = list(_sums(function)) if backwards or calls else []

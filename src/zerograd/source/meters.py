@@ -41,8 +41,10 @@ def detect(function: Reading) -> Iterator[Finding]:
     asked = 0
     for call in function.of(ast.Call) if losses else ():
         loss = _loss_of(call, losses)
-        given = read(call) if loss is not None else None
-        if loss is None or given is None or asked >= _FEW or retains(losses[loss]) or function.without_grad(given.node):
+        if loss is None or holds(losses[loss], call):  # scaler.scale(loss).backward(), accelerator.backward(loss)
+            continue
+        given = read(call)
+        if given is None or asked >= _FEW or retains(losses[loss]) or function.without_grad(given.node):
             continue
         asked += 1
         cls = class_of(function, given.meter)

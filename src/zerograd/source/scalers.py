@@ -103,7 +103,7 @@ def _made_each_time(function: Reading) -> Iterator[Finding]:
 def made_each_epoch(function: Reading) -> Iterator[Finding]:
     """for epoch in range(n): train(model, optimizer), of a function of the project that makes a scaler for itself."""
     program = function.file.program
-    for loop in walk(function.block) if function.of(ast.For) else ():
+    for loop in walk(function.block):
         if not isinstance(loop, Loop) or not isinstance(loop.node, ast.For):
             continue
         # In no branch: it may be that of one epoch.

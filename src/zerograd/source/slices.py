@@ -35,7 +35,7 @@ _FEW = 12  # writes that are looked at in one function
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    writes = [one for one in _writes(function) if function.loop_around(one[0])] if function.loops else []
+    writes = [one for one in _writes(function) if function.loop_around(one[0])]
     backwards = list(_backwards(function)) if writes else []
     writes = [one for one in writes if _is_own_tensor(function, one[1])] if backwards else []
     if not writes:

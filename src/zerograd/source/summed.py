@@ -28,7 +28,7 @@ from zerograd.source.skeleton import Act, Choice, Loop, walk
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    if not function.file.says("%") or not function.having(Kind.DEPOSIT):
+    if not function.file.says("%"):
         return
     loops = [node for node in walk(function.block) if isinstance(node, Loop) and node.node is not None]
     for loop in loops if any(isinstance(node, Choice) and node.guard for node in walk(function.block)) else ():

@@ -36,7 +36,7 @@ _METHODS = re.compile(
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    if function.file.reads_gradients and _asks(function):
+    if _asks(function):
         yield from _FirstPass(function).block(getattr(function.node, "body", []))
 
 
