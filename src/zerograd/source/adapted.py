@@ -11,6 +11,7 @@ goes backward in the loop who cannot be read.
 
 import ast
 from collections.abc import Iterator
+from itertools import islice
 
 from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
@@ -36,16 +37,16 @@ def detect(function: Reading) -> Iterator[Finding]:
     if not file.says("deepcopy(") and not file.says("load_state_dict("):
         return
     deposits = [act.node for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
-    steps = function.having(Kind.CONSUME) if deposits and not file.reads_gradients else []
-    copied = [(one, loop) for one in function.of(ast.Assign) if steps and (loop := function.loop_around(one))]
-    for made, loop in copied[:_FEW]:
-        copy = path_of(made.targets[0])
+    steps = function.having(Kind.CONSUME) if deposits and function.loops and not file.reads_gradients else []
+    held = [(act, modules) for act in steps if len(modules := held_by(act.slot or "", function)) == 1]
+    copied = ((one, loop) for one in function.of(ast.Assign) if held and (loop := function.loop_around(one)))
+    for made, loop in islice(copied, _FEW):
+        copy = path_of(made.targets[0]) if isinstance(made.value, ast.Call) else None
         if copy is None or not all(holds(loop, one) for one in deposits):
             continue
-        for act in steps:
-            model = next(iter(held_by(act.slot or "", function)), copy)
+        for act, (model,) in held:
             inside = act.node is not None and holds(loop, act.node) and place(act.node) > place(made)
-            if not inside or held_by(act.slot or "", function) != {model} or model == copy:
+            if not inside or model == copy:
                 continue
             if _is_copied(made, copy, model, function) and _trains_copy(function, made, loop, deposits, copy):
                 found = note(REGISTRY["ZG003"], act.site, certain=True, step=act.what)

@@ -23,7 +23,7 @@ from zerograd.source.skeleton import Act
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    if not function.file.reads_gradients or function.having(Kind.DEPOSIT) or not function.having(Kind.CONSUME):
+    if function.having(Kind.DEPOSIT) or not function.having(Kind.CONSUME):
         return
     for loop in function.of(ast.For):
         brought = _brought(loop, function)

@@ -43,7 +43,8 @@ def detect(function: Reading) -> Iterator[Finding]:
     if not function.having(Kind.CONSUME) or not function.having(Kind.DEPOSIT):
         return
     by_hand = file.reads_gradients and (file.says("all_reduce") or file.says("all_gather"))
-    for wrapper, call in _past(function) if not by_hand and not _ANY_AVERAGE.search(file.text) else ():
+    past = [] if by_hand else list(_past(function))
+    for wrapper, call in past if past and not _ANY_AVERAGE.search(file.text) else ():
         if _trains(function, call) and not _is_used(function, wrapper) and _is_wrapped(wrapper, function, _DEPTH):
             test = f"{written(call.func)}(), which goes past DistributedDataParallel,"
             yield note(REGISTRY["ZG502"], function.site(call), certain=True, test=test)._replace(cure=_CURE)
@@ -57,14 +58,12 @@ def _past(function: Reading) -> Iterator[tuple[str, ast.Call]]:
             named.setdefault(path, set()).add(_wrapper_of(node.value, function))
     others = {path: wrappers.pop() for path, wrappers in named.items() if len(wrappers) == 1 and path not in wrappers}
     for call in function.of(ast.Call):
-        if function.without_grad(call):
-            continue
         part: ast.expr = call.func
         while isinstance(part, ast.Attribute) and path_of(part) not in others and part.attr != "module":
             part = part.value
         wrapper = others.get(path_of(part) or "") or _wrapper_of(part, function)
         last = call.func.attr if isinstance(call.func, ast.Attribute) and call.func is not part else ""
-        if wrapper is not None and not _NO_FORWARD.fullmatch(last):
+        if wrapper is not None and not _NO_FORWARD.fullmatch(last) and not function.without_grad(call):
             yield wrapper, call
 
 

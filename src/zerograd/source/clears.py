@@ -21,7 +21,8 @@ _NEEDS_ZEROS = re.compile(
 def detect(function: Reading) -> Iterator[Finding]:
     if function.file.says("set_to_none"):
         yield from _zeros(function)
-    yield from _twice(function, function.block)
+    if len(function.having(Kind.CLEAR)) > 1:
+        yield from _twice(function, function.block)
 
 
 def keeps_zeros(call: ast.Call) -> bool:

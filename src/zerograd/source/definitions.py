@@ -13,6 +13,7 @@ from zerograd.source.scopes import Function, Scope
 
 _GROWS = frozenset({"append", "extend", "insert", "add", "copy_", "add_", "update", "put", "push", "appendleft"})
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+_COMPREHENSIONS = frozenset({ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp})
 _KEY = re.compile(r"\[(?:'(\w+)'|(\d+))\]$")
 _Branches = frozenset[tuple[str, bool]]
 _Arms = frozenset[tuple[ast.If, bool]]
@@ -28,6 +29,9 @@ class Definition(NamedTuple):
     at: Item = None
     adds: bool = False
     each: bool = False  # what a loop hands out of `value`
+
+
+_Named = tuple[str, Definition]
 
 
 class Reached(NamedTuple):
@@ -64,11 +68,13 @@ class Definitions:
         self._function = function
         self._made: dict[str, list[Definition]] = {}
         self._spots: dict[ast.AST, _Spot] = {}
+        self._tests: dict[ast.If, str] = {}  # what each branch asks, written once
         self._loops = [(place(loop), loop) for loop in function.loops]
         for path, made in _all(function):
             self._made.setdefault(path, []).append(made)
         for several in self._made.values():
-            several.sort(key=lambda made: place(made.node))
+            if len(several) > 1:
+                several.sort(key=lambda made: place(made.node))
 
     def every(self, path: str) -> list[Definition]:
         return self._made.get(path, [])
@@ -91,19 +97,23 @@ class Definitions:
         here = [one for one, its in before if begun is None or its[:2] >= begun[:2]]
         loops = there.loops - begun.loops if begun is not None else there.loops
         around = [one for one, its in made if not loops.isdisjoint(its.loops)] if loops else []
-        return Reached(
-            here, around, begun is not None, item, tuple(one for one in self._function.loops if one in loops)
-        )
+        ways = tuple([one for one in self._function.loops if one in loops]) if loops else ()
+        return Reached(here, around, begun is not None, item, ways)
 
     def _spot(self, node: ast.AST) -> _Spot:
         found = self._spots.get(node)
         if found is None:
             begin, end = place(node)
-            arms = frozenset([(written(branch.test), arm) for branch, arm in self._function.arms(node)])
+            arms = frozenset([(self._asked(branch), arm) for branch, arm in self._function.arms(node)])
             loops = frozenset([loop for (first, last), loop in self._loops if first <= begin and end <= last])
             risky = frozenset([block for block in self._risky if holds(block, node)])
             found = self._spots[node] = _Spot(begin, end, arms, loops, risky)
         return found
+
+    def _asked(self, branch: ast.If) -> str:
+        if branch not in self._tests:
+            self._tests[branch] = written(branch.test)
+        return self._tests[branch]
 
     def _covering(self, made: list[Definition], use: ast.AST) -> Definition | None:
         """The first of those that together always have run, one in each arm of a branch: the last ones that do."""
@@ -163,36 +173,44 @@ def loops_around(where: Reading, node: ast.AST) -> list[LoopNode]:
     return [loop for loop in where.loops if holds(loop, node) and not any(holds(loop, one.node) for one in made)]
 
 
-def _all(function: Reading) -> Iterator[tuple[str, Definition]]:
+def _all(function: Reading) -> list[_Named]:
+    found: list[_Named] = []
     for node in function.of(ast.Assign):
         for target in node.targets:
-            yield from _targets(target, node.value, node, None)
+            if isinstance(target, ast.Name):  # most of them
+                found.append((target.id, Definition(node, node.value)))
+            else:
+                found += _targets(target, node.value, node, None)
     for annotated in function.of(ast.AnnAssign):
         if annotated.value is not None:
-            yield from _targets(annotated.target, annotated.value, annotated, None)
+            found += _targets(annotated.target, annotated.value, annotated, None)
     for named in function.of(ast.NamedExpr):
-        yield from _targets(named.target, named.value, named, None)
+        found += _targets(named.target, named.value, named, None)
     for change in function.of(ast.AugAssign):
         target = change.target.value if isinstance(change.target, ast.Subscript) else change.target
-        yield path_of(target) or "", Definition(change, change.value, adds=True)
+        found.append((path_of(target) or "", Definition(change, change.value, adds=True)))
     loops: list[ast.For | ast.AsyncFor] = [*function.of(ast.For), *function.of(ast.AsyncFor)]
     for loop in loops:
-        yield from _elements(loop.target, loop.iter, loop.target)
+        found += _elements(loop.target, loop.iter, loop.target)
     listed: list[_Comprehension] = [*function.of(ast.ListComp), *function.of(ast.SetComp), *function.of(ast.DictComp)]
     for made in (*listed, *function.of(ast.GeneratorExp)):
         for each in made.generators:
-            yield from _elements(each.target, each.iter, made)
+            found += _elements(each.target, each.iter, made)
     for item in function.of(ast.withitem):
         if item.optional_vars is not None:
-            yield from _targets(item.optional_vars, item.context_expr, item.optional_vars, None)
+            found += _targets(item.optional_vars, item.context_expr, item.optional_vars, None)
     for call in function.of(ast.Call):
-        match call.func:
-            case ast.Attribute(value=keeper, attr=attr) if attr in _GROWS and call.args and path_of(keeper):
-                yield from ((path_of(keeper) or "", Definition(call, given, adds=True)) for given in call.args)
+        func = call.func
+        if isinstance(func, ast.Attribute) and func.attr in _GROWS and call.args and (path := path_of(func.value)):
+            found += [(path, Definition(call, given, adds=True)) for given in call.args]
+    return found
 
 
-def _elements(target: ast.expr, over: ast.expr, node: ast.AST) -> Iterator[tuple[str, Definition]]:
+def _elements(target: ast.expr, over: ast.expr, node: ast.AST) -> Iterator[_Named]:
     """What a loop hands out may be any item of any item; but of zip() and enumerate() each has its own."""
+    if isinstance(target, ast.Name):
+        yield target.id, Definition(node, over, each=True)
+        return
     match target, over:
         case ast.Tuple(elts=[_, item]), ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]):
             yield from _elements(item, inner, node)
@@ -208,10 +226,10 @@ def _elements(target: ast.expr, over: ast.expr, node: ast.AST) -> Iterator[tuple
 
 def _is_before(made: ast.AST, its: _Spot, use: ast.AST, there: _Spot) -> bool:
     """In front of the use; the names of a comprehension are seen inside it alone."""
-    return holds(made, use) if isinstance(made, _Comprehension) else its.end <= there.begin
+    return holds(made, use) if made.__class__ in _COMPREHENSIONS else its.end <= there.begin
 
 
-def _targets(target: ast.expr, value: ast.expr, node: ast.AST, at: Item) -> Iterator[tuple[str, Definition]]:
+def _targets(target: ast.expr, value: ast.expr, node: ast.AST, at: Item) -> Iterator[_Named]:
     if isinstance(target, ast.Tuple | ast.List):
         parallel = value.elts if isinstance(value, ast.Tuple | ast.List) else []
         for position, element in enumerate(target.elts):

@@ -62,7 +62,7 @@ class _Names:
 
 def detect(function: Reading) -> Iterator[Finding]:
     names: _Names | None = None
-    for read, use in _uses(function.nodes, function.scope):
+    for read, use in _uses(function.nodes, function.scope) if _may_generate(function) else ():
         names = names or _Names(function.nodes, function.scope)
         name = _origin(read, names)
         here = _makers(name, names)
@@ -82,6 +82,21 @@ def detect(function: Reading) -> Iterator[Finding]:
             told = {"name": read, "consumer": f"{path_of(maker.call.func)}() {line}"}
             related = (Related(there, "it is read to the end here"),)
             yield note(REGISTRY["ZG306"], function.site(where), certain=True, related=related, **told)
+
+
+def _may_generate(function: Reading) -> bool:
+    """Whether a generator may be named here; what an object has, another method may have made."""
+    chains = function.file.says("itertools")
+    return function.scope.owner is not None or any(
+        isinstance(node.value, ast.GeneratorExp)
+        or (isinstance(node.value, ast.Call) and (chains or _last(node.value.func) in ("filter", "parameters")))
+        for node in function.of(ast.Assign)
+    )
+
+
+def _last(func: ast.expr) -> str:
+    """parameters of model.parameters, whatever it is asked of"""
+    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
 
 
 def _recurs(function: Reading, name: str, use: _Use, names: _Names) -> bool:
@@ -199,5 +214,7 @@ def _yields(callee: Callee) -> bool:
 
 
 def _reads_parameters(call: ast.Call, scope: Scope) -> bool:
-    name = (path_of(call.func) or "").rpartition(".")[2]
-    return name.startswith("clip_grad_") or (name[:1].isupper() and makes_optimizer(call, scope))
+    name = _last(call.func)
+    if name.startswith("clip_grad_"):
+        return path_of(call.func) is not None
+    return name[:1].isupper() and makes_optimizer(call, scope)

@@ -6,6 +6,7 @@ into the functions of this project that return it. Whatever cannot be read has n
 
 import ast
 import re
+from functools import cached_property
 
 from zerograd.source import wording
 from zerograd.source.callers import arguments, called
@@ -40,7 +41,6 @@ class Graphs:
     ) -> None:
         self._function, self._live, self._deep, self._leaves = function, live, deep, leaves
         self._names = definitions_of(function)
-        self._quiet = list(perhaps_quiet_parts(function))
         self._known: dict[tuple[int, Item], bool] = {}
         self._depth = 0
 
@@ -71,8 +71,15 @@ class Graphs:
             case ast.Dict(keys=keys, values=values) if at is not None:
                 return any(self.has(its) for key, its in zip(keys, values, strict=True) if is_key(key, at))
             case ast.Call():
-                return not any(holds(block, node) for block in self._quiet) and self._is_made(node, at)
+                return not self._is_quiet(node) and self._is_made(node, at)
         return False
+
+    def _is_quiet(self, node: ast.AST) -> bool:
+        return any(holds(block, node) for block in self._quiet)
+
+    @cached_property
+    def _quiet(self) -> list[ast.AST]:
+        return list(perhaps_quiet_parts(self._function))
 
     def _is_bound(self, path: str, use: ast.AST, at: Item) -> bool:
         if not wording.CUTS.isdisjoint(path.replace("[", ".").split(".")[1:]):
@@ -123,7 +130,7 @@ class Graphs:
     def _asked(self, node: ast.AST, *given: ast.expr) -> bool:
         """Whether something is computed of a tensor that was made to get a gradient, and autograd looks on."""
         asked = any(isinstance(one, ast.Name) and self._is_leaf(one) for one in given)
-        return asked and not any(holds(block, node) for block in self._quiet)
+        return asked and not self._is_quiet(node)
 
     def _is_leaf(self, node: ast.Name) -> bool:
         """delta = torch.zeros(3, requires_grad=True)"""

@@ -82,11 +82,11 @@ def _loss_of(given: ast.expr, losses: Collection[str]) -> str | None:
 
 def _keeper_of(node: ast.Expr) -> str | None:
     """`losses`, `self.losses`, `history['loss']` of losses.append(loss)."""
-    match node.value:
-        case ast.Call(func=ast.Attribute(value=keeper, attr="append"), args=[_], keywords=[]):
-            path = path_of(keeper) or ""
-            return path if _split(path)[0].removeprefix("self.").isidentifier() and "[*]" not in path else None
-    return None
+    call = node.value
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != "append":
+        return None
+    path = path_of(call.func.value) or "" if len(call.args) == 1 and not call.keywords else ""
+    return path if _split(path)[0].removeprefix("self.").isidentifier() and "[*]" not in path else None
 
 
 def _split(keeper: str) -> tuple[str, str | None]:

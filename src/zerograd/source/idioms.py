@@ -1,4 +1,5 @@
-"""Small faults that one look at the text shows. Each detector says first which words it needs, then looks."""
+"""Small faults that one look at the text shows. Each detector is asked where what it needs happens at all, says first
+which words it needs, and then looks."""
 
 from collections.abc import Iterator
 
@@ -50,46 +51,67 @@ from zerograd.source.reading import Reading
 
 
 def detect(function: Reading) -> Iterator[Finding]:
+    kinds = {act.kind for act in function.acts}
     yield from parameters.orphaned(function)
     yield from reloaded.detect(function)
     yield from renewed.detect(function)
     yield from moved.detect(function)
     yield from exhausted.detect(function)
-    yield from aliases.shared_through_calls(function)
-    yield from scalers.made_each_epoch(function)
-    if any(act.kind is Kind.SCHEDULE for act in function.acts):
+    if Kind.SCHEDULE in kinds:
         yield from unstepped.detect(function)
-    if any(act.kind in (Kind.DEPOSIT, Kind.CONSUME) for act in function.acts):
-        yield from averages.detect(function)
-        yield from ascending.detect(function)
-        yield from summed.detect(function)
-        yield from uncounted.detect(function)
-        yield from brought.detect(function)
+    if Kind.DEPOSIT in kinds or Kind.CONSUME in kinds:
         yield from scalers.detect(function)
-        yield from seldom.detect(function)
-        yield from hooked.detect(function)
-        yield from closures.detect(function)
-        yield from updates.detect(function)
-        yield from perturbing.detect(function)
-        yield from kept.detect(function)
-        yield from itemised.detect(function)
-        yield from meters.detect(function)
-        yield from histories.detect(function)
-        yield from totals.detect(function)
-        yield from retained.detect(function)
-        yield from evaluations.inside(function)
         yield from misclipped.detect(function)
-        yield from uncovered.detect(function)
-        yield from twice.detect(function)
-        yield from unreached.detect(function)
-        yield from adapted.detect(function)
         yield from clears.detect(function)
-        yield from nonleaf.detect(function)
-        yield from unprepared.detect(function)
-    yield from keepsakes.detect(function)
-    yield from slices.detect(function)
+    if Kind.DEPOSIT in kinds:
+        yield from _backwards(function)
+    if Kind.CONSUME in kinds:
+        yield from _steps(function)
+    if function.loops:
+        yield from scalers.made_each_epoch(function)
+        yield from keepsakes.detect(function)
+        yield from slices.detect(function)
+    if function.file.reads_gradients:
+        yield from _by_hand(function, kinds)
     yield from severed.detect(function)
     yield from starved.detect(function)
     yield from synchronising.detect(function)
+
+
+def _backwards(function: Reading) -> Iterator[Finding]:
+    """Of what goes backward: how it is deposited, and who keeps its graph."""
+    yield from ascending.detect(function)
+    yield from summed.detect(function)
+    yield from hooked.detect(function)
+    yield from unprepared.detect(function)
+    yield from averages.detect(function)
+    yield from kept.detect(function)
+    yield from itemised.detect(function)
+    yield from meters.detect(function)
+    yield from histories.detect(function)
+    yield from totals.detect(function)
+    yield from retained.detect(function)
+    yield from evaluations.inside(function)
+
+
+def _steps(function: Reading) -> Iterator[Finding]:
+    """Of what steps: when it does, with what, and whose gradients."""
+    yield from uncounted.detect(function)
+    yield from seldom.detect(function)
+    yield from closures.detect(function)
+    yield from uncovered.detect(function)
+    yield from unreached.detect(function)
+    yield from adapted.detect(function)
     yield from bypassing.detect(function)
+
+
+def _by_hand(function: Reading, kinds: set[Kind]) -> Iterator[Finding]:
+    """Of what reads gradients itself."""
+    if Kind.DEPOSIT in kinds or Kind.CONSUME in kinds:
+        yield from brought.detect(function)
+        yield from updates.detect(function)
+        yield from perturbing.detect(function)
+        yield from twice.detect(function)
+        yield from nonleaf.detect(function)
+    yield from aliases.shared_through_calls(function)
     yield from unfilled.detect(function)

@@ -12,7 +12,6 @@ from zerograd.source.callers import handed_in
 from zerograd.source.definitions import Definition, Definitions, Item
 from zerograd.source.leaves import LEAF, Ancestors, leaves_of
 from zerograd.source.literals import default_of
-from zerograd.source.nodes import below
 from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
 from zerograd.source.scopes import Function, Scope
@@ -104,15 +103,15 @@ class Incoming(ABC):
 
     def _kept(self, method: Function, path: str) -> Ancestors:
         """What a method assigns to this attribute: something with a graph, a leaf, or neither."""
-        inside = self if method.node is self._function.node else None
-        for node in below(method.node):
-            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and path_of(node) == path:
-                inside = inside or self._inside(method)
-                made = NONE.union(*(inside._made(one) for one in inside._names.every(path)))
-                # What an object was made with are settings; what it made of them itself may have a graph.
-                graph = {one for one in made - {LEAF} if method.node.name != "__init__" or isinstance(one, ast.AST)}
-                return OLD if graph else made & {LEAF}
-        return NONE
+        nodes = self._function.file.program.nodes(method.node).of(ast.Attribute)
+        named = [node for node in nodes if node.attr == path[5:]]
+        if not any(isinstance(node.ctx, ast.Store) and path_of(node) == path for node in named):
+            return NONE
+        inside = self if method.node is self._function.node else self._inside(method)
+        made = NONE.union(*(inside._made(one) for one in inside._names.every(path)))
+        # What an object was made with are settings; what it made of them itself may have a graph.
+        graph = {one for one in made - {LEAF} if method.node.name != "__init__" or isinstance(one, ast.AST)}
+        return OLD if graph else made & {LEAF}
 
     def _handed(self, name: str) -> Ancestors:
         """A parameter: what the callers in this file hand in; of none, only a name says what it is."""

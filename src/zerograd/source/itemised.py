@@ -49,13 +49,13 @@ class _Kept(NamedTuple):
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    if not function.loops or not function.having(Kind.DEPOSIT) or function.file.says(".detach_("):
+    if not function.loops or function.file.says(".detach_("):
         return
     kept = [*_summed(function), *_listed(function)]
     dictionaries = _dictionaries(function) if kept else {}
     for node, keeper, losses in kept[:_FEW]:
         items = dictionaries.get(losses)
-        loop = _loop_over_data(function, node)
+        loop = _loop_over_data(function, node) if items is not None else None
         if items is None or loop is None or not holds(loop, items.deposit) or counts_to_few(loop, function):
             continue
         if retains(items.deposit):
@@ -72,17 +72,20 @@ def _summed(function: Reading) -> Iterator[_Kept]:
     """for name, value in losses.items(): totals[name] += value; for name in losses: totals[name] += losses[name]"""
     for loop in function.of(ast.For):
         match loop.target, loop.iter:
-            case ast.Tuple(elts=[ast.Name(id=key), ast.Name(id=value)]), ast.Call(func=ast.Attribute(value=over)):
-                losses = path_of(over) if written(loop.iter) == f"{written(over)}.items()" else None
+            case (
+                ast.Tuple(elts=[ast.Name(id=key), ast.Name(id=value)]),
+                ast.Call(func=ast.Attribute(value=over, attr="items"), args=[], keywords=[]),
+            ):
+                losses = path_of(over)
             case ast.Name(id=key), ast.Name(id=losses):
                 value = ""
             case ast.Name(id=key), ast.Call(func=ast.Attribute(value=ast.Name(id=losses), attr="keys"), args=[]):
                 value = ""
             case _:
                 continue
-        for node in loop.body if losses and not _sets_anew(loop, losses, value) else ():
+        for node in loop.body:
             keeper, added = _sum_of(node, key)
-            if added is None or losses is None:
+            if added is None or not losses or _sets_anew(loop, losses, value):
                 continue
             if value and weighs(added, value):
                 yield _Kept(node, keeper, losses)

@@ -28,6 +28,7 @@ from zerograd.source.wording import BUILTINS, CUTS, tells
 
 _FEW = 12  # sums that are looked at in one function
 _TELLS = (ast.BinOp, ast.FormattedValue, ast.Return, ast.Tuple, ast.List, ast.Dict, ast.keyword, ast.Starred)
+_NUMBERS = (ast.Constant, ast.Compare, ast.JoinedStr, ast.ListComp, ast.Dict)
 _READS = CUTS - {"detach_"}
 _Sum = ast.AugAssign | ast.Assign | ast.Expr
 
@@ -39,12 +40,11 @@ def detect(function: Reading) -> Iterator[Finding]:
     if not sums:
         return
     losses = live_losses(function) if backwards else {}
-    graphs = Graphs(function)
+    graphs = Graphs(function) if backwards else None
     for node, keeper, value, loop in sums[:_FEW]:
         if keeper in losses or weighed(value, losses) is not None:
             continue
-        trains = any(holds(loop, one) for one in backwards)
-        made = trains and graphs.has(value)
+        made = graphs is not None and any(holds(loop, one) for one in backwards) and graphs.has(value)
         freed = not made and calls and is_returned(function, value, node)
         if (made or freed) and _stays(function, node, keeper, loop, freed=freed):
             certain = not made or not (freezes(function.file.text) or _is_handed_back(function, keeper))
@@ -55,8 +55,6 @@ def detect(function: Reading) -> Iterator[Finding]:
 
 def _sums(function: Reading) -> Iterator[tuple[_Sum, str, ast.expr, LoopNode]]:
     """The sums and lists that a loop adds to, but for those of plain numbers."""
-    if not function.loops:
-        return
     sums = adds_to(function)
     totals = {keeper for _, keeper, _ in sums}
     for node, keeper, value in [*sums, *appends_to(function)]:
@@ -70,16 +68,12 @@ def _sums(function: Reading) -> Iterator[tuple[_Sum, str, ast.expr, LoopNode]]:
 
 def _is_number(value: ast.expr) -> bool:
     """1, loss.item(), len(batch), float(loss), loss.item() * n"""
-    match value:
-        case ast.Constant() | ast.Compare() | ast.JoinedStr() | ast.ListComp() | ast.Dict():
-            return True
-        case ast.Call(func=ast.Attribute(attr=attr)):
-            return attr in CUTS
-        case ast.Call(func=ast.Name(id=name)):
-            return name in BUILTINS
-        case ast.BinOp(left=left, right=right):
-            return _is_number(left) or _is_number(right)
-    return False
+    if isinstance(value, ast.Call):
+        func = value.func
+        return func.attr in CUTS if isinstance(func, ast.Attribute) else path_of(func) in BUILTINS
+    if isinstance(value, ast.BinOp):
+        return _is_number(value.left) or _is_number(value.right)
+    return isinstance(value, _NUMBERS)
 
 
 def _stays(function: Reading, node: _Sum, keeper: str, loop: LoopNode, *, freed: bool) -> bool:

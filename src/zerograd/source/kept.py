@@ -21,7 +21,7 @@ from zerograd.source.paths import path_of
 from zerograd.source.reading import LoopNode, Reading
 from zerograd.source.readouts import is_only_read
 from zerograd.source.rebound import is_rebound
-from zerograd.source.sums import adds_to, appends_to, weighed
+from zerograd.source.sums import adds_to, appends_to, summands, weighed
 from zerograd.source.terms import is_term, outputs_of, parts_of
 from zerograd.source.wording import SAME
 
@@ -39,7 +39,7 @@ class _Kept(NamedTuple):
 
 def detect(function: Reading) -> Iterator[Finding]:
     """A loss that backward() was called on is kept in what is never itself differentiated, in every iteration."""
-    deposits = live_losses(function)
+    deposits = live_losses(function) if _may_keep(function) else {}
     if not deposits:
         return
     sums = list(_sums(function, deposits.keys()))
@@ -67,6 +67,16 @@ def detect(function: Reading) -> Iterator[Finding]:
             yield note(REGISTRY["ZG402"], function.site(node), certain=certain, unless=unless, what=what)
 
 
+def _may_keep(function: Reading) -> bool:
+    """Whether a loop sums, lists or stores anything that goes by a name: what has none is no loss."""
+    if not function.loops:
+        return False
+    given: list[tuple[ast.stmt, ast.expr]] = [(node, added) for node, _, added in adds_to(function)]
+    given += [(node, appended) for node, _, appended in appends_to(function)]
+    given += [(node, node.value) for node in function.of(ast.Assign) if isinstance(node.targets[0], ast.Subscript)]
+    return any(summands(value) and function.loop_around(node) is not None for node, value in given)
+
+
 def _deposit_of(function: Reading, loss: str, use: ast.AST) -> ast.Call | None:
     """The backward() of what a name stands for at its use, where several losses have that name one after the other."""
     calls = [act.node for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
@@ -77,12 +87,15 @@ def _deposit_of(function: Reading, loss: str, use: ast.AST) -> ast.Call | None:
 @lru_cache(maxsize=1)  # several look at one function, one after the other
 def live_losses(function: Reading) -> dict[str, ast.Call]:
     """The losses that backward() is called on, and their terms, by name: each has a graph."""
-    by_hand = {id(node.value) for node in function.of(ast.Assign)}  # torch's backward() returns nothing
+    calls = [act.node for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
+    by_hand = (
+        {id(node.value) for node in function.of(ast.Assign)} if calls else ()
+    )  # torch's backward() returns nothing
     deposits = {
-        name: act.node
-        for act in function.having(Kind.DEPOSIT)
-        if isinstance(act.node, ast.Call) and id(act.node) not in by_hand
-        for loss in _several(loss_of(act.node))
+        name: call
+        for call in calls
+        if id(call) not in by_hand
+        for loss in _several(loss_of(call))
         for name in _names_of(loss)
     }
     return left_by(function, deposits) | deposits | parts_of(function, deposits) if deposits else {}

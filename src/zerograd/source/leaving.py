@@ -24,23 +24,25 @@ from zerograd.source.wording import CUTS
 def left_by(function: Reading, deposits: dict[str, ast.Call]) -> dict[str, ast.Call]:
     """The attributes of criteria that are read here, with the backward that goes through them."""
     found: dict[str, ast.Call] = {}
-    if not any(map(is_term, {node.attr for node in function.of(ast.Attribute)})):
-        return found
-    for loss, deposit in deposits.items():
+    asked = _asked(function) if any(map(is_term, {node.attr for node in function.of(ast.Attribute)})) else {}
+    for loss, deposit in deposits.items() if asked else ():
         for call in _calls(function, loss, deposit):
             owner = path_of(call.func) or ""
-            names = _asked(function, owner) if owner else set()
+            names = asked.get(owner, set())
             cls = class_of(function, owner) if names else None
             found |= {f"{owner}.{name}": deposit for name in names if cls is not None and _leaves(cls, name, function)}
     return found
 
 
-def _asked(function: Reading, owner: str) -> set[str]:
-    """The attributes that are read of something."""
-    last = owner.rpartition(".")[2]
-    read = [node for node in function.of(ast.Attribute) if isinstance(node.ctx, ast.Load)]
-    of_it = [node for node in read if getattr(node.value, "attr", getattr(node.value, "id", "")) == last]
-    return {node.attr for node in of_it if path_of(node.value) == owner}
+def _asked(function: Reading) -> dict[str, set[str]]:
+    """What is called, with the attributes that are read of it but for its methods: mostly nothing."""
+    calls = [call.func for call in function.of(ast.Call)]
+    called, methods = {path_of(func) or "?" for func in calls}, set(map(id, calls))
+    found: dict[str, set[str]] = {}
+    for node in function.of(ast.Attribute):
+        if id(node) not in methods and isinstance(node.ctx, ast.Load) and (owner := path_of(node.value)) in called:
+            found.setdefault(owner or "", set()).add(node.attr)
+    return found
 
 
 def _calls(function: Reading, loss: str, deposit: ast.Call) -> Iterator[ast.Call]:

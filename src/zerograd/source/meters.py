@@ -40,21 +40,16 @@ def detect(function: Reading) -> Iterator[Finding]:
     losses = live_losses(function)
     asked = 0
     for call in function.of(ast.Call) if losses else ():
-        loss = next(filter(None, [weighed(one, losses) for one in _all_given(call)]), None)
-        given = read(call) if loss is not None else None
-        if (
-            loss is None
-            or given is None
-            or asked >= _FEW
-            or retains(losses[loss])
-            or function.without_grad(given.node)
-            or is_rebound(function, loss, losses[loss], given.node)
-        ):
+        loss = _loss_of(call, losses)
+        if loss is None or holds(losses[loss], call):  # scaler.scale(loss).backward(), accelerator.backward(loss)
+            continue
+        given = read(call)
+        if given is None or asked >= _FEW or retains(losses[loss]) or function.without_grad(given.node):
             continue
         asked += 1
         cls = class_of(function, given.meter)
         emptied = kept_by(cls, given.method, given.node, loss, function.file) if cls is not None else None
-        if emptied is None:
+        if emptied is None or is_rebound(function, loss, losses[loss], given.node):
             continue
         rounds = [one for one in _rounds(function, given, losses[loss]) if not starts_anew(*one, given, emptied)]
         if rounds:
@@ -95,6 +90,17 @@ def read(call: ast.Call) -> Given | None:
     if not meter or meter == "self":
         return Given(call, path, "__call__") if path else None
     return Given(call, meter, method) if method != "append" else None
+
+
+def _loss_of(call: ast.Call, losses: dict[str, ast.Call]) -> str | None:
+    """The first of these that a call is given."""
+    for given in call.args:
+        if (loss := weighed(given, losses)) is not None:
+            return loss
+    for keyword in call.keywords:
+        if keyword.arg and (loss := weighed(keyword.value, losses)) is not None:
+            return loss
+    return None
 
 
 def _all_given(call: ast.Call) -> list[ast.expr]:

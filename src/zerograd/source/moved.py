@@ -22,6 +22,7 @@ from zerograd.source.reading import Reading
 from zerograd.source.roles import makes_optimizer
 
 _FEW = 12  # tensors that are looked at in one function
+_MOVES = frozenset({"to", "cuda"})
 _DEVICE = re.compile(r"device|cuda|\.to\(")
 _MESSAGE = "{what} makes another tensor on a GPU: not that of {line}"
 _CURE = "move the tensor first, and give the optimizer what was moved"
@@ -30,20 +31,14 @@ _CURE = "move the tensor first, and give the optimizer what was moved"
 def detect(function: Reading) -> Iterator[Finding]:
     if not function.file.says(".to(") and not function.file.says(".cuda("):
         return
-    moves = [node for node in function.of(ast.Assign) if _moved(node) is not None]
-    every = list(_given(function)) if moves else []
+    moves = [(node, name) for node in function.of(ast.Assign) if (name := _moved(node)) is not None]
+    every = list(_given(function, {name for _, name in moves})) if moves else []
     for optimizer, name, given in every[:_FEW]:
-        for node in moves:
+        for node in (node for node, its in moves if its == name):
             behind = place(given) < place(node) and function.arms(given) <= function.arms(node)
             again = any(place(call) > place(node) and name == other for _, other, call in every)
             certain = _is_elsewhere(function, name, given)
-            if (
-                _moved(node) == name
-                and behind
-                and not again
-                and certain is not None
-                and _goes_on(function, optimizer, node)
-            ):
+            if behind and not again and certain is not None and _goes_on(function, optimizer, node):
                 line = f"{optimizer}, which was given {name} on line {given.lineno}"
                 related = (Related(function.site(given), "the optimizer is given the tensor here"),)
                 names = {"what": written(node), "model": name, "optimizer": optimizer, "made": line}
@@ -57,26 +52,29 @@ def detect(function: Reading) -> Iterator[Finding]:
 
 def _moved(node: ast.Assign) -> str | None:
     """`z` of z = z.to(device), z = z.cuda(); to the CPU one goes to look at it."""
-    match node:
-        case ast.Assign(
-            targets=[ast.Name(id=name)], value=ast.Call(func=ast.Attribute(value=ast.Name(id=same))) as call
-        ):
-            attribute = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-            away = attribute == "cuda" or (attribute == "to" and bool(call.args) and "cpu" not in written(call.args[0]))
-            return name if name == same and away else None
+    call = node.value
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr not in _MOVES:
+        return None  # nearly all of them
+    match node.targets, call.func.value:
+        case [ast.Name(id=name)], ast.Name(id=same) if name == same:
+            away = call.func.attr == "cuda" or (bool(call.args) and "cpu" not in written(call.args[0]))
+            return name if away else None
     return None
 
 
-def _given(function: Reading) -> Iterator[tuple[str, str, ast.Call]]:
-    """The optimizers that are given tensors by their names: Adam([z]), optimizer.add_param_group({"params": z})."""
+def _given(function: Reading, names: set[str]) -> Iterator[tuple[str, str, ast.Call]]:
+    """The optimizers that are given one of these by its name: Adam([z]), optimizer.add_param_group({"params": z})."""
     for node in function.of(ast.Assign):
-        path, call = path_of(node.targets[0]) if len(node.targets) == 1 else None, node.value
-        if path is not None and isinstance(call, ast.Call) and call.args and makes_optimizer(call, function.scope):
-            yield from ((path, name, call) for name in _named(call.args[0]))
-    for call in function.of(ast.Call):
+        call = node.value
+        named = _named(call.args[0]) if isinstance(call, ast.Call) and call.args else ()
+        given = [name for name in named if name in names]
+        path = path_of(node.targets[0]) if given and len(node.targets) == 1 else None
+        if path is not None and isinstance(call, ast.Call) and makes_optimizer(call, function.scope):
+            yield from ((path, name, call) for name in given)
+    for call in function.of(ast.Call) if function.file.says("add_param_group") else ():
         match call:
             case ast.Call(func=ast.Attribute(value=on, attr="add_param_group"), args=[ast.Dict() as group]):
-                yield from ((path_of(on) or "", name, call) for name in _named(group))
+                yield from ((path_of(on) or "", name, call) for name in _named(group) if name in names)
 
 
 def _named(given: ast.expr) -> Iterator[str]:

@@ -42,13 +42,14 @@ _MAKERS = ("torch.randn", "torch.rand", "torch.zeros", "torch.ones", "torch.empt
 
 def detect(function: Reading) -> Iterator[Finding]:
     file = function.file
-    if not file.reads_gradients or not (file.says("requires_grad") or file.says("Parameter(")):
+    if not (file.says("requires_grad") or file.says("Parameter(")):
         return
     if file.says("retain_grad(") or not function.having(Kind.DEPOSIT) or _names_inputs(function):
         return
     told: set[str] = set()
     body: list[ast.stmt] = getattr(function.node, "body", [])
-    uses = [(use, name) for one in body for use, name in uses_of(one) if name.isidentifier()]
+    asking = [one for one in body if any(getattr(part, "attr", "") == "grad" for part in below(one))]
+    uses = [(use, name) for one in asking for use, name in uses_of(one) if name.isidentifier()]
     for use, name in uses[:_FEW]:
         made = _computed(function, name, use) if name not in told and not _is_asked(function, name, use) else None
         if made is not None:

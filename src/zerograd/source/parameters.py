@@ -61,14 +61,12 @@ def orphaned(function: Reading) -> Iterator[Finding]:
 def _orphaned(function: Reading) -> Iterator[Finding]:
     """An optimizer, then new parameters for its model, then a step of the old optimizer."""
     assigns = function.of(ast.Assign)
-    listed = any(node.value.__class__ is ast.ListComp for node in assigns)
-    if not listed and not _binds_optimizer(function.scope):
+    if not _binds_optimizer(function.scope) and not any(node.value.__class__ is ast.ListComp for node in assigns):
         return
-    made = [one for node in assigns if (one := _made(node, function.scope)) is not None]
+    made = [(at, one) for at, node in enumerate(assigns) if (one := _made(node, function.scope)) is not None]
     calls = Mentions(function)
-    for one in made[:_FEW]:
-        later = [node for node in assigns if place(node) > place(one.node)]
-        changes = (node for node in later if _replaces(node, one.model, function.scope))
+    for at, one in made[:_FEW]:
+        changes = (node for node in assigns[at + 1 :] if _replaces(node, one.model, function.scope))
         for node in islice((node for node in changes if not function.excludes(one.node, node)), _FEW):
             if _wraps_it(node, one.model, calls):
                 continue
@@ -88,6 +86,9 @@ def _binds_optimizer(scope: Scope) -> bool:
 
 
 def _made(node: ast.Assign, scope: Scope) -> _Made | None:
+    made = node.value
+    if not isinstance(made, ast.ListComp) and not (isinstance(made, ast.Call) and _is_given_parameters(made)):
+        return None  # nearly all of them
     match node:
         case ast.Assign(targets=[target], value=ast.ListComp(elt=ast.Call() as call, generators=[each])):
             # optimizers = [Adam(net.parameters()) for net in nets]
@@ -106,17 +107,22 @@ def _made(node: ast.Assign, scope: Scope) -> _Made | None:
     return None
 
 
+def _is_given_parameters(call: ast.Call) -> bool:
+    given = call.args[0] if call.args else None
+    return isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr == "parameters"
+
+
 def _replaces(node: ast.Assign, model: str, scope: Scope) -> bool:
     """Whether an assignment gives the model parameters that it did not have."""
     if len(node.targets) != 1 or not isinstance(node.value, ast.Call):
         return False
     target, call = path_of(node.targets[0]), node.value
+    if target is None or not (target == model or target.startswith(f"{model}.")):
+        return False
     dotted = dotted_as(path_of(call.func) or "", "nn", scope)
     last = dotted.rpartition(".")[2]
-    if target and target.startswith(f"{model}."):
-        return dotted.startswith("torch.nn.") and _LAYERS.fullmatch(last) is not None
     if target != model:
-        return False
+        return dotted.startswith("torch.nn.") and _LAYERS.fullmatch(last) is not None
     if any(path_of(part) == model for part in below(call)):
         return last in _WRAPPERS
     if last.startswith(_LOADERS) and names_class(dotted.rpartition(".")[0], scope):

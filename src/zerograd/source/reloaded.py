@@ -39,7 +39,10 @@ def detect(function: Reading) -> Iterator[Finding]:
     if not function.file.says("load") and not function.file.says("from_pretrained"):
         return
     for change in function.of(ast.Assign):
-        model = path_of(change.targets[0]) if len(change.targets) == 1 else None
+        target = change.targets[0]
+        if isinstance(target, ast.Name) and target.id not in function.scope.parameters:
+            continue  # most of them
+        model = path_of(target) if len(change.targets) == 1 else None
         if model is None or not (model.startswith("self.") or model in function.scope.parameters):
             continue
         if not _is_loaded(change.value, model, function) or _is_put_back(model, change, function):

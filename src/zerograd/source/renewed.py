@@ -32,7 +32,9 @@ def detect(function: Reading) -> Iterator[Finding]:
     cls = function.scope.owner
     if cls is None or getattr(function.node, "name", "") == "__init__" or any(map(function.file.says, _GROUPS)):
         return
-    changes = [node for node in function.of(ast.Assign) if _kept(node) and isinstance(node.value, ast.Call)]
+    changes = [node for node in function.of(ast.Assign) if isinstance(node.value, ast.Call) and _kept(node)]
+    if not changes or any(makes_optimizer(call, function.scope) for call in function.of(ast.Call)):
+        return
     for change in changes[:_FEW]:
         model = path_of(change.targets[0]) or ""
         made = _held(function, model, cls, change)
@@ -52,8 +54,6 @@ def _kept(node: ast.Assign) -> bool:
 
 def _held(function: Reading, model: str, cls: Scope, change: ast.Assign) -> tuple[str, ast.Assign] | None:
     """The optimizer that trains the model behind the change, and where the object got it."""
-    if any(makes_optimizer(call, function.scope) for call in function.of(ast.Call)):
-        return None
     for optimizer, node in made_with(function, model, cls):
         if is_stepped(function, model, optimizer, change, cls):
             return optimizer, node

@@ -104,11 +104,12 @@ def _made_each_time(function: Reading) -> Iterator[Finding]:
 def made_each_epoch(function: Reading) -> Iterator[Finding]:
     """for epoch in range(n): train(model, optimizer), of a function of the project that makes a scaler for itself."""
     program = function.file.program
-    for loop in walk(function.block) if function.of(ast.For) else ():
+    for loop in walk(function.block):
         if not isinstance(loop, Loop) or not isinstance(loop.node, ast.For):
             continue
-        calls = [one for one in loop.body if isinstance(one, Call)]  # in no branch: it may be that of one epoch
-        for call in [one for one in calls if _names_scaler(one.function)] if _counts_epochs(loop.node) else ():
+        # In no branch: it may be that of one epoch.
+        calls = [one for one in loop.body if isinstance(one, Call) and _names_scaler(one.function)]
+        for call in calls if calls and _counts_epochs(loop.node) else ():
             callee = Reading(call.function.node, program.body_of(call.function), call.function.scope, function.file)
             node = _own_scaler(callee)
             if node is None or _begins(function, loop.node) or _is_given_anew(call, loop.node):

@@ -35,10 +35,12 @@ _FEW = 12  # writes that are looked at in one function
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    writes = [one for one in _writes(function) if function.loop_around(one[0]) and _is_own_tensor(function, one[1])]
+    writes = [one for one in _writes(function) if function.loop_around(one[0])]
+    backwards = list(_backwards(function)) if writes else []
+    writes = [one for one in writes if _is_own_tensor(function, one[1])] if backwards else []
     if not writes:
         return
-    backwards, losses, graphs = list(_backwards(function)), live_losses(function), Graphs(function)
+    losses, graphs = live_losses(function), Graphs(function)
     ancestry = Ancestry(function)
     for node, name in writes[:_FEW]:
         loop = _round(function, node, backwards)

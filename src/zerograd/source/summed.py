@@ -28,9 +28,10 @@ from zerograd.source.skeleton import Act, Choice, Loop, walk
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    if not function.file.says("%") or not function.having(Kind.DEPOSIT):
+    if not function.file.says("%"):
         return
-    for loop in (node for node in walk(function.block) if isinstance(node, Loop) and node.node is not None):
+    loops = [node for node in walk(function.block) if isinstance(node, Loop) and node.node is not None]
+    for loop in loops if any(isinstance(node, Choice) and node.guard for node in walk(function.block)) else ():
         for choice in (node for node in walk(loop.body) if isinstance(node, Choice)):
             guard = choice.guard
             if guard is None or guard.loop is not loop.node or guard.phase != 0 or guard.negated or guard.conjoined:

@@ -10,6 +10,10 @@ from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
 from zerograd.source.wording import SMOOTH
 
+_ADDING = (ast.BinOp, ast.IfExp, ast.Tuple)  # in these a sum may stand
+_NAMED = (ast.Attribute, ast.Subscript)
+_GROWS = frozenset({"append", "extend", "insert"})
+
 
 @lru_cache(maxsize=1)  # several look at one function, one after the other
 def adds_to(function: Reading) -> list[tuple[ast.AugAssign | ast.Assign, str, ast.expr]]:
@@ -30,20 +34,26 @@ def weighed_anew(function: Reading) -> Iterator[tuple[ast.Assign, str, ast.expr]
     """total = total + added, mean = 0.9 * mean + 0.1 * added, mean = (mean * i + added) / (i + 1), torch.cat((all,
     added)); of several one, total, n = total + added, n + 1 or mean = (0.9 * mean[0] + added, 0.9 * mean[1] + 1)"""
     for node in function.of(ast.Assign):
+        if not _may_add(node.value):  # nine in ten
+            continue
         match node.targets[0], node.value:
             case ast.Tuple(elts=names), ast.Tuple(elts=values) if len(names) == len(values):
                 several = [(path_of(name), path_of(name), its) for name, its in zip(names, values, strict=True)]
             case target, ast.Tuple(elts=values):
                 total = path_of(target)
                 several = [(total, f"{total}[{place}]", its) for place, its in enumerate(values)]
-            case target, ast.BinOp() | ast.Call() | ast.IfExp():
-                several = [(path_of(target), path_of(target), node.value)]
-            case _:
-                continue
+            case target, value:
+                several = [(path_of(target), path_of(target), value)]
         for total, before, value in several:
             for left, right in _summed(value) if total and before else ():
                 pairs = ((left, right), (right, left))
                 yield from ((node, total or "", added) for kept, added in pairs if _is_weighed(kept, before or ""))
+
+
+def _may_add(value: ast.expr) -> bool:
+    if isinstance(value, ast.Call):
+        return isinstance(value.func, ast.Attribute) and value.func.attr in ("cat", "add")
+    return isinstance(value, _ADDING)
 
 
 def _summed(value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -90,32 +100,45 @@ def summands(added: ast.expr) -> list[str]:
     """The names of all that is added so."""
     if isinstance(added, ast.Name):
         return [added.id]
+    if isinstance(added, ast.Constant):
+        return []
+    if isinstance(added, ast.Call):
+        return _called(added)
+    if isinstance(added, _NAMED):
+        path = path_of(added)  # the second, without its parentheses, holds the loss
+        return [path, path.removesuffix(".item")] if path is not None else []
     match added:
-        case ast.Constant():
-            return []
         case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Dict(values=items):
             return [name for item in items for name in summands(item)]
         case ast.BinOp(left=left, op=ast.Mult() | ast.Div() | ast.Add() | ast.Sub(), right=right):
             return summands(left) + summands(right)
-        case ast.Call(func=ast.Name(id="abs"), args=[inner]) | ast.UnaryOp(operand=inner):
+        case ast.UnaryOp(operand=inner):
             return summands(inner)
-        case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr=attr), args=[inner, *_]) if attr in SMOOTH:
-            return summands(inner)
-        case ast.Call(func=ast.Attribute(value=inner, attr=attr)) if attr in SMOOTH:
-            names = summands(inner)
-            return names if names and not wording.INTEGER.search(written(added)) else []
-        case ast.Call(func=ast.Attribute(value=terms, attr="get"), args=[ast.Constant(value=str() as key), *_]):
-            return [f"{path_of(terms)}[{key!r}]"]
-    path = path_of(added)
-    if path is None:
-        return []
-    return [path, path.removesuffix(".item")]  # the second, without its parentheses, holds the loss
+    return []
+
+
+def _called(call: ast.Call) -> list[str]:
+    """loss of abs(loss), torch.mean(loss), loss.mean(); losses['kl'] of losses.get('kl')"""
+    func, args = call.func, call.args
+    if not isinstance(func, ast.Attribute):
+        return summands(args[0]) if isinstance(func, ast.Name) and func.id == "abs" and len(args) == 1 else []
+    if func.attr in SMOOTH:
+        if args and isinstance(func.value, ast.Name) and func.value.id == "torch":
+            return summands(args[0])
+        names = summands(func.value)
+        return names if names and not wording.INTEGER.search(written(call)) else []
+    if func.attr == "get" and args and isinstance(args[0], ast.Constant) and isinstance(args[0].value, str):
+        return [f"{path_of(func.value)}[{args[0].value!r}]"]
+    return []
 
 
 def appends_to(function: Reading) -> Iterator[tuple[ast.Expr, str, ast.expr]]:
     """Every list that something is appended to, and what."""
     for node in function.of(ast.Expr):
-        match node.value:
+        call = node.value
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr not in _GROWS:
+            continue
+        match call:
             case ast.Call(func=ast.Attribute(value=keeper, attr="append"), args=[given]):
                 yield node, _list_of(keeper), given
             case ast.Call(func=ast.Attribute(value=keeper, attr="extend"), args=[ast.Name() | ast.List() as given]):

@@ -2,8 +2,9 @@
 
 import ast
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from operator import attrgetter
 
 from zerograd.source import wording
 from zerograd.source.callers import called
@@ -19,18 +20,28 @@ def parts_of(function: Reading, deposits: dict[str, ast.Call]) -> dict[str, ast.
     """`kl` of `loss = likelihood + beta * kl`, or of `loss, kl = criterion(...)`, named for what it is; with the
     backward that its loss is for."""
     found = dict(deposits)
+    known = set(map(_whole, found))
     made: list[ast.Assign | ast.AugAssign] = [*function.of(ast.Assign), *function.of(ast.AugAssign)]
-    for node in sorted(made, key=place, reverse=True):  # a loss stands behind its terms
+    for node in sorted(made, key=attrgetter("lineno", "col_offset"), reverse=True):  # a loss stands behind its terms
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        if len(targets) == 1 and isinstance(targets[0], ast.Name) and targets[0].id not in known:
+            continue  # most of them
         loss = next((name for target in targets if (name := path_of(target)) in found), None)
         if loss is not None and place(node) < place(found[loss]):
             for name in _names(node.value):
                 if isinstance(node, ast.Assign) or _is_computed(function, name):
                     found.setdefault(name, found[loss])
+                    known.add(_whole(name))
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _holds(targets, found):
             for name, call in list(_handed_back(function, targets[0], node.value, found)):
                 found.setdefault(name, call)
+                known.add(_whole(name))
     return {name: call for name, call in found.items() if name not in deposits and is_term(name)}
+
+
+def _whole(name: str) -> str:
+    """losses of losses['kl']"""
+    return name.partition("[")[0]
 
 
 def _is_computed(function: Reading, name: str) -> bool:
@@ -44,21 +55,16 @@ def _is_computed(function: Reading, name: str) -> bool:
 
 def outputs_of(function: Reading, losses: dict[str, ast.Call]) -> dict[str, ast.Call]:
     """`out` of `out = model(x)` and `loss = criterion(out, y)`, with the backward that goes through it."""
-    assigned = [(path_of(node.targets[0]), node.value) for node in function.of(ast.Assign) if len(node.targets) == 1]
-    bound = Counter(name.id for name in function.of(ast.Name) if isinstance(name.ctx, ast.Store))
-    forwards = {
-        name
-        for name, value in assigned
-        if name and bound[name] == 1 and isinstance(value, ast.Call) and wording.is_model(path_of(value.func) or "")
-    }
-    return {
-        name: losses[loss]
-        for loss, value in assigned
-        if loss in losses and isinstance(value, ast.Call) and value.args
-        if (name := path_of(value.args[0]) or "") in forwards and name not in losses
-    }
+    nodes = [node for node in function.of(ast.Assign) if len(node.targets) == 1]
+    made = [(path_of(node.targets[0]) or "", node.value) for node in nodes if isinstance(node.value, ast.Call)]
+    given = {path_of(call.args[0]) or "": losses[loss] for loss, call in made if loss in losses and call.args}
+    given = {name: deposit for name, deposit in given.items() if name not in losses}
+    forwards = {name for name, call in made if name in given and wording.is_model(path_of(call.func) or "")}
+    stored = [name.id for name in function.of(ast.Name) if name.id in forwards and isinstance(name.ctx, ast.Store)]
+    return {name: deposit for name, deposit in given.items() if stored.count(name) == 1}
 
 
+@lru_cache(maxsize=1024)  # the same few hundred names stand in all files
 def is_term(name: str) -> bool:
     """Whether it is named for a loss, or a part of one."""
     return _TERM.search(name.lower()) is not None and _FACTOR.search(name.lower()) is None
@@ -100,12 +106,10 @@ def _handed_back(
 
 def _holds(targets: Sequence[ast.expr], losses: dict[str, ast.Call]) -> bool:
     """Whether a loss is among several things that are assigned, or an item of one."""
-    match targets:
-        case [ast.Tuple(elts=several)]:
-            return any(path_of(element) in losses for element in several)
-        case [ast.Name(id=name)]:
-            return any(loss.startswith(f"{name}[") for loss in losses)
-    return False
+    target = targets[0] if len(targets) == 1 else None
+    if isinstance(target, ast.Name):
+        return any(loss.startswith(f"{target.id}[") for loss in losses)
+    return isinstance(target, ast.Tuple) and any(path_of(element) in losses for element in target.elts)
 
 
 def _items(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[str, ast.expr]]:

@@ -22,7 +22,7 @@ _PLAIN = frozenset({"optimizer", "optim", "opt"})
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    if not function.file.says(".parameters():") or not function.file.reads_gradients:
+    if not function.file.says(".parameters():"):
         return
     for loop in function.of(ast.For):
         model = _model_of(loop)

@@ -24,8 +24,7 @@ _FEW = 8  # branches: a tangle has more
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    steps = function.having(Kind.CONSUME)
-    if not steps or not function.file.says("%") or function.file.says("nonlocal ") or function.file.says("global "):
+    if not function.file.says("%") or function.file.says("nonlocal ") or function.file.says("global "):
         return
     branches = [(branch, counter) for branch in function.of(ast.If) if (counter := _counter(branch.test)) is not None]
     for branch, counter in branches if len(branches) <= _FEW else ():

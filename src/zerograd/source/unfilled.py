@@ -36,8 +36,15 @@ _METHODS = re.compile(
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    if function.file.reads_gradients and any(node.attr == "grad" for node in function.of(ast.Attribute)):
+    if _asks(function):
         yield from _FirstPass(function).block(getattr(function.node, "body", []))
+
+
+def _asks(function: Reading) -> bool:
+    """Whether anything is done with a gradient that None would break."""
+    used = [node.value for node in function.of(ast.Attribute)] + [node.value for node in function.of(ast.Subscript)]
+    used += [side for node in function.of(ast.BinOp) for side in (node.left, node.right)]
+    return any(isinstance(node, ast.Attribute) and node.attr == "grad" for node in used)
 
 
 class _Over(Exception):

@@ -28,6 +28,7 @@ from zerograd.source.skeleton import Act, Call, walk
 from zerograd.source.wording import CUTS, MODULES
 
 _MOVES = MODULES | {"cuda", "to", "half", "float", "load_state_dict", "requires_grad_"}
+_WITHOUT = MODULES | CUTS | {"optimizer", "optim", "opt"}  # what is asked of a module without a forward pass
 _FEW = 24  # steps that are looked at in one function
 _TOLD = frozenset({"parameters", "state_dict"})  # and nothing of theirs is the module itself
 
@@ -256,17 +257,18 @@ def _is_severed(function: Reading, modules: frozenset[str], loop: LoopNode) -> b
 def _is_out_of_sight(function: Reading, modules: frozenset[str]) -> bool:
     """Whether the modules are called at all, and always where autograd looks away or what they return is detached; and
     nothing else is done with them here that could bring their weights into a loss."""
-    quiet = [part for part in quiet_parts(function) if part is not function.node]
-    called = (path_of(node.func) or "" for node in function.of(ast.Call))
+    calls, roots = function.of(ast.Call), {one.partition(".")[0] for one in modules}
+    called = [path for call in calls if (path := path_of(call.func) or "").partition(".")[0] in roots]
     if not any(
         overlap(frozenset({path.removesuffix(".forward")}), modules) and path.rpartition(".")[2] not in MODULES
         for path in called
     ):
         return False
-    nodes: list[ast.expr] = [*function.of(ast.Name), *function.of(ast.Attribute), *function.of(ast.Subscript)]
-    used = [node for node in nodes if path_of(node) in modules]
-    without = MODULES | CUTS | {"optimizer", "optim", "opt"}
-    harmless = {id(node.value) for node in function.of(ast.Attribute) if node.attr in without}
-    calls = function.of(ast.Call)
-    blind = [*quiet, *(one for one in calls if isinstance(one.func, ast.Attribute) and one.func.attr == "detach")]
+    used: list[ast.expr] = [node for node in function.of(ast.Name) if node.id in modules]
+    if not all(map(str.isidentifier, modules)):
+        used += [node for node in function.of(ast.Attribute) if path_of(node) in modules]
+        used += [node for node in function.of(ast.Subscript) if path_of(node) in modules]
+    harmless = {id(node.value) for node in function.of(ast.Attribute) if node.attr in _WITHOUT}
+    blind = [part for part in quiet_parts(function) if part is not function.node]
+    blind += [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "detach"]
     return all(id(node) in harmless or any(holds(block, node) for block in blind) for node in used)

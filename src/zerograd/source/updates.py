@@ -20,11 +20,10 @@ _CLEARED = re.compile(r"(\w+)\.grad(?:\.data)?(?:\.zero_\(\)| = None)$")
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    if function.file.reads_gradients:
-        made = _made(function)
-        yield from _rebound(function, {name for name, each in made.items() if any(each)})
-        yield from _watched(function, made)
-        yield from _never_cleared(function)
+    made = _made(function)
+    yield from _rebound(function, {name for name, each in made.items() if any(each)})
+    yield from _watched(function, made)
+    yield from _never_cleared(function)
 
 
 def _made(function: Reading) -> dict[str, list[bool]]:
