@@ -33,6 +33,7 @@ class Library:
         self._programs: dict[str, Program] = {}
         self._texts: dict[str, str] = {}  # of files that were looked into, parsed or not
         self._seen: dict[str, bool] = {}
+        self._located: dict[tuple[str, str], str | None] = {}  # by module and importing file
         self._asked: dict[str, set[str]] = {}  # by importing file, the files that were looked for
         self._opening: set[str] = set()
         self._importable: dict[str, frozenset[str]] = {}  # by folder, the modules and packages that are in sight there
@@ -167,6 +168,12 @@ class Library:
 
     def _locate(self, module: str, importer: str) -> str | None:
         """The file of a module, relative (`..losses`) or absolute (`project.losses`)."""
+        key = (module, importer)
+        if key not in self._located:
+            self._located[key] = self._look_for(module, importer)
+        return self._located[key]
+
+    def _look_for(self, module: str, importer: str) -> str | None:
         name = module.lstrip(".")
         below = name.replace(".", os.sep)
         level = len(module) - len(name)
