@@ -85,6 +85,8 @@ class _Binder:
 
     def _statement(self, node: ast.AST) -> None:
         match node:
+            case ast.For(target=target) | ast.AsyncFor(target=target):
+                self._rebind(_names(target))
             case ast.Import(names=names):
                 for alias in names:
                     root = alias.name.partition(".")[0]
@@ -102,8 +104,6 @@ class _Binder:
                 self.scope.shared.update(dict.fromkeys(shared, self.scope.module))
             case ast.Nonlocal(names=shared):
                 self.scope.shared.update(dict.fromkeys(shared, self.scope.parent or self.scope))
-            case ast.For(target=target) | ast.AsyncFor(target=target):
-                self._rebind(_names(target))
             case ast.withitem(optional_vars=ast.AST() as target):
                 self._rebind(_names(target))
 
