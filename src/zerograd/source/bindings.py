@@ -61,7 +61,7 @@ class _Binder:
 
     def _walk(self, statements: list[ast.AST] | list[ast.stmt]) -> None:
         for child in statements:
-            kind = child.__class__
+            kind = type(child)
             if kind in _SILENT:
                 continue
             if isinstance(child, ast.Assign):
@@ -85,6 +85,8 @@ class _Binder:
 
     def _statement(self, node: ast.AST) -> None:
         match node:
+            case ast.For(target=target) | ast.AsyncFor(target=target):
+                self._rebind(_names(target))
             case ast.Import(names=names):
                 for alias in names:
                     root = alias.name.partition(".")[0]
@@ -102,8 +104,6 @@ class _Binder:
                 self.scope.shared.update(dict.fromkeys(shared, self.scope.module))
             case ast.Nonlocal(names=shared):
                 self.scope.shared.update(dict.fromkeys(shared, self.scope.parent or self.scope))
-            case ast.For(target=target) | ast.AsyncFor(target=target):
-                self._rebind(_names(target))
             case ast.withitem(optional_vars=ast.AST() as target):
                 self._rebind(_names(target))
 
@@ -118,7 +118,7 @@ class _Binder:
         self.scope, self.cls = Scope(outer, owner=cls or outer.owner), None
         arguments = node.args
         every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
-        self.scope.parameters = tuple(argument.arg for argument in every if argument is not None)
+        self.scope.parameters = tuple([argument.arg for argument in every if argument is not None])
         function = Function(node, self.scope)
         (cls or outer).functions[node.name] = function
         self.functions.append(function)
@@ -169,12 +169,14 @@ class _Binder:
     def _bind_path(self, path: str, home: Scope, target: ast.AST, value: ast.AST, *, again: bool) -> None:
         scope = self.scope
         binding = role_of(value, scope)
-        if binding is None and isinstance(value, ast.Call) and self._comes_later(value.func):
-            self._early.append((scope, self._arms, target, value))
-        if binding is None and isinstance(value, ast.Call):
+        if isinstance(value, ast.Call):
             maker = path_of(value.func) or ""
-            if "optim" in maker or (maker and "opt" in path.lower()):
+            if binding is None and self._comes_later(maker):
+                self._early.append((scope, self._arms, target, value))
+            if binding is None and ("optim" in maker or (maker and "opt" in path.lower())):
                 home.makers[path] = maker
+            if "scale" in maker.lower():
+                home.scaled.add(path)
         if home is scope.owner:
             if isinstance(value, ast.Name):
                 scope.keeps[value.id] = path
@@ -184,18 +186,16 @@ class _Binder:
         if binding is not None and binding.role is Role.SCALED_LOSS and again:
             binding = None  # scaled on one path, plain on another: nobody can say which
         home.assigned.add(path)
-        if isinstance(value, ast.Call) and "scale" in (path_of(value.func) or "").lower():
-            home.scaled.add(path)
-        if binding is not None and binding.role is Role.OPTIMIZER:
-            home.optimizers.add(path)
         if binding is not None:
+            if binding.role is Role.OPTIMIZER:
+                home.optimizers.add(path)
             home.bindings[path] = self._beside_others(home, path, binding) if binding.role is Role.INSTANCE else binding
         elif path in home.bindings and home.bindings[path].role is Role.LEAF:
             del home.bindings[path]  # made of something else by then
 
-    def _comes_later(self, func: ast.expr) -> bool:
+    def _comes_later(self, name: str) -> bool:
         """Whether a class of this file is called that stands further down."""
-        return isinstance(func, ast.Name) and func.id in self._classes and func.id not in self.scope.module.class_scopes
+        return name in self._classes and name not in self.scope.module.class_scopes
 
     def bind_the_rest(self) -> None:
         """The objects whose class is known by now, where nothing else was bound."""
@@ -235,11 +235,10 @@ def _note_other_name(scope: Scope, name: str, value: ast.AST) -> None:
 
 def _is_home_made(value: ast.AST, scope: Scope) -> bool:
     """SGD(model, lr=1), of a library that was written as an exercise: torch's are given parameters."""
-    match value:
-        case ast.Call(func=func, args=[ast.Name(id=given), *_]):
-            dotted = scope.dotted(path_of(func) or "")
-            return dotted.rpartition(".")[2] in _OPTIMIZERS and dotted[:6] != "torch." and "param" not in given.lower()
-    return False
+    if not isinstance(value, ast.Call) or not value.args or not isinstance(value.args[0], ast.Name):
+        return False
+    dotted, given = scope.dotted(path_of(value.func) or ""), value.args[0].id
+    return dotted.rpartition(".")[2] in _OPTIMIZERS and dotted[:6] != "torch." and "param" not in given.lower()
 
 
 def _root(path: str) -> str:

@@ -34,14 +34,14 @@ def _below(folder: str, exclusion: Exclusion) -> Iterator[str]:
     git = not exclusion.ignores(os.path.normpath(folder), folder=True)
     for root, folders, files in os.walk(folder):
         here = os.path.normpath(root)
+        before = "" if here == os.curdir else os.path.join(here, "")
         folders[:] = sorted(
             name
             for name in folders
-            if not name.startswith(".") and not exclusion.drops(os.path.join(here, name), folder=True, git=git)
+            if not name.startswith(".") and not exclusion.drops(before + name, folder=True, git=git)
         )
-        for name in sorted(files):
-            path = os.path.normpath(os.path.join(here, name))
-            if name.endswith(_READ) and not exclusion.drops(path, git=git):
+        for path in sorted(before + name for name in files if name.endswith(_READ)):
+            if not exclusion.drops(path, git=git):
                 yield path
 
 

@@ -18,8 +18,8 @@ class Patterns:
     """
 
     def __init__(self, globs: Sequence[str], root: str = "") -> None:
-        self._here = os.getcwd()
-        self.root = root or self._here
+        self.here = os.getcwd()
+        self.root = root or self.here
         normal = [os.path.normpath(glob) for glob in globs]
         self._paths = _Globs(self.below(glob) if os.path.isabs(glob) else glob for glob in normal if os.sep in glob)
         self._names = _Globs(glob for glob in normal if os.sep not in glob)
@@ -29,9 +29,9 @@ class Patterns:
 
     def below(self, path: str) -> str:
         """The path from the root."""
-        if self.root == self._here and not os.path.isabs(path):
+        if self.root == self.here and not os.path.isabs(path):
             return os.path.normpath(path)
-        return os.path.relpath(os.path.join(self._here, path), self.root)
+        return os.path.relpath(os.path.join(self.here, path), self.root)
 
 
 class Exclusion:
@@ -51,7 +51,8 @@ class Exclusion:
             from zerograd.source.gitignore import Ignores  # not for files that are named
 
             self._ignores = Ignores()
-        return self._ignores.ignores(os.path.abspath(path), folder=folder)
+        absolute = os.path.normpath(os.path.join(self._patterns.here, path))
+        return self._ignores.ignores(absolute, folder=folder)
 
     def drops_named(self, path: str) -> bool:
         """For a path that was named: any of the folders around it may be one that is dropped."""

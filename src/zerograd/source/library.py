@@ -33,13 +33,13 @@ class Library:
         self._programs: dict[str, Program] = {}
         self._texts: dict[str, str] = {}  # of files that were looked into, parsed or not
         self._seen: dict[str, bool] = {}
+        self._located: dict[tuple[str, str], str | None] = {}  # by module and importing file
         self._asked: dict[str, set[str]] = {}  # by importing file, the files that were looked for
         self._opening: set[str] = set()
-        self._packages: dict[tuple[str, str], bool] = {}
-        self._folders: dict[str, frozenset[str] | None] = {}
+        self._importable: dict[str, frozenset[str]] = {}  # by folder, the modules and packages that are in sight there
         self._does: dict[str, bool] = {}  # by path, whether the text names an event
         self._only_read: set[str] = set()  # files without one that were opened for what is cut there
-        self._absent: dict[str, set[str]] = {}  # by importing file, modules of no package of ours
+        self._absent: dict[str, set[str]] = {}  # by importing file, dotted names of no package of ours
 
     def open(self, path: str, text: str) -> Program:
         """The program of a file whose text is at hand. A file that has another text by now is read anew."""
@@ -69,8 +69,10 @@ class Library:
         pending = [os.path.normpath(path)]
         while pending:
             importer = pending.pop()
-            for module in self._absent.pop(importer, ()):
+            absent = self._absent.get(importer, set())
+            for module in {dotted.rpartition(".")[0] for dotted in absent}:
                 self._locate(module, importer)
+            absent.clear()
             for asked in self._asked.get(importer, ()):
                 if asked not in found:
                     found[asked] = self._seen[asked]
@@ -94,17 +96,18 @@ class Library:
 
     def _elsewhere(self, importer: str) -> Elsewhere:
         known: dict[tuple[str, bool, bool], Function | Scope | None] = {}
-        folder = os.path.dirname(importer)
+        importable = self._in_sight(os.path.dirname(importer))
+        absent = self._absent.setdefault(importer, set())
 
         def elsewhere(dotted: str, derived: bool, cutting: bool = False) -> Function | Scope | None:
             key = (dotted, derived, cutting)
             if key not in known:
                 known[key] = None  # two files that import each other
-                module = dotted.rpartition(".")[0]
-                if dotted[:1] == "." or self._has_package(module.partition(".")[0], folder):
+                package = dotted.partition(".")[0]
+                if package in importable or dotted[:1] == ".":
                     known[key] = self._find(dotted, importer, derived, cutting)
-                else:
-                    self._absent.setdefault(importer, set()).add(module)
+                else:  # most names are other people's
+                    absent.add(dotted)
             return known[key]
 
         return elsewhere
@@ -150,32 +153,27 @@ class Library:
             self._does[path] = any(word in text for word in _EVENTS) or _GRADIENT.search(text) is not None
         return self._does[path]
 
-    def _has_package(self, name: str, folder: str) -> bool:
-        """Whether anything of that name lies where it could be imported from: most names are other people's."""
-        key = (name, folder)
-        known = self._packages.get(key)
-        if known is None:
-            known = bool(name) and (
-                (self._lists(folder, f"{name}.py") and os.path.isfile(os.path.join(folder, f"{name}.py")))
-                or (self._lists(folder, name) and os.path.isdir(os.path.join(folder, name)))
-            )
-            if not known and name and folder not in ("", self._root, os.path.dirname(folder)):
-                known = self._has_package(name, os.path.dirname(folder))
-            self._packages[key] = known
-        return known
-
-    def _lists(self, folder: str, name: str) -> bool:
-        """False only if a folder has no such entry: it is listed once, not asked for every name."""
-        if folder not in self._folders:
+    def _in_sight(self, folder: str) -> frozenset[str]:
+        """The modules and packages that lie where a file of this folder could import them from. Folders are listed
+        once, not asked for every name."""
+        if folder not in self._importable:
+            above = folder not in ("", self._root, os.path.dirname(folder))
+            outer = self._in_sight(os.path.dirname(folder)) if above else frozenset[str]()
             try:
-                self._folders[folder] = frozenset(os.listdir(folder or "."))
+                with os.scandir(folder or ".") as entries:
+                    self._importable[folder] = outer.union(filter(None, map(_imported_as, entries)))
             except OSError:
-                self._folders[folder] = None
-        names = self._folders[folder]
-        return names is None or name in names
+                self._importable[folder] = outer
+        return self._importable[folder]
 
     def _locate(self, module: str, importer: str) -> str | None:
         """The file of a module, relative (`..losses`) or absolute (`project.losses`)."""
+        key = (module, importer)
+        if key not in self._located:
+            self._located[key] = self._look_for(module, importer)
+        return self._located[key]
+
+    def _look_for(self, module: str, importer: str) -> str | None:
         name = module.lstrip(".")
         below = name.replace(".", os.sep)
         level = len(module) - len(name)
@@ -200,3 +198,11 @@ class Library:
             if self._seen[path]:
                 return path
         return None
+
+
+def _imported_as(entry: os.DirEntry[str]) -> str:
+    """What an entry of a folder is imported as; nothing if it cannot be."""
+    stem, _, suffix = entry.name.partition(".")
+    if suffix == "py":
+        return stem if entry.is_file() else ""
+    return stem if not suffix and entry.is_dir() else ""

@@ -15,7 +15,6 @@ _HOLDS: dict[type, tuple[str, ...]] = {}  # for each kind of statement, those of
 LEAVES = frozenset({ast.Name, ast.Constant, NoneType, str, int, bool})  # nothing is below these
 # Fields without nodes, or with nodes that say nothing to us: contexts (Load, Store) and operators.
 _MUTE = frozenset({"ctx", "op", "ops", "id", "attr", "arg", "type_ignores", "type_comment", "conversion", "level"})
-_FLAT = frozenset({*_INNER, *LEAVES})  # of these nothing inside is looked at
 
 _SIGNS: dict[type[ast.cmpop], str] = dict(
     zip(
@@ -30,19 +29,21 @@ _OPERATORS: dict[type[ast.operator], str] = dict(
 _JOINS: dict[type[ast.boolop], str] = {ast.And: " and ", ast.Or: " or "}
 
 
-class _Readers(dict[type, Callable[[ast.AST], Any]]):
-    """For each kind of node, how to read all the fields that may hold others: a tuple, or the one field there is."""
+class _Readers(dict[type, Any]):
+    """For each kind of node, how to read all the fields that may hold others: a tuple, or the one field there is. None
+    for those that nothing is looked at inside."""
 
-    def __init__(self, step: int) -> None:
+    def __init__(self, step: int, flat: frozenset[type]) -> None:
+        super().__init__(dict.fromkeys(flat))
         self._step = step
 
     def __missing__(self, kind: type) -> Callable[[ast.AST], Any]:
         fields = [name for name in getattr(kind, "_fields", ()) if name not in _MUTE][:: self._step]
-        self[kind] = attrgetter(*fields) if fields else lambda node: ()
-        return self[kind]
+        self[kind] = read = attrgetter(*fields) if fields else lambda node: ()
+        return read
 
 
-READ, _BACKWARDS = _Readers(1), _Readers(-1)
+READ, _BACKWARDS = _Readers(1, LEAVES), _Readers(-1, LEAVES | {*_INNER})
 
 
 class Nodes:
@@ -51,21 +52,22 @@ class Nodes:
 
     def __init__(self, function: ast.AST) -> None:
         self._by_kind: defaultdict[type, list[ast.AST]] = defaultdict(list)
-        by_kind = self._by_kind
+        by_kind, readers = self._by_kind, _BACKWARDS
         stack: list[Any] = getattr(function, "body", [])[::-1]
+        pop, push = stack.pop, stack.append
         while stack:
-            node = stack.pop()
-            kind = node.__class__
+            node = pop()
+            kind = type(node)
             by_kind[kind].append(node)
-            if kind in _FLAT:  # more than half of them
+            read = readers[kind]
+            if read is None:  # more than half of them
                 continue
-            held = _BACKWARDS[kind](node)
-            for part in held if held.__class__ is tuple else (held,):
-                if part.__class__ is list:
-                    if part:
-                        stack += part[::-1]
+            held = read(node)
+            for part in held if type(held) is tuple else (held,):
+                if type(part) is list:
+                    stack += part[::-1]
                 elif part is not None:
-                    stack.append(part)
+                    push(part)
 
     def __len__(self) -> int:
         return sum(map(len, self._by_kind.values()))
@@ -83,16 +85,17 @@ class Nodes:
 def below(node: ast.AST) -> list[Any]:
     """A node and all that is below it, as ast.walk() gives them, but for contexts and operators."""
     found: list[Any] = [node]
+    push, readers = found.append, READ
     for one in found:  # it grows on the way
-        kind = one.__class__
-        if kind in LEAVES:
+        read = readers[type(one)]
+        if read is None:
             continue
-        held = READ[kind](one)
-        for part in held if held.__class__ is tuple else (held,):
-            if part.__class__ is list:
+        held = read(one)
+        for part in held if type(held) is tuple else (held,):
+            if type(part) is list:
                 found += part
             elif part is not None:
-                found.append(part)
+                push(part)
     return found
 
 
@@ -101,15 +104,15 @@ def parents_of(tree: ast.AST) -> dict[ast.AST, ast.AST]:
     parents: dict[ast.AST, ast.AST] = {}
     pending: list[Any] = [tree]
     for node in pending:  # it grows on the way
-        kind = node.__class__
-        if kind in LEAVES:
+        read = READ[type(node)]
+        if read is None:
             continue
-        held = READ[kind](node)
-        for part in held if held.__class__ is tuple else (held,):
-            if part.__class__ is list:
+        held = read(node)
+        for part in held if type(held) is tuple else (held,):
+            if type(part) is list:
                 pending += part
                 parents.update(dict.fromkeys(part, node))
-            elif part.__class__ is not NoneType:
+            elif part is not None:
                 pending.append(part)
                 parents[part] = node
     return parents

@@ -12,11 +12,8 @@ from zerograd.source.python2 import read_python2
 
 _LARGEST = 500_000  # characters of a file, and
 _LONGEST = 100_000  # of a line: beyond that Python itself takes a second to parse, and nobody wrote it by hand
-# Words are faster than a pattern; `params = ...` at the beginning of a line is a variable.
-_NAMED = (
-    *("(params=", " params=", ",params=", "(params =", ", params ="),
-    *("(parameters=", " parameters=", ",parameters=", "(parameters =", ", parameters ="),
-)
+# A word first: that is what makes a search fast. `params = ...` at the beginning of a line is a variable.
+_NAMED = re.compile(r"param(?:(?<=[(, ]param)(?:s|eters)=|(?:(?<=\(param)|(?<=, param))(?:s|eters) =)")
 _FIRST = frozenset({"params", "parameters"})  # what optimizers and clips call their first argument
 _TAKES = re.compile(
     r"(Ada|SGD|RMS|LBFGS|Rprop|Lion|LAMB|Lamb|Ranger|Optim)\w*$|^clip_grad_"
@@ -28,7 +25,7 @@ def tree_of(text: str, path: str) -> ast.Module:
     """As ast.parse(), with first arguments in the first place. A text that is mended is parsed by several, one after
     the other; nobody changes its tree."""
     tree = ast.parse(text, path)
-    if any(word in text for word in _NAMED):
+    if _NAMED.search(text):
         _put_first(tree)
     return tree
 

@@ -1,24 +1,25 @@
 """What an expression is called: the path that it names, or its words as a person would say them."""
 
 import ast
-from ast import Attribute, Name, Subscript
+from ast import Attribute, Constant, Name, Subscript
 
 
 def path_of(node: ast.AST) -> str | None:
     """The path an expression names, or None if it is not a plain name."""
-    # Asked more often than anything else: isinstance is twice as fast as match here.
-    if isinstance(node, Name):
+    # Asked more often than anything else: the type alone is the fastest question there is.
+    if type(node) is Name:
         return node.id
-    if isinstance(node, Attribute):
+    if type(node) is Attribute:
         inner = node.value
-        if isinstance(inner, Name):
+        if type(inner) is Name:
             return f"{inner.id}.{node.attr}"
         base = path_of(inner)
         return None if base is None else f"{base}.{node.attr}"
-    if isinstance(node, Subscript):
+    if type(node) is Subscript:
         base = path_of(node.value)
-        key = repr(node.slice.value) if isinstance(node.slice, ast.Constant) else "*"
-        return None if base is None else f"{base}[{key}]"
+        if base is None:
+            return None
+        return f"{base}[{node.slice.value!r}]" if type(node.slice) is Constant else f"{base}[*]"
     return None
 
 

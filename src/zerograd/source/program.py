@@ -86,9 +86,10 @@ class Program:
 
     def nodes(self, function: ast.AST) -> Nodes:
         """The function's own nodes, listed once."""
-        if function not in self._nodes:
-            self._nodes[function] = Nodes(function)
-        return self._nodes[function]
+        nodes = self._nodes.get(function)
+        if nodes is None:
+            nodes = self._nodes[function] = Nodes(function)
+        return nodes
 
     @property
     def module(self) -> Block:

@@ -3,7 +3,7 @@
 import ast
 import re
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from zerograd.core.events import Kind, Site
 from zerograd.source.beside import texts_beside
@@ -17,10 +17,20 @@ from zerograd.source.skeleton import Act, Block, walk
 if TYPE_CHECKING:
     from zerograd.source.definitions import Definitions
 
-N = TypeVar("N", bound=ast.AST)
 LoopNode = ast.For | ast.AsyncFor | ast.While
 _GRADIENT = re.compile(r"\.grad\b(?!\()(?<!autograd\.grad)")  # a word first: that is what makes a search fast
 _QUIET = ("no_grad", "inference_mode", "set_grad_enabled")
+
+
+class _Said(dict[str, bool]):
+    """Whether a word stands in a text at all: the cheapest of all questions, and so the first."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __missing__(self, word: str) -> bool:
+        self[word] = found = word in self._text
+        return found
 
 
 class File:
@@ -31,18 +41,12 @@ class File:
         self.text = text
         self.path = program.path
         self.asked: set[str] = set()  # the files beside it that were looked into, and their folders
-        self._said: dict[str, bool] = {}
+        self.says = _Said(text).__getitem__
         self._acts: dict[int, tuple[Block, list[Act]]] = {}
         self.definitions: dict[ast.AST, Definitions] = {}  # of its functions, as far as somebody has asked
         self.others: dict[Program, File] = {}  # that were read for what is called here
         self.built: set[ast.AST] = set()  # the methods that were looked at for what they make
         self._attributes: dict[Scope, dict[str, list[Function]]] = {}
-
-    def says(self, word: str) -> bool:
-        """Whether a word stands in the text at all: the cheapest of all questions, and so the first."""
-        if word not in self._said:
-            self._said[word] = word in self.text
-        return self._said[word]
 
     def acts_of(self, block: Block) -> list[Act]:
         """The events of a block, in text order: several readings of one function ask for them."""
@@ -116,10 +120,7 @@ class Reading:
         self.scope = scope
         self.file = file
         self.nodes = file.program.nodes(node)
-
-    def of(self, kind: type[N]) -> list[N]:
-        """The nodes of one kind, in text order."""
-        return self.nodes.of(kind)
+        self.of = self.nodes.of
 
     @cached_property
     def acts(self) -> list[Act]:
@@ -142,6 +143,8 @@ class Reading:
 
     def without_grad(self, node: ast.AST) -> bool:
         """Whether a node stands where autograd is told to look away."""
+        if not any(map(self.file.says, _QUIET)):
+            return False
         decorators = getattr(self.node, "decorator_list", [])
         blocks = [one for one in self.of(ast.With) if holds(one, node) and not self._goes_backward_in(one, node)]
         around = [item for block in blocks for item in block.items]

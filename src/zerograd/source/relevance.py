@@ -15,14 +15,9 @@ from zerograd.source.nodes import Nodes
 from zerograd.source.paths import path_of
 from zerograd.source.scopes import Function
 
-# Each begins with a letter of its own, which is what makes a search fast.
-_TRIGGERS = (
-    re.compile(r"\.(?:step|backward|manual_backward|zero_grad|unscale_|grad|clip_gradients)\b"),
-    re.compile(r"clip_grad_(?:norm|value)"),
-    re.compile(r"scaler"),
-)
+_TRIGGER = re.compile(r"\.(?:(step|zero_grad)|backward|manual_backward|unscale_|grad|clip_gradients)\b")
+_TRIGGERS = ("clip_grad_norm", "clip_grad_value", "scaler")
 # What is stepped or cleared, as it is written: self.opt, opts[0], states["opt"].
-_MANNER = re.compile(r"\.(step|zero_grad)\(")
 _WRITTEN = re.compile(r"[A-Za-z_][\w.]*(?:\[[^\[\]\n]*\])*$")
 _LONGEST = 80
 _WORD = re.compile(r"\w+")
@@ -38,12 +33,15 @@ class Relevance(NamedTuple):
 def read_relevance(tree: ast.Module, text: str, functions: Sequence[Function]) -> Relevance:
     words = _Words(tree, text, functions)
     named: dict[str, set[str]] = {"step": set(), "zero_grad": set()}
-    for match in _MANNER.finditer(text):
-        before = _WRITTEN.search(text, max(0, match.start() - _LONGEST), match.start())
-        if before is not None:
-            named[match[1]].add(_canonical(before[0]))
+    users = {user for trigger in _TRIGGERS for user in words.users(trigger)}
+    for match in _TRIGGER.finditer(text):
+        users.add(words.owner(match.start()))
+        if match[1] and text.startswith("(", match.end()):
+            before = _WRITTEN.search(text, max(0, match.start() - _LONGEST), match.start())
+            if before is not None:
+                named[match[1]].add(_canonical(before[0]))
     stepped = {path for path in named["step"] if "sched" not in path and "scaler" not in path}
-    return Relevance(_closure(words), len(stepped) > 1, frozenset(named["step"] & named["zero_grad"]))
+    return Relevance(_closure(words, users), len(stepped) > 1, frozenset(named["step"] & named["zero_grad"]))
 
 
 def hands_on(function: Function, nodes_of: Callable[[ast.AST], Nodes]) -> bool:
@@ -79,24 +77,23 @@ class _Words:
             end = node.end_lineno or node.lineno
             self._owners[node.lineno : end + 1] = [node] * (end + 1 - node.lineno)
 
-    def users(self, pattern: re.Pattern[str]) -> Iterator[ast.AST]:
-        for match in pattern.finditer(self._text):
-            yield self._owner(match.start())
+    def users(self, word: str, *, whole: bool = False) -> Iterator[ast.AST]:
+        """Who writes a word, if only as a part of another, unless `whole`."""
+        start = self._text.find(word)
+        while start >= 0:
+            end = start + len(word)
+            if not whole or not (_is_part(self._text[start - 1 : start]) or _is_part(self._text[end : end + 1])):
+                yield self.owner(start)
+            start = self._text.find(word, end)
 
     def callers(self, names: Collection[str]) -> Iterator[ast.AST]:
         """Who names one of these. A search for each is much faster than one expression for a few of them."""
         if len(names) > _MANY:
-            yield from (self._owner(word.start()) for word in _WORD.finditer(self._text) if word[0] in names)
-            return
-        for name in names:
-            start = self._text.find(name)
-            while start >= 0:
-                end = start + len(name)
-                if not _is_part(self._text[start - 1 : start]) and not _is_part(self._text[end : end + 1]):
-                    yield self._owner(start)
-                start = self._text.find(name, end)
+            yield from (self.owner(word.start()) for word in _WORD.finditer(self._text) if word[0] in names)
+        else:
+            yield from (user for name in names for user in self.users(name, whole=True))
 
-    def _owner(self, place: int) -> ast.AST:
+    def owner(self, place: int) -> ast.AST:
         return self._owners[bisect_right(self._starts, place)]
 
 
@@ -104,8 +101,8 @@ def _is_part(letter: str) -> bool:
     return letter.isalnum() or letter == "_"
 
 
-def _closure(words: _Words) -> frozenset[ast.AST]:
-    relevant = {user for trigger in _TRIGGERS for user in words.users(trigger)}
+def _closure(words: _Words, users: set[ast.AST]) -> frozenset[ast.AST]:
+    relevant = set(users)
     new: Iterable[ast.AST] = relevant
     while True:  # who names a relevant function is relevant
         names = {node.name for node in new if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}

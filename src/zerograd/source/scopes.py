@@ -98,6 +98,7 @@ class Scope:
 
     def __init__(self, parent: "Scope | None" = None, *, owner: "Scope | None" = None) -> None:
         self.parent = parent
+        self.module: Scope = self if parent is None else parent.module
         self.owner = owner  # the class whose `self` this method has
         self.imports: dict[str, str] = {}
         self._bindings: dict[str, Binding] = {}
@@ -185,7 +186,7 @@ class Scope:
         while scope is not None:
             if of_self and scope.owner is not None:
                 for cls in scope.owner.lineage():
-                    found = cls.bindings.get(path)
+                    found = cls._bindings.get(path)  # of a class, nothing is left for later
                     if found is not None:
                         return found
                 return None
@@ -249,7 +250,7 @@ class Scope:
             scope = scope.parent
         if found is not None or scope.elsewhere is None:
             return found
-        imported = scope._among_stars(name, derived) or scope.elsewhere(name, derived)
+        imported = scope.elsewhere(name, derived) if "." in name else scope._among_stars(name, derived)
         return imported if isinstance(imported, Scope) else None
 
     def _imported(self, path: str) -> "Function | Scope | None":
@@ -263,20 +264,13 @@ class Scope:
         module = self.module
         if scope is None:
             return module._among_stars(path)
-        return module.elsewhere(self.dotted(path), False) if module.elsewhere is not None else None
+        return module.elsewhere(scope.dotted(path), False) if module.elsewhere is not None else None
 
     def _among_stars(self, name: str, derived: bool = False) -> "Function | Scope | None":
         """Of a module: a name that came with `from ... import *`."""
-        if self.elsewhere is None or "." in name:
+        if not self.stars or self.elsewhere is None or "." in name:
             return None
         return next((found for star in self.stars if (found := self.elsewhere(star + name, derived)) is not None), None)
-
-    @property
-    def module(self) -> "Scope":
-        scope = self
-        while scope.parent is not None:
-            scope = scope.parent
-        return scope
 
     def dotted(self, path: str) -> str:
         """`path` with its first name replaced by what it was imported as: `nn.Linear` -> `torch.nn.Linear`."""

@@ -51,11 +51,11 @@ class Reader:
     """Reads one file after another; what they import is read once."""
 
     def __init__(self, settings: Settings) -> None:
+        gc.disable()  # syntax trees are many small objects without cycles: looking for some costs a third of the time
         from zerograd.rules import REGISTRY  # 40 ms in all: not for files that train nothing
         from zerograd.source.check import check_text
         from zerograd.source.library import Library
 
-        gc.disable()  # syntax trees are many small objects without cycles: looking for some costs a third of the time
         atexit.register(gc.freeze)  # nor is it worth looking through what is left when the process ends: a tenth
         self._check = check_text
         self._rules = [rule for code, rule in REGISTRY.items() if settings.codes is None or code in settings.codes]

@@ -69,4 +69,5 @@ def _may_be_given_torch(text: str) -> bool:
 
 def may_allow(text: str) -> bool:
     """False only for a text that has no comment which is surely addressed to us."""
-    return "zerograd:" in text or ("ZG" in text and "noqa" in text.lower())
+    # One rare letter is found ten times as fast as two.
+    return "zerograd:" in text or ("Z" in text and "ZG" in text and "noqa" in text.lower())
