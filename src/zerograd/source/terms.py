@@ -2,7 +2,6 @@
 
 import ast
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from zerograd.source import wording
@@ -44,19 +43,13 @@ def _is_computed(function: Reading, name: str) -> bool:
 
 def outputs_of(function: Reading, losses: dict[str, ast.Call]) -> dict[str, ast.Call]:
     """`out` of `out = model(x)` and `loss = criterion(out, y)`, with the backward that goes through it."""
-    assigned = [(path_of(node.targets[0]), node.value) for node in function.of(ast.Assign) if len(node.targets) == 1]
-    bound = Counter(name.id for name in function.of(ast.Name) if isinstance(name.ctx, ast.Store))
-    forwards = {
-        name
-        for name, value in assigned
-        if name and bound[name] == 1 and isinstance(value, ast.Call) and wording.is_model(path_of(value.func) or "")
-    }
-    return {
-        name: losses[loss]
-        for loss, value in assigned
-        if loss in losses and isinstance(value, ast.Call) and value.args
-        if (name := path_of(value.args[0]) or "") in forwards and name not in losses
-    }
+    assigned = [(node.targets[0], node.value) for node in function.of(ast.Assign) if len(node.targets) == 1]
+    made = [(path_of(target) or "", value) for target, value in assigned if isinstance(value, ast.Call)]
+    judged = {path_of(call.args[0]) or "": losses[loss] for loss, call in made if loss in losses and call.args}
+    forwards = {name for name, call in made if name in judged and wording.is_model(path_of(call.func) or "")}
+    bound = [name.id for name in function.of(ast.Name) if isinstance(name.ctx, ast.Store)] if forwards else []
+    once = {name for name in forwards - losses.keys() if bound.count(name) == 1}
+    return {name: deposit for name, deposit in judged.items() if name in once}
 
 
 def is_term(name: str) -> bool:
