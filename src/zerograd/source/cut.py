@@ -43,17 +43,16 @@ _FEW = 12  # names that are followed to see whether a model is among those who m
 
 
 class Cut(Makers):
-    """The values of one function; `handed`: what the call in question hands to its parameters, of which `learned` are
-    made of what a model returns."""
+    """The values of one function; `given`: what the call in question hands to its parameters, as `outer` knows it."""
 
     def __init__(
         self,
         function: Reading,
         deep: int = _DEEP,
-        handed: Mapping[str, Has] | None = None,
-        learned: frozenset[str] = frozenset(),
+        given: Mapping[str, ast.expr] | None = None,
+        outer: "Cut | None" = None,
     ) -> None:
-        self._function, self._deep, self._handed, self._learned = function, deep, handed or {}, learned
+        self._function, self._deep, self._given, self._outer = function, deep, given or {}, outer
         self._names = definitions_of(function)
         self._quiet = list(quiet_parts(function))
         self._leaves = leaves_of(function)
@@ -183,8 +182,8 @@ class Cut(Makers):
     def _is_outside(self, path: str) -> Has:
         """What a function is given, or a class or a module keeps: a number, where that is all it is ever made."""
         scope = self._function.scope
-        if path in self._handed:
-            return self._handed[path]
+        if path in self._given and self._outer is not None:
+            return self._outer.of(self._given[path])
         if path in scope.parameters:
             return Has.NOTHING if self._has_default(path) else Has.MAYBE
         if path.startswith("self.") and scope.owner is not None:
@@ -222,7 +221,7 @@ class Cut(Makers):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             return False
         default = default_of(node, name)
-        if self._handed and isinstance(default, ast.Constant):
+        if self._given and isinstance(default, ast.Constant):
             return True
         return isinstance(default, ast.Constant) and isinstance(default.value, float | int)
 
@@ -241,16 +240,23 @@ class Cut(Makers):
                     return True
                 if path is None or path in seen:
                     continue
-                handed = path in self._handed and not self._names.every(path)
-                if path in self._learned or (not handed and _LEARNED.search(path.lower())):
+                handed = path in self._given and not self._names.every(path)
+                if self._is_lent(path) or (not handed and _LEARNED.search(path.lower())):
                     return True
                 seen.add(path)
                 made = self._names.every(path) if len(seen) < _FEW else []
                 pending += [its.value for its in made]
         return False
 
-    def _inside(self, function: Function, handed: Mapping[str, Has], learned: frozenset[str]) -> "Cut":
-        return Cut(reading_of(function, self._function.file), self._deep - 1, handed, learned)
+    def _is_lent(self, name: str) -> bool:
+        """The same of what is given, if that may have a graph."""
+        if name not in self._given or self._outer is None:
+            return False
+        its = self._given[name]
+        return self._outer.of(its) is not Has.NOTHING and self._outer._is_learned(its)
+
+    def _inside(self, function: Function, given: Mapping[str, ast.expr]) -> "Cut":
+        return Cut(reading_of(function, self._function.file), self._deep - 1, given, self)
 
 
 def _is_told(begin: Function, name: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from zerograd.source.lines import within
 from zerograd.source.nodes import below, holds, place, written
 from zerograd.source.paths import path_of
 from zerograd.source.reading import File, LoopNode, Reading
@@ -157,13 +158,21 @@ def definitions_of(function: Reading) -> Definitions:
 
 def assigned_by(cls: Scope, path: str, file: File) -> list[tuple[Function, Definition]]:
     """Every assignment to an attribute in the methods of a class and its bases."""
+    word = path.partition("[")[0].rpartition(".")[2]
     methods = [method for one in cls.lineage() for method in one.functions.values()]
     return [
         (method, made)
         for method in methods
+        if word in _text(method, file)
         for made in definitions_of(Reading(method.node, (), method.scope, file)).every(path)
         if not made.adds
     ]
+
+
+def _text(method: Function, file: File) -> str:
+    """What is written there, or in the file that it is from: a word costs less to look for than all definitions."""
+    home = method.scope.module.home
+    return within(file.text, method.node) if home is None or home is file.program else home.text
 
 
 def loops_around(where: Reading, node: ast.AST) -> list[LoopNode]:

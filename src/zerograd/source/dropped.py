@@ -19,7 +19,8 @@ from zerograd.source.reading import File, Reading
 
 _CLIPS = ("clamp", "clip", "clamp_min", "clamp_max")
 _OPERATIONS = (*_CLIPS, "add", "sub", "mul", "div", "addcmul", "addcdiv", "lerp", "masked_fill", "renorm")
-_ALONE = re.compile(rf"^[ \t]+[\w.]+\.(?:{'|'.join(_OPERATIONS)})\(", re.MULTILINE)
+_OPERATION = re.compile(rf"\.(?:{'|'.join(_OPERATIONS)})\(")
+_ALONE = re.compile(r"[ \t]+[\w.]+")
 _GRADIENTS = (".grad", ".grad.data")
 _WEIGHTS = (".weight.data", ".bias.data")
 _HANDS_OUT = frozenset({"zip", "enumerate", "filter", "list", "tuple", "reversed"})
@@ -28,8 +29,7 @@ _HANDS_OUT = frozenset({"zip", "enumerate", "filter", "list", "tuple", "reversed
 def detect(file: File) -> Iterator[Finding]:
     if not any(map(file.says, ("param", ".grad", ".weight.data", ".bias.data"))):
         return
-    asks = any(file.says(f".{name}(") for name in _OPERATIONS)  # words are faster than a pattern
-    lines = [file.text.count("\n", 0, one.end()) + 1 for one in _ALONE.finditer(file.text)] if asks else []
+    lines = list(_lines(file.text))
     if not lines:
         return
     program = file.program
@@ -38,6 +38,13 @@ def detect(file: File) -> Iterator[Finding]:
         node = one.node
         if any(node.lineno < line <= (node.end_lineno or 0) for line in lines) and not node.name.startswith("test"):
             yield from _inside(Reading(node, (), one.scope, file))
+
+
+def _lines(text: str) -> Iterator[int]:
+    """The numbers of the lines that begin with such an operation."""
+    for found in _OPERATION.finditer(text):
+        if _ALONE.fullmatch(text, text.rfind("\n", 0, found.start()) + 1, found.start()):
+            yield text.count("\n", 0, found.start()) + 1
 
 
 def _inside(function: Reading) -> Iterator[Finding]:

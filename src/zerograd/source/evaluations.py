@@ -9,6 +9,7 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import lru_cache, partial
+from itertools import islice
 
 from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
@@ -22,7 +23,7 @@ from zerograd.source.few import counts_to_few
 from zerograd.source.graphs import FROZEN, Graphs
 from zerograd.source.keepsakes import is_only_told
 from zerograd.source.kept import resets
-from zerograd.source.lines import between
+from zerograd.source.lines import within
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import Nodes, below, holds, written
 from zerograd.source.owned import is_made_empty
@@ -36,7 +37,8 @@ from zerograd.source.sums import adds_to, appends_to, summands
 
 _EVALUATES = re.compile(r"eval|(^|[_.])val|valid|test|(^|[_.])dev(?!ice)|score")
 _SUMS = re.compile(r"= *(\w+) *\+")
-_LOOKS_AWAY = re.compile(r"no_grad|inference_mode|set_grad_enabled|volatile|backward|autograd|\.detach\(\)\s*$", re.M)
+_AWAY = ("no_grad", "inference_mode", "set_grad_enabled", "volatile", "backward", "autograd")
+_DETACHED = re.compile(r"\.detach\(\)\s*$", re.MULTILINE)
 _PREDICTS = re.compile(r"predict|(^|_)infer(ence)?(_|$)|extract_")
 _COUNTS = re.compile(r"acc(uracy)?(_|$)|metric|score")
 _CUTS = frozenset({"training", "item", "is_grad_enabled", "detach", "argmax", "tolist"})
@@ -49,25 +51,32 @@ def detect(file: File) -> Iterator[Finding]:
         return
     if any(map(partial(_changes_its_mind, file), file.program.roots.functions)):
         return
-    switches = file.says(".eval()")
-    named = [one for one in file.program.roots.functions if switches or _is_named_so(one.node.name.lower())]
-    grown = 0
-    for function in named:
-        text = between(file.text, function.node.lineno, function.node.end_lineno or function.node.lineno)
-        evaluates = ".eval()" in text or _is_named_so(function.node.name.lower())
-        grows = "+=" in text or ".append(" in text or _SUMS.search(text)
-        if evaluates and grows and grown < _MANY and not _LOOKS_AWAY.search(text):
-            grown += 1
-            yield from _summed(Reading(function.node, (), function.scope, file))
+    growing = (one for one in file.program.roots.functions if _evaluates(one, file) and _grows(one, file))
+    for function in islice(growing, _MANY):
+        yield from _summed(Reading(function.node, (), function.scope, file))
+
+
+def _evaluates(function: Function, file: File) -> bool:
+    switches = file.says(".eval()") and ".eval()" in within(file.text, function.node)
+    return switches or _is_named_so(function.node.name.lower())
+
+
+def _grows(function: Function, file: File) -> bool:
+    """Whether it adds something up, and looks on."""
+    text = within(file.text, function.node)
+    return ("+=" in text or ".append(" in text or _SUMS.search(text) is not None) and not _looks_away(text)
+
+
+def _looks_away(text: str) -> bool:
+    return any(word in text for word in _AWAY) or (".detach()" in text and _DETACHED.search(text) is not None)
 
 
 def _changes_its_mind(file: File, function: Function) -> bool:
     """def forward(self, x): if not self.training: with torch.no_grad(): ...; or the __call__() of a wrapper"""
     if function.node.name not in ("forward", "__call__"):
         return False
-    text = between(file.text, function.node.lineno, function.node.end_lineno or function.node.lineno)
-    switches = ".training" in text or function.node.name == "__call__"
-    return switches and _LOOKS_AWAY.search(text) is not None
+    text = within(file.text, function.node)
+    return (".training" in text or function.node.name == "__call__") and _looks_away(text)
 
 
 def _is_named_so(name: str) -> bool:
@@ -77,13 +86,12 @@ def _is_named_so(name: str) -> bool:
 def inside(function: Reading) -> Iterator[Finding]:
     """The same in a function that trains: a loop of it over other data, without a backward of its own."""
     backwards = [act.node for act in function.having(Kind.DEPOSIT) if act.node is not None]
-    if not backwards or not any(map(_speaks_of_evaluation, function.of(ast.For))):
+    others = [loop for loop in function.of(ast.For) if not any(holds(loop, backward) for backward in backwards)]
+    over = [loop for loop in others if _EVALUATES.search(written(loop.iter).lower())] if backwards else []
+    if not over or not any(map(_speaks_of_evaluation, function.of(ast.For))):
         return
     for node, total, what in _kept(function):
-        loop = function.loop_around(node)
-        assert loop is not None
-        over = written(loop.iter).lower() if isinstance(loop, ast.For) else ""
-        if not _EVALUATES.search(over) or any(holds(loop, backward) for backward in backwards):
+        if function.loop_around(node) not in over:
             continue
         if any(_is_differentiated(*one) for one in calls_of(function)):
             continue
@@ -119,25 +127,31 @@ def _summed(function: Reading) -> Iterator[Finding]:
 def _kept(function: Reading) -> Iterator[tuple[ast.AugAssign | ast.Assign | ast.Expr, str, str]]:
     """The sums and lists of losses in the loops of a function."""
     own = [one for one in adds_to(function) if one[1].isidentifier() and one[1] not in function.scope.parameters]
-    sums = [*own, *appends_to(function)]
+    sums = [one for one in [*own, *appends_to(function)][:_MANY] if not _is_number(one[2])]
     if not sums:
         return
-    ancestry, like, losses = Ancestry(function), _made_like(function.file), _losses(function)
-    graphs = Graphs(function)
-    for node, total, added in sums[:_MANY]:
+    like, losses, graphs = _made_like(function.file), _losses(function), Graphs(function)
+    for node, total, added in sums:
         loop = function.loop_around(node)
+        if loop is None or function.arms(node) != function.arms(loop):
+            continue
         values = [value for value in map(_unreduced, _summands(added, losses, loop)) if _is_made(value, like)]
         if any(_may_be_number(value, function) for value in values):
             continue
         made = next(iter(values), None)
-        live = made is not None and loop is not None and _goes_through_a_model(ancestry.of(made), loop)
-        if loop is None or not (live or (graphs.has(added) and _is_read(function, total, node))):
+        live = made is not None and _goes_through_a_model(Ancestry(function).of(made), loop)
+        if not (live or (graphs.has(added) and _is_read(function, total, node))):
             continue
         if isinstance(node, ast.Expr) and not (total.isidentifier() and _is_own(function, total, node, live)):
             continue
-        grows = not resets(function, loop, total, node) and not counts_to_few(loop, function)
-        if grows and function.arms(node) == function.arms(loop):
+        if not resets(function, loop, total, node) and not counts_to_few(loop, function):
             yield node, total, f"{written(node)} keeps the graph of every iteration alive"
+
+
+def _is_number(added: ast.expr) -> bool:
+    """1, loss.item(), pred.argmax(1)"""
+    func = added.func if isinstance(added, ast.Call) else None
+    return isinstance(added, ast.Constant) or (isinstance(func, ast.Attribute) and func.attr in wording.CUTS)
 
 
 def _is_read(function: Reading, total: str, node: ast.AugAssign | ast.Assign | ast.Expr) -> bool:
@@ -167,10 +181,10 @@ def _losses(function: Reading) -> dict[str, list[ast.expr]]:
     return made
 
 
-def _summands(added: ast.expr, losses: dict[str, list[ast.expr]], loop: ast.AST | None) -> Iterator[ast.expr]:
+def _summands(added: ast.expr, losses: dict[str, list[ast.expr]], loop: ast.AST) -> Iterator[ast.expr]:
     """What is added, by the call that made it: a loss by its name, made once in this loop, or made on the spot."""
     for name in dict.fromkeys(summands(added)):
-        here = [value for value in losses.get(name, ()) if loop is not None and holds(loop, value)]
+        here = [value for value in losses.get(name, ()) if holds(loop, value)]
         if len(here) == 1:
             yield here[0]
     yield from ([added.left, added.right] if isinstance(added, ast.BinOp) else [added])
@@ -245,7 +259,7 @@ def _is_called_beside(function: Reading) -> bool:
     call, owner = f".{getattr(function.node, 'name', '')}(", function.scope.owner
     made = [f"{name}(" for name, cls in function.scope.module.class_scopes.items() if cls is owner]
     texts = (function.file.beside or ()) if owner is not None and made else ()
-    return any(call in text and made[0] in text and not _LOOKS_AWAY.search(text) for text in texts)
+    return any(call in text and made[0] in text and not _looks_away(text) for text in texts)
 
 
 def _is_quiet(where: Reading, call: ast.Call, depth: int) -> bool:

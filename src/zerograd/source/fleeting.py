@@ -16,7 +16,7 @@ from itertools import islice
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.lines import between
+from zerograd.source.lines import within
 from zerograd.source.nodes import written
 from zerograd.source.paths import path_of
 from zerograd.source.reading import File, Reading
@@ -25,7 +25,7 @@ from zerograd.source.scopes import Scope
 
 _FEW = 4  # layers of one forward pass
 _LAYERS = re.compile(r"torch\.nn\.(Linear|Bilinear|Conv(Transpose)?[123]d|Embedding|RNN|LSTM|GRU|MultiheadAttention)")
-_NAMED = re.compile(r"(Linear|Conv\w*|Embedding|RNN|LSTM|GRU|Attention)\(|[Bb]ilinear\(|\bnn\.")
+_NAMED = ("nn.", "inear(", "Conv", "Embedding(", "RNN(", "LSTM(", "GRU(", "Attention(")
 _MISSING = re.compile(r"None|hasattr|not in ")
 _MOVES = frozenset({"to", "cuda", "double", "float"})
 _DICE = re.compile(r"rand|noise|aug|perturb|fixed|frozen", re.IGNORECASE)  # what is meant to stay as it fell
@@ -39,9 +39,8 @@ def detect(file: File) -> Iterator[Finding]:
         return
     for function in file.program.roots.functions:
         node, cls = function.node, function.scope.owner
-        if node.name != "forward" or not _NAMED.search(between(file.text, node.lineno, node.end_lineno or node.lineno)):
-            continue
-        if _is_module(cls) and _learns(cls, file):
+        text = within(file.text, node) if node.name == "forward" else ""
+        if any(word in text for word in _NAMED) and _is_module(cls) and _learns(cls, file):
             yield from _made(Reading(function.node, (), function.scope, file))
 
 

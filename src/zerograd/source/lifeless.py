@@ -7,7 +7,6 @@ loss = policy_loss - 0.01 * entropy        # no bonus for entropy: a number has 
 import ast
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 
 from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
@@ -20,7 +19,7 @@ from zerograd.source.cutting import cuts_in
 from zerograd.source.definitions import Item, definitions_of
 from zerograd.source.judged import is_judgement
 from zerograd.source.leaves import leaves_of
-from zerograd.source.lines import between
+from zerograd.source.lines import lines_with, within
 from zerograd.source.losses import loss_of
 from zerograd.source.makers import Has
 from zerograd.source.nodes import below, written
@@ -52,30 +51,50 @@ _FEW = 20
 def detect(file: File) -> Iterator[Finding]:
     if not file.says("backward(") or file.says("enable_grad") or file.says("set_grad_enabled(True"):
         return
-    brings = brings_cut(file) or (file.says("register_forward_hook") and _HOOKED.search(file.text) is not None)
-    if not brings and not any(map(file.says, _WORDS)):
+    worded = any(map(file.says, _WORDS))
+    if not worded and not _brings_cut(file):
         return
     program = file.program
-    texts = [(one, between(file.text, one.node.lineno, one.node.end_lineno or 0)) for one in program.roots.functions]
-    asked = [(one, text) for one, text in texts if "backward(" in text or _RETURNS.search(text) or _is_named(one)]
-    cutting = {one.node for one, text in asked if _cuts_off(text) or (_is_named(one) and cuts_in(text))}
-    helped = brings or any(_is_named(one) and one.node in cutting for one, _ in asked)
-    returning = [one for one, text in asked if one.node in cutting and _RETURNS.search(text)]
-    handed = passed(file) if returning else {}
+    functions = program.roots.functions
+    cutting = {one.node for one in functions if _is_cutting(one, file)}
+    handed = passed(file) if any(_RETURNS.search(within(file.text, node)) for node in cutting) else {}
+    trains = {one.node for one in functions if one.node in program.relevant and _goes_backward(one, file)}
+    asked = [one for one in functions if one.node in trains or one.node in handed]
     module = Reading(program.tree, program.module, program.roots.module, file)
-    if module.having(Kind.DEPOSIT) and (helped or _cuts_off(file.text)):
+    deposits = module.having(Kind.DEPOSIT)
+    cuts = bool(deposits) and _cuts_off(file.text)
+    # Others may cut for who does not: they are asked last, since some are in other files.
+    alone = all(one.node in cutting for one in asked) and (cuts or not deposits)
+    named = any(_is_named(one) for one in functions if one.node in cutting)
+    helped = not alone and (named or not worded or _brings_cut(file))
+    if deposits and (helped or cuts):
         yield from _inside(module, set())
-    for function, text in texts:
-        node, trains = function.node, function.node in program.relevant and "backward(" in text
-        goes = handed.get(node, set())
-        if (trains or goes) and (helped or node in cutting):
-            block = program.function(function) if trains else ()
-            yield from _inside(Reading(node, block, function.scope, file), goes)
+    for one in asked:
+        if helped or one.node in cutting:
+            block = program.function(one) if one.node in trains else ()
+            yield from _inside(Reading(one.node, block, one.scope, file), handed.get(one.node, set()))
+
+
+def _brings_cut(file: File) -> bool:
+    hooked = file.says("register_forward_hook") and _HOOKED.search(file.text) is not None
+    return hooked or brings_cut(file)
+
+
+def _goes_backward(function: Function, file: File) -> bool:
+    return "backward(" in within(file.text, function.node)
 
 
 def _is_named(function: Function) -> bool:
     """Whether what it returns is to be a term, by its name or that of its class."""
     return is_term(function.node.name.lower())
+
+
+def _is_cutting(function: Function, file: File) -> bool:
+    """Whether one that goes backward, returns a loss or is named for a term cuts something off."""
+    text = within(file.text, function.node)
+    if _is_named(function):
+        return _cuts_off(text) or cuts_in(text)
+    return ("backward(" in text or ("loss" in text and _RETURNS.search(text) is not None)) and _cuts_off(text)
 
 
 def _cuts_off(text: str) -> bool:
@@ -85,22 +104,17 @@ def _cuts_off(text: str) -> bool:
 
 def _lines_with(words: tuple[str, ...], text: str) -> Iterator[str]:
     """The lines that have one of these words, but for their comments: words are faster than patterns."""
-    for word in words:
-        at = text.find(word)
-        while at >= 0:
-            end = text.find("\n", at)
-            end = end if end >= 0 else len(text)
-            yield text[text.rfind("\n", 0, at) + 1 : end].partition("#")[0]
-            at = text.find(word, end)
+    places = (place for word in words for place in lines_with(word, text))
+    for place in places:
+        yield text[place : text.find("\n", place) + 1 or None].partition("#")[0]
 
 
 def _inside(function: Reading, handed: set[Item]) -> Iterator[Finding]:
     """`handed`: which of its results go backward where they are returned to."""
     gone = _deposited(function)
     losses = [*gone, *_returned(function, handed)]
-    keys = [path_of(loss) or id(loss) for loss in losses]  # of one name, all have the same answer
-    asked = {key for key, loss in dict(zip(keys, losses, strict=True)).items() if _may_be_told(loss, function)}
-    added = [loss for key, loss in zip(keys, losses, strict=True) if key in asked]
+    asked = {path_of(loss) or id(loss) for loss in losses if _may_be_told(loss, function)}
+    added = [loss for loss in losses if (path_of(loss) or id(loss)) in asked]
     if not added:
         return
     named = {name for loss in losses if (name := path_of(loss)) is not None}
@@ -170,7 +184,7 @@ def _is_detached(loss: ast.expr, function: Reading) -> bool:
 
 def _may_be_told(loss: ast.expr, function: Reading) -> bool:
     """Whether it is a sum, or was cut off as a whole: most losses are what a criterion returned."""
-    every, pending = definitions_of(function).every, [loss]
+    names, pending = definitions_of(function), [loss]
     for value in pending:  # it grows on the way
         match value:
             case ast.BinOp(op=ast.Add() | ast.Sub()):
@@ -188,7 +202,10 @@ def _may_be_told(loss: ast.expr, function: Reading) -> bool:
             case ast.Call(func=ast.Name(), args=args):
                 pending += [one for one in args if isinstance(one, ast.Name)]
             case ast.Name(id=name) if len(pending) < _FEW:
-                made = every(name)
+                made = names.every(name)
+                if len(made) > 1:  # loss = loss.item(), behind its backward(), is another's
+                    reached = names.reaching(name, value)
+                    made = [*reached.here, *reached.around] if reached is not None else []
                 if any(isinstance(one.node, ast.AugAssign) for one in made):
                     return True
                 pending += [one.value for one in made]
@@ -198,12 +215,7 @@ def _may_be_told(loss: ast.expr, function: Reading) -> bool:
 def _is_read(call: ast.Call, function: Reading) -> bool:
     """Whether it runs a function of the project that cuts something off, by its words."""
     path = path_of(call.func)
-    return path is not None and is_term(path.lower()) and _cuts_inside(path, function)
-
-
-@lru_cache(maxsize=256)  # many losses of one function are made by the same few
-def _cuts_inside(path: str, function: Reading) -> bool:
-    run = called_or_read(path, function)
+    run = called_or_read(path, function) if path is not None and is_term(path.lower()) else None
     return run is not None and cuts_in(written(run.node))
 
 

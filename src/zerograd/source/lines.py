@@ -4,8 +4,9 @@ Python's lines end at line feeds and carriage returns alone, where str.splitline
 are bytes of UTF-8 (`Site`). Editors and SARIF count UTF-16 code units, and Python's strings characters.
 """
 
+import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import accumulate
 
@@ -29,6 +30,20 @@ def between(text: str, first: int, last: int) -> str:
     """The lines from one number to another, both counted in."""
     starts = starts_of(text)
     return text[starts[first - 1] : starts[last] if last < len(starts) else None]
+
+
+def lines_with(word: str, text: str) -> Iterator[int]:
+    """Where the lines begin that have a word: much faster than a pattern for all lines."""
+    at = text.find(word)
+    while at >= 0:
+        yield text.rfind("\n", 0, at) + 1
+        end = text.find("\n", at)
+        at = text.find(word, end) if end >= 0 else -1
+
+
+def within(text: str, node: ast.stmt) -> str:
+    """The lines of a node."""
+    return between(text, node.lineno, node.end_lineno or node.lineno)
 
 
 def to_character(line: str, column: int) -> int:

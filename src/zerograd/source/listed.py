@@ -17,7 +17,7 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.calls import site_of
-from zerograd.source.lines import starts_of
+from zerograd.source.lines import starts_of, within
 from zerograd.source.nodes import below
 from zerograd.source.paths import path_of
 from zerograd.source.reading import File
@@ -41,13 +41,15 @@ def detect(file: File) -> Iterator[Finding]:
                 yield from _given_twice(file, node, scope)
     if file.says(".modules()") and file.says("yield"):
         for function in roots.functions:
-            yield from _nested(file, function)
+            if ".modules()" in within(file.text, function.node):
+                yield from _nested(file, function)
 
 
 def _given_twice(file: File, node: ast.AST, scope: Scope) -> Iterator[Finding]:
     for call in file.program.nodes(node).of(ast.Call):
-        given = sorted(_modules(call.args[0])) if call.args and makes_optimizer(call, scope) else []
-        for model, inner in combinations(given, 2):  # the outer one is the shorter, and so the first
+        given = sorted(_modules(call.args[0])) if call.args else []
+        pairs = combinations(given, 2) if len(given) > 1 and makes_optimizer(call, scope) else ()
+        for model, inner in pairs:  # the outer one is the shorter, and so the first
             if model == inner or (inner.startswith(f"{model}.") and _is_held(model, inner, scope)):
                 told = _TWICE if model == inner else _INSIDE
                 message = told.format(optimizer=path_of(call.func), model=model, inner=inner)

@@ -24,10 +24,14 @@ _PLACES = frozenset({"max", "min", "topk", "sort"})  # with a dimension they ret
 MAKES = frozenset(
     {"zeros", "ones", "rand", "randn", "full", "arange", "zeros_like", "ones_like", "rand_like", "randn_like"}
 )
-_METHODS = frozenset(
-    {"max", "min", "prod", "var", "std", "matmul", "mm", "bmm", "gather", "scatter", "masked_fill", "index_select"}
-    | {"chunk", "split", "repeat_interleave", "cumsum", "clip", "clamp_min", "where", "expand_as", "view_as", "get"}
-    | {"masked_select", "bernoulli", "round", "sign", "floor", "ceil", "type", "pop", "gt", "lt", "ge", "le"}
+_OF_TENSORS = (
+    SMOOTH
+    | CUTS
+    | frozenset(
+        {"max", "min", "prod", "var", "std", "matmul", "mm", "bmm", "gather", "scatter", "masked_fill", "index_select"}
+        | {"chunk", "split", "repeat_interleave", "cumsum", "clip", "clamp_min", "where", "expand_as", "view_as", "get"}
+        | {"masked_select", "bernoulli", "round", "sign", "floor", "ceil", "type", "pop", "gt", "lt", "ge", "le"}
+    )
 )
 _DIFFERS = re.compile(r"^torch\.(nn\.functional\.)?[a-z]\w*$")
 _WEIGHTLESS = frozenset({"Sigmoid", "Tanh", "ReLU", "LeakyReLU", "Softmax", "LogSoftmax", "Softplus", "Flatten"})
@@ -78,7 +82,7 @@ class Makers(ABC):
         """Whether it is made of what a model returns."""
 
     @abstractmethod
-    def _inside(self, function: Function, handed: Mapping[str, Has], learned: frozenset[str]) -> "Makers":
+    def _inside(self, function: Function, given: Mapping[str, ast.expr]) -> "Makers":
         """Another function, as a call in this one runs it."""
 
     def _most(self, nodes: Iterable[ast.expr]) -> Has:
@@ -118,20 +122,21 @@ class Makers(ABC):
     def _asked(self, func: ast.Attribute, given: list[ast.expr]) -> Has:
         """What a method returns. Of something without a graph only tensors' own are known: task.loss(x) may."""
         value = self.of(func.value)
-        if func.attr in SAME:
+        if func.attr in SAME or value is Has.MAYBE:
             return value
-        known = value is not Has.NOTHING or func.attr in SMOOTH | CUTS | _METHODS
-        return most((value, self._most(given))) if known else Has.MAYBE
+        known = value is Has.LOST or func.attr in _OF_TENSORS
+        return max(value, self._most(given)) if known else Has.MAYBE
 
     def _cuts(self, call: ast.Call, func: ast.Attribute) -> bool:
         """x.detach(), x.argmax(1), x.gt(0.5), x.to(torch.long): a method of the value that goes in."""
+        whole = func.attr in _CUTS or (func.attr in _COMPARES and len(call.args) == 1)
+        casts = func.attr in ("to", "type") and any(_INTEGER.search(written(one)) for one in call.args[:1])
+        if not whole and not casts:
+            return False
         owner = path_of(func.value) or ""
         if self._dotted(owner).partition(".")[0] in ("torch", "numpy"):
             return False
-        if func.attr not in _ENDS and (self._is_object(owner) or not self._may_be_tensors(call, func)):
-            return False
-        whole = func.attr in _CUTS or (func.attr in _COMPARES and len(call.args) == 1)
-        return whole or (func.attr in ("to", "type") and any(_INTEGER.search(written(one)) for one in call.args[:1]))
+        return func.attr in _ENDS or (not self._is_object(owner) and self._may_be_tensors(call, func))
 
     def _is_object(self, path: str) -> bool:
         """self.gt(x), net.argmax(x): one of a module's own, that is called as tensors call theirs."""
@@ -171,10 +176,7 @@ class Makers(ABC):
         unread = any(isinstance(one, ast.Starred) for one in call.args) or any(one.arg is None for one in call.keywords)
         if not self._deep or not values or None in values or nodes.of(ast.Yield) or unread or not _is_readable(callee):
             return Has.MAYBE
-        given = dict(arguments(call, callee))
-        handed = {name: self.of(its) for name, its in given.items()}
-        learned = {name for name, its in given.items() if handed[name] is not Has.NOTHING and self._is_learned(its)}
-        inside = self._inside(callee, handed, frozenset(learned))
+        inside = self._inside(callee, dict(arguments(call, callee)))
         return most(inside.of(value, at) for value in values if value is not None)
 
     def _dotted(self, path: str) -> str:

@@ -17,14 +17,14 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.calls import site_of
-from zerograd.source.lines import starts_of
+from zerograd.source.lines import lines_with, starts_of
 from zerograd.source.nodes import below, holds, place, written
 from zerograd.source.paths import path_of
 from zerograd.source.reading import File
 from zerograd.source.scopes import Scope
 
 _LOOP = re.compile(r"for\b([^\n]+?)\bin\b[^\n]*(?:parameters|\($)", re.MULTILINE)
-_DESCENT = re.compile(r"^[ \t]+(\w+) ?=[^\n]*\b\1\.grad\b", re.MULTILINE)
+_DESCENT = re.compile(r"[ \t]+(\w+) ?=[^\n]*\b\1\.grad\b")
 _CURE = "with torch.no_grad(): {name}.copy_(...)"
 _WORD = re.compile(r"\w+")
 _NAMED = (ast.Name, ast.Attribute, ast.Subscript, ast.Slice, ast.Constant)
@@ -64,7 +64,7 @@ def _places(file: File) -> Iterator[int]:
             if assigned[name]:
                 yield match.start()
     if file.reads_gradients:
-        yield from (match.start(1) for match in _DESCENT.finditer(file.text))
+        yield from (place for place in lines_with(".grad", file.text) if _DESCENT.match(file.text, place))
 
 
 def _is_assigned(name: str, text: str) -> bool:

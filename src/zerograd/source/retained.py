@@ -16,7 +16,7 @@ from zerograd.source.ancestry import Ancestry
 from zerograd.source.escapes import is_handed_on, is_kept, is_stored, keeps_graphs_beside, returned
 from zerograd.source.incoming import KEPT
 from zerograd.source.inlined import drivers_of, inline
-from zerograd.source.lines import between
+from zerograd.source.lines import within
 from zerograd.source.nodes import below, holds, place, written
 from zerograd.source.outsiders import hands_no_graph
 from zerograd.source.passes import gone_through, others, share_an_object, through
@@ -60,7 +60,7 @@ def needless_derivatives(file: File) -> Iterator[Finding]:
     module = Reading(program.tree, program.module, program.roots.module, file)
     yield from _derivatives(module)
     for one in program.roots.functions:
-        text = between(file.text, one.node.lineno, one.node.end_lineno or one.node.lineno)
+        text = within(file.text, one.node)
         if "retain_graph" in text and "grad(" in text:
             block = program.function(one) if one.node in program.relevant else ()
             yield from _derivatives(Reading(one.node, block, one.scope, file))

@@ -56,15 +56,15 @@ def _is_bound(function: Reading, path: str, node: ast.AST) -> bool:
     made = [one for one in reached.here if not is_constant(one.value)]
     if not made or not all(isinstance(one.value, ast.Call) and not (one.adds or one.each) for one in made):
         return False
-    root, loop = path.partition("[")[0], function.loop_around(node)
-    calls = [call for call in function.of(ast.Call) if loop is not None and holds(loop, call)]
-    if any(_may_change(call, root, function) for call in calls):
-        return False
-    return all(
+    if not all(
         isinstance(one.value, ast.Call)
         and _returns_loss(function, one.value, one.at if one.at is not None else reached.item, node)
         for one in made
-    )
+    ):
+        return False
+    root, loop = path.partition("[")[0], function.loop_around(node)
+    calls = [call for call in function.of(ast.Call) if loop is not None and holds(loop, call)]
+    return not any(_may_change(call, root, function) for call in calls)
 
 
 def _returns_loss(function: Reading, call: ast.Call, at: Item, node: ast.AST) -> bool:

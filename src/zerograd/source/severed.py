@@ -19,11 +19,11 @@ from zerograd.rules.telling import note
 from zerograd.source.callers import called
 from zerograd.source.definitions import Definition, Definitions, Item, definitions_of
 from zerograd.source.holdings import held_by
-from zerograd.source.lines import between
+from zerograd.source.lines import within
 from zerograd.source.nodes import below, holds, place, written
 from zerograd.source.paths import path_of
 from zerograd.source.reading import File, Reading
-from zerograd.source.scopes import Function, Scope
+from zerograd.source.scopes import Scope
 from zerograd.source.wording import MODULES
 
 _LOSS = re.compile(r"loss|penalty|(^|_)(err|gp|cost)")
@@ -31,9 +31,10 @@ _COPIES = frozenset({"Variable", "tensor"})
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    if function.file.says("requires_grad=True") or function.file.says(".requires_grad_("):
+    says = function.file.says
+    if says("requires_grad") and (says("requires_grad=True") or says(".requires_grad_(")):
         yield from _made_leaves(function)
-    if function.file.says("innerloop_ctx"):
+    if says("innerloop_ctx"):
         yield from _copied_weights(function)
 
 
@@ -112,7 +113,7 @@ def _depositing(file: File) -> list[tuple[ast.Call, Item, Scope]]:
     """The calls whose results go backward, which of several results it is, and where."""
     found: list[tuple[ast.Call, Item, Scope]] = []
     program = file.program
-    trains = [one for one in program.roots.functions if "backward(" in _text(one, file)]
+    trains = [one for one in program.roots.functions if "backward(" in within(file.text, one.node)]
     roots: list[tuple[ast.AST, Scope]] = [(program.tree, program.roots.module), *trains]
     for node, scope in roots:
         funcs = [call.func for call in program.nodes(node).of(ast.Call) if isinstance(call.func, ast.Attribute)]
@@ -122,10 +123,6 @@ def _depositing(file: File) -> list[tuple[ast.Call, Item, Scope]]:
             made = [one for part in losses for one in _made(part, names)]
             found += [(one.value, one.at, scope) for one in made if isinstance(one.value, ast.Call)]
     return found
-
-
-def _text(function: Function, file: File) -> str:
-    return between(file.text, function.node.lineno, function.node.end_lineno or 0)
 
 
 def _made(part: ast.AST, names: Definitions) -> list[Definition]:

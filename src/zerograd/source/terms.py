@@ -55,13 +55,13 @@ def _is_computed(function: Reading, name: str) -> bool:
 
 def outputs_of(function: Reading, losses: dict[str, ast.Call]) -> dict[str, ast.Call]:
     """`out` of `out = model(x)` and `loss = criterion(out, y)`, with the backward that goes through it."""
-    nodes = [node for node in function.of(ast.Assign) if len(node.targets) == 1]
-    made = [(path_of(node.targets[0]) or "", node.value) for node in nodes if isinstance(node.value, ast.Call)]
-    given = {path_of(call.args[0]) or "": losses[loss] for loss, call in made if loss in losses and call.args}
-    given = {name: deposit for name, deposit in given.items() if name not in losses}
-    forwards = {name for name, call in made if name in given and wording.is_model(path_of(call.func) or "")}
-    stored = [name.id for name in function.of(ast.Name) if name.id in forwards and isinstance(name.ctx, ast.Store)]
-    return {name: deposit for name, deposit in given.items() if stored.count(name) == 1}
+    assigned = [(node.targets[0], node.value) for node in function.of(ast.Assign) if len(node.targets) == 1]
+    made = [(path_of(target) or "", value) for target, value in assigned if isinstance(value, ast.Call)]
+    judged = {path_of(call.args[0]) or "": losses[loss] for loss, call in made if loss in losses and call.args}
+    forwards = {name for name, call in made if name in judged and wording.is_model(path_of(call.func) or "")}
+    bound = [name.id for name in function.of(ast.Name) if isinstance(name.ctx, ast.Store)] if forwards else []
+    once = {name for name in forwards - losses.keys() if bound.count(name) == 1}
+    return {name: deposit for name, deposit in judged.items() if name in once}
 
 
 @lru_cache(maxsize=1024)  # the same few hundred names stand in all files

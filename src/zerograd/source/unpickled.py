@@ -14,6 +14,7 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.calls import site_of
+from zerograd.source.lines import within
 from zerograd.source.nodes import below, written
 from zerograd.source.paths import path_of
 from zerograd.source.reading import File, Reading
@@ -36,6 +37,8 @@ def detect(file: File) -> Iterator[Finding]:
     program = file.program
     roots: list[tuple[ast.AST, Scope]] = [(program.tree, program.roots.module), *program.roots.functions]
     for node, scope in roots:
+        if isinstance(node, ast.stmt) and "load_state_dict" not in within(file.text, node):
+            continue
         yield from _taken(Reading(node, (), scope, file))
 
 

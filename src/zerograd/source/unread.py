@@ -13,6 +13,7 @@ import ast
 import os
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from zerograd.core.events import Kind, Site
 from zerograd.core.findings import Finding, Related
@@ -27,7 +28,7 @@ from zerograd.source.reading import File
 from zerograd.source.settings import SETTING, Told, Uses
 from zerograd.source.skeleton import Act, Block
 
-_WORDS = ("accum", "ACCUM", "grad_acc", "GRAD_ACC", "acc_steps", "ACC_STEPS")
+_WORDS = (re.compile(r"acc(?:um|_steps|(?<=grad_acc))"), re.compile(r"ACC(?:UM|_STEPS|(?<=GRAD_ACC))"))
 _CONFIGS = re.compile(r"conf|setting|param|option|constant|args|opts|\bcfg")
 # Whoever is told by others than its own loop, or hands on what nobody can see.
 _READ_ELSEWHERE = re.compile(
@@ -46,7 +47,7 @@ _FEW = 4  # settings of one file
 def detect(file: File) -> Iterator[Finding]:
     if not (file.says(".step(") and file.says("backward(") and file.says("zero_grad")):
         return
-    homes = [(file.path, file.text)] if any(map(file.says, _WORDS)) else _configs(file)
+    homes = [(file.path, file.text)] if any(words.search(file.text) for words in _WORDS) else _configs(file)
     step = _only_step(file) if homes else None
     for path, text in homes if step is not None else ():
         names = _names_in(text)
@@ -94,11 +95,16 @@ def _configs(file: File) -> list[tuple[str, str]]:
     folder = os.path.dirname(file.path)
     module = file.program.roots.module
     named = {word for names in (module.imports, module.imports.values(), module.stars) for word in names}
-    words = sorted({word for name in named for word in name.split(".") if _CONFIGS.search(word.lower())})[:_FEW]
+    words = sorted({word for name in named for word in name.split(".") if _is_for_settings(word)})[:_FEW]
     paths = [os.path.normpath(os.path.join(folder, up, f"{word}.py")) for word in words for up in ("", os.pardir)]
     found = [path for path in paths if os.path.isfile(path) and os.path.isfile(file.path)]
     file.asked.update(found)
     return [(path, text) for path in found if _names_in(text := _text(path))]
+
+
+@lru_cache(maxsize=1024)  # most files import the same few
+def _is_for_settings(word: str) -> bool:
+    return _CONFIGS.search(word.lower()) is not None
 
 
 def _text(path: str) -> str:

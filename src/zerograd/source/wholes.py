@@ -18,7 +18,7 @@ from zerograd.source import (
     unpickled,
     unread,
 )
-from zerograd.source.lines import between
+from zerograd.source.lines import within
 from zerograd.source.reading import File, Reading
 from zerograd.source.triggers import may_replace
 
@@ -42,9 +42,9 @@ def detect(file: File) -> Iterator[Finding]:
 def _orphaned(file: File) -> Iterator[Finding]:
     """Optimizers that are made and handed on, in functions where nothing is trained."""
     program = file.program
-    others = [one for one in program.roots.functions if one.node not in program.relevant]
     if not program.module and may_replace(file.text):
         yield from parameters.orphaned(Reading(program.tree, (), program.roots.module, file))
-    for one in others if file.says(".parameters()") else ():
-        if may_replace(between(file.text, one.node.lineno, one.node.end_lineno or one.node.lineno)):
+    for one in program.roots.functions if file.says(".parameters()") else ():
+        text = within(file.text, one.node) if one.node not in program.relevant else ""
+        if ".parameters()" in text and may_replace(text):
             yield from parameters.orphaned(Reading(one.node, (), one.scope, file))

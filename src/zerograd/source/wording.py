@@ -196,6 +196,7 @@ def is_factor(name: str) -> bool:
     return _FACTOR.search(name) is not None
 
 
+@lru_cache(maxsize=4096)  # most files have the same names, and all are asked for
 def is_term(name: str) -> bool:
     """kl, dice_loss, entropy: something that a loss is the sum of, in small letters."""
     return _TERM.search(name) is not None and not is_factor(name)
