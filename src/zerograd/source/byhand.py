@@ -14,7 +14,10 @@ _Assignment = ast.Assign | ast.AugAssign | ast.AnnAssign
 
 def read_assignment(node: _Assignment, path: str, reaches_some: Callable[[ast.expr], bool]) -> Iterable[Act | Blur]:
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-    return _read(node, path, reaches_some) if any(isinstance(target, ast.Attribute) for target in targets) else ()
+    for target in targets:
+        if isinstance(target, ast.Attribute):
+            return _read(node, path, reaches_some)
+    return ()
 
 
 def read_deletion(node: ast.Delete, path: str, reaches_some: Callable[[ast.expr], bool]) -> Iterator[Act]:

@@ -1,9 +1,9 @@
 """Which functions of this project a call may run: a function, a method of `self`, or that of an object it keeps."""
 
 import ast
-from functools import lru_cache
 from typing import NamedTuple
 
+from zerograd.core.events import Site
 from zerograd.source.literals import read_literals
 from zerograd.source.nodes import below
 from zerograd.source.paths import path_of
@@ -21,7 +21,7 @@ class Callee(NamedTuple):
     cls: Scope | None = None
     made: Binding | None = None
 
-    def called(self, call: ast.Call, scope: Scope) -> Call:
+    def called(self, call: ast.Call, scope: Scope, site: Site | None = None) -> Call:
         """The call in the text as one of this function."""
         function, receiver = self.function, self.receiver
         callee = function.scope
@@ -35,14 +35,24 @@ class Callee(NamedTuple):
         arguments = tuple((parameter, path) for parameter, path in pairs if path and parameter not in copied)
         shares_self = receiver == "self" or callee.owner is scope.owner is not None
         literals = frozenset(read_literals(call, function.node, skip=receiver is not None))
-        return Call(function, scope, arguments, shares_self, literals, self.cls)
+        return Call(function, scope, arguments, shares_self, literals, self.cls, site)
 
 
 def callees_of(path: str, scope: Scope) -> list[Callee]:
     """What a call of `path` may run; several where the arms of a branch bind its receiver to several objects."""
+    return functions_of(path, scope) or methods_of(path, scope)
+
+
+def functions_of(path: str, scope: Scope) -> list[Callee]:
+    """What it runs by its own name."""
     found = scope.function(path)
-    if found is not None:
-        return [Callee(found, "self", scope.owner) if path.rpartition(".")[0] == "self" else Callee(found)]
+    if found is None:
+        return []
+    return [Callee(found, "self", scope.owner) if path.rpartition(".")[0] == "self" else Callee(found)]
+
+
+def methods_of(path: str, scope: Scope) -> list[Callee]:
+    """What it runs of the object that it is called on."""
     receiver, name = _called_on(path, scope)
     binding = scope.lookup(receiver) or _made_inside(receiver, scope)
     callees: list[Callee] = []
@@ -95,15 +105,17 @@ def _method(cls: Scope, name: str) -> Function | None:
     return cls.method(name) or (cls.method("forward") if name == "__call__" else None)
 
 
-@lru_cache(maxsize=1024)  # asked at every call
 def copied_in(function: Function) -> frozenset[str]:
     """The parameters that a function copies, under the same name: what it does to the copy, its caller never sees."""
     found = set[str]()
-    for place, node in enumerate(function.node.body):
-        match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=func, args=[ast.Name(id=given), *_])):
-                if given == name and (path_of(func) or "").rpartition(".")[2] == "deepcopy":
-                    used = (part for before in function.node.body[:place] for part in below(before))
+    body = function.node.body
+    for place, node in enumerate(body):
+        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
+            continue
+        match node.targets, node.value.args:
+            case [ast.Name(id=name)], [ast.Name(id=given), *_] if given == name:
+                if (path_of(node.value.func) or "").rpartition(".")[2] == "deepcopy":
+                    used = (part for before in body[:place] for part in below(before))
                     if not any(isinstance(part, ast.Name) and part.id == name for part in used):
                         found.add(name)
     return frozenset(found)

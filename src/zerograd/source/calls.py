@@ -1,43 +1,38 @@
 """One call in the text: the events it is, the function of this file it runs, or the doubt it leaves."""
 
 import ast
-import re
 from collections.abc import Callable, Iterator
 
 from zerograd.core.events import Kind, Site
 from zerograd.core.facts import ALL_DOUBTS, Doubts
-from zerograd.source.callees import Callee, callees_of
+from zerograd.source.callees import Callee, callees_of, functions_of, methods_of
 from zerograd.source.clips import CLIPS, clips_a_list, only_measures
 from zerograd.source.harmless import keeps_optimizer
 from zerograd.source.hooks import Hooks
 from zerograd.source.losses import loss_of
 from zerograd.source.moving import is_begun, is_guessed, is_old, moved_by
-from zerograd.source.opaque import is_harmless, makes_something, unseen
+from zerograd.source.opaque import is_accelerates, is_harmless, makes_something, told, unseen
 from zerograd.source.paths import path_of, short
 from zerograd.source.roles import has_own_schedules
 from zerograd.source.scales import is_plain, is_scaled
 from zerograd.source.scopes import Function, Role, Scope
 from zerograd.source.sharpness import HALVES, clears_too
 from zerograd.source.skeleton import Act, Blur, Call, Choice
+from zerograd.source.standing import Names, Standing
 from zerograd.source.tidying import may_clear
+from zerograd.source.tools import Tools, names_scaler
+from zerograd.source.wording import BUILTINS
 
 # The names of calls that may be events.
 _NAMES = frozenset(
     {"backward", "manual_backward", "step", "zero_grad", "unscale_", *CLIPS, *HALVES}
     | {"zero_", "mul_", "div_", "fill_", "copy_", "set_"}  # of a gradient
 )
-_SCHEDULES = re.compile(r"sched|(^|_)sch(_|\d|$)")
-# Of something else than the learning rate: no optimizer need have stepped before it.
-_OTHER_SCHEDULES = re.compile(
-    r"(temp\w*|tau|beta|kl\w*|noise|mask\w*|scal\w*|factor|eps\w*|forcing|sampling|dropout|weight|margin|curriculum"
-    r"|loss|mixup|alpha|gamma|ddpm|diffusion|prun\w*|spars\w*|quant\w*|momentum|ema|wd|job|entropy|mmd|gp)_sched"
-)
 _APEX = ("scale_loss", "master_params")  # wherever `amp` was imported: they hand out, and divide the scale out again
 _ELSEWHERE = "torch.distributed.autograd"
 _CLEARED: Doubts = frozenset({Kind.CLEAR})
 _SCALES: Doubts = frozenset({Kind.UNSCALE})
 _SCHEDULES_OWN: Doubts = frozenset({Kind.SCHEDULE})
-_NOT_OPTIMIZERS = re.compile(r"sched|loss|lr_|_lr$|^lr|env|prof|writer|bar|logger|timer|ema|meter|sampler|adapt_loss")
 
 
 def site_of(node: ast.expr | ast.stmt | ast.ExceptHandler, path: str) -> Site:
@@ -45,26 +40,24 @@ def site_of(node: ast.expr | ast.stmt | ast.ExceptHandler, path: str) -> Site:
     return Site(path, node.lineno, node.col_offset + 1, end_line, end_column + 1)
 
 
-class CallReader:
-    """Reads the calls of one file. `by_manner` are the paths that the file both steps and clears: whatever they are
-    called, they behave as optimizers. `scales`: losses are scaled in this file. `idle`: of a function of the project,
+class CallReader(Tools):
+    """Reads the calls of one file. `scales`: losses are scaled in this file. `idle`: of a function of the project,
     whether it touches no gradient."""
 
     def __init__(self, path: str, *, by_manner: frozenset[str], scales: bool, idle: Callable[[Function], bool]) -> None:
+        super().__init__(by_manner)
         self._path = path
         self.is_idle = idle
         self._scales = scales
-        self._by_manner = by_manner
         self._hooks = Hooks()
-        self._harmless: dict[tuple[Scope, str], bool] = {}
-        self._optimizers: dict[tuple[Scope, str], bool] = {}
+        self._names = Names()
 
     def read(self, call: ast.Call, scope: Scope) -> list[Act | Blur | Call | Choice]:
         path = path_of(call.func)
         known: list[Act | Blur | Call | Choice] = []
         if _name(call.func) in _NAMES:
             known += self._events(call, scope)
-        if not known and path is not None and "scaler" in path.rpartition(".")[2].lower():
+        if not known and len(call.args) > 1 and path is not None and names_scaler(path):
             known += self._native_scaler(call, path, scope)
         if known and not self._is_read(path or "", scope):
             return known
@@ -153,7 +146,7 @@ class CallReader:
 
     def _native_scaler(self, call: ast.Call, path: str, scope: Scope) -> Iterator[Act]:
         """loss_scaler(loss, optimizer, ..., update_grad=...): backward, unscale, clip and step in one call."""
-        second = scope.slot(call.args[1]) if len(call.args) > 1 else None
+        second = scope.slot(call.args[1])
         if second and self.is_optimizer(second, scope):
             site = site_of(call, self._path)
             yield Act(Kind.DEPOSIT, None, site, f"{path}()", True, None)
@@ -173,62 +166,43 @@ class CallReader:
                 return scope.optimizer_of(path_of(value))
         return None
 
-    def is_scaler(self, path: str, scope: Scope) -> bool:
-        binding = scope.lookup(path)
-        return binding.role is Role.SCALER if binding else "scaler" in path.rpartition(".")[2].lower()
-
-    def is_optimizer(self, path: str, scope: Scope) -> bool:
-        known = self._optimizers.get((scope, path))
-        if known is None:
-            known = self._optimizers[scope, path] = self._is_optimizer(path, scope)
-        return known
-
-    def _is_optimizer(self, path: str, scope: Scope) -> bool:
-        binding = scope.lookup(path)
-        if binding is not None and binding.role is not Role.INSTANCE:
-            return binding.role is Role.OPTIMIZER
-        last = path.rpartition(".")[2].lower()
-        manner = path in self._by_manner and binding is None and scope.dotted(path) == path  # nothing imported
-        named = "opt" in last or manner
-        return named and _NOT_OPTIMIZERS.search(last) is None
-
-    def is_scheduler(self, path: str, scope: Scope) -> bool:
-        """Torch's own schedulers; or a name that says so and is not known to be anything else."""
-        binding = scope.lookup(path)
-        if binding is not None:
-            return binding.role is Role.SCHEDULER
-        last = path.rpartition(".")[2].lower()
-        return _SCHEDULES.search(last) is not None and _OTHER_SCHEDULES.search(last) is None
-
-    def driven_by(self, path: str, scope: Scope) -> str | None:
-        binding = scope.lookup(path)
-        return binding.over[0] if binding is not None and binding.over else None
-
     # Everything else
 
     def _other(self, call: ast.Call, path: str, scope: Scope) -> list[Act | Blur | Call | Choice]:
-        if self._is_harmless(path, scope):
+        standing = self._names.of(path, scope)
+        if standing is Standing.FOREIGN or path in BUILTINS:
             return []
+        bound = standing is Standing.BOUND
         owner, _, name = path.rpartition(".")
-        if (owner and self.is_scaler(owner, scope)) or name in _APEX:
+        scales = self.is_scaler(owner, scope) if bound else names_scaler(owner)
+        if (owner and scales) or name in _APEX or is_accelerates(path, scope):
             return []
-        callees = callees_of(path, scope)
+        callees = [] if standing is Standing.NOBODY else functions_of(path, scope)
+        if bound and not callees:
+            callees = methods_of(path, scope)
         if callees:
             return self._one_of(callees, call, scope)
         found: list[Act | Blur | Call | Choice] = []
-        hook = self._hooks.read(path, call, scope)
+        hook = self._hooks.read(path, call, scope) if bound else None
         if hook is not None:
             found.append(Callee(hook, "self", scope.owner).called(call, scope))
-        # A constructor keeps what it is handed; it takes no step with it.
-        keeps = makes_something(path) or keeps_optimizer(path)
-        for argument in () if keeps else (*call.args, *(k.value for k in call.keywords)):
-            handed = scope.slot(argument)
+        if call.args or call.keywords:
+            found += self._handed(call, name, scope)
+        kinds = told(path, scope) if bound else None
+        kinds = unseen(path, call, scope) if kinds is None else kinds
+        return [*found, self._blur(call, kinds)] if kinds else found
+
+    def _handed(self, call: ast.Call, name: str, scope: Scope) -> list[Blur]:
+        """What a call may do with an optimizer or a scaler that it is handed. A constructor keeps it; it takes no step
+        with it."""
+        found: list[Blur] = []
+        for argument in (*call.args, *[keyword.value for keyword in call.keywords]):
+            handed = None if isinstance(argument, ast.Constant) else scope.slot(argument)
             if handed and self.is_optimizer(handed, scope):
                 found.append(self._blur(call, ALL_DOUBTS, handed))
             elif handed and self.is_scaler(handed, scope):
                 found.append(self._blur(call, ALL_DOUBTS))
-        kinds = unseen(path, call, scope)
-        return [*found, self._blur(call, kinds)] if kinds else found
+        return [] if not found or makes_something(name) or keeps_optimizer(name) else found
 
     def _blur(self, call: ast.Call, kinds: Doubts, slot: str | None = None) -> Blur:
         return Blur(kinds, slot, site_of(call, self._path), f"{short(call.func)}()")
@@ -238,7 +212,7 @@ class CallReader:
         for callee in callees:
             if callee.receiver != "self" and callee.function.node.name == "forward" and self.is_idle(callee.function):
                 continue  # model(x)
-            one = callee.called(call, scope)._replace(site=site_of(call, self._path))
+            one = callee.called(call, scope, site_of(call, self._path))
             moved = moved_by(callee) if len(callees) == 1 else None
             if moved and self.is_scheduler(moved, callee.function.scope) and not is_old(scope.module):
                 driven = self.driven_by(moved, callee.function.scope)
@@ -253,13 +227,7 @@ class CallReader:
 
     def is_harmless(self, call: ast.Call, scope: Scope) -> bool:
         """Whether a call is one of Python's or torch's own: it makes no optimizer, unless torch.optim does."""
-        return self._is_harmless(path_of(call.func) or "", scope)
-
-    def _is_harmless(self, path: str, scope: Scope) -> bool:
-        known = self._harmless.get((scope, path))
-        if known is None:
-            known = self._harmless[scope, path] = is_harmless(path, scope)
-        return known
+        return is_harmless(path_of(call.func) or "", scope)
 
 
 def _name(func: ast.expr) -> str:

@@ -145,10 +145,8 @@ def _not_first(asked: ast.expr) -> tuple[str, ...]:
 def _modulo(modulo: ast.BinOp, residue: ast.expr, origins: Origins) -> Guard | None:
     size = written(modulo.right)
     counter, offset = _counter(modulo.left)
-    if counter is None or size == "1" or origins.is_one(size):
-        return None
-    wanted = _residue(residue, modulo.right)
-    if wanted is None:
+    wanted = _residue(residue, modulo.right) if counter is not None and size != "1" else None
+    if counter is None or wanted is None or origins.is_one(size):
         return None
     origin = origins.at(counter, modulo.lineno)
     first = origin.seen_at(modulo.lineno) if origin is not None else None

@@ -2,13 +2,14 @@
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from zerograd.core.events import Kind
 from zerograd.core.facts import ALL_DOUBTS
 from zerograd.source.calls import CallReader, site_of
 from zerograd.source.loops import accumulates, elements, picked
 from zerograd.source.losses import loss_of
-from zerograd.source.mapped import handed_on, kinds_inside
+from zerograd.source.mapped import RUNS, handed_on, kinds_inside
 from zerograd.source.members import members_of
 from zerograd.source.nodes import LEAVES, READ, Nodes
 from zerograd.source.parted import waits_inside
@@ -20,9 +21,11 @@ from zerograd.source.scales import deposits_scaled
 from zerograd.source.scopes import FunctionNode, Scope
 from zerograd.source.skeleton import Act, Block, Blur, Call, Choice, Jump, Loop, Node, leaves, walk
 from zerograd.source.tests import Atom, keys_of
+from zerograd.source.wording import BUILTINS
 
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _SCALE, _GATED = frozenset({Kind.UNSCALE}), (Kind.CONSUME, Kind.CLEAR, Kind.SCHEDULE)
+_IDLE = BUILTINS - RUNS  # print(...), len(...)
 _BRANCHING = frozenset(
     {ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp}
     | {ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda}  # run when they are called
@@ -56,45 +59,51 @@ class Expressions:
 
     def _events(self, node: ast.AST) -> list[Node]:
         """The events of an expression or a simple statement, in the order in which Python evaluates them."""
-        found: list[Node] = []
-        self._gather(node, found)
-        return found
+        return [] if node.__class__ in LEAVES else self._gather([node])
 
-    def _gather(self, node: ast.AST, found: list[Node]) -> None:
-        self._gather_all([node], found)
-
-    def _gather_all(self, stack: list[ast.AST], found: list[Node]) -> None:
+    def _gather(self, stack: list[Any]) -> list[Node]:
         # From right to left, outer before inner: the other way round, that is the order in which Python evaluates.
         later: list[ast.AST] = []
         while stack:
             node = stack.pop()
             kind = node.__class__
+            while kind is ast.Attribute:
+                node = node.value
+                kind = node.__class__
             if kind in LEAVES:
+                continue
+            if kind is ast.Call:
+                if node.func.__class__ is not ast.Name or node.func.id not in _IDLE:
+                    later.append(node)
+                    stack.append(node.func)
+                stack += node.args
+                if node.keywords:
+                    stack += [keyword.value for keyword in node.keywords]
                 continue
             if kind in _BRANCHING or (kind is ast.Yield and self._waits):
                 later.append(node)
                 continue
-            if kind is ast.Call:
-                later.append(node)
             held = READ[kind](node)
             for part in held if held.__class__ is tuple else (held,):
                 if part.__class__ is list:
                     stack += part
                 elif part.__class__ not in LEAVES:
                     stack.append(part)
+        found: list[Node] = []
         for node in reversed(later):
             if isinstance(node, ast.Call):
                 found += self._call(node)
             else:
                 self._branch(node, found)
+        return found
 
     def _branch(self, node: ast.AST, found: list[Node]) -> None:
         match node:
             case ast.IfExp(test=test, body=body, orelse=orelse):
-                self._gather(test, found)
+                found += self._events(test)
                 found += self._choice(test, tuple(self._events(body)), tuple(self._events(orelse)))
             case ast.BoolOp(values=[first, *others]):
-                self._gather(first, found)
+                found += self._events(first)
                 later = tuple(event for other in others for event in self._events(other))
                 found += [Choice(later, ())] if later else []
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
@@ -108,11 +117,16 @@ class Expressions:
                 self._deposited = deposited
                 found += [Blur(kinds)] if kinds else []
 
-    def _call(self, call: ast.Call) -> Iterator[Node]:
+    def _call(self, call: ast.Call) -> Iterable[Node]:
+        """What a call does, and before it what it may do by running what it is handed; most do nothing at all."""
         kinds = handed_on(call, self._scope, self._calls.is_idle)
-        if kinds:
-            yield Blur(kinds)
-        for event in self._calls.read(call, self._scope):
+        events = self._calls.read(call, self._scope)
+        found = self._placed(call, events) if events else ()
+        return (Blur(kinds), *found) if kinds else found
+
+    def _placed(self, call: ast.Call, events: Iterable[Node]) -> Iterator[Node]:
+        """Events, each with what its place in the function says."""
+        for event in events:
             if self._inputs and self._is_of_input(call.func):
                 if not isinstance(event, Act):
                     continue
@@ -167,9 +181,7 @@ class Expressions:
         whole = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
 
         def inside() -> Block:
-            events: list[Node] = []
-            self._gather_all([*whole, *node.generators], events)
-            return tuple(events)
+            return tuple(self._gather([*whole, *node.generators]))
 
         chosen = any(generator.ifs for generator in node.generators)
         each_alone = () if chosen else self._one_by_one(first.target, first.iter, inside)

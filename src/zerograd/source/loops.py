@@ -4,11 +4,12 @@ import ast
 from collections.abc import Collection, Iterator
 
 from zerograd.source.counters import read_guard
-from zerograd.source.nodes import Nodes, below, written
+from zerograd.source.nodes import Nodes, below, holds, written
 from zerograd.source.origins import Origins
 from zerograd.source.paths import path_of
 
 _STEPS = frozenset({"step", "optimize", "zero_grad"})
+_ASKING = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.Name)
 
 
 def elements(target: ast.expr, over: ast.expr) -> dict[str, str]:
@@ -54,22 +55,17 @@ def windows_of(nodes: Nodes, origins: Origins) -> frozenset[tuple[ast.AST | None
     """The counters, by loop and N, that decide whether something is stepped."""
     if not origins.asked:
         return frozenset()
-    asking: list[ast.If | ast.keyword] = [*nodes.of(ast.If), *nodes.of(ast.keyword)]
-    return frozenset(
-        (guard.loop, guard.size)
-        for node in asking
-        if (guard := read_guard(_asked(node), origins)) is not None
-        if isinstance(node, ast.keyword)
-        or (guard.accumulates and isinstance(node.body[-1], ast.Continue))
-        or any(
-            isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _STEPS
-            for call in below(node)
-        )
-    )
-
-
-def _asked(node: ast.If | ast.keyword) -> ast.expr:
-    return node.test if isinstance(node, ast.If) else node.value
+    steps = [call for call in nodes.of(ast.Call) if getattr(call.func, "attr", "") in _STEPS]
+    asked: list[ast.expr] = [one.value for one in nodes.of(ast.keyword) if isinstance(one.value, _ASKING)]
+    skipping: list[ast.expr] = []
+    for node in nodes.of(ast.If):
+        if steps and any(holds(node, step) for step in steps):
+            asked.append(node.test)
+        elif isinstance(node.body[-1], ast.Continue):
+            skipping.append(node.test)
+    found = [guard for test in asked if (guard := read_guard(test, origins)) is not None]
+    found += [guard for test in skipping if (guard := read_guard(test, origins)) is not None and guard.accumulates]
+    return frozenset((guard.loop, guard.size) for guard in found)
 
 
 def accumulates(context: ast.expr) -> bool:

@@ -40,7 +40,10 @@ from zerograd.source.wording import ENDINGS
 
 _REST: Doubts = frozenset({Kind.DEPOSIT})
 _GATE = "last@{}%accumulate"
-_SIMPLE = frozenset({ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Pass, ast.Assert, ast.Delete})
+_SIMPLE = frozenset({ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Assert, ast.Delete})
+# What only makes names; functions do something when they are called.
+_SILENT = frozenset({ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef})
+_SILENT |= {ast.Global, ast.Nonlocal, ast.Pass}
 _ASSIGNMENTS = (ast.Assign, ast.AugAssign, ast.AnnAssign)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
@@ -62,7 +65,10 @@ class FunctionLowering(Expressions):
         nodes: list[Node] = []
         alone: list[Node] = []  # behind an assertion that every group is one of a single micro-batch: all may be done
         for statement in statements:
-            if statement.__class__ in _SIMPLE:
+            kind = statement.__class__
+            if kind in _SILENT:
+                continue
+            if kind in _SIMPLE:
                 nodes += self._simple(statement)
                 if isinstance(statement, ast.Assert) and self._questions.holds_at_one(statement):
                     nodes += (alone := [Blur(ALL_DOUBTS)])
@@ -124,17 +130,17 @@ class FunctionLowering(Expressions):
         return decide(read_test(test), self._turn) if self._turn else None
 
     def _simple(self, node: ast.stmt) -> list[Node]:
-        found = self._events(node)
+        found = self._events(_evaluated(node))
         if isinstance(node, ast.Expr):
             if isinstance(node.value, ast.Call) and path_of(node.value.func) in ENDINGS:
                 found.append(Jump("raise"))
         elif isinstance(node, _ASSIGNMENTS):
             made = read_assignment(node, self._path, self._reaches_some)
             found += self._at_inputs(node, made) if self._inputs else made
-            if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.Call):
+            if isinstance(node.value, ast.Call) and isinstance(node, ast.Assign) and len(node.targets) == 1:
                 path = path_of(node.targets[0])
                 found += [Create(path)] if path and self._makes_optimizer(path, node.value) else []
-            if isinstance(node.value, ast.Attribute) and node.value.attr == "backward":
+            elif isinstance(node.value, ast.Attribute) and node.value.attr == "backward":
                 found.append(Blur(_REST))  # run = loss.backward: whoever has it may run it
             found += self._forget(node)
         elif isinstance(node, ast.Delete):
@@ -257,6 +263,13 @@ class FunctionLowering(Expressions):
         irrefutable = first.guard is None and isinstance(first.pattern, ast.MatchAs) and first.pattern.pattern is None
         rest = () if irrefutable else self._match(others)
         return body if irrefutable or not (body or rest) else (Choice(body, rest),)
+
+
+def _evaluated(node: ast.stmt) -> ast.AST:
+    """What of a statement may be an event: of most nothing but the value."""
+    if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+        return node.value
+    return node.value if isinstance(node, ast.Expr) else node
 
 
 def _asks_for_rest(made: list[Node], before: list[Node]) -> bool:

@@ -18,7 +18,7 @@ from zerograd.source.scopes import Function, Scope
 from zerograd.source.skeleton import Act, Block, Blur, Call, walk
 from zerograd.source.wording import BUILTINS
 
-_RUNS = frozenset(
+RUNS = frozenset(
     {"map", "imap", "imap_unordered", "map_async", "starmap", "submit", "apply", "apply_async", "filter", "reduce"}
     | {"methodcaller", "getattr", "partial", "Thread", "Process", "run_in_executor", "delayed"}
 )
@@ -35,7 +35,7 @@ def handed_on(call: ast.Call, scope: Scope, is_idle: Callable[[Function], bool])
     if isinstance(func, ast.Call) and path_of(func.func) == "getattr":
         return ALL_DOUBTS if _may_train(func, call, scope, is_idle) else NO_DOUBT
     name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-    if name not in _RUNS:
+    if name not in RUNS:
         return NO_DOUBT
     found = NO_DOUBT
     for given in (*call.args, *(keyword.value for keyword in call.keywords)):

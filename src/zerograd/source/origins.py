@@ -10,7 +10,6 @@ from zerograd.source.arms import Arms, counting_arms, deposits_beside
 from zerograd.source.nodes import Nodes, below
 from zerograd.source.paths import path_of
 
-_COUNTS = (ast.Mod, ast.Add)
 _HOLDERS = (ast.For, ast.AsyncFor, ast.While, ast.If, ast.Try)
 
 
@@ -46,18 +45,17 @@ class Origins:
         is_one: Callable[[str], bool] = lambda size: False,
         born: Callable[[str], int | None] = lambda path: None,
     ) -> None:
-        self.is_one = cache(is_one)  # a group of one is none; asked for every guard
+        self.is_one = is_one  # a group of one is none
         self._found: dict[str, list[Origin]] = {}
         self._function = function
         self._loops: list[ast.AST] = [*nodes.of(ast.For), *nodes.of(ast.AsyncFor), *nodes.of(ast.While)]
         self.flags: dict[str, ast.expr] = {}  # tests that are kept in a variable: is_last = (i + 1) % N == 0
         self.resets: set[str | None] = set()  # counters that are set back to where they began
         self._nodes = nodes
-        counting: list[ast.BinOp | ast.AugAssign] = [*nodes.of(ast.BinOp), *nodes.of(ast.AugAssign)]
-        self.asked = any(isinstance(node.op, _COUNTS) for node in counting)
-        if not self.asked:
-            return  # no test asks a counter
-        self.flags = _flags(nodes)
+        self.asked = any(isinstance(node.op, ast.Mod) for node in nodes.of(ast.BinOp))  # some test asks a counter
+        if not self.asked and not any(map(_counted_up, _counting(nodes))):
+            return
+        self.is_one = cache(is_one)  # asked for every guard
         loops: list[ast.For | ast.AsyncFor] = [*nodes.of(ast.For), *nodes.of(ast.AsyncFor)]
         bars = _bars(nodes) if any(isinstance(loop.iter, ast.Name) for loop in loops) else {}
         for loop in loops:
@@ -76,6 +74,8 @@ class Origins:
             counted = self._shifted(node, node.value, nodes) or self._goes_on(node.value)
             if counted is not None:
                 self._found[made] = [counted]
+        self.asked = self.asked or bool(self.resets)
+        self.flags = _flags(nodes) if self.asked else {}
 
     @property
     def moved(self) -> list[int]:
@@ -223,8 +223,7 @@ def _incremented(nodes: Nodes) -> Iterator[tuple[str, Origin, int]]:
     name: str | None
     starts: dict[str, list[int | None]] = {}
     steps: dict[str, list[ast.AugAssign | ast.Assign]] = {}
-    counting: list[ast.AugAssign | ast.Assign] = [*nodes.of(ast.AugAssign), *nodes.of(ast.Assign)]
-    for node in counting:
+    for node in _counting(nodes):
         name = _counted_up(node)
         if name is not None:
             steps.setdefault(name, []).append(node)
@@ -249,6 +248,12 @@ def _incremented(nodes: Nodes) -> Iterator[tuple[str, Origin, int]]:
         begin = starts.get(name, [])
         first = begin[0] if len(set(begin)) == 1 else None
         yield name, Origin(loop, first, 0 if arms else increments[0].lineno, arms), len(begin)
+
+
+def _counting(nodes: Nodes) -> list[ast.AugAssign | ast.Assign]:
+    """What may count something up."""
+    sums = [node for node in nodes.of(ast.Assign) if isinstance(node.value, ast.BinOp)] if nodes.of(ast.BinOp) else []
+    return [*nodes.of(ast.AugAssign), *sums]
 
 
 def _counted_up(node: ast.AugAssign | ast.Assign) -> str | None:

@@ -19,6 +19,7 @@ from zerograd.source.nodes import Nodes, below
 from zerograd.source.paths import path_of
 from zerograd.source.roles import role_of
 from zerograd.source.scopes import Function, Scope
+from zerograd.source.wording import BUILTINS
 
 _EVENT = re.compile(r"^(zero_grad|step|backward|grad|unscale_|clip_grad\w*)$")
 _OTHERS = re.compile(r"env|sched|prof|(^|_)p?bar$|timer|sim|game|world|state")  # that step too
@@ -58,14 +59,15 @@ def is_context(called: ast.expr, scope: Scope) -> bool:
 def _iterated(over: ast.expr, scope: Scope) -> Iterator[Function]:
     pending = [over]
     for one in pending:  # it grows on the way
-        made = role_of(one, scope)
+        called = path_of(one.func) if isinstance(one, ast.Call) else None
+        made = role_of(one, scope) if called not in BUILTINS else None
         goes = made.cls.method("__iter__") if made is not None and made.cls is not None else None
         if goes is not None:
             yield goes
         if isinstance(one, ast.Call):
-            called = scope.function(path_of(one.func) or "")
-            if called is not None:
-                yield called
+            run = scope.function(called) if called is not None and called not in BUILTINS else None
+            if run is not None:
+                yield run
             pending += one.args[:1] if len(pending) < _FEW else []
 
 

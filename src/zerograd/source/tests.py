@@ -16,9 +16,9 @@ from zerograd.core.facts import NOTHING_ASSUMED, Assumptions
 from zerograd.source.nodes import Nodes, below, written
 from zerograd.source.paths import path_of
 
-_IMPURE = (ast.Call, ast.Await, ast.Yield, ast.NamedExpr, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.BinOp)
-
-
+_IMPURE: frozenset[type[ast.AST]] = frozenset(
+    {ast.Call, ast.Await, ast.Yield, ast.NamedExpr, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.BinOp}
+)
 _WORD = re.compile(r"\w+")
 _COMPARISON = re.compile(r"([\w.]+) (==|<=|>=|<|>) (-?\d+)")
 _COMPARED: dict[str, Callable[[float, float], bool]] = {
@@ -176,23 +176,27 @@ def _atom(node: ast.expr) -> Atom | None:
     path = path_of(node)
     if path is not None and "[" not in path:
         return Atom(path)  # most tests: a flag
-    impure = [inner for inner in below(node) if isinstance(inner, _IMPURE)]
+    impure = [] if _is_plain(node) else [inner for inner in below(node) if inner.__class__ in _IMPURE]
     if isinstance(node, ast.Constant) or (impure and not _are_settings(node, impure)):
         return None
     return Atom(path or written(node))
 
 
+def _is_plain(node: ast.expr) -> bool:
+    """phase == "train", self.scaler is None"""
+    return isinstance(node, ast.Compare) and all(
+        isinstance(one, ast.Constant | ast.Name) or (isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name))
+        for one in (node.left, *node.comparators)
+    )
+
+
 def _are_settings(node: ast.expr, impure: Iterable[ast.AST]) -> bool:
     """`config().mode == "train"`: what is called has settings, and they are the same at every call."""
-    owners = [inner.value for inner in below(node) if isinstance(inner, ast.Attribute)]
-    return all(
-        isinstance(inner, ast.Call)
-        and isinstance(inner.func, ast.Name)
-        and not inner.args
-        and not inner.keywords
-        and any(inner is owner for owner in owners)
-        for inner in impure
-    )
+    for one in impure:
+        if not isinstance(one, ast.Call) or not isinstance(one.func, ast.Name) or one.args or one.keywords:
+            return False
+    owners = {id(inner.value) for inner in below(node) if isinstance(inner, ast.Attribute)}
+    return all(id(one) in owners for one in impure)
 
 
 def carried(assumed: Assumptions, arguments: tuple[tuple[str, str], ...], shares_self: bool) -> Assumptions:
@@ -239,8 +243,7 @@ def _renamed(key: str, path: str, name: str) -> str:
 
 def touched(path: str, keys: Keys) -> list[str]:
     """The keys whose answer may change when `path` is assigned."""
-    first = _WORD.match(path)
-    asked = keys.get(first[0], ()) if first is not None else ()
+    asked = keys.get(path.partition(".")[0].partition("[")[0], ())
     return [key for key in asked if path in key and _mentions(key, path)]
 
 
@@ -263,6 +266,8 @@ def changed_by(node: ast.AST, keys: Keys) -> frozenset[str]:
         targets = [node.target]
     else:
         return frozenset()
+    if len(targets) == 1 and isinstance(targets[0], ast.Name) and targets[0].id not in keys:
+        return frozenset()  # most: no test asks for it
     return frozenset([key for target in targets for path in _assigned(target) for key in touched(path, keys)])
 
 
