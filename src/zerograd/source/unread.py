@@ -20,12 +20,12 @@ from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.beside import text_of
-from zerograd.source.guarded import acts_in, blocks_of, taken_at_once
+from zerograd.source.guarded import acts_in, taken_at_once
 from zerograd.source.kindred import kin_of
 from zerograd.source.parsing import parse
 from zerograd.source.reading import File
 from zerograd.source.settings import SETTING, Told, Uses
-from zerograd.source.skeleton import Act, Block
+from zerograd.source.skeleton import Act, Block, blocks_of
 
 _WORDS = ("accum", "ACCUM", "grad_acc", "GRAD_ACC", "acc_steps", "ACC_STEPS")
 _CONFIGS = re.compile(r"conf|setting|param|option|constant|args|opts|\bcfg")
