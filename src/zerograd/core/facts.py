@@ -12,7 +12,7 @@ among the doubts. A doubt dies when it can excuse nothing any more (see `_EXCUSE
 ones doubt the event; the new ones doubt everything, so that nothing certain is ever said on its strength.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from zerograd.core.events import Event, Kind
@@ -99,9 +99,18 @@ def skipping(kinds: Doubts) -> Doubts:
     return kinds | {Kind.SCHEDULE} if Kind.CONSUME in kinds else kinds
 
 
+def reassume(facts: Facts, known: Callable[[Assumptions], Assumptions]) -> Facts:
+    """The same facts, with what `known` makes of the answers of each path: it is asked once for all that share them."""
+    answers = {fact[2] for fact in facts}
+    told = {assumed: later for assumed in answers if (later := known(assumed)) != assumed}
+    if not told:
+        return facts
+    return slim([Fact(fact[0], fact[1], told[fact[2]]) if fact[2] in told else fact for fact in facts])
+
+
 def join(one: Facts, other: Facts) -> Facts:
     """What is known where paths meet."""
-    if not other or one is other or one == other:  # most paths that meet have nothing to tell each other
+    if other <= one:  # most paths that meet have nothing to tell each other
         return one
     return slim(one | other) if one else other
 
@@ -109,16 +118,15 @@ def join(one: Facts, other: Facts) -> Facts:
 def slim(facts: Iterable[Fact]) -> Facts:
     """Of facts that differ only in doubts, the minimal ones: they say all that the others could say."""
     distinct = frozenset(facts)
-    if len(distinct) < 2 or len({doubts for _, doubts, _ in distinct}) < 2:
+    if len(distinct) < 2 or len({fact[1] for fact in distinct}) < 2:
         return distinct  # most sets: nothing differs in doubts
     alike: dict[tuple[State, Assumptions], list[Fact]] = {}
     for fact in distinct:
-        state, _, assumed = fact
-        alike.setdefault((state, assumed), []).append(fact)
+        alike.setdefault((fact[0], fact[2]), []).append(fact)
     if len(alike) == len(distinct):
         return distinct
-    return frozenset(fact for group in alike.values() for fact in (_minimal(group) if len(group) > 1 else group))
+    return frozenset([fact for group in alike.values() for fact in (_minimal(group) if len(group) > 1 else group)])
 
 
 def _minimal(alike: list[Fact]) -> list[Fact]:
-    return [fact for fact in alike if not any(other.doubts < fact.doubts for other in alike)]
+    return [fact for fact in alike if not any(other[1] < fact[1] for other in alike)]

@@ -15,12 +15,12 @@ from zerograd.rules.telling import note
 from zerograd.source.beginnings import begins_later
 from zerograd.source.counters import ACCUMULATION
 from zerograd.source.frames import BodyOf
-from zerograd.source.guarded import Window, acts_in, arms_of, blocks_of, guarded_windows, taken_at_once
+from zerograd.source.guarded import Window, acts_in, arms_of, guarded_windows, taken_at_once
 from zerograd.source.losses import Losses, loss_of
 from zerograd.source.nodes import Nodes, written
 from zerograd.source.paths import path_of
 from zerograd.source.scopes import Function, Scope
-from zerograd.source.skeleton import Act, Block, Call, Loop, walk
+from zerograd.source.skeleton import Act, Block, Call, Choice, Loop, blocks_of, walk
 from zerograd.source.unfolding import Unfolded, waits_for_others
 
 _FOR = (ast.For, ast.AsyncFor)
@@ -36,12 +36,13 @@ def detect(
     """What is wrong with the accumulation of one function, given all of its nodes."""
     losses = Losses(nodes, scope)
     configured = _configured(nodes)
-    windows = list(guarded_windows(block))
+    asks = any(isinstance(node, Choice) and node.guard is not None for node in walk(block))
+    windows = list(guarded_windows(block)) if asks else []
     engines = _told_by_engines(nodes, {window.guard.size for window in windows})
     for window in windows:
         if window.guard.size not in engines:
             yield from _judge_window(window, losses)
-    if not windows and waits_for_others(block):
+    if asks and not windows and waits_for_others(block):
         unfolded = Unfolded(block, scope.owner, body_of, nodes_of)
         for window in guarded_windows(unfolded.block):
             yield from _judge_window(window, losses, unfolded)
@@ -163,9 +164,10 @@ def _every_micro_batch(block: Block, losses: Losses, configured: str | None) -> 
             continue  # something is deposited that waits for a step
         for act, step, arm in taken:
             assert isinstance(act.node, ast.Call)
-            by, own = losses.divided_by(loss_of(act.node), ACCUMULATION), _divides_itself(act.node, losses)
-            if by is not None and losses.is_one(by):
+            by = losses.divided_by(loss_of(act.node), ACCUMULATION)
+            if (by is None and not configured) or (by is not None and losses.is_one(by)):
                 continue
+            own = _divides_itself(act.node, losses)
             if by is not None and not own and (arm is loop.body or not losses.adds_up(loss_of(act.node))):
                 why = f"the loss is divided by {by}"
             elif configured and own and arm is loop.body:

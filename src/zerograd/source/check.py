@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import chain
 
 from zerograd.core.events import Kind, Site
-from zerograd.core.facts import ALL_DOUBTS, CLEAN, NOWHERE, Doubts, Fact, Facts, doubt, join, slim
+from zerograd.core.facts import ALL_DOUBTS, CLEAN, NOWHERE, Doubts, Fact, Facts, doubt, join, reassume
 from zerograd.core.findings import Certainty, Finding, once
 from zerograd.core.judgement import Code, Verdict
 from zerograd.errors import SourceError
@@ -15,7 +15,8 @@ from zerograd.rules.rule import Rule, Sees, idiom
 from zerograd.rules.telling import note, tell
 from zerograd.source import accumulation, erasing, idioms, wholes, wiping
 from zerograd.source.callers import is_handed_too
-from zerograd.source.flow import CYCLE, Interpreter
+from zerograd.source.flow import Interpreter
+from zerograd.source.frames import CYCLE
 from zerograd.source.holdings import held_as_part
 from zerograd.source.leaking import Leaks
 from zerograd.source.library import Library
@@ -140,10 +141,11 @@ class _Checker:
 
     def _clip_without_step(self, block: Block, reading: Reading) -> Iterator[Finding]:
         """A function that clips and deposits but leaves the step to others: its own order can be wrong all the same."""
-        kinds = {node.kind for node in walk(block) if isinstance(node, Act)}
-        deposits = sum(isinstance(node, Act) and node.kind is Kind.DEPOSIT for node in walk(block))
+        kinds = [act.kind for act in reading.acts]
+        if Kind.CLIP not in kinds or Kind.CONSUME in kinds:
+            return
         # With several deposits, they may be rehearsals.
-        if Kind.CLIP in kinds and Kind.CONSUME not in kinds and deposits == 1 and not self._steps_by_hand(reading):
+        if kinds.count(Kind.DEPOSIT) == 1 and not self._steps_by_hand(reading):
             slots = sorted({slot for slot, _ in self._named(block, 0, None)})
             yield from self._run(block, slots[0] if slots else "", True, entry=_UNKNOWN, again=False)
 
@@ -178,6 +180,8 @@ class _Checker:
             cls=cls,
             owned=owned,
         )
+        if not interpreter.may_fault(block):
+            return
         head = new = entry
         while new:
             try:
@@ -194,7 +198,7 @@ class _Checker:
                 undone |= {Kind.CLEAR}  # with a first iteration of its own it may be meant to be called once
             back = doubt(join(flow.normal, flow.returns), undone)
             # The settings of one call are those of the next; a place in a window is not.
-            grown = join(head, slim(fact._replace(assumed=fact.assumed - places(fact.assumed)) for fact in back))
+            grown = join(head, reassume(back, lambda assumed: assumed - places(assumed)))
             head, new = grown, grown - head if again else NOWHERE
         worth = worth_telling(verdicts, block, slot)
         learns = node is None or not any(one.law.needs_loss for one in worth) or self._learns(block, node)
@@ -225,7 +229,7 @@ class _Checker:
     def _learns(self, block: Block, node: ast.AST) -> bool:
         """Whether a loss is made or deposited here at all."""
         names = (name for name in self._program.nodes(node).of(ast.Name) if isinstance(name.ctx, ast.Store))
-        deposits = any(isinstance(act, Act) and act.kind is Kind.DEPOSIT for act in walk(block))
+        deposits = any(act.kind is Kind.DEPOSIT for act in self._file.acts_of(block))
         return deposits or any("loss" in name.id.lower() for name in names)
 
     def _owned(self, block: Block, slot: str, scope: Scope, node: ast.AST | None, alone: bool) -> Owned:
@@ -257,36 +261,31 @@ class _Checker:
 
     def _slots(self, block: Block, cls: Scope | None = None) -> list[tuple[str, bool]]:
         """The slots a block consumes, here or in what it calls; and whether each is the only optimizer it knows."""
-        known: set[str] = set()
-        consumed: set[str] = set()
-        for slot, kind in self._named(block, 0, cls):
-            known.add(slot)
-            if kind is Kind.CONSUME:
-                consumed.add(slot)
-        consumed -= self._file.attached
+        named = set(self._named(block, 0, cls))
+        known = {slot for slot, _ in named}
+        consumed = {slot for slot, kind in named if kind is Kind.CONSUME} - self._file.attached
         several = {slot for slot in consumed if picks_several(block, slot, self._program.body_of)}
         return [(slot, len(known) == 1) for slot in sorted(consumed - several)]
 
     def _named(self, block: Block, depth: int, cls: Scope | None) -> Iterator[tuple[str, Kind | None]]:
         """Every slot that is named, with what happens to it, as this block calls it where `self` is of class `cls`."""
-        kind: Kind | None
         for node in walk(block):
-            match node:
-                case Act(kind=kind, slot=str() as slot):
-                    yield slot, kind
-                case Create(slot):
-                    yield slot, None
-                case Call() if depth < _DEPTH:
-                    call = node.on(cls)
-                    key = (call.function, call.cls, depth)
-                    if key not in self._names:
-                        self._names[key] = frozenset()  # a function that calls itself names nothing new
-                        inside = self._program.body_of(call.function)
-                        self._names[key] = frozenset(self._named(inside, depth + 1, call.cls))
-                    for slot, kind in self._names[key]:
-                        outside = call.outside(slot)
-                        if outside is not None:
-                            yield outside, kind
+            if isinstance(node, Act):
+                if node.slot is not None:
+                    yield node.slot, node.kind
+            elif isinstance(node, Create):
+                yield node.slot, None
+            elif isinstance(node, Call) and depth < _DEPTH:
+                call = node.on(cls)
+                key = (call.function, call.cls, depth)
+                if key not in self._names:
+                    self._names[key] = frozenset()  # a function that calls itself names nothing new
+                    inside = self._program.body_of(call.function)
+                    self._names[key] = frozenset(self._named(inside, depth + 1, call.cls))
+                for slot, kind in self._names[key]:
+                    outside = call.outside(slot)
+                    if outside is not None:
+                        yield outside, kind
 
 
 def _modules_of(slot: str, scope: Scope) -> frozenset[str]:

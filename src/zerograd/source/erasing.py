@@ -18,13 +18,13 @@ from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import UNUSED, erased, note
 from zerograd.source.callers import called
-from zerograd.source.guarded import acts_in, blocks_of
+from zerograd.source.guarded import acts_in
 from zerograd.source.losses import loss_of
 from zerograd.source.nodes import below, holds, place, written
 from zerograd.source.opaque import is_harmless
 from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
-from zerograd.source.skeleton import Act, Block, Blur, Choice, Forget, Jump, Loop, Node, walk
+from zerograd.source.skeleton import Act, Block, Blur, Choice, Forget, Jump, Loop, Node, blocks_of, walk
 from zerograd.source.wording import is_model, tells
 
 _BESIDE = (

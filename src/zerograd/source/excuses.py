@@ -5,7 +5,7 @@ the few findings that need one. Of several it is the nearest above the event tha
 function, which a loop comes round from. Where nothing in the text may do what is lacking, the caller may.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from zerograd.core.events import Kind, Site
 from zerograd.core.facts import Doubts, skipping
@@ -25,13 +25,12 @@ _Doubt = tuple[Site, str]
 
 
 class Excuses:
-    """What may excuse a fault at the event `judged`, which lacks one of this kind. `skipped`: what one arm of a branch
-    skips of the other."""
+    """What may excuse a fault at the event `judged`, which lacks one of this kind."""
 
-    def __init__(self, lacking: Kind, judged: Site, frames: Frames, skipped: Callable[[Block, Block], Doubts]) -> None:
+    def __init__(self, lacking: Kind, judged: Site, frames: Frames) -> None:
         self._kind, self._may = lacking, _VERB.get(lacking, lacking.value)
         self._judged = judged
-        self._frames, self._skipped = frames, skipped
+        self._frames = frames
         self._known: dict[tuple[object, ...], tuple[list[_Doubt], bool]] = {}
 
     def nearest(self, block: Block, entered_at: Site | None) -> Related | None:
@@ -52,7 +51,7 @@ class Excuses:
                 case Blur(kinds, slot, Site() as site, what) if self._is_among(kinds) and frames.hits(slot):
                     yield site, f"what {what} does cannot be read, it may {may}"
                 case Choice(body, orelse, site=Site() as site):
-                    if self._kind in self._skipped(body, orelse) | self._skipped(orelse, body):
+                    if self._kind in frames.skipped(body, orelse) | frames.skipped(orelse, body):
                         yield site, f"whether to {may} hangs on this test"
                 case Loop(body, runs=False, site=Site() as site) if self._is_among(frames.kinds(body)):
                     if not self._is_in(body):

@@ -7,7 +7,7 @@ loop heads are iterated to the least fixpoint (the lattice is finite).
 
 from ast import FunctionDef
 
-from zerograd.core.events import Kind, Site
+from zerograd.core.events import Kind
 from zerograd.core.facts import (
     ALL_DOUBTS,
     NO_DOUBT,
@@ -18,15 +18,14 @@ from zerograd.core.facts import (
     Facts,
     doubt,
     join,
+    reassume,
     skipping,
     slim,
 )
-from zerograd.core.findings import Related
-from zerograd.core.judgement import Code, Verdict
+from zerograd.core.judgement import Code
 from zerograd.rules.rule import Rule
 from zerograd.source.acting import Actor, Report
-from zerograd.source.excuses import Excuses
-from zerograd.source.frames import BodyOf, Frames
+from zerograd.source.frames import CYCLE, BodyOf, Frames
 from zerograd.source.indifferent import without_indifferent
 from zerograd.source.loops import runs_over
 from zerograd.source.objectives import NOT_SHARED, Owned
@@ -44,20 +43,19 @@ from zerograd.source.skeleton import (
     Loop,
     Node,
     leaves,
+    refuses,
 )
 from zerograd.source.tests import Test, assume, carried, decide, forgetting, returned
 from zerograd.source.ways import Budget, Flow, TooMuch
 from zerograd.source.windows import begin, decide_place, left, turn
 
-CYCLE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR})
-_UPDATE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME})
 _SCHEDULE: Doubts = frozenset({Kind.SCHEDULE})
 _STEPPED: Doubts = skipping(frozenset({Kind.CONSUME}))
 _MOST = 64  # facts that are carried along
 _NO_WAY = Flow()
 _Answers = dict[Assumptions, bool | None]
 _INNER = (Choice, Loop, Attempt)
-_RAISED: Block = (Jump("raise"),)
+_WAYS = {"break": "breaks", "continue": "continues", "return": "returns", "raise": "raises"}
 _SIMPLE = (Act, Create, Blur, Forget)  # they have one way out
 
 
@@ -83,17 +81,10 @@ class Interpreter(Actor):
         self._rests: dict[tuple[int, int], tuple[Block, Choice]] = {}
         self._budget = budget or Budget()
         self._trying = 0
-
-    def excuse(self, block: Block, verdict: Verdict[Rule], entered_at: Site | None) -> Related | None:
-        """Why a verdict is only possible."""
-        lacking, site = verdict.law.lacks(verdict.state, verdict.event), verdict.event.site
-        if lacking is None or site is None:
-            return None
-        return Excuses(lacking, site, self._frames, self.skipped).nearest(block, entered_at)
-
-    def kinds(self, block: Block, *, seen: bool = False) -> Doubts:
-        """The kinds of event that `block` may do to the slot."""
-        return self._frames.kinds(block, seen=seen)
+        self._known: dict[tuple[object, ...], tuple[Flow, int]] = {}
+        self._first = 0  # what functions have cost that were run for the first time
+        self._place = 0  # which loops and calls we are in
+        self._places: dict[tuple[int, int], int] = {}
 
     def block(self, block: Block, facts: Facts) -> Flow:
         out = _NO_WAY  # those that lead out before the end
@@ -104,10 +95,10 @@ class Interpreter(Actor):
                 facts = self._after(node, facts)
                 continue
             if isinstance(node, Choice) and leaves(node.body) != leaves(node.orelse):
-                if not self._trying and node.test is None and node.body == _RAISED and not node.orelse:
-                    continue  # `if wrong: raise` outside of any try: whoever comes by here has seen nothing
+                if not self._trying and refuses(node):
+                    continue
                 # `if bad: continue` makes the rest of the block the other arm.
-                return out.then(self._choice(self._with_rest(node, block, position), facts))
+                return out.then(self._walked(self._with_rest(node, block, position), facts))
             out = out.then(self._node(node, facts))
             facts = out.normal
         if out is _NO_WAY:
@@ -122,6 +113,24 @@ class Interpreter(Actor):
         if isinstance(node, _INNER) and self._frames.is_idle(node):
             return Flow(facts, raises=facts if self._trying else NOWHERE)
         self._budget.spend(len(facts))
+        if isinstance(node, Jump):
+            return Flow(**{_WAYS[node.to]: facts})
+        return self._walked(node, facts)
+
+    def _walked(self, node: Call | Choice | Loop | Attempt, facts: Facts) -> Flow:
+        """What was walked before, with the same facts and from the same place, is not walked again: it is paid for, so
+        that a tangle ends as early as ever, but for the functions that were run for the first time."""
+        key = (id(node), self._place, self._trying > 0, facts)
+        known = self._known.get(key)
+        if known is None:
+            before = self._budget.left + self._first
+            flow = self._walk(node, facts)
+            self._known[key] = flow, before - self._budget.left - self._first
+            return flow
+        self._budget.pay(known[1])
+        return known[0]
+
+    def _walk(self, node: Call | Choice | Loop | Attempt, facts: Facts) -> Flow:
         match node:
             case Call():
                 return self._call(node, facts)
@@ -131,14 +140,6 @@ class Interpreter(Actor):
                 return self._loop(node, facts)
             case Attempt():
                 return self._attempt(node, facts)
-            case Jump("break"):
-                return Flow(breaks=facts)
-            case Jump("continue"):
-                return Flow(continues=facts)
-            case Jump("return"):
-                return Flow(returns=facts)
-            case Jump():
-                return Flow(raises=facts)
 
     def _after(self, node: Act | Create | Blur | Forget, facts: Facts) -> Facts:
         """What is known behind a node that has one way out."""
@@ -153,11 +154,7 @@ class Interpreter(Actor):
             return slim(Fact(doubts=doubts, assumed=fact.assumed) for fact in facts) if ours else facts
         if isinstance(node, Blur):
             return doubt(facts, node.kinds) if self._frames.hits(node.slot) else facts
-        keys, learned = node
-        if not learned and not any(fact.assumed for fact in facts):
-            return slim(facts)
-        assumed = ((fact, forgetting(fact.assumed, keys) | learned) for fact in facts)
-        return slim([Fact(fact.state, fact.doubts, known) for fact, known in assumed])
+        return reassume(facts, lambda assumed: forgetting(assumed, node.keys) | node.learned)
 
     def _with_rest(self, choice: Choice, block: Block, position: int) -> Choice:
         """The choice with what follows it as a part of the arm that does not jump away. Made once: what is known of a
@@ -226,23 +223,24 @@ class Interpreter(Actor):
         return flow
 
     def _run(self, call: Call, facts: Facts) -> Flow:
-        frames = self._frames
+        frames, place = self._frames, self._enter(call)
         frames.enter(call)
         key = (call.function, frames.names, frames.modules, frames.cls, facts, self._trying > 0)
         if key not in self._returned:
+            before = self._budget.left + self._first
             inner = self.block(frames.body_of(call.function), facts)
+            self._first = before - self._budget.left
             ended = join(inner.normal, inner.returns)
             self._returned[key] = Flow(ended, raises=inner.raises if self._trying else NOWHERE)
         frames.leave()
+        self._place = place
         return self._returned[key]
 
-    def skipped(self, arm: Block, other: Block) -> Doubts:
-        """The doubts one earns by taking `arm` and not `other`."""
-        mine, its = self._frames.kinds(arm, seen=True), self._frames.kinds(other)
-        # An arm that feeds and takes a step of its own has skipped nothing: it is another way to train.
-        missed = frozenset() if mine >= _UPDATE else its - mine
-        # Leaving early skips what comes later, wherever that stands.
-        return skipping(missed | (CYCLE - mine) if leaves(arm) and not leaves(other) else missed)
+    def _enter(self, node: Call | Loop) -> int:
+        """Be inside; returns where we were."""
+        place = self._place
+        self._place = self._places.setdefault((place, id(node)), len(self._places) + 1)
+        return place
 
     def _loop(self, loop: Loop, facts: Facts) -> Flow:
         if self._frames.is_one_of(loop.each):
@@ -256,6 +254,7 @@ class Interpreter(Actor):
         passing = runs_over(loop.node, "sched") if kinds == _SCHEDULE else feeds
         self._loops.append(self._loops[-1] if passing and self._loops else kinds)
         self._windows.append(loop)
+        place = self._enter(loop)
         # What a function that is called once per batch leaves undone, its caller may do.
         undone = CYCLE - seen if isinstance(loop.node, FunctionDef) else NO_DOUBT
         out, back = Flow(), NOWHERE
@@ -269,13 +268,13 @@ class Interpreter(Actor):
             head, new, back = grown, grown - head, join(back, came)
         self._loops.pop()
         self._windows.pop()
+        self._place = place
         # That the loop ran not even once is possible, but doubtful; so is an end in the middle of a window.
         never = NOWHERE if loop.runs else doubt(facts, kinds)
         after = self.block(loop.orelse, NOWHERE if loop.endless else join(left(loop, back, kinds), never))
         breaks = left(loop, out.breaks, kinds)
-        return Flow(join(after.normal, breaks), after.breaks, after.continues).beside(
-            Flow(returns=join(out.returns, after.returns), raises=join(out.raises, after.raises))
-        )
+        returns, raises = join(out.returns, after.returns), join(out.raises, after.raises)
+        return Flow(join(after.normal, breaks), after.breaks, after.continues, returns, raises)
 
     def _attempt(self, attempt: Attempt, facts: Facts) -> Flow:
         self._trying += 1

@@ -2,15 +2,44 @@
 
 import re
 from collections.abc import Callable
+from typing import NamedTuple
 
 from zerograd.core.events import Kind
-from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT, Doubts
+from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT, Doubts, skipping
 from zerograd.source.scopes import Function, Scope
-from zerograd.source.skeleton import Act, Attempt, Block, Blur, Call, Choice, Create, Forget, Jump, Loop, Node, walk
+from zerograd.source.skeleton import (
+    Act,
+    Attempt,
+    Block,
+    Blur,
+    Call,
+    Choice,
+    Create,
+    Forget,
+    Jump,
+    Loop,
+    blocks_of,
+    leaves,
+)
 
 BodyOf = Callable[[Function], Block]
+_Frame = tuple[frozenset[str], frozenset[str], Scope | None, int]  # names, modules, class, and their number
+CYCLE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR})
+_UPDATE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME})
 _DEPTH = 5
 _KEY = re.compile(r"\[([^\]]*)\]")
+
+
+class _Done(NamedTuple):
+    """What a block may do."""
+
+    kinds: Doubts
+    seen: Doubts  # those that the text shows
+    moves: bool  # whether it leads away, or changes what is known
+
+
+_NOTHING = _Done(NO_DOUBT, NO_DOUBT, moves=False)
+_ANYTHING = _Done(ALL_DOUBTS, NO_DOUBT, moves=False)  # what is not looked into
 
 
 class Frames:
@@ -26,12 +55,16 @@ class Frames:
         self.body_of = body_of
         self._alone = alone  # it is the only slot there is: a module that is cleared may be its own by another name
         self._numbers: dict[tuple[frozenset[str], frozenset[str], Scope | None], int] = {}  # of what may differ
-        self._here = self._number()
-        self._kinds: dict[tuple[int, int, bool], tuple[Block | Call, Doubts]] = {}
-        self._idle: dict[tuple[int, int], tuple[Node, bool]] = {}
-        self._run_by: dict[tuple[int, Scope | None], tuple[Call, Call]] = {}
+        self.here = self._number()  # where we are, as far as it matters to what a block may do
+        # What is known is known by identity: the program keeps its blocks, and a block of our own is kept here.
+        self._done: dict[tuple[int, int], tuple[Block, _Done]] = {}
+        self._idle: dict[tuple[int, int], bool] = {}
+        self._called: dict[tuple[int, int], _Done] = {}
+        self._run_by: dict[tuple[int, Scope | None], Call] = {}
+        self._frames: dict[tuple[int, int], _Frame] = {}
+        self._abstract: dict[Function, bool] = {}
         self._calling: list[Function] = []
-        self._callers: list[tuple[frozenset[str], frozenset[str], Scope | None, int]] = []
+        self._callers: list[_Frame] = []
 
     def hits(self, slot: str | None) -> bool:
         """Whether an event at `slot` is one at ours. A wrapper and the optimizer inside it are one slot: whichever of
@@ -66,77 +99,106 @@ class Frames:
         """The kinds of event that `block` may do to the slot; `seen`: without those that no text shows."""
         if not block:
             return NO_DOUBT
-        key = (id(block), self._here, seen)
-        memo = self._kinds.get(key)
-        if memo is None or memo[0] is not block:
-            found: set[Kind] = set()
-            for node in walk(block):
-                match node:
-                    case Act(kind=kind) if self.touches(node) is not False or (self._alone and node.of_module):
-                        found.add(kind)
-                    case Blur(kinds=kinds, slot=slot) if self.hits(slot) and not seen:
-                        found |= kinds
-                    case Call():
-                        found |= self.kinds_of_call(node, seen=seen)
-            memo = self._kinds[key] = (block, frozenset(found))
-        return memo[1]
+        done = self._done_by(block)
+        return done.seen if seen else done.kinds
+
+    def skipped(self, arm: Block, other: Block) -> Doubts:
+        """The doubts one earns by taking `arm` and not `other`."""
+        mine, its = self.kinds(arm, seen=True), self.kinds(other)
+        # An arm that feeds and takes a step of its own has skipped nothing: it is another way to train.
+        missed = NO_DOUBT if mine >= _UPDATE else its - mine
+        # Leaving early skips what comes later, wherever that stands.
+        return skipping(missed | (CYCLE - mine) if leaves(arm) and not leaves(other) else missed)
 
     def is_idle(self, node: Choice | Loop | Attempt) -> bool:
         """Whether nothing in there concerns the slot: no event, no way out, nothing that is made, learned or forgotten.
         Most branches of a training script are about something else."""
-        key = (id(node), self._here)
-        memo = self._idle.get(key)
-        if memo is None or memo[0] is not node:
-            whole: Block = (node,)
-            memo = self._idle[key] = (node, not any(map(_moves, walk(whole))) and not self.kinds(whole))
+        key = (id(node), self.here)
+        idle = self._idle.get(key)
+        if idle is None:
+            idle = self._idle[key] = self._read((node,)) is _NOTHING
+        return idle
+
+    def _done_by(self, block: Block) -> _Done:
+        key = (id(block), self.here)
+        memo = self._done.get(key)
+        if memo is None:
+            memo = self._done[key] = block, self._read(block)
         return memo[1]
 
-    def kinds_of_call(self, call: Call, *, seen: bool = False) -> Doubts:
+    def _read(self, block: Block) -> _Done:
+        kinds: set[Kind] = set()
+        seen: set[Kind] = set()
+        moves = False
+        for node in block:
+            if isinstance(node, Act):
+                if self.touches(node) is not False or (self._alone and node.of_module):
+                    kinds.add(node.kind)
+                    seen.add(node.kind)
+            elif isinstance(node, Blur):
+                kinds |= node.kinds if self.hits(node.slot) else NO_DOUBT
+            elif isinstance(node, Jump | Forget | Create):
+                moves = True
+            else:
+                moves = moves or (isinstance(node, Loop) and node.endless)
+                parts = [self._of_call(node)] if isinstance(node, Call) else map(self._done_by, blocks_of(node))
+                for part in parts:
+                    kinds |= part.kinds
+                    seen |= part.seen
+                    moves = moves or part.moves
+        return _Done(frozenset(kinds), frozenset(seen), moves) if kinds or moves else _NOTHING
+
+    def kinds_of_call(self, call: Call) -> Doubts:
         """The same of what a call in the text runs."""
+        return self._of_call(call).kinds
+
+    def _of_call(self, call: Call) -> _Done:
         run = self.run_by(call)
         if self.is_closed(run):
-            return frozenset() if seen else ALL_DOUBTS
-        key = (id(call), self._here, seen)
-        memo = self._kinds.get(key)
-        if memo is None or memo[0] is not call:
+            return _ANYTHING
+        key = (id(call), self.here)
+        memo = self._called.get(key)
+        if memo is None:
             self.enter(run)
-            kinds = self.kinds(self.body_of(run.function), seen=seen)
+            done = self._done_by(self.body_of(run.function))
             self.leave()
-            memo = self._kinds[key] = (call, kinds)
-        return memo[1]
+            memo = self._called[key] = _Done(done.kinds, done.seen, moves=False)
+        return memo
 
     def run_by(self, call: Call) -> Call:
         """The call that one in the text is, where `self` is of the class we are in."""
         key = (id(call), self.cls)
-        memo = self._run_by.get(key)
-        if memo is None or memo[0] is not call:
-            memo = self._run_by[key] = (call, call.on(self.cls))
-        return memo[1]
+        run = self._run_by.get(key)
+        if run is None:
+            run = self._run_by[key] = call.on(self.cls)
+        return run
 
     def enter(self, call: Call) -> None:
         """Be in the called function: other names for the slot, and no way back into it."""
-        self._callers.append((self.names, self.modules, self.cls, self._here))
+        self._callers.append((self.names, self.modules, self.cls, self.here))
         self._calling.append(call.function)
-        self.names, self.modules, self.cls = call.names(self.names), call.names(self.modules), call.cls
-        self._here = self._number()
+        key = (id(call), self.here)
+        frame = self._frames.get(key)
+        if frame is None:
+            self.names, self.modules, self.cls = call.names(self.names), call.names(self.modules), call.cls
+            frame = self._frames[key] = (self.names, self.modules, self.cls, self._number())
+        self.names, self.modules, self.cls, self.here = frame
 
     def leave(self) -> None:
         """Be back. Whatever ends the walk before that ends all use of these frames."""
         self._calling.pop()
-        self.names, self.modules, self.cls, self._here = self._callers.pop()
+        self.names, self.modules, self.cls, self.here = self._callers.pop()
 
     def _number(self) -> int:
-        """Where we are, as far as it matters to what a block may do: shorter than the names themselves."""
+        """Shorter than the names themselves."""
         return self._numbers.setdefault((self.names, self.modules, self.cls), len(self._numbers))
 
     def is_closed(self, call: Call) -> bool:
         """Whether a call is not looked into: it calls itself, is too deep, or stands for what a subclass does."""
-        return call.function in self._calling or len(self._calling) >= _DEPTH or call.function.is_abstract
-
-
-def _moves(node: Node) -> bool:
-    """Whether a node leads away, or changes what is known."""
-    return isinstance(node, Jump | Forget | Create) or (isinstance(node, Loop) and node.endless)
+        function = call.function
+        if function not in self._abstract:
+            self._abstract[function] = function.is_abstract
+        return self._abstract[function] or function in self._calling or len(self._calling) >= _DEPTH
 
 
 def _may_be(one: str, other: str) -> bool:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from zerograd.core.events import Kind
 from zerograd.source.counters import Guard
 from zerograd.source.paths import path_of
-from zerograd.source.skeleton import FORKS, Act, Attempt, Block, Choice, Jump, Loop, Node, leaves, walk
+from zerograd.source.skeleton import Act, Block, Choice, Jump, Loop, blocks_of, leaves, walk
 
 
 class Window(NamedTuple):
@@ -132,15 +132,6 @@ def _is_inverted(choice: Choice, yes: set[Kind], no: set[Kind], loop: Loop) -> b
 
 def acts_in(block: Block) -> list[Act]:
     return [node for node in walk(block) if isinstance(node, Act)]
-
-
-def blocks_of(node: Node) -> list[Block]:
-    """The blocks directly inside a node."""
-    if isinstance(node, FORKS):
-        return [node.body, node.orelse]
-    if isinstance(node, Attempt):
-        return [node.body, *node.handlers, node.orelse, node.final]
-    return []
 
 
 def arms_of(block: Block) -> Iterator[Block]:

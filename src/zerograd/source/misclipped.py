@@ -11,12 +11,11 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.guarded import blocks_of
 from zerograd.source.holdings import held_by, overlap
 from zerograd.source.nodes import holds
 from zerograd.source.paths import path_of
 from zerograd.source.reading import Reading
-from zerograd.source.skeleton import Act, Block, Call, walk
+from zerograd.source.skeleton import Act, Block, Call, blocks_of, walk
 
 _CLEARED = "what has just been cleared, and backward() comes behind it"
 

@@ -149,6 +149,7 @@ class Jump(NamedTuple):
 
 FORKS = (Choice, Loop)  # they have a body and another
 _HOLDERS = frozenset({Choice, Loop, Attempt})
+_RAISED: Block = (Jump("raise"),)
 Node = Act | Create | Blur | Call | Choice | Forget | Loop | Attempt | Jump
 
 
@@ -169,6 +170,13 @@ def walk(block: Block) -> list[Node]:
             for part in (node.final, node.orelse, *node.handlers[::-1], node.body):
                 stack += part[::-1]
     return found
+
+
+def blocks_of(node: Node) -> tuple[Block, ...]:
+    """The blocks directly inside a node."""
+    if isinstance(node, FORKS):
+        return node.body, node.orelse
+    return (node.body, *node.handlers, node.orelse, node.final) if isinstance(node, Attempt) else ()
 
 
 def before_made(block: Block, slot: str) -> frozenset[Site]:
@@ -213,6 +221,11 @@ def _is_one_of(over: ast.expr, function: Function) -> bool:
 def leaves(block: Block) -> bool:
     """Whether a block always ends by jumping away."""
     return bool(block) and isinstance(block[-1], Jump)
+
+
+def refuses(node: Node) -> bool:
+    """`if wrong: raise`: outside of any try, whoever comes by there has seen nothing."""
+    return isinstance(node, Choice) and node.test is None and node.body == _RAISED and not node.orelse
 
 
 def going_on(block: Block) -> Block:

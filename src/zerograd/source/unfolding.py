@@ -77,11 +77,15 @@ class Unfolded:
 
 def waits_for_others(block: Block) -> bool:
     """Whether a loop asks a counter, and calls what it does not show: the backward, or the step."""
-    for loop in (node for node in walk(block) if isinstance(node, Loop)):
-        guards = [node for node in walk(loop.body) if isinstance(node, Choice) and node.guard is not None]
-        if any(choice.guard is not None and choice.guard.loop is loop.node for choice in guards):
-            kinds = {act.kind for act in walk(loop.body) if isinstance(act, Act)}
-            called = any(isinstance(node, Call) for node in walk(loop.body))
+    nodes = walk(block)
+    if not any(isinstance(node, Choice) and node.guard is not None for node in nodes):
+        return False
+    for loop in (node for node in nodes if isinstance(node, Loop)):
+        inside = walk(loop.body)
+        guards = [node.guard for node in inside if isinstance(node, Choice)]
+        if any(guard is not None and guard.loop is loop.node for guard in guards):
+            kinds = {act.kind for act in inside if isinstance(act, Act)}
+            called = any(isinstance(node, Call) for node in inside)
             if called and not kinds >= {Kind.DEPOSIT, Kind.CONSUME}:
                 return True
     return False

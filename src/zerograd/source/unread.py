@@ -21,12 +21,12 @@ from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.beside import text_of
-from zerograd.source.guarded import acts_in, blocks_of, taken_at_once
+from zerograd.source.guarded import acts_in, taken_at_once
 from zerograd.source.kindred import kin_of
 from zerograd.source.parsing import parse
 from zerograd.source.reading import File
 from zerograd.source.settings import SETTING, Told, Uses
-from zerograd.source.skeleton import Act, Block
+from zerograd.source.skeleton import Act, Block, blocks_of
 
 _WORDS = (re.compile(r"acc(?:um|_steps|(?<=grad_acc))"), re.compile(r"ACC(?:UM|_STEPS|(?<=GRAD_ACC))"))
 _CONFIGS = re.compile(r"conf|setting|param|option|constant|args|opts|\bcfg")

@@ -49,13 +49,16 @@ class Budget:
     """How many facts may still be moved. A tangle of flags and calls must not hold up a check."""
 
     def __init__(self, facts: int = 20_000) -> None:
-        self._left = facts
+        self.left = facts
 
     @property
     def is_spent(self) -> bool:
-        return self._left < 0
+        return self.left < 0
 
     def spend(self, facts: int) -> None:
-        self._left -= facts + 1
-        if self._left < 0:
+        self.pay(facts + 1)
+
+    def pay(self, cost: int) -> None:
+        self.left -= cost
+        if self.left < 0:
             raise TooMuch

@@ -7,9 +7,10 @@ there is nothing to accumulate, and nothing to say.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from zerograd.core.events import Kind
-from zerograd.core.facts import Assumptions, Doubts, Fact, Facts, skipping, slim
+from zerograd.core.facts import Assumptions, Doubts, Fact, Facts, doubt, reassume, slim
 from zerograd.source.counters import start_key
 from zerograd.source.skeleton import Act, Block, Choice, Loop, walk
 from zerograd.source.tests import All, Atom, Not, Some, Test, decide
@@ -19,7 +20,7 @@ def begin(loop: Loop, facts: Facts) -> Facts:
     """Enter the loop: its first iteration, and the first micro-batch of a window."""
     facts = _started(loop, facts, first=True)
     for size in loop.windows:
-        facts = frozenset([_placed(fact, _names(loop, size), first=True, last=False) for fact in facts])
+        facts = reassume(facts, partial(_placed, names=_names(loop, size), first=True, last=False))
     return facts
 
 
@@ -28,8 +29,9 @@ def turn(loop: Loop, facts: Facts) -> Facts:
     facts = _started(loop, facts, first=False)
     for size in loop.windows:
         names = _names(loop, size)
-        facts = frozenset([moved for fact in facts for moved in _next(fact, names)])
-    return slim(facts) if loop.windows or loop.begun else facts
+        later = {assumed: _next(assumed, names) for assumed in {fact[2] for fact in facts}}
+        facts = slim([Fact(state, doubts, known) for state, doubts, assumed in facts for known in later[assumed]])
+    return facts
 
 
 def left(loop: Loop, facts: Facts, kinds: Doubts) -> Facts:
@@ -37,9 +39,8 @@ def left(loop: Loop, facts: Facts, kinds: Doubts) -> Facts:
     and a step that flushes the rest may find something or nothing."""
     facts = _started(loop, facts, first=None)
     for size in loop.windows:
-        names, skipped = _names(loop, size), skipping(kinds)
-        facts = frozenset([_outside(fact, names, skipped) for fact in facts])
-    return slim(facts) if loop.windows or loop.begun else facts
+        facts = reassume(doubt(facts, kinds), partial(_elsewhere, names=_names(loop, size)))
+    return facts
 
 
 def is_inside(loop: Loop, size: str, fact: Fact, act: Act) -> bool:
@@ -125,7 +126,7 @@ def _started(loop: Loop, facts: Facts, *, first: bool | None) -> Facts:
         return facts
     key = start_key(loop.node)
     told: Assumptions = frozenset() if first is None else frozenset({(key, first)})
-    return frozenset(Fact(state, doubts, _elsewhere(assumed, (key,)) | told) for state, doubts, assumed in facts)
+    return reassume(facts, lambda assumed: _elsewhere(assumed, (key,)) | told)
 
 
 def _key(place: str, loop: Loop, size: str) -> str:
@@ -140,16 +141,11 @@ def _elsewhere(assumed: Assumptions, names: tuple[str, ...]) -> Assumptions:
     return frozenset([known for known in assumed if known[0] not in names])
 
 
-def _placed(fact: Fact, names: tuple[str, str], *, first: bool, last: bool) -> Fact:
-    assumed = _elsewhere(fact.assumed, names) | {(names[0], first), (names[1], last)}
-    return Fact(fact.state, fact.doubts, assumed)
+def _placed(assumed: Assumptions, names: tuple[str, str], *, first: bool, last: bool) -> Assumptions:
+    return _elsewhere(assumed, names) | {(names[0], first), (names[1], last)}
 
 
-def _next(fact: Fact, names: tuple[str, str]) -> list[Fact]:
-    if (names[1], True) in fact.assumed:
-        return [_placed(fact, names, first=True, last=False)]
-    return [_placed(fact, names, first=False, last=False), _placed(fact, names, first=False, last=True)]
-
-
-def _outside(fact: Fact, names: tuple[str, str], skipped: Doubts) -> Fact:
-    return Fact(fact.state, fact.doubts | skipped, _elsewhere(fact.assumed, names))
+def _next(assumed: Assumptions, names: tuple[str, str]) -> list[Assumptions]:
+    if (names[1], True) in assumed:
+        return [_placed(assumed, names, first=True, last=False)]
+    return [_placed(assumed, names, first=False, last=last) for last in (False, True)]

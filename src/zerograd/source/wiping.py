@@ -15,11 +15,10 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import UNUSED, note
-from zerograd.source.guarded import blocks_of
 from zerograd.source.probes import called_modules
 from zerograd.source.program import Program
 from zerograd.source.reading import Reading
-from zerograd.source.skeleton import Act, Block, Call, Choice, Forget, Node, walk
+from zerograd.source.skeleton import Act, Block, Call, Choice, Forget, Node, blocks_of, walk
 
 _DEPTH = 3
 _READS = frozenset({"grad", "requires_grad", "requires_grad_", "register_hook", "retain_grad"})

@@ -77,7 +77,7 @@ class Trial:
         """Fifty of a kind are tried by reading the text once. Where that does not cure all, each is tried alone."""
         chosen: dict[Finding, Fix] = {}
         edits: list[Edit] = []
-        for finding in findings:
+        for finding in findings if len(findings) > 1 else ():
             fix = next(iter(self._proposed(finding)), None)
             if fix is not None and not overlap(edits, fix.edits):
                 chosen[finding] = fix
