@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
+from zerograd.core.events import Kind
 from zerograd.source import wording
 from zerograd.source.callers import reading_of
 from zerograd.source.captured import is_captured
@@ -109,6 +110,9 @@ class Cut(Makers):
 
     def _is_bound(self, path: str, use: ast.expr, at: Item) -> Has:
         parts = path.replace("[", ".").split(".")
+        recorded = self._function.file.says("create_graph")
+        if path.endswith(".grad") and not recorded and self._function.having(Kind.DEPOSIT):
+            return Has.LOST  # of a backward() that recorded nothing
         if self._may_be_leaf(path, parts):
             return Has.MAYBE
         asked = parts[2:] if path.startswith("self.data") else parts[1:]  # of something; an object's own may be learned

@@ -29,6 +29,8 @@ from zerograd.source.scopes import Scope
 _CHAINS = ("itertools.chain", "itertools.chain.from_iterable")
 _NAMED = (ast.Name, ast.Attribute, ast.Subscript)
 _Use = ast.Call | ast.For
+# Whatever else it does, it makes an optimizer of what it is given.
+_HELPS = re.compile(r"(^|\.)_*(make|create|build|get|init|configure|setup|set_up|prepare)_optim(izer)?$")
 _SETTINGS = re.compile(r"^(self\.)?(args?|cfg|config|conf|opts?|hparams|hp|flags|FLAGS|settings)$")
 
 
@@ -139,14 +141,20 @@ def _makers(name: str, names: _Names) -> list[ast.Call]:
     if not made or not all(_is_generator(one, names.scope) for one in made):
         return []
     last = max(map(place, made))
-    calls = [call for call in names.nodes.of(ast.Call) if call.args and path_of(call.args[0]) == name]
+    calls = [call for call in names.nodes.of(ast.Call) if call.args and _is_given(call, name)]
     return [call for call in sorted(calls, key=place) if place(call) > last and _reads_to_the_end(call, names)]
+
+
+def _is_given(call: ast.Call, name: str) -> bool:
+    """Adam(params), create_optimizer("adam", params)"""
+    given = call.args if _HELPS.search(path_of(call.func) or "") else call.args[:1]
+    return any(path_of(one) == name for one in given)
 
 
 def _reads_to_the_end(call: ast.Call, names: _Names) -> bool:
     """Whether it makes an optimizer, of a class by its name or by one that stands for several: `optimizer_cls`."""
     scope = names.scope
-    if makes_optimizer(call, scope):
+    if makes_optimizer(call, scope) or _HELPS.search(path_of(call.func) or ""):
         return True
     several = names.made.get(call.func.id, []) if isinstance(call.func, ast.Name) else []
     classes = [path_of(made) or "" for made in several]

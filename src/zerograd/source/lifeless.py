@@ -29,11 +29,27 @@ from zerograd.source.scopes import Function
 from zerograd.source.severed import passed
 from zerograd.source.wording import is_factor, is_term
 
-_WORDS = ("item()", "detach()", ".data", "no_grad", "ensor(", "from_numpy", "argmax(", "autograd")
+_WORDS = ("item()", "detach()", ".data", "no_grad", "ensor(", "from_numpy", "argmax(", "autograd", ".round(", ".grad")
 _ENGINE = re.compile(r"accelerator|fabric|engine|manual_backward")
 _CURE = "leave its graph on: no item(), detach(), no_grad() or torch.tensor() between the model and the loss"
-_CUT = re.compile(r"\.(item|detach|numpy|tolist)\(\)|\.data\b|no_grad|ensor\(|from_numpy|argm(ax|in)\(|(?<!_)\bgrad\(")
-_CUTS = (".item()", ".detach()", ".numpy()", ".tolist()", ".data", "no_grad", "ensor(", "from_numpy", "argm", "grad(")
+_CUT = re.compile(
+    r"\.(item|detach|numpy|tolist)\(\)|\.data\b|no_grad|ensor\(|from_numpy|argm(ax|in)\(|(?<!_)\bgrad\(|\.round\("
+    r"|= \w+\.grad\b"
+)
+_CUTS = (
+    ".item()",
+    ".detach()",
+    ".numpy()",
+    ".tolist()",
+    ".data",
+    "no_grad",
+    "ensor(",
+    "from_numpy",
+    "argm",
+    "grad(",
+    ".round(",
+    ".grad",
+)
 _TELLS = re.compile(
     r"\bacc|correct|\+=|append\(|print|\blog(?!_softmax|_prob|its?\b)|add_scalar|write|update\(|format|wandb|tqdm|postfix|f\"|f'"
 )
@@ -227,7 +243,7 @@ def _told(function: Reading, term: Term) -> Finding:
     name = term.names[0] if term.names else written(term.node)
     found = note(REGISTRY["ZG003"], function.site(term.node), certain=True, step=name)
     return found._replace(
-        message=f"{name} is a term of the loss and has no graph: backward() learns nothing from it",
+        message=f"{name} is a term of the loss and has no gradient: backward() learns nothing from it",
         cure=_CURE,
     )
 

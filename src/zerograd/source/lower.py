@@ -10,14 +10,13 @@ from zerograd.source.byhand import read_assignment, read_deletion
 from zerograd.source.calls import site_of
 from zerograd.source.expressions import Expressions
 from zerograd.source.loops import has_gate, inside, runs_at_least_once
+from zerograd.source.made import made_anew
 from zerograd.source.measuring import of_round, without_clips
 from zerograd.source.nodes import below, holds
 from zerograd.source.pacing import only_moves
 from zerograd.source.parted import is_context, is_run_around, is_run_in_parts
 from zerograd.source.paths import path_of
 from zerograd.source.questions import asks_for_nan, asks_only_for_nan, takes_all
-from zerograd.source.roles import role_of
-from zerograd.source.scopes import Role
 from zerograd.source.skeleton import (
     Act,
     Attempt,
@@ -139,23 +138,13 @@ class FunctionLowering(Expressions):
             found += self._at_inputs(node, made) if self._inputs else made
             if isinstance(node.value, ast.Call) and isinstance(node, ast.Assign) and len(node.targets) == 1:
                 path = path_of(node.targets[0])
-                found += [Create(path)] if path and self._makes_optimizer(path, node.value) else []
+                found += map(Create, made_anew(path, node.value, self._scope, self._calls)) if path else ()
             elif isinstance(node.value, ast.Attribute) and node.value.attr == "backward":
                 found.append(Blur(_REST))  # run = loss.backward: whoever has it may run it
             found += self._forget(node)
         elif isinstance(node, ast.Delete):
             found += read_deletion(node, self._path, self._reaches_some)
         return found
-
-    def _makes_optimizer(self, path: str, call: ast.Call) -> bool:
-        """An optimizer's name is bound anew: to a new optimizer, unless it wraps the old one."""
-        home = self._scope.owner if path.startswith("self.") and self._scope.owner is not None else self._scope
-        binding = role_of(call, self._scope) if path in home.optimizers else None
-        if binding is not None and binding.role is Role.OPTIMIZER:
-            return True
-        if not self._calls.is_optimizer(path, self._scope) or self._calls.is_harmless(call, self._scope):
-            return False  # optimizer_path = os.path.join(folder, "optimizer.pt")
-        return not any(path_of(part) == path for part in below(call))
 
     def _forget(self, node: ast.AST) -> list[Node]:
         """What is assigned may change the answer of a test that will be asked again."""

@@ -16,6 +16,8 @@ from zerograd.source.scopes import Function, Role
 from zerograd.source.wording import CUTS, SAME, SMOOTH, is_model
 
 _CUTS = frozenset({"detach", "item", "numpy", "tolist", "argmax", "argmin", "argsort", "long", "int", "bool", "byte"})
+# Flat wherever they are differentiable: torch.round(x) has a gradient, and it is 0.
+_FLAT = frozenset({"round", "floor", "ceil", "trunc", "sign"})
 _ENDS = frozenset({"detach", "item", "numpy", "tolist"})  # nobody else is asked for these
 _COMPARES = frozenset({"eq", "ne", "gt", "ge", "lt", "le"})
 _COPIES = frozenset({"tensor", "from_numpy", "LongTensor", "IntTensor", "BoolTensor", "ByteTensor"})
@@ -30,7 +32,7 @@ _OF_TENSORS = (
     | frozenset(
         {"max", "min", "prod", "var", "std", "matmul", "mm", "bmm", "gather", "scatter", "masked_fill", "index_select"}
         | {"chunk", "split", "repeat_interleave", "cumsum", "clip", "clamp_min", "where", "expand_as", "view_as", "get"}
-        | {"masked_select", "bernoulli", "round", "sign", "floor", "ceil", "type", "pop", "gt", "lt", "ge", "le"}
+        | {"masked_select", "bernoulli", "type", "pop", "gt", "lt", "ge", "le"}
     )
 )
 _DIFFERS = re.compile(r"^torch\.(nn\.functional\.)?[a-z]\w*$")
@@ -129,7 +131,7 @@ class Makers(ABC):
 
     def _cuts(self, call: ast.Call, func: ast.Attribute) -> bool:
         """x.detach(), x.argmax(1), x.gt(0.5), x.to(torch.long): a method of the value that goes in."""
-        whole = func.attr in _CUTS or (func.attr in _COMPARES and len(call.args) == 1)
+        whole = func.attr in _CUTS | _FLAT or (func.attr in _COMPARES and len(call.args) == 1)
         casts = func.attr in ("to", "type") and any(_INTEGER.search(written(one)) for one in call.args[:1])
         if not whole and not casts:
             return False
@@ -159,7 +161,7 @@ class Makers(ABC):
             return self.of(first) if len(call.args) == 1 else Has.MAYBE
         listed = last in _CONSTRUCTORS and not (first is not None and self._may_be_tensor(first))
         places = last in _PLACES and at == 1 and _names_dimension(call)
-        if last in _COPIES | _COMPARES | _CUTS or listed or places:
+        if last in _COPIES | _COMPARES | _CUTS | _FLAT or listed or places:
             return max((self._without(one) for one in call.args), default=Has.NOTHING)
         return Has.MAYBE if last in _CONSTRUCTORS else None
 

@@ -61,8 +61,10 @@ def _summed(value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
     match value:
         case ast.BinOp(left=inner, op=ast.Div() | ast.Mult()):
             yield from _summed(inner)
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            yield left, right
+        case ast.BinOp(op=ast.Add()):
+            first, *others = _addends(value)
+            yield from ((first, one) for one in others)
+            yield from ((others[-1], one) for one in others[:-1])  # total = a + b + total
         case ast.IfExp(body=body, orelse=orelse):  # mean = loss if mean is None else 0.9 * mean + 0.1 * loss
             yield from _summed(body)
             yield from _summed(orelse)
@@ -72,6 +74,14 @@ def _summed(value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
             yield from ((all.elts[0], one) for one in all.elts[1:])
         case ast.Call(func=ast.Attribute(value=total, attr="add"), args=[added], keywords=[]):
             yield total, added
+
+
+def _addends(value: ast.expr) -> list[ast.expr]:
+    """total, a and b of total + a + b"""
+    match value:
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return [*_addends(left), right]
+    return [value]
 
 
 def _is_weighed(value: ast.expr, total: str) -> bool:

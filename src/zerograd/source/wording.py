@@ -37,7 +37,9 @@ SHAPES = frozenset({"view", "reshape", "repeat", "expand", "permute", "transpose
 MODULES = frozenset({"parameters", "named_parameters", "zero_grad", "train", "eval", "state_dict", "modules"})
 ENDINGS = frozenset({"exit", "quit", "sys.exit", "os._exit"})  # nobody comes back from them
 HANDS_OUT = frozenset({"tqdm", "trange", "cycle", "islice"})  # what they are given, item by item
-_COPIES = frozenset({"tensor", "from_numpy", "zeros", "ones", "rand", "randn", "full", "arange", "randint", "device"})
+_COPIES = frozenset(
+    {"tensor", "from_numpy", "zeros", "ones", "rand", "randn", "full", "arange", "randint", "device"} | {"one_hot"}
+)
 _LIKE = re.compile(r"_like$|Tensor$")
 _LOADS = re.compile(
     r"^_?(get|load|read|fetch)_(?!\w*(loss|fake|emb|feat|gen|pred|out))(\w*_)?(data|dataset|loader|csv)(_|s?$)"
