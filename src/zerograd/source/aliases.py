@@ -35,15 +35,20 @@ def shared_through_calls(function: Reading) -> Iterator[Finding]:
     """The aliases a function makes, itself or through a function of this file, judged by what it clears."""
     if not function.file.reads_gradients or not _may_share(function.file):
         return
-    for alias in _aliases(function.nodes):
-        yield from _judge(function, alias)
+    found = [*_aliases(function.nodes), *_called(function)]
+    takers = {alias.taker for alias in found}
+    for alias in found:
+        yield from _judge(function, alias, takers)
+
+
+def _called(function: Reading) -> Iterator[_Alias]:
     program = function.file.program
     for call in (node for node in walk(function.block) if isinstance(node, Call)):
         here = call.function.node in program.relevant  # an alias of another file has no place in this one
         for alias in _aliases(program.nodes(call.function.node)) if here else ():
             taker, giver = call.outside(alias.taker), call.outside(alias.giver)
             if taker and giver:
-                yield from _judge(function, _Alias(alias.node, taker, giver))
+                yield _Alias(alias.node, taker, giver)
 
 
 @lru_cache(maxsize=1)  # asked of every function of a file
@@ -80,7 +85,7 @@ def _base(node: ast.expr) -> str | None:
     return None
 
 
-def _judge(function: Reading, alias: _Alias) -> Iterator[Finding]:
+def _judge(function: Reading, alias: _Alias, takers: set[str]) -> Iterator[Finding]:
     if not alias.taker or not alias.giver or _is_made_anew(function, alias.giver):
         return
     steps = {act.slot for act in function.having(Kind.CONSUME)}
@@ -91,7 +96,8 @@ def _judge(function: Reading, alias: _Alias) -> Iterator[Finding]:
         act for act in clears if act.slot in steps and isinstance(act.node, ast.Call) and not keeps_zeros(act.node)
     ]
     if emptied:
-        alone = len(steps) == 1 and len(emptied) == len(clears) and not _clears_elsewhere(function)
+        # As many optimizers as models that are given gradients: none of them is one of the givers'.
+        alone = len(steps) <= len(takers) and len(emptied) == len(clears) and not _clears_elsewhere(function)
         certain = alone and _stays(function, alias.giver)
         what, cleared, site = written(alias.node), emptied[0].what, function.site(alias.node)
         yield note(REGISTRY["ZG305"], site, certain=certain, what=what, cleared=cleared, giver=alias.giver)
