@@ -25,7 +25,7 @@ from inputs import inputs
 
 from zerograd.errors import SourceError
 from zerograd.source.check import check_text
-from zerograd.source.discover import read_text
+from zerograd.source.files.discover import read_text
 
 LIMIT_S = 1.0
 HANG_S = 5.0  # of CPU: then a file is given up, so that the campaign goes on

@@ -20,10 +20,10 @@ from tools import named_files
 
 from zerograd.core.findings import Certainty, Finding, Severity
 from zerograd.source.check import check_text
-from zerograd.source.discover import read_text
+from zerograd.source.files.discover import read_text
 from zerograd.source.fixes.mending import mend
 from zerograd.source.fixes.places import apply
-from zerograd.source.library import Library
+from zerograd.source.lowering.library import Library
 from zerograd.source.sweep import Reader, Settings
 
 

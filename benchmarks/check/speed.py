@@ -23,9 +23,9 @@ from tools import Tool, add_options, chosen, named_files, timed
 
 from zerograd.errors import SourceError
 from zerograd.source import check
-from zerograd.source.discover import read_text
-from zerograd.source.library import Library
-from zerograd.source.triggers import may_train
+from zerograd.source.files.discover import read_text
+from zerograd.source.lowering.library import Library
+from zerograd.source.text.triggers import may_train
 
 _PARSE = """
 import ast, sys, warnings

@@ -20,7 +20,7 @@ from server.client import Client  # noqa: E402
 from zerograd.rules import REGISTRY  # noqa: E402
 from zerograd.server.pace import REST  # noqa: E402
 from zerograd.source.check import check_text  # noqa: E402
-from zerograd.source.library import Library  # noqa: E402
+from zerograd.source.lowering.library import Library  # noqa: E402
 
 ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 30
 WARM = 5

@@ -13,8 +13,8 @@ from zerograd.cli import main
 from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Rule, Sees
 from zerograd.source.check import check_text
-from zerograd.source.ignoring import with_ignores
-from zerograd.source.lines import replaced
+from zerograd.source.fixes.ignoring import with_ignores
+from zerograd.source.text.lines import replaced
 
 BAD = REGISTRY["ZG001"].bad.replace("  # error: [ZG001]", "")
 LATE = "\nimport os\n" + BAD

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from zerograd.cli.flags import parser
 from zerograd.report.formats import FORMATS
-from zerograd.source.config import Config, load_config
+from zerograd.source.files.config import Config, load_config
 
 PAGE = (Path(__file__).parents[2] / "docs" / "check.md").read_text()
 

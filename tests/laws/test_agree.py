@@ -9,8 +9,8 @@ from zerograd.core.facts import CLEAN
 from zerograd.core.judgement import Code, Verdict
 from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Rule
-from zerograd.source.flow import Interpreter
-from zerograd.source.program import Program
+from zerograd.source.lowering.program import Program
+from zerograd.source.walking.flow import Interpreter
 
 
 def findings_of_source(text: str) -> Found:

@@ -16,10 +16,10 @@ from zerograd.core.judgement import Code, judge
 from zerograd.core.machine import START as BEGINNING
 from zerograd.core.machine import advance
 from zerograd.rules import REGISTRY
-from zerograd.source.flow import Interpreter
-from zerograd.source.program import Program
-from zerograd.source.skeleton import Act, Attempt, Block, Blur, Choice, Forget, Jump, Loop, Node, leaves
-from zerograd.source.tests import assume, decide, forgetting
+from zerograd.source.counting.tests import assume, decide, forgetting
+from zerograd.source.lowering.program import Program
+from zerograd.source.lowering.skeleton import Act, Attempt, Block, Blur, Choice, Forget, Jump, Loop, Node, leaves
+from zerograd.source.walking.flow import Interpreter
 
 RULES = tuple(REGISTRY.values())
 Way = tuple[str, Fact]

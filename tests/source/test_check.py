@@ -15,7 +15,7 @@ from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Sees
 from zerograd.source.check import check_text
-from zerograd.source.suppression import UNUSED
+from zerograd.source.text.suppression import UNUSED
 
 BAD_LOOP = """\
 def train(model, loader, optimizer):

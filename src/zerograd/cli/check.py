@@ -15,9 +15,9 @@ from zerograd.report.documents import Documents
 from zerograd.report.footer import Told, count, footer
 from zerograd.report.formats import FORMATS, HUMAN, render
 from zerograd.report.progress import Bar
-from zerograd.source.config import Config, load_config
-from zerograd.source.discover import STDIN, python_files, read_text
-from zerograd.source.exclusion import Exclusion
+from zerograd.source.files.config import Config, load_config
+from zerograd.source.files.discover import STDIN, python_files, read_text
+from zerograd.source.files.exclusion import Exclusion
 from zerograd.source.sweep import Settings, Target, sweep
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def _write(findings: list[Finding], options: Namespace, config: Config, checked:
 
 
 def _add_ignores(findings: list[Finding]) -> int:
-    from zerograd.source.ignoring import add_ignores
+    from zerograd.source.fixes.ignoring import add_ignores
 
     added = add_ignores(findings)
     for line in added.refused:

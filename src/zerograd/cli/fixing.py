@@ -9,7 +9,7 @@ from zerograd.errors import SourceError, UsageError
 from zerograd.report.colour import Paint, wants_colour
 from zerograd.report.fixes import diff
 from zerograd.report.text import concise
-from zerograd.source.discover import NOTEBOOK, STDIN, read_text
+from zerograd.source.files.discover import NOTEBOOK, STDIN, read_text
 from zerograd.source.fixes.files import File
 from zerograd.source.fixes.mending import Mended, is_fixable, mend
 from zerograd.source.sweep import Reader, Settings

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from zerograd.core.events import Kind
 from zerograd.errors import SourceError, UsageError, missing
-from zerograd.source.discover import python_files, read_text
-from zerograd.source.parsing import parse
-from zerograd.source.program import Program
-from zerograd.source.skeleton import Act, Block, walk
-from zerograd.source.triggers import may_train
+from zerograd.source.files.discover import python_files, read_text
+from zerograd.source.lowering.program import Program
+from zerograd.source.lowering.skeleton import Act, Block, walk
+from zerograd.source.text.parsing import parse
+from zerograd.source.text.triggers import may_train
 
 _below: list[str] = []  # folders that the user has asked to count
 

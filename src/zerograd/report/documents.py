@@ -14,8 +14,8 @@ class Documents:
 
     def __call__(self, document: str) -> list[str] | None:
         if document not in self._known:
-            from zerograd.source.lines import lines_of  # not before there is a finding
             from zerograd.source.notebooks.layout import read_document
+            from zerograd.source.text.lines import lines_of  # not before there is a finding
 
             try:
                 self._known[document] = lines_of(self._given.get(document) or read_document(document))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from zerograd.core.events import Site
 from zerograd.core.findings import Finding, Related, Severity
 from zerograd.report.colour import Paint
-from zerograd.source.lines import to_character
+from zerograd.source.text.lines import to_character
 
 STYLE = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "blue"}
 _CONTEXT = 1  # lines before and after

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from zerograd.core.findings import Finding, Severity
 from zerograd.report.colour import Paint
 from zerograd.report.text import Source
-from zerograd.source.lines import to_utf16
+from zerograd.source.text.lines import to_utf16
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 

@@ -20,7 +20,7 @@ from zerograd.report.rules import as_page, summary
 from zerograd.report.text import Source
 from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Rule
-from zerograd.source.lines import to_utf16
+from zerograd.source.text.lines import to_utf16
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}

@@ -9,8 +9,8 @@ that, and nothing that the loss was computed from. So it is with copies of the w
 `higher.innerloop_ctx(model, ...)` trains unless it is told `copy_initial_weights=False`.
 
 A term of a loss can be without a gradient while the others have one: `entropy.item()`, `torch.tensor(values)`, what a
-network returned under `torch.no_grad()`, a penalty on the `x.grad` of a `backward()` without `create_graph=True`, or what
-was rounded: the gradient of `torch.round` is 0. It is in the value that is printed, and nothing is learned from it.
+network returned under `torch.no_grad()`, a penalty on the `x.grad` of a `backward()` without `create_graph=True`, or
+what was rounded: the gradient of `torch.round` is 0. It is in the value that is printed, and teaches nothing.
 
 The very first step of an optimizer may be a warm-up that quiets a scheduler or builds state: the fault begins with the
 second step that finds nothing. In source the finding is certain only when every call before the step is known not to

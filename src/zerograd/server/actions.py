@@ -22,13 +22,13 @@ from zerograd.errors import SourceError
 from zerograd.server.diagnostics import diagnostic, range_of
 from zerograd.server.judging import Judged
 from zerograd.server.positions import Encoding, touches
-from zerograd.source.discover import NOTEBOOK
+from zerograd.source.files.discover import NOTEBOOK
+from zerograd.source.fixes.ignoring import with_ignores
 from zerograd.source.fixes.mending import is_fixable
 from zerograd.source.fixes.places import Change, Places
-from zerograd.source.ignoring import with_ignores
-from zerograd.source.lines import replaced
 from zerograd.source.notebooks.layout import read_cells
-from zerograd.source.suppression import UNUSED
+from zerograd.source.text.lines import replaced
+from zerograd.source.text.suppression import UNUSED
 
 FIX_ALL = f"{CodeActionKind.SourceFixAll.value}.zerograd"
 KINDS = (CodeActionKind.QuickFix, FIX_ALL)

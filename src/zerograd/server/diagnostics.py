@@ -13,8 +13,8 @@ from zerograd.core.findings import Finding, Related, Severity
 from zerograd.errors import SourceError
 from zerograd.server.documents import Document, Page, uri_of
 from zerograd.server.positions import Encoding
-from zerograd.source.discover import read_text
-from zerograd.source.suppression import UNUSED
+from zerograd.source.files.discover import read_text
+from zerograd.source.text.suppression import UNUSED
 
 NAME = "zerograd"
 _SEVERITIES = {

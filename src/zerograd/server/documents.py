@@ -13,8 +13,8 @@ from lsprotocol.types import NotebookCellKind, NotebookDocument
 from pygls.uris import from_fs_path, to_fs_path
 from pygls.workspace import Workspace
 
-from zerograd.source.discover import NOTEBOOK
-from zerograd.source.lines import lines_of
+from zerograd.source.files.discover import NOTEBOOK
+from zerograd.source.text.lines import lines_of
 
 _LANGUAGES = ("python", None, "")  # of a text; a notebook opened as JSON is none of ours
 

@@ -11,7 +11,7 @@ from zerograd.rules import REGISTRY
 from zerograd.server.diagnostics import range_of
 from zerograd.server.judging import Judged
 from zerograd.server.positions import Encoding, touches
-from zerograd.source.lines import to_column
+from zerograd.source.text.lines import to_column
 
 _COMMENT = re.compile(r"#.*(?:zerograd:\s*ignore|noqa)")
 _WORD = re.compile(r"[\w-]+")

@@ -13,13 +13,13 @@ from zerograd.core.findings import Finding, once
 from zerograd.report.baseline import sort_out
 from zerograd.report.documents import Documents
 from zerograd.server.documents import Document
-from zerograd.source.config import Config, load_config
-from zerograd.source.discover import NOTEBOOK
-from zerograd.source.exclusion import Exclusion
+from zerograd.source.files.config import Config, load_config
+from zerograd.source.files.discover import NOTEBOOK
+from zerograd.source.files.exclusion import Exclusion
 from zerograd.source.fixes.mending import Mended, mend
 from zerograd.source.notebooks.layout import read_cells
 from zerograd.source.sweep import Reader, Settings
-from zerograd.source.triggers import may_allow, may_train
+from zerograd.source.text.triggers import may_allow, may_train
 
 _COLLECT = 40  # texts: the syntax trees of a long one are 2 MB
 _TRIED = 10  # texts, or more, that are read to try fixes

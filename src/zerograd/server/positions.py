@@ -9,7 +9,7 @@ from lsprotocol.types import Position, PositionEncodingKind, Range
 
 from zerograd.core.events import Site
 from zerograd.core.findings import Edit
-from zerograd.source.lines import to_character, to_utf16
+from zerograd.source.text.lines import to_character, to_utf16
 
 
 class Encoding:

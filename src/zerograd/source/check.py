@@ -13,31 +13,33 @@ from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Rule, Sees, idiom
 from zerograd.rules.telling import note, tell
-from zerograd.source import accumulation, erasing, idioms, wholes, wiping
-from zerograd.source.callers import is_handed_too
-from zerograd.source.flow import Interpreter
-from zerograd.source.frames import CYCLE
-from zerograd.source.holdings import held_as_part
-from zerograd.source.leaking import Leaks
-from zerograd.source.library import Library
-from zerograd.source.nodes import below
-from zerograd.source.objectives import NOT_SHARED, Deposits, Owned, read_objectives
-from zerograd.source.parsing import parse
-from zerograd.source.paths import path_of
-from zerograd.source.privacy import Privacy
-from zerograd.source.program import Program
-from zerograd.source.reading import File, Reading
-from zerograd.source.schedules import is_excused
-from zerograd.source.scopes import Function, Scope
-from zerograd.source.skeleton import Act, Block, Call, Create, Loop, picks_several, walk
-from zerograd.source.strangers import may_be_tidy
-from zerograd.source.suppression import allow
-from zerograd.source.templates import templates
-from zerograd.source.tests import places
-from zerograd.source.triggers import may_train
-from zerograd.source.unfolding import waits_for_others
-from zerograd.source.verdicts import is_trial, worth_telling
-from zerograd.source.ways import Budget, TooMuch
+from zerograd.source import idioms, wholes
+from zerograd.source.counting.tests import places
+from zerograd.source.groups import accumulation
+from zerograd.source.lowering.library import Library
+from zerograd.source.lowering.program import Program
+from zerograd.source.lowering.skeleton import Act, Block, Call, Create, Loop, picks_several, walk
+from zerograd.source.names.scopes import Function, Scope
+from zerograd.source.order import erasing, wiping
+from zerograd.source.order.privacy import Privacy
+from zerograd.source.order.schedules import is_excused
+from zerograd.source.order.strangers import may_be_tidy
+from zerograd.source.text.nodes import below
+from zerograd.source.text.parsing import parse
+from zerograd.source.text.paths import path_of
+from zerograd.source.text.suppression import allow
+from zerograd.source.text.triggers import may_train
+from zerograd.source.values.callers import is_handed_too
+from zerograd.source.values.holdings import held_as_part
+from zerograd.source.values.reading import File, Reading
+from zerograd.source.walking.flow import Interpreter
+from zerograd.source.walking.frames import CYCLE
+from zerograd.source.walking.leaking import Leaks
+from zerograd.source.walking.objectives import NOT_SHARED, Deposits, Owned, read_objectives
+from zerograd.source.walking.templates import templates
+from zerograd.source.walking.unfolding import waits_for_others
+from zerograd.source.walking.verdicts import is_trial, worth_telling
+from zerograd.source.walking.ways import Budget, TooMuch
 
 _DEPTH = 5
 # A function is entered by someone we cannot see, who may have done anything but take its steps for it.

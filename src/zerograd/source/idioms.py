@@ -5,49 +5,37 @@ from collections.abc import Iterator
 
 from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
-from zerograd.source import (
-    adapted,
-    aliases,
-    ascending,
+from zerograd.source.groups import ascending, seldom, summed, synchronising, uncounted
+from zerograd.source.holding import exhausted, moved, parameters, reloaded, renewed, uncovered
+from zerograd.source.learning import adapted, bypassing, nonleaf, severed, starved, unreached
+from zerograd.source.memory import (
     averages,
-    brought,
-    bypassing,
-    clears,
-    closures,
     evaluations,
-    exhausted,
     histories,
-    hooked,
     itemised,
     keepsakes,
     kept,
     meters,
-    misclipped,
-    moved,
-    nonleaf,
-    parameters,
-    perturbing,
-    reloaded,
-    renewed,
     retained,
-    scalers,
-    seldom,
-    severed,
     slices,
-    starved,
-    summed,
-    synchronising,
     totals,
+)
+from zerograd.source.order import (
+    aliases,
+    brought,
+    clears,
+    closures,
+    hooked,
+    misclipped,
+    perturbing,
+    scalers,
     twice,
-    uncounted,
-    uncovered,
     unfilled,
     unprepared,
-    unreached,
     unstepped,
     updates,
 )
-from zerograd.source.reading import Reading
+from zerograd.source.values.reading import Reading
 
 
 def detect(function: Reading) -> Iterator[Finding]:

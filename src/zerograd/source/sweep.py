@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from zerograd.core.findings import Finding
 from zerograd.errors import SourceError
-from zerograd.source.discover import NOTEBOOK, STDIN, read_text
-from zerograd.source.triggers import may_allow, may_train
+from zerograd.source.files.discover import NOTEBOOK, STDIN, read_text
+from zerograd.source.text.triggers import may_allow, may_train
 
 if TYPE_CHECKING:
-    from zerograd.source.cache import Cache
+    from zerograd.source.files.cache import Cache
 
 _COLLECT = 1000  # files
 _WORTH = 150  # files that train, for each process: it begins with 0.3 s of its own and reads imports that others read
@@ -54,7 +54,7 @@ class Reader:
         gc.disable()  # syntax trees are many small objects without cycles: looking for some costs a third of the time
         from zerograd.rules import REGISTRY  # 40 ms in all: not for files that train nothing
         from zerograd.source.check import check_text
-        from zerograd.source.library import Library
+        from zerograd.source.lowering.library import Library
 
         atexit.register(gc.freeze)  # nor is it worth looking through what is left when the process ends: a tenth
         self._check = check_text
@@ -160,6 +160,6 @@ def _cores() -> int:
 def _cache(settings: Settings) -> "Cache | None":
     if settings.cache is None:
         return None
-    from zerograd.source.cache import Cache  # 8 ms
+    from zerograd.source.files.cache import Cache  # 8 ms
 
     return Cache(settings.cache, version=settings.version, codes=settings.codes, notes=settings.notes)

@@ -3,24 +3,13 @@
 from collections.abc import Iterator
 
 from zerograd.core.findings import Finding
-from zerograd.source import (
-    dropped,
-    evaluations,
-    fleeting,
-    lifeless,
-    lightning,
-    listed,
-    parameters,
-    rebinding,
-    retained,
-    rollouts,
-    unasked,
-    unpickled,
-    unread,
-)
-from zerograd.source.lines import within
-from zerograd.source.reading import File, Reading
-from zerograd.source.triggers import may_replace
+from zerograd.source.groups import unread
+from zerograd.source.holding import fleeting, listed, parameters, unpickled
+from zerograd.source.learning import dropped, lifeless, rebinding, unasked
+from zerograd.source.memory import evaluations, lightning, retained, rollouts
+from zerograd.source.text.lines import within
+from zerograd.source.text.triggers import may_replace
+from zerograd.source.values.reading import File, Reading
 
 
 def detect(file: File) -> Iterator[Finding]:

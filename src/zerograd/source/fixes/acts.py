@@ -7,8 +7,8 @@ from typing import NamedTuple
 from zerograd.core.events import Site
 from zerograd.source.fixes.page import Page
 from zerograd.source.fixes.statements import LOOPS, calls
-from zerograd.source.nodes import place
-from zerograd.source.paths import path_of
+from zerograd.source.text.nodes import place
+from zerograd.source.text.paths import path_of
 
 _NOT_OPTIMIZERS = re.compile(r"sched|lr_|_lr$|^lr|env|prof|bar\b|timer|ema|meter|sampler")
 # With these around, zero_grad() is not torch's, or is not the loop's to call: it does nothing off a window's end

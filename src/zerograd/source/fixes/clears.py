@@ -19,8 +19,8 @@ from zerograd.source.fixes.acts import (
 )
 from zerograd.source.fixes.page import Page
 from zerograd.source.fixes.statements import calls
-from zerograd.source.nodes import place
-from zerograd.source.paths import path_of
+from zerograd.source.text.nodes import place
+from zerograd.source.text.paths import path_of
 
 _READS_GRADIENT = re.compile(r"(?<!autograd)\.grad\b(?!\()")
 

@@ -1,7 +1,7 @@
 """Writing a file back as it was: its encoding, its byte order mark, its line ends."""
 
 from zerograd.errors import SourceError
-from zerograd.source.discover import MARK, encoding_of
+from zerograd.source.files.discover import MARK, encoding_of
 
 
 class File:

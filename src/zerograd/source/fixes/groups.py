@@ -4,13 +4,13 @@ import ast
 from collections.abc import Iterator
 
 from zerograd.core.findings import Finding, Fix
-from zerograd.source.counters import ACCUMULATION, Guard, read_guard
+from zerograd.source.counting.counters import ACCUMULATION, Guard, read_guard
+from zerograd.source.counting.losses import loss_of
+from zerograd.source.counting.origins import Origins
 from zerograd.source.fixes.acts import steps
 from zerograd.source.fixes.page import Page
-from zerograd.source.losses import loss_of
-from zerograd.source.nodes import Nodes, below, place, written
-from zerograd.source.origins import Origins
-from zerograd.source.paths import path_of
+from zerograd.source.text.nodes import Nodes, below, place, written
+from zerograd.source.text.paths import path_of
 
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant)
 _SIZED = ("DataLoader", "list")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from zerograd.core.findings import Edit, Finding, Safety, Severity
 from zerograd.errors import SourceError
-from zerograd.source.discover import NOTEBOOK
+from zerograd.source.files.discover import NOTEBOOK
 from zerograd.source.fixes.offering import fault
 from zerograd.source.fixes.places import apply, overlap
 

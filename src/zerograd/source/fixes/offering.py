@@ -15,7 +15,7 @@ from zerograd.source.fixes.acts import is_wrapped
 from zerograd.source.fixes.makers import APART, MAKERS, OF_VALUES
 from zerograd.source.fixes.page import Page
 from zerograd.source.fixes.places import Places, apply, overlap
-from zerograd.source.parsing import tree_of
+from zerograd.source.text.parsing import tree_of
 
 Check = Callable[[str], list[Finding]]  # all findings of a text that stands in this one's place
 # Each fix that is tried is as much work as a check: so many of one file, and so many characters in all.

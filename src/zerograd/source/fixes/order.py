@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from zerograd.core.findings import Finding, Fix
 from zerograd.source.fixes.acts import deposits, step_at, steps
 from zerograd.source.fixes.page import Page
-from zerograd.source.nodes import holds, place
-from zerograd.source.paths import path_of
+from zerograd.source.text.nodes import holds, place
+from zerograd.source.text.paths import path_of
 
 
 def call_backward(page: Page, finding: Finding) -> Iterator[Fix]:

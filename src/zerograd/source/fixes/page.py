@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from zerograd.core.findings import Fix, Safety
 from zerograd.source.fixes.places import Change
 from zerograd.source.fixes.statements import Statements
-from zerograd.source.nodes import holds, place
+from zerograd.source.text.nodes import holds, place
 
 _COMPOUND = (
     *(ast.For, ast.AsyncFor, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),

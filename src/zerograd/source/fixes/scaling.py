@@ -7,7 +7,7 @@ from zerograd.core.findings import Finding, Fix
 from zerograd.source.fixes.acts import Step, step_at, steps
 from zerograd.source.fixes.page import Page
 from zerograd.source.fixes.statements import calls
-from zerograd.source.nodes import place
+from zerograd.source.text.nodes import place
 
 
 def unscale_first(page: Page, finding: Finding) -> Iterator[Fix]:

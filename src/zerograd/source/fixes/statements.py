@@ -6,9 +6,9 @@ from typing import TypeVar
 
 from zerograd.core.events import Site
 from zerograd.source.fixes.places import Places
-from zerograd.source.nodes import below, holds, parents_of, place
-from zerograd.source.parsing import tree_of
-from zerograd.source.scopes import FunctionNode
+from zerograd.source.names.scopes import FunctionNode
+from zerograd.source.text.nodes import below, holds, parents_of, place
+from zerograd.source.text.parsing import tree_of
 
 N = TypeVar("N", bound=ast.AST)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)

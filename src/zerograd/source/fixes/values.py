@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from zerograd.core.findings import Finding, Fix, Safety
 from zerograd.source.fixes.page import Page
-from zerograd.source.nodes import place, written
-from zerograd.source.paths import path_of
+from zerograd.source.text.nodes import place, written
+from zerograd.source.text.paths import path_of
 
 
 def clear_by_none(page: Page, finding: Finding) -> Iterator[Fix]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from zerograd.errors import SourceError
-from zerograd.source.discover import read_text
+from zerograd.source.files.discover import read_text
 
 _BLANK = re.compile(r"[ \t\n\r]*")
 _DECODER = json.JSONDecoder(strict=False)

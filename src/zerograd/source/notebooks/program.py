@@ -14,9 +14,9 @@ from typing import NamedTuple
 from zerograd.core.events import Site
 from zerograd.core.findings import Edit
 from zerograd.source.fixes.places import Places
-from zerograd.source.nodes import place
 from zerograd.source.notebooks.layout import Cell
 from zerograd.source.notebooks.magics import tame
+from zerograd.source.text.nodes import place
 
 _EVENT = re.compile(r"\.(?:step|backward|manual_backward|zero_grad|unscale_|clip_gradients)\b|clip_grad_|\.grad\b")
 _LOOSE = (ast.If, ast.With, ast.AsyncWith, ast.Try, ast.TryStar, ast.Match)

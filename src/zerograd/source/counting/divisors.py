@@ -1,0 +1,36 @@
+"""What divides a loss: a division, a factor that counts something, or a loss function of the project that is told."""
+
+import ast
+import re
+
+from zerograd.source.counting.counters import ACCUMULATION
+from zerograd.source.names.scopes import Function
+from zerograd.source.text.nodes import Nodes, written
+from zerograd.source.text.paths import path_of
+
+_MEASURED = re.compile(r"\.(sum|numel|size|shape|mean|norm|nelement|count_nonzero)\b")  # of tensors
+
+
+def divides_by_what_it_is_told(function: Function) -> bool:
+    """loss_fn(out, y, n): return total / n. A function that divides by what it finds itself makes a mean, as any loss
+    does; one that only sums, none."""
+    text = written(function.node)
+    if ACCUMULATION.search(text.lower()) or ("sum" in text and "/" not in text and "mean" not in text):
+        return True
+    if "/" not in text and "sum" not in text and ".div" not in text:
+        return False
+    nodes = Nodes(function.node)
+    divisors = [node.right for node in nodes.of(ast.BinOp) if isinstance(node.op, ast.Div)]
+    divisors += [node.value for node in nodes.of(ast.AugAssign) if isinstance(node.op, ast.Div)]
+    divisors += [call.args[0] for call in nodes.of(ast.Call) if call.args and divides(call.func)]
+    products = [node for node in nodes.of(ast.BinOp) if isinstance(node.op, ast.Mult)]
+    scales = [side for node in products for side in (node.left, node.right) if path_of(side) and counts(side)]
+    return bool(scales) or not all(_MEASURED.search(written(by)) for by in divisors)
+
+
+def divides(func: ast.expr) -> bool:
+    return isinstance(func, ast.Attribute) and func.attr in ("div", "div_")
+
+
+def counts(node: ast.expr) -> bool:
+    return bool(re.search(r"len|size|num|count|tokens|norm|scale|accum|world|weight|ratio|frac", written(node).lower()))

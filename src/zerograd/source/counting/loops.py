@@ -1,0 +1,91 @@
+"""What a loop runs over, and what cuts it into windows: counters, and Accelerate's own gate."""
+
+import ast
+from collections.abc import Collection, Iterator
+
+from zerograd.source.counting.counters import read_guard
+from zerograd.source.counting.origins import Origins
+from zerograd.source.text.nodes import Nodes, below, holds, written
+from zerograd.source.text.paths import path_of
+
+_STEPS = frozenset({"step", "optimize", "zero_grad"})
+_ASKING = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.Name)
+
+
+def elements(target: ast.expr, over: ast.expr) -> dict[str, str]:
+    """`for opt in opts`: {"opt": "opts[*]"}; through enumerate, zip, items and values.
+
+    What runs over something that is no plain collection gets a name of its own.
+    """
+    match target, over:
+        case _, ast.Call(func=ast.Attribute(value=inner, attr="values")):
+            return elements(target, inner)
+        case ast.Tuple(elts=[_, value]), ast.Call(func=ast.Attribute(value=inner, attr="items")):
+            return elements(value, inner)
+        case ast.Tuple(elts=[_, value]), ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]):
+            return elements(value, inner)
+        case ast.Tuple(elts=parts), ast.Call(func=ast.Name(id="zip"), args=sources):
+            found: dict[str, str] = {}
+            for part, source in zip(parts, sources, strict=False):
+                found |= elements(part, source)
+            return found
+        case ast.Name(id=name), _:
+            return {name: f"{path_of(over) or name}[*]"}
+        case ast.Tuple(elts=parts), _:
+            names = [part.id for part in parts if isinstance(part, ast.Name)]
+            return {name: f"{path_of(over) or ''}[*].{name}" for name in names}
+    return {}
+
+
+def picked(loop: ast.AST, variables: Collection[str]) -> Iterator[str]:
+    """`opts[*]` of `opts[i]`, where `i` is a variable of the loop."""
+    for node in below(loop):
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name) and node.slice.id in variables:
+            path = path_of(node)
+            if path is not None:
+                yield path
+
+
+def runs_over(loop: ast.AST | None, word: str) -> bool:
+    """Whether what a loop runs over is named for something."""
+    return isinstance(loop, ast.For) and word in written(loop.iter).lower()
+
+
+def windows_of(nodes: Nodes, origins: Origins) -> frozenset[tuple[ast.AST | None, str]]:
+    """The counters, by loop and N, that decide whether something is stepped."""
+    if not origins.asked:
+        return frozenset()
+    steps = [call for call in nodes.of(ast.Call) if getattr(call.func, "attr", "") in _STEPS]
+    asked: list[ast.expr] = [one.value for one in nodes.of(ast.keyword) if isinstance(one.value, _ASKING)]
+    skipping: list[ast.expr] = []
+    for node in nodes.of(ast.If):
+        if steps and any(holds(node, step) for step in steps):
+            asked.append(node.test)
+        elif isinstance(node.body[-1], ast.Continue):
+            skipping.append(node.test)
+    found = [guard for test in asked if (guard := read_guard(test, origins)) is not None]
+    found += [guard for test in skipping if (guard := read_guard(test, origins)) is not None and guard.accumulates]
+    return frozenset((guard.loop, guard.size) for guard in found)
+
+
+def accumulates(context: ast.expr) -> bool:
+    return isinstance(context, ast.Call) and (path_of(context.func) or "").endswith(".accumulate")
+
+
+def has_gate(loop: ast.AST) -> bool:
+    return any(isinstance(inner, ast.withitem) and accumulates(inner.context_expr) for inner in below(loop))
+
+
+def inside(loop: ast.AST) -> Iterator[ast.AST]:
+    return (node for node in below(loop) if node is not loop)
+
+
+def runs_at_least_once(over: ast.expr) -> bool:
+    """for _ in range(4): nobody needs to ask what happens if it never runs."""
+    if not (isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.func.id in ("range", "trange")):
+        return False
+    given = [arg.value if isinstance(arg, ast.Constant) else None for arg in over.args]
+    numbers = [number for number in given if type(number) is int]
+    if len(numbers) != len(given) or over.keywords or not 0 < len(given) < 4 or (len(given) == 3 and not numbers[2]):
+        return False
+    return len(range(*numbers)) > 0

@@ -1,0 +1,239 @@
+"""Accumulation that does not add up: idioms of the loop around a step.
+
+A window is a loop in which the backward stands outside a counter's guard and the step inside it (guarded.py), or an
+inner loop of backwards between two steps.
+"""
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+
+from zerograd.core.events import Kind
+from zerograd.core.findings import Finding, Related
+from zerograd.rules import REGISTRY
+from zerograd.rules.telling import note
+from zerograd.source.counting.counters import ACCUMULATION
+from zerograd.source.counting.losses import Losses, loss_of
+from zerograd.source.groups.beginnings import begins_later
+from zerograd.source.lowering.skeleton import Act, Block, Call, Choice, Loop, blocks_of, walk
+from zerograd.source.names.scopes import Function, Scope
+from zerograd.source.text.nodes import Nodes, written
+from zerograd.source.text.paths import path_of
+from zerograd.source.walking.frames import BodyOf
+from zerograd.source.walking.guarded import Window, acts_in, arms_of, guarded_windows, taken_at_once
+from zerograd.source.walking.unfolding import Unfolded, waits_for_others
+
+_FOR = (ast.For, ast.AsyncFor)
+_TASKS = re.compile(r"meta|task|episode")
+_MOST = 30  # functions that are looked into
+_INVERTED = "the guard is the wrong way round: it steps on every micro-batch but the last of a group ({size})"
+_LATE = "the guard is true after {size} + 1 micro-batches first: the first group has one more than all others ({size})"
+
+
+def detect(
+    block: Block, nodes: Nodes, scope: Scope, body_of: BodyOf, nodes_of: Callable[[ast.AST], Nodes]
+) -> Iterator[Finding]:
+    """What is wrong with the accumulation of one function, given all of its nodes."""
+    losses = Losses(nodes, scope)
+    configured = _configured(nodes)
+    asks = any(isinstance(node, Choice) and node.guard is not None for node in walk(block))
+    windows = list(guarded_windows(block)) if asks else []
+    engines = _told_by_engines(nodes, {window.guard.size for window in windows})
+    for window in windows:
+        if window.guard.size not in engines:
+            yield from _judge_window(window, losses)
+    if asks and not windows and waits_for_others(block):
+        unfolded = Unfolded(block, scope.owner, body_of, nodes_of)
+        for window in guarded_windows(unfolded.block):
+            yield from _judge_window(window, losses, unfolded)
+    yield from _inner_loops(block, losses, body_of)
+    yield from _every_micro_batch(block, losses, configured)
+    told = _told_by_class(scope.owner, nodes, nodes_of) if not configured and scope.owner is not None else None
+    if configured or told is not None:
+        yield from _divided_twice(block, losses, told)
+
+
+def _told_by_engines(nodes: Nodes, sizes: set[str]) -> set[str]:
+    """Those that are read from DeepSpeed's config: its engine accumulates by itself, the step in sight does nothing."""
+    return {
+        path
+        for node in (nodes.of(ast.Assign) if sizes else ())
+        for target in node.targets
+        if (path := path_of(target)) in sizes and "deepspeed" in written(node.value)
+    }
+
+
+def _judge_window(window: Window, losses: Losses, unfolded: Unfolded | None = None) -> Iterator[Finding]:
+    guard, site = window.guard, window.choice.site
+    if site is None or not (window.clears or guard.accumulates):
+        return
+    if window.inverted:
+        found = note(REGISTRY["ZG103"], site, certain=True, test="", first="", size=guard.size)
+        yield found._replace(message=_INVERTED.format(size=guard.size))
+        return
+    if window.stepped_outside:
+        why = f"it waits for every {guard.size}-th one under the guard on line {site.line}"
+        for act in window.stepped_outside:
+            yield note(REGISTRY["ZG106"], act.site, certain=guard.accumulates, step=act.what, why=why)
+        return
+    exact = window.shared or any(begins_later(window.loop.node, act.node) for act in window.deposits)
+    phase = guard.begun if guard.phase is None else guard.phase
+    if phase is not None and phase != -1 and not guard.conjoined and not exact:
+        first = str(phase + 1) if phase >= 0 else f"{guard.size} - {-phase - 1}"
+        yield note(REGISTRY["ZG103"], site, certain=True, test="the guard", first=first, size=guard.size)
+    if guard.late and not exact:
+        found = note(REGISTRY["ZG103"], site, certain=True, test="", first="", size=guard.size)
+        yield found._replace(message=_LATE.format(size=guard.size))
+    endless = window.loop.endless or isinstance(window.loop.node, ast.While)
+    if not guard.tail and not endless and not window.stepped_after:
+        # A counter that came from elsewhere may go on in the next epoch: its group does.
+        unless = "the counter comes from elsewhere, the group may go on in the next epoch"
+        yield note(REGISTRY["ZG102"], site, certain=guard.phase is not None, unless=unless, size=guard.size)
+    if not window.rescales:
+        for act in window.deposits:
+            # A meta-learner's objective is the sum over its tasks.
+            its = unfolded.losses(act, losses) if unfolded is not None else losses
+            yield from _unnormalised(act, its, guard.size, certain=not _TASKS.search(guard.size.lower()))
+
+
+def _unnormalised(act: Act, losses: Losses, size: str, *, certain: bool) -> Iterator[Finding]:
+    if not isinstance(act.node, ast.Call) or _divides_itself(act.node, losses):
+        return
+    loss = loss_of(act.node)
+    plain = not losses.may_be_normalised(loss)
+    if plain or not losses.may_be_normalised(loss, handed=False):
+        unless = "a sum may be meant" if plain else "the loss may have been divided before it came here"
+        certain = certain and plain
+        yield note(REGISTRY["ZG101"], act.site, certain=certain, unless=unless, deposit=act.what, size=size)
+
+
+def _inner_loops(block: Block, losses: Losses, body_of: BodyOf) -> Iterator[Finding]:
+    """for micro_step in range(N): backward, then one step behind the loop."""
+    for position, node in enumerate(block):
+        size = _named_size(node.node.iter) if isinstance(node, Loop) and isinstance(node.node, _FOR) else None
+        if size and isinstance(node, Loop) and not losses.is_one(size):
+            inside = acts_in(node.body)
+            kinds = {act.kind for act in inside}
+            if Kind.DEPOSIT in kinds and not kinds & {Kind.CONSUME, Kind.CLEAR, Kind.RESCALE}:
+                before, later = _kinds(block[:position], body_of), _kinds(block[position + 1 :], body_of)
+                # A whole group: it starts from a clear or ends in a step.
+                whole = Kind.CONSUME in later or (Kind.CLEAR in before and not _rescales(losses.owner, body_of))
+                for act in (act for act in inside if act.kind is Kind.DEPOSIT and Kind.RESCALE not in later):
+                    yield from _unnormalised(act, losses, size, certain=whole)
+        for inner in blocks_of(node):
+            yield from _inner_loops(inner, losses, body_of)
+
+
+def _rescales(cls: Scope | None, body_of: BodyOf) -> bool:
+    """Whether a method of the class rescales gradients: who takes the step may have done it before."""
+    methods = cls.functions.values() if cls is not None else ()
+    return any(isinstance(node, Act) and node.kind is Kind.RESCALE for one in methods for node in walk(body_of(one)))
+
+
+def _kinds(block: Block, body_of: BodyOf) -> set[Kind]:
+    """What happens in a block and in what it calls."""
+    found: set[Kind] = set()
+    called: set[Function] = set()
+    pending = [block]
+    while pending:
+        for node in walk(pending.pop()):
+            if isinstance(node, Act):
+                found.add(node.kind)
+            elif isinstance(node, Call) and node.function not in called and len(called) < _MOST:
+                called.add(node.function)
+                pending.append(body_of(node.function))
+    return found
+
+
+def _named_size(over: ast.expr) -> str | None:
+    """N of `range(N)`, if it is named for accumulation."""
+    if isinstance(over, ast.Call) and (path_of(over.func) or "").endswith(("range", "trange")) and over.args:
+        size = written(over.args[-1] if len(over.args) == 3 else over.args[0])
+        return size if ACCUMULATION.search(size.lower()) else None
+    return None
+
+
+def _every_micro_batch(block: Block, losses: Losses, configured: str | None) -> Iterator[Finding]:
+    """Divided as if it were accumulated, and stepped in the same breath as it is deposited."""
+    for loop in (node for node in walk(block) if isinstance(node, Loop) and not node.windows):
+        acts = acts_in(loop.body)
+        if not any(act.kind is Kind.CLEAR for act in acts):
+            continue
+        taken = [(act, step, arm) for arm in arms_of(loop.body) for act, step in taken_at_once(arm)]
+        if len(taken) != sum(act.kind is Kind.DEPOSIT for act in acts) or len({step.slot for _, step, _ in taken}) != 1:
+            continue  # something is deposited that waits for a step
+        for act, step, arm in taken:
+            assert isinstance(act.node, ast.Call)
+            by = losses.divided_by(loss_of(act.node), ACCUMULATION)
+            if (by is None and not configured) or (by is not None and losses.is_one(by)):
+                continue
+            own = _divides_itself(act.node, losses)
+            if by is not None and not own and (arm is loop.body or not losses.adds_up(loss_of(act.node))):
+                why = f"the loss is divided by {by}"
+            elif configured and own and arm is loop.body:
+                why = f"the Accelerator is told to accumulate over {configured} and divides the loss by it"
+            else:
+                continue
+            related = (Related(act.site, "the loss is deposited here"),)
+            yield note(REGISTRY["ZG106"], step.site, certain=True, step=step.what, why=why, related=related)
+
+
+def _divided_twice(block: Block, losses: Losses, told: tuple[str, str] | None) -> Iterator[Finding]:
+    """`told`: the accelerator that the class has told, and of how many; the loss must be divided by the same."""
+    for act in (node for node in walk(block) if isinstance(node, Act) and node.kind is Kind.DEPOSIT):
+        if isinstance(act.node, ast.Call) and _divides_itself(act.node, losses):
+            by = losses.divided_by(loss_of(act.node), ACCUMULATION)
+            receiver = path_of(act.node.func.value) if isinstance(act.node.func, ast.Attribute) else None
+            same = told is None or (receiver == told[0] and (by or "").rpartition(".")[2] == told[1].rpartition(".")[2])
+            if by is not None and same and not losses.is_one(by):
+                yield note(REGISTRY["ZG105"], act.site, certain=True, deposit=act.what, size=by)
+
+
+def _configured(nodes: Nodes) -> str | None:
+    """N of `Accelerator(gradient_accumulation_steps=N)`, if this function makes one and N is not 1."""
+    if not any(keyword.arg == "gradient_accumulation_steps" for keyword in nodes.of(ast.keyword)):
+        return None
+    sizes = (_size_told(call) for call in nodes.of(ast.Call) if _makes_accelerator(call))
+    size = next((size for size in sizes if size is not None), None)
+    return None if size == "1" else size
+
+
+def _makes_accelerator(call: ast.Call) -> bool:
+    return (path_of(call.func) or "").endswith("Accelerator")
+
+
+def _size_told(call: ast.Call) -> str | None:
+    told = (keyword.value for keyword in call.keywords if keyword.arg == "gradient_accumulation_steps")
+    return next(map(written, told), None)
+
+
+def _told_by_class(owner: Scope, nodes: Nodes, nodes_of: Callable[[ast.AST], Nodes]) -> tuple[str, str] | None:
+    """The one accelerator that a class makes for itself, and the number that it is told, if no branch here asks for
+    either."""
+    if not any("accelerator" in (path_of(call.func) or "") for call in nodes.of(ast.Call)) or any(
+        "accelerator" in written(node.test) and ".sync_gradients" not in written(node.test) for node in nodes.of(ast.If)
+    ):
+        return None
+    if not any(_divides_by_name(node) for node in nodes.of(ast.BinOp)):
+        return None
+    methods = [method for cls in owner.lineage() for method in cls.functions.values()]
+    assigned = [node for method in methods for node in nodes_of(method.node).of(ast.Assign)]
+    made = [(path_of(node.targets[0]) or "", node.value) for node in assigned]
+    told = [(name, call) for name, call in made if isinstance(call, ast.Call) and _makes_accelerator(call)]
+    if len(told) != 1 or sum(name == told[0][0] for name, _ in made) != 1:
+        return None
+    size = _size_told(told[0][1])
+    return (told[0][0], size) if size is not None and ACCUMULATION.search(size.lower()) and " if " not in size else None
+
+
+def _divides_by_name(node: ast.BinOp) -> bool:
+    return isinstance(node.op, ast.Div) and ACCUMULATION.search(written(node.right).lower()) is not None
+
+
+def _divides_itself(call: ast.Call, losses: Losses) -> bool:
+    """accelerator.backward() and DeepSpeed's engine divide by the number of micro-batches, if they are told of it."""
+    receiver = path_of(call.func.value) if isinstance(call.func, ast.Attribute) else None
+    if receiver in losses.untold:
+        return False
+    last = (receiver or "").rpartition(".")[2].lower()
+    return bool(call.args) and any(word in last for word in ("accelerator", "engine", "deepspeed"))

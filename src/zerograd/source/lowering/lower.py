@@ -1,0 +1,289 @@
+"""Python statements to skeletons: control flow is kept, everything that is no event falls away."""
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from zerograd.core.events import Kind, Site
+from zerograd.core.facts import ALL_DOUBTS, NOTHING_ASSUMED, Assumptions, Doubts
+from zerograd.source.counting.loops import has_gate, inside, runs_at_least_once
+from zerograd.source.counting.pacing import only_moves
+from zerograd.source.counting.questions import asks_for_nan, asks_only_for_nan, takes_all
+from zerograd.source.counting.tests import changed_by, decide, learned_from, read_test
+from zerograd.source.counting.turns import turns_of
+from zerograd.source.lowering.adjoining import adjoined
+from zerograd.source.lowering.byhand import read_assignment, read_deletion
+from zerograd.source.lowering.calls import site_of
+from zerograd.source.lowering.expressions import Expressions
+from zerograd.source.lowering.made import made_anew
+from zerograd.source.lowering.measuring import of_round, without_clips
+from zerograd.source.lowering.parted import is_context, is_run_around, is_run_in_parts
+from zerograd.source.lowering.skeleton import (
+    Act,
+    Attempt,
+    Block,
+    Blur,
+    Call,
+    Choice,
+    Create,
+    Forget,
+    Jump,
+    Loop,
+    Node,
+    going_on,
+    walk,
+)
+from zerograd.source.lowering.swallowed import giving_up, is_swallowed, may_do, only_tell, tells_nobody
+from zerograd.source.text.nodes import below, holds
+from zerograd.source.text.paths import path_of
+from zerograd.source.text.wording import ENDINGS
+
+_REST: Doubts = frozenset({Kind.DEPOSIT})
+_GATE = "last@{}%accumulate"
+_SIMPLE = frozenset({ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Assert, ast.Delete})
+# What only makes names; functions do something when they are called.
+_SILENT = frozenset({ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef})
+_SILENT |= {ast.Global, ast.Nonlocal, ast.Pass}
+_ASSIGNMENTS = (ast.Assign, ast.AugAssign, ast.AnnAssign)
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+
+
+class FunctionLowering(Expressions):
+    """Lowers one function."""
+
+    _turn: Assumptions = NOTHING_ASSUMED  # what is so in this round of a loop over a few words
+
+    def whole(self, statements: list[ast.stmt]) -> Block:
+        """The function. One that is handed the batch's index is called once per batch: its body is that loop's."""
+        body = self.block(statements)
+        if is_run_around(self._function, self._scope):
+            body = (Blur(ALL_DOUBTS), *body, Blur(ALL_DOUBTS))
+        windows = self._questions.windows(self._function)
+        return (Loop(going_on(body), endless=True, node=self._function, windows=windows),) if windows else body
+
+    def block(self, statements: Iterable[ast.stmt]) -> Block:
+        nodes: list[Node] = []
+        alone: list[Node] = []  # behind an assertion that every group is one of a single micro-batch: all may be done
+        for statement in statements:
+            kind = statement.__class__
+            if kind in _SILENT:
+                continue
+            if kind in _SIMPLE:
+                nodes += self._simple(statement)
+                if isinstance(statement, ast.Assert) and self._questions.holds_at_one(statement):
+                    nodes += (alone := [Blur(ALL_DOUBTS)])
+            else:
+                made = list(self._statement(statement))
+                nodes += [Blur(_REST), *made] if _asks_for_rest(made, nodes) else made
+            if nodes and isinstance(nodes[-1], Jump):
+                alone = []
+                break  # nothing behind a jump is ever run
+        return adjoined([*nodes, *alone])
+
+    def _statement(self, node: ast.stmt) -> Iterator[Node]:
+        match node:
+            case ast.If(test=test) if (answer := self._answer(test)) is not None:
+                yield from self._events(test)
+                yield from self.block(node.body if answer else node.orelse)
+            case ast.If(test=ast.BoolOp(op=ast.And(), values=tests), orelse=[]) if self._deposited and _is_mixed(tests):
+                yield from self._statement(_nested(node, tests))
+            case ast.If(test=test, body=body, orelse=orelse):
+                yield from self._events(test)
+                outer, self._asked = self._asked, (*self._asked, test)
+                deposited = self._deposited
+                arms = self.block(body), self.block(orelse)
+                self._asked = outer
+                if deposited and asks_only_for_nan(test):
+                    arms = self._skipping(node, body, *arms), self._skipping(node, orelse, *arms[::-1])
+                yield from self._choice(test, *arms)
+            case ast.For() | ast.AsyncFor() | ast.While():
+                yield from self._loop(node)
+            case ast.Try() | ast.TryStar():
+                yield from self._try(node)
+            case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
+                for item in items:
+                    yield from self._events(item.context_expr)
+                around = [Blur(ALL_DOUBTS) for item in items if is_context(item.context_expr, self._scope)]
+                yield from around
+                yield from self.block(body)
+                yield from around
+            case ast.Match(subject=subject, cases=cases):
+                yield from self._events(subject)
+                yield from self._match(cases)
+            case ast.Break():
+                yield Jump("break")
+            case ast.Continue():
+                if self._deposited and any(map(asks_for_nan, self._asked)):
+                    yield self._abandon(node)
+                yield Jump("continue")
+            case ast.Return():
+                yield from self._events(node)
+                yield Jump("return")
+            case ast.Raise():
+                yield from self._events(node)
+                yield Jump("raise")
+            case _:
+                yield from self._simple(node)
+
+    def _answer(self, test: ast.expr) -> bool | None:
+        """What a test answers in this round of a loop over a few words."""
+        return decide(read_test(test), self._turn) if self._turn else None
+
+    def _simple(self, node: ast.stmt) -> list[Node]:
+        found = self._events(_evaluated(node))
+        if isinstance(node, ast.Expr):
+            if isinstance(node.value, ast.Call) and path_of(node.value.func) in ENDINGS:
+                found.append(Jump("raise"))
+        elif isinstance(node, _ASSIGNMENTS):
+            made = read_assignment(node, self._path, self._reaches_some)
+            found += self._at_inputs(node, made) if self._inputs else made
+            if isinstance(node.value, ast.Call) and isinstance(node, ast.Assign) and len(node.targets) == 1:
+                path = path_of(node.targets[0])
+                found += map(Create, made_anew(path, node.value, self._scope, self._calls)) if path else ()
+            elif isinstance(node.value, ast.Attribute) and node.value.attr == "backward":
+                found.append(Blur(_REST))  # run = loss.backward: whoever has it may run it
+            found += self._forget(node)
+        elif isinstance(node, ast.Delete):
+            found += read_deletion(node, self._path, self._reaches_some)
+        return found
+
+    def _forget(self, node: ast.AST) -> list[Node]:
+        """What is assigned may change the answer of a test that will be asked again."""
+        keys = changed_by(node, self._keys) if self._keys else None
+        return [Forget(keys, learned_from(node, keys))] if keys else []
+
+    def _loop(self, node: ast.For | ast.AsyncFor | ast.While) -> Iterator[Node]:
+        if not self._deposited and only_moves(node, lambda path: self._calls.is_scheduler(path, self._scope)):
+            yield Blur(ALL_DOUBTS)
+            return
+        head: list[Node] = []
+        endless = False
+        if isinstance(node, ast.While):
+            head += self._events(node.test)
+            endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
+        else:
+            yield from self._events(node.iter)
+            head += self._forget(node)
+            head += [Blur(ALL_DOUBTS)] if is_run_in_parts(node.iter, self._scope) else []
+        if isinstance(node, ast.For) and not node.orelse and not any(isinstance(one, ast.If) for one in node.body):
+            each_alone = self._one_by_one(node.target, node.iter, lambda: self.block(node.body))
+            if each_alone:
+                yield from each_alone
+                return
+        if turns := turns_of(node, self._keys):
+            yield from self._in_turns(node, turns)
+            return
+        each = {} if isinstance(node, ast.While) else self._enter(node.target, node.iter)
+        outer, self._scope.elements = self._scope.elements, {**self._scope.elements, **each}
+        innermost = (
+            self._has_gates
+            and has_gate(node)
+            and not any(isinstance(inner, _LOOPS) and has_gate(inner) for inner in inside(node))
+        )
+        gate, self._gate = self._gate, _GATE.format(id(node)) if innermost else self._gate
+        asked, self._asked = self._asked, ()
+        deposited, self._deposited = self._deposited, False
+        body = without_clips((*head, *self.block(node.body)), node, self._function, self._own)
+        self._gate, self._asked, self._deposited = gate, asked, deposited
+        self._scope.elements = outer
+        orelse = self.block(node.orelse)
+        if body or orelse or endless:
+            gates = ("accumulate",) if innermost else ()
+            windows = (*self._questions.windows(node), *gates)
+            begun = node in self._questions.begun
+            runs = not isinstance(node, ast.While) and runs_at_least_once(node.iter)
+            site = Site(self._path, node.lineno, node.col_offset + 1)
+            yield Loop(body, orelse, endless, self._each(each, body, node), node, windows, begun, runs, site)
+
+    def _in_turns(self, node: ast.For | ast.AsyncFor | ast.While, turns: list[str]) -> Iterator[Node]:
+        outer, asked, deposited = self._turn, self._asked, self._deposited
+        for turn in turns:
+            told: Assumptions = frozenset({(turn, True)})
+            self._turn, self._asked, self._deposited = outer | told, (), False
+            yield Forget(changed_by(node, self._keys), told)
+            yield from of_round(self.block(node.body))
+        self._turn, self._asked, self._deposited = outer, asked, deposited
+
+    def _try(self, node: ast.Try | ast.TryStar) -> Iterator[Node]:
+        body = self.block(node.body)
+        deposits = may_do(Kind.DEPOSIT, body)
+        attempt = Attempt(
+            body,
+            tuple(self._handler(handler, body if deposits else ()) for handler in node.handlers),
+            self.block(node.orelse),
+            self.block(node.finalbody),
+            any(takes_all(handler.type) for handler in node.handlers),
+        )
+        if any((attempt.body, *attempt.handlers, attempt.orelse, attempt.final)):
+            yield attempt
+
+    def _handler(self, handler: ast.ExceptHandler, deposits: Block) -> Block:
+        """Where the exception struck, nobody knows: it may have left a gradient of `deposits` behind."""
+        block = self.block(handler.body)
+        if not deposits:
+            return block
+        abandon = self._abandon(handler)._replace(node=handler)
+        if is_swallowed(handler, block, deposits, called=self._goes_unnoticed(handler)):
+            return giving_up(block, abandon)
+        return (abandon._replace(partial=True), *block)
+
+    def _goes_unnoticed(self, handler: ast.ExceptHandler) -> bool:
+        """Whether a handler that returns ends nothing but this call: no loop of the function's, and no caller hears."""
+        if not any(isinstance(node, ast.Return) for node in below(handler)):
+            return False
+        loops = (loop for kind in _LOOPS for loop in self._own.of(kind))
+        return tells_nobody(self._function, handler) and not any(holds(loop, handler) for loop in loops)
+
+    def _skipping(self, node: ast.If, statements: list[ast.stmt], arm: Block, other: Block) -> Block:
+        """if isfinite(loss): optimizer.step(), with what it clears: the other way gives the iteration up."""
+        kinds = {act.kind for act in walk(other) if isinstance(act, Act)}
+        skips = Kind.CONSUME in kinds and Kind.DEPOSIT not in kinds and only_tell(statements)
+        skips = skips and not any(map(_may_matter, walk(arm)))
+        return (*arm, self._abandon(node)) if skips else arm
+
+    def _abandon(self, node: ast.stmt | ast.ExceptHandler) -> Act:
+        what = "continue" if isinstance(node, ast.Continue) else "if" if isinstance(node, ast.If) else "except"
+        return Act(Kind.ABANDON, None, site_of(node, self._path), what)
+
+    def _match(self, cases: list[ast.match_case]) -> Block:
+        if not cases:
+            return ()
+        first, *others = cases
+        body = self.block(first.body)
+        irrefutable = first.guard is None and isinstance(first.pattern, ast.MatchAs) and first.pattern.pattern is None
+        rest = () if irrefutable else self._match(others)
+        return body if irrefutable or not (body or rest) else (Choice(body, rest),)
+
+
+def _evaluated(node: ast.stmt) -> ast.AST:
+    """What of a statement may be an event: of most nothing but the value."""
+    if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+        return node.value
+    return node.value if isinstance(node, ast.Expr) else node
+
+
+def _asks_for_rest(made: list[Node], before: list[Node]) -> bool:
+    """if (i + 1) % N != 0, behind the loop: it steps if a group is left, and only then."""
+    last = made[-1] if made else None
+    guard = last.guard if isinstance(last, Choice) else None
+    return guard is not None and guard.phase is None and any(isinstance(one, Loop) for one in before)
+
+
+def _may_matter(node: Node) -> bool:
+    """Whether it may do something to gradients, or leads away."""
+    return isinstance(node, Act | Blur | Call | Jump)
+
+
+def _is_mixed(tests: list[ast.expr]) -> bool:
+    """isfinite(loss) and i % N == 0: two questions, of which the first has its own answer to what comes next."""
+    return any(map(asks_only_for_nan, tests)) and not all(map(asks_only_for_nan, tests))
+
+
+def _nested(node: ast.If, tests: list[ast.expr]) -> ast.If:
+    """The same as two branches, one in the other: whether it is NaN is asked first."""
+    outer, inner = ([test for test in tests if asks_only_for_nan(test) is nan] for nan in (True, False))
+    within = ast.copy_location(ast.If(_all(inner), node.body, []), node)
+    return ast.copy_location(ast.If(_all(outer), [within], []), node)
+
+
+def _all(tests: list[ast.expr]) -> ast.expr:
+    return tests[0] if len(tests) == 1 else ast.copy_location(ast.BoolOp(ast.And(), tests), tests[0])

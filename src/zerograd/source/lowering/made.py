@@ -1,0 +1,35 @@
+"""The optimizers that an assignment makes anew: that one, or those of a new object.
+
+optimizer = Adam(model.parameters())
+trainer = Trainer(model)        # and with it trainer.optimizer, which its __init__ makes
+"""
+
+import ast
+
+from zerograd.source.lowering.calls import CallReader
+from zerograd.source.names.roles import role_of
+from zerograd.source.names.scopes import Role, Scope
+from zerograd.source.text.nodes import below
+from zerograd.source.text.paths import path_of
+
+
+def made_anew(path: str, call: ast.Call, scope: Scope, calls: CallReader) -> list[str]:
+    """Of those that a path has when what a call returns is bound to it, the ones that nobody has stepped yet."""
+    if _is_optimizer(path, call, scope, calls):
+        return [path]
+    made = scope.bindings.get(path)
+    if made is None or made.cls is None:
+        return []
+    own = {one for cls in made.cls.lineage() for one in cls.optimizers if one.startswith("self.")}
+    return sorted(path + one.removeprefix("self") for one in own)
+
+
+def _is_optimizer(path: str, call: ast.Call, scope: Scope, calls: CallReader) -> bool:
+    """An optimizer's name is bound anew: to a new optimizer, unless it wraps the old one."""
+    home = scope.owner if path.startswith("self.") and scope.owner is not None else scope
+    binding = role_of(call, scope) if path in home.optimizers else None
+    if binding is not None and binding.role is Role.OPTIMIZER:
+        return True
+    if not calls.is_optimizer(path, scope) or calls.is_harmless(call, scope):
+        return False  # optimizer_path = os.path.join(folder, "optimizer.pt")
+    return not any(path_of(part) == path for part in below(call))

@@ -1,0 +1,34 @@
+"""Whether a loss is multiplied by a loss scale, as far as the text shows it."""
+
+import ast
+
+from zerograd.core.events import Kind
+from zerograd.source.lowering.skeleton import Act, Block, walk
+from zerograd.source.names.roles import role_of
+from zerograd.source.names.scopes import Role, Scope
+
+
+def is_scaled(call: ast.Call, scope: Scope) -> bool:
+    """scaler.scale(loss).backward(), or the same through a variable."""
+    value = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+    binding = role_of(value, scope)
+    return binding is not None and binding.role is Role.SCALED_LOSS
+
+
+def is_plain(loss: ast.expr | None, scope: Scope) -> bool:
+    """Whether a loss is made here, and by nothing that may have scaled it."""
+    match loss:
+        case ast.Name(id=name):
+            return name in scope.assigned and name not in scope.scaled and "scale" not in name
+        case ast.BinOp(left=left, right=right):
+            return all(isinstance(side, ast.Constant) or is_plain(side, scope) for side in (left, right))
+        case ast.Call(func=ast.Attribute(value=value)):
+            return is_plain(value, scope)
+    return False
+
+
+def deposits_scaled(block: Block) -> set[bool]:
+    """Whether losses are deposited scaled or plain in a block, for a step that is taken elsewhere."""
+    acts = [node for node in walk(block) if isinstance(node, Act)]
+    steps = any(act.kind is Kind.CONSUME for act in acts)
+    return set() if steps else {act.scaled for act in acts if act.kind is Kind.DEPOSIT}

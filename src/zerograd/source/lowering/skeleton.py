@@ -1,0 +1,242 @@
+"""What is left of a function once all that does not touch gradients is taken away.
+
+The interpreter (flow.py) walks this and never sees Python again, so its cost follows the number of events, not lines.
+"""
+
+import ast
+from collections.abc import Callable
+from typing import NamedTuple
+
+from zerograd.core.events import Kind, Site
+from zerograd.core.facts import Assumptions, Doubts
+from zerograd.source.counting.counters import Guard
+from zerograd.source.counting.tests import Test
+from zerograd.source.names.scopes import Function, Scope
+from zerograd.source.text.nodes import below, written
+
+Block = tuple["Node", ...]
+
+
+class Act(NamedTuple):
+    """One event in the text. `slot` is an optimizer's path; None: whichever slots there are."""
+
+    kind: Kind
+    slot: str | None
+    site: Site
+    what: str
+    scaled: bool = False
+    node: ast.AST | None = None  # where the text says more than the event does
+    partial: bool = False  # it may reach some parameters only
+    reaches: frozenset[str] = frozenset()  # the modules that a deposit is proved to fill, or that a clear is for
+    fed: frozenset[tuple[str, str]] = frozenset()  # which of those are given the output of which others
+    of_module: bool = False  # a clear through a module: whoever else holds its parameters is cleared too
+    probes: bool = False  # a deposit that is meant for an input's gradient, or something done to that
+
+
+class Create(NamedTuple):
+    """An optimizer is made and bound to `slot`: what follows starts from an empty slot."""
+
+    slot: str
+
+
+class Blur(NamedTuple):
+    """A call that may do events of these `kinds` to `slot` (None: to any), and that cannot be read here."""
+
+    kinds: Doubts
+    slot: str | None = None
+    site: Site | None = None
+    what: str = ""
+
+
+class Call(NamedTuple):
+    """A call of a function of this project: its skeleton runs here, with its parameters standing for `arguments`."""
+
+    function: Function
+    caller: Scope
+    arguments: tuple[tuple[str, str], ...]
+    shares_self: bool
+    literals: Assumptions = frozenset()  # what the call itself says: train(is_training=True)
+    cls: Scope | None = None  # of a method: the class of the object it is called on
+    site: Site | None = None
+
+    def on(self, cls: Scope | None) -> "Call":
+        """The same call where `self` is known to be of class `cls`: an override runs instead of what it overrides."""
+        if cls is None or cls is self.cls or not self.shares_self:
+            return self
+        other = cls.method(self.function.node.name)
+        if other is None or other is self.function:
+            return self._replace(cls=cls)
+        renamed = dict(zip(self.function.scope.parameters, other.scope.parameters, strict=False))
+        arguments = tuple((renamed.get(parameter, parameter), path) for parameter, path in self.arguments)
+        return self._replace(function=other, arguments=arguments, cls=cls)
+
+    def names(self, aliases: frozenset[str]) -> frozenset[str]:
+        """What the callee calls the slot that the caller knows by `aliases`."""
+        if not aliases:
+            return aliases
+        inside: set[str] = set()
+        for alias in aliases:
+            root = alias.partition(".")[0].partition("[")[0]
+            if root == "self":
+                visible = self.shares_self
+            else:
+                visible = not self.caller.owns(root) or self.function.scope.is_inside(self.caller)
+                visible = visible and not self.function.scope.owns(root) and self._same_module
+            if visible:
+                inside.add(alias)
+            for parameter, path in self.arguments:
+                if alias == path or alias.startswith((f"{path}.", f"{path}[")):
+                    inside.add(parameter + alias[len(path) :])
+        return frozenset(inside)
+
+    def outside(self, path: str) -> str | None:
+        """What the caller calls the slot that the callee knows as `path`; None if it has no name there."""
+        root = path.partition(".")[0].partition("[")[0]
+        for parameter, given in reversed(self.arguments):  # what an object was given comes last, and says most
+            if path == parameter or path.startswith((f"{parameter}.", f"{parameter}[")):
+                return given + path[len(parameter) :]
+        if root == "self":
+            return path if self.shares_self else None
+        return path if self._same_module and not self.function.scope.owns(root) else None
+
+    @property
+    def _same_module(self) -> bool:
+        return self.function.scope.module is self.caller.module
+
+
+class Choice(NamedTuple):
+    body: Block
+    orelse: Block
+    test: Test | None = None  # a question that is asked again elsewhere
+    guard: Guard | None = None  # a question about a counter
+    site: Site | None = None
+
+
+class Forget(NamedTuple):
+    """Something these tests ask about has changed; `learned`: what they would answer now."""
+
+    keys: frozenset[str]
+    learned: Assumptions = frozenset()
+
+
+class Loop(NamedTuple):
+    body: Block
+    orelse: Block = ()
+    endless: bool = False  # `while True`: left by break or return alone
+    each: frozenset[str] = frozenset()  # `for opt in opts`: to the slot opts[*] this loop is one pass of its body
+    node: ast.AST | None = None
+    windows: tuple[str, ...] = ()  # the sizes N of the windows that this loop's counters cut
+    begun: bool = False  # it is asked whether this is its first iteration
+    runs: bool = False  # at least once: range(4)
+    site: Site | None = None
+
+
+class Attempt(NamedTuple):
+    """try: an exception may leave `body` after any of its events."""
+
+    body: Block
+    handlers: tuple[Block, ...] = ()
+    orelse: Block = ()
+    final: Block = ()
+    catches_all: bool = False  # some handler takes every exception
+
+
+class Jump(NamedTuple):
+    """`to` is one of break, continue, return, raise."""
+
+    to: str
+
+
+FORKS = (Choice, Loop)  # they have a body and another
+_HOLDERS = frozenset({Choice, Loop, Attempt})
+_RAISED: Block = (Jump("raise"),)
+Node = Act | Create | Blur | Call | Choice | Forget | Loop | Attempt | Jump
+
+
+def walk(block: Block) -> list[Node]:
+    """Every node of a block and of the blocks inside it, in text order. Calls are not entered."""
+    found: list[Node] = []
+    stack = [*block[::-1]]
+    while stack:  # asked for by everybody: a generator for each block inside would cost twice as much
+        node = stack.pop()
+        found.append(node)
+        if node.__class__ not in _HOLDERS:
+            continue
+        if isinstance(node, FORKS):
+            if node.orelse:
+                stack += node.orelse[::-1]
+            stack += node.body[::-1]
+        elif isinstance(node, Attempt):
+            for part in (node.final, node.orelse, *node.handlers[::-1], node.body):
+                stack += part[::-1]
+    return found
+
+
+def blocks_of(node: Node) -> tuple[Block, ...]:
+    """The blocks directly inside a node."""
+    if isinstance(node, FORKS):
+        return node.body, node.orelse
+    return (node.body, *node.handlers, node.orelse, node.final) if isinstance(node, Attempt) else ()
+
+
+def before_made(block: Block, slot: str) -> frozenset[Site]:
+    """The events in front of the one place where an optimizer is made: it has no part in them."""
+    nodes = walk(block)
+    if sum(isinstance(node, Create) and node.slot == slot for node in nodes) != 1 or Create(slot) not in block:
+        return frozenset()
+    before = [node for node in walk(block[: block.index(Create(slot))]) if isinstance(node, Act)]
+    used = any(act.slot == slot and act.kind in (Kind.CLEAR, Kind.CONSUME) for act in before)  # another of its name
+    return frozenset() if used else frozenset(act.site for act in before)
+
+
+def picks_several(block: Block, slot: str, body_of: Callable[[Function], Block]) -> bool:
+    """Whether `opts[*]` stands for several at once: opts[a].step() and opts[b].step(), here or in a function that is
+    told which."""
+    if "[*]" not in slot:
+        return False
+    nodes = walk(block)
+    called = {node.function: None for node in nodes if isinstance(node, Call)}
+    if any(_is_told_which(step, function) for function in called for step in _steps(walk(body_of(function)), slot)):
+        return True
+    return len({written(step.node) for step in _steps(nodes, slot) if step.node is not None}) > 1
+
+
+def _steps(nodes: list[Node], slot: str) -> list[Act]:
+    return [node for node in nodes if isinstance(node, Act) and node.slot == slot and node.kind is Kind.CONSUME]
+
+
+def _is_told_which(step: Act, function: Function) -> bool:
+    """def step(self, name): self.optimizers[name].step(), for whatever names it is given."""
+    picked = [part.slice for part in below(step.node) if isinstance(part, ast.Subscript)] if step.node else []
+    names = {part.id for one in picked for part in below(one) if isinstance(part, ast.Name)}
+    loops = [node for node in below(function.node) if isinstance(node, ast.For) and isinstance(node.target, ast.Name)]
+    handed = {loop.target.id for loop in loops if _is_one_of(loop.iter, function) and isinstance(loop.target, ast.Name)}
+    return not names.isdisjoint({*function.scope.parameters, *handed})
+
+
+def _is_one_of(over: ast.expr, function: Function) -> bool:
+    return isinstance(over, ast.Name) and over.id in function.scope.parameters
+
+
+def leaves(block: Block) -> bool:
+    """Whether a block always ends by jumping away."""
+    return bool(block) and isinstance(block[-1], Jump)
+
+
+def refuses(node: Node) -> bool:
+    """`if wrong: raise`: outside of any try, whoever comes by there has seen nothing."""
+    return isinstance(node, Choice) and node.test is None and node.body == _RAISED and not node.orelse
+
+
+def going_on(block: Block) -> Block:
+    """The block with `return` as the way to the next call."""
+    changed: list[Node] = []
+    for node in block:
+        match node:
+            case Jump("return"):
+                changed.append(Jump("continue"))
+            case Choice(body, orelse):
+                changed.append(node._replace(body=going_on(body), orelse=going_on(orelse)))
+            case _:
+                changed.append(node)
+    return tuple(changed)

@@ -1,0 +1,170 @@
+"""Meters that are handed live losses: an object of the project's own that adds up, or lists, what it is given.
+
+The class is found through what the meter is bound to, here or in the calls that hand it in, and its method is read.
+Only what keeps the parameter itself, in every call and for good, is a fault; of a class that cannot be read none is.
+"""
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from zerograd.core.findings import Finding
+from zerograd.rules import REGISTRY
+from zerograd.rules.telling import note
+from zerograd.source.memory.keeping import is_known, is_training_step, kept_by
+from zerograd.source.memory.kept import live_losses, retains
+from zerograd.source.names.scopes import Function
+from zerograd.source.text.nodes import Nodes, holds, written
+from zerograd.source.text.paths import path_of
+from zerograd.source.values.callers import called, calls_of, runs
+from zerograd.source.values.definitions import definitions_of, loops_around
+from zerograd.source.values.few import counts_to_few
+from zerograd.source.values.instances import class_of
+from zerograd.source.values.owned import READERS
+from zerograd.source.values.reading import Reading
+from zerograd.source.values.rebound import is_rebound
+from zerograd.source.values.sums import weighed
+
+_FEW = 24  # meters that are looked at in one function
+
+
+class Given(NamedTuple):
+    """`meter.update(loss, n)`"""
+
+    node: ast.Call
+    meter: str
+    method: str
+
+
+def detect(function: Reading) -> Iterator[Finding]:
+    losses = live_losses(function)
+    asked = 0
+    for call in function.of(ast.Call) if losses else ():
+        loss = _loss_of(call, losses)
+        if loss is None or holds(losses[loss], call):  # scaler.scale(loss).backward(), accelerator.backward(loss)
+            continue
+        given = read(call)
+        if given is None or asked >= _FEW or retains(losses[loss]) or function.without_grad(given.node):
+            continue
+        asked += 1
+        cls = class_of(function, given.meter)
+        emptied = kept_by(cls, given.method, given.node, loss, function.file) if cls is not None else None
+        if emptied is None or is_rebound(function, loss, losses[loss], given.node):
+            continue
+        rounds = [one for one in _rounds(function, given, losses[loss]) if not starts_anew(*one, given, emptied)]
+        if rounds:
+            certain = function.arms(given.node) <= function.arms(losses[loss]) and _reads_all(function, given)
+            certain = certain and not any(_is_emptied_elsewhere(*one, given, emptied) for one in rounds)
+            unless = "others may empty the meter, or a branch decides whether backward() is called on this loss"
+            what = f"{written(given.node)} keeps the graph of every iteration alive: the meter keeps what it is given"
+            yield note(REGISTRY["ZG402"], function.site(given.node), certain=certain, unless=unless, what=what)
+
+
+def _rounds(function: Reading, given: Given, deposit: ast.Call) -> Iterator[tuple[Reading, ast.AST]]:
+    """The loop over the data that goes backward and updates the meter; or those that call the function which does, of
+    which Lightning's is never seen."""
+    loop = function.loop_around(given.node)
+    if loop is not None:
+        if holds(loop, deposit) and not counts_to_few(loop, function):
+            yield function, loop
+        return
+    root = given.meter.partition("[")[0].partition(".")[0]
+    if root == "self" and is_training_step(function):
+        yield function, function.node
+    for where, call in calls_of(function) if root == "self" or not function.scope.owns(root) else ():
+        inner = where.loop_around(call) if runs(call, where, function) else None
+        if inner is not None and not counts_to_few(inner, where) and inner in loops_around(where, call):
+            yield where, inner
+
+
+def _reads_all(function: Reading, given: Given) -> bool:
+    """Whether nobody but the classes that are read has hold of an attribute."""
+    owner = function.scope.owner if given.meter.startswith("self.") else None
+    return owner is None or is_known(owner)
+
+
+def read(call: ast.Call) -> Given | None:
+    """meter.update(loss), or meter(loss)"""
+    path = path_of(call.func) or ""
+    meter, _, method = path.rpartition(".")
+    if not meter or meter == "self":
+        return Given(call, path, "__call__") if path else None
+    return Given(call, meter, method) if method != "append" else None
+
+
+def _loss_of(call: ast.Call, losses: dict[str, ast.Call]) -> str | None:
+    """The first of these that a call is given."""
+    for given in call.args:
+        if (loss := weighed(given, losses)) is not None:
+            return loss
+    for keyword in call.keywords:
+        if keyword.arg and (loss := weighed(keyword.value, losses)) is not None:
+            return loss
+    return None
+
+
+def _all_given(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg)]
+
+
+# Whether it begins anew
+
+
+def starts_anew(function: Reading, loop: ast.AST, given: Given, emptied: frozenset[str]) -> bool:
+    """Whether the meter, or what it is an item of, is made in the loop, or something in the loop is emptied."""
+    names, root = definitions_of(function), given.meter.partition("[")[0]
+    made = [one for path in (given.meter, root) for one in names.every(path) if isinstance(one.node, ast.Assign)]
+    calls = [
+        call.func.attr for call in function.of(ast.Call) if isinstance(call.func, ast.Attribute) and holds(loop, call)
+    ]
+    return any(holds(loop, one.node) for one in made) or not (emptied | {"reset"}).isdisjoint(calls)
+
+
+def _is_emptied_elsewhere(function: Reading, loop: ast.AST, given: Given, emptied: frozenset[str]) -> bool:
+    """Whether someone who is handed the meter, or whom the loop calls, may empty it."""
+    resets, program = emptied | {"reset"}, function.file.program
+    root = given.meter.partition("[")[0]
+    for call in function.of(ast.Call):
+        path = path_of(call.func) or "?"
+        if any(_is_handed(one, (root, given.meter)) for one in _all_given(call)) and not _only_reads(call, function):
+            seen = _bodies(function, path)
+            if not seen or any(_resets(one, resets) for one in seen):
+                return True
+    if function.scope.owns(root):
+        return False
+    called_here = {(path_of(call.func) or "").rpartition(".")[2] for call in function.of(ast.Call) if holds(loop, call)}
+    return any(
+        one.node.name in called_here and _resets(one, resets)
+        for one in program.roots.functions
+        if one.node is not function.node
+    )
+
+
+def _is_handed(given: ast.expr, meters: tuple[str, str]) -> bool:
+    match given:
+        case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Dict(values=items):
+            return any(_is_handed(item, meters) for item in items)
+        case ast.Starred(value=item):
+            return _is_handed(item, meters)
+    return path_of(given) in meters
+
+
+def _only_reads(call: ast.Call, function: Reading) -> bool:
+    """print(meter), "{0.avg}".format(meter)."""
+    if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Constant):
+        return True
+    return function.scope.dotted(path_of(call.func) or "?").partition(".")[0] in READERS
+
+
+def _bodies(function: Reading, path: str) -> list[Function]:
+    """What a call runs: a function, or any method of a class."""
+    cls = function.scope.class_scope(function.scope.dotted(path), derived=True)
+    if cls is not None:
+        return [one for base in cls.lineage() for one in base.functions.values()]
+    one = called(path, function.scope)
+    return [one] if one is not None else []
+
+
+def _resets(one: Function, resets: frozenset[str]) -> bool:
+    calls = Nodes(one.node).of(ast.Call)
+    return any(isinstance(call.func, ast.Attribute) and call.func.attr in resets for call in calls)

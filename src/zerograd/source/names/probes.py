@@ -1,0 +1,119 @@
+"""Backwards that are meant for an input: attacks, saliency maps, walks through a latent space.
+
+    x.requires_grad = True
+    cost = criterion(self.model(x), y)
+    cost.backward()                       # for x.grad, and into every parameter of the model as well
+    x = x + step * x.grad.sign()
+
+The parameters keep what they were given. If nobody clears them before the training loss is deposited on top, the step
+consumes the attack's gradients too. A loss that is deposited for both at once (free adversarial training) is followed
+by a step and by no other backward: such a deposit is the objective itself, and no probe.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from zerograd.source.names.scopes import Role, Scope
+from zerograd.source.text.nodes import Nodes, holds, place, written
+from zerograd.source.text.paths import path_of
+
+_ATTACKS = re.compile(r"attack|perturb|fgsm|pgd", re.IGNORECASE)
+# Whoever freezes parameters for the while of a probe leaves nothing in them; an input may be set back as it likes.
+_FREEZES = re.compile(
+    r"(?P<who>\w*)\.requires_grad(?:_\((?!\)|(?:requires_grad=)?True)| = (?!True))"
+    r"|(?<![.\w])\w*(?:requires_grad|toggle_\w+|freeze\w*|param_?grad\w*)\("
+    r"|\.(?:set_requires_grad|toggle_\w+|freeze\w*|\w*param_?grad\w*)\("
+)
+_INPUT = re.compile(r"(?i)x|z|d|eta|(x|adv|img|image|input|data|delta|noise|pert|example|sample)\w*|\w+_(x|adv|delta)")
+_JUDGES = re.compile(r"loss|crit|bce|mse|metric", re.IGNORECASE)
+
+
+def freezes_parameters(function: ast.AST) -> bool:
+    """Whether something but an input is told to require no gradient."""
+    return any(not _INPUT.fullmatch(match["who"] or "-") for match in _FREEZES.finditer(written(function)))
+
+
+def inputs_of(function: ast.AST, nodes: Nodes, scope: Scope) -> frozenset[str]:
+    """The tensors that all backwards of a function are meant for: it reads their gradients behind each, or steps them.
+
+    One that deposits once more, with nothing read behind, has an objective of its own; so has one that wants the graph
+    of the gradient, or steps an optimizer which it was given.
+    """
+    if not isinstance(function, ast.FunctionDef):
+        return frozenset()
+    marked = frozenset(_marked(nodes)) - {path_of(loop.target) for loop in nodes.of(ast.For)}
+    if not marked:
+        return frozenset()
+    calls = [(call, path_of(call.func) or "") for call in nodes.of(ast.Call)]
+    stepped: set[str | None] = set()
+    for call, path in calls:
+        if path.endswith(".step") and not _is_own(path.removesuffix(".step"), scope):
+            return frozenset()
+        if call.args and isinstance(call.args[0], ast.List) and scope.dotted(path).startswith("torch.optim."):
+            stepped |= {path_of(element) for element in call.args[0].elts}
+    deposits = [call for call in nodes.of(ast.Call) if isinstance(call.func, ast.Attribute) and _deposits(call.func)]
+    if any(keyword.arg == "create_graph" for call in deposits for keyword in call.keywords):
+        return frozenset()
+    reads = [node for node in nodes.of(ast.Attribute) if node.attr == "grad" and path_of(node.value) in marked]
+    read = {path_of(node.value) for node in reads}
+    if reads and all(place(call)[1] < max(place(node)[0] for node in reads) for call in deposits):
+        return marked & (read | stepped)
+    if not read and _ATTACKS.search(function.name):
+        stepped |= {path_of(node.value) for node in nodes.of(ast.Return) if node.value is not None}
+    return marked & stepped if not read else frozenset()
+
+
+def _deposits(func: ast.Attribute) -> bool:
+    return func.attr == "backward"
+
+
+def _marked(nodes: Nodes) -> Iterator[str]:
+    """The names that are told to require a gradient: what an object keeps may be a parameter."""
+    for node in nodes.of(ast.Assign):
+        value = node.value
+        for target in node.targets:
+            asks = isinstance(target, ast.Attribute) and target.attr == "requires_grad" and _is_true(value)
+            leaf = target.value if asks and isinstance(target, ast.Attribute) else target
+            if isinstance(leaf, ast.Name) and (asks or _requires_grad(value)):
+                yield leaf.id
+    for call in nodes.of(ast.Call):
+        match call.func:
+            case ast.Attribute(value=ast.Name(id=name), attr="requires_grad_") if all(map(_is_true, call.args)):
+                yield name
+
+
+def _requires_grad(value: ast.expr) -> bool:
+    """x.detach().requires_grad_(), torch.zeros_like(x, requires_grad=True), Variable(x, requires_grad=True)."""
+    match value:
+        case ast.Call(func=ast.Attribute(attr="requires_grad_"), args=args):
+            return all(map(_is_true, args))
+        case ast.Call(keywords=keywords):
+            return any(keyword.arg == "requires_grad" and _is_true(keyword.value) for keyword in keywords)
+    return False
+
+
+def _is_true(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is True
+
+
+def _is_own(path: str, scope: Scope) -> bool:
+    binding = scope.bindings.get(path)
+    return binding is not None and binding.role is Role.OPTIMIZER
+
+
+def called_modules(nodes: Nodes, scope: Scope) -> frozenset[str]:
+    """The one module that a function calls, of those it was handed or its object keeps: its loss goes through it."""
+    quiet = [block for block in nodes.of(ast.With) if any("no_grad" in written(item) for item in block.items)]
+    found: set[str] = set()
+    for call in nodes.of(ast.Call):
+        path = path_of(call.func)
+        known = path is not None and (path in scope.parameters or (path.startswith("self.") and path.count(".") == 1))
+        if path is None or not known or _JUDGES.search(path) or scope.function(path) is not None:
+            continue
+        binding = scope.lookup(path)
+        if binding is not None and binding.cls is not None and binding.cls.method("__call__") is not None:
+            continue  # an object of this project that is no module of torch's
+        if not any(holds(block, call) for block in quiet):
+            found.add(path)
+    return frozenset(found) if len(found) == 1 else frozenset()

@@ -1,0 +1,171 @@
+"""What an expression makes: an optimizer, a scaler, a schedule, something of torch's, an object of this project."""
+
+import ast
+from collections.abc import Iterator
+
+from zerograd.source.names.scopes import Binding, Role, Scope
+from zerograd.source.text.nodes import below
+from zerograd.source.text.paths import path_of
+
+_NAMED = (ast.Name, ast.Attribute, ast.Subscript)
+# What they are given they copy, without its graph.
+_COPIES = ("torch.tensor", "torch.autograd.Variable")
+_SCHEDULES = ("torch.optim.lr_scheduler.", "torch.optim.swa_utils.SWALR")
+_BESIDE = ("torch.optim.lr_scheduler.", "torch.optim.swa_utils.")
+_TORCH_SCHEDULES = frozenset({"torch", "transformers", "pytorch_transformers", "diffusers"})
+
+
+def role_of(value: ast.AST, scope: Scope) -> Binding | None:
+    if isinstance(value, _NAMED):
+        path = path_of(value)
+        return None if path is None else scope.lookup(path)
+    if not isinstance(value, ast.Call):
+        return None
+    path = path_of(value.func)
+    if path is not None:
+        if path.endswith(".scale") and "scaler" in path.lower() and not _scales_nothing(path[:-6], scope):
+            return Binding(Role.SCALED_LOSS)
+        called = scope.lookup(path)
+        if called is not None and called.role is Role.TORCH:
+            return called  # what a torch module returns is torch's too
+        made = _made_by(scope.dotted(path), scope)
+        if made is not None and made.role is Role.SCALER and _is_off(value):
+            made = made._replace(over=("off",))
+        if made is not None and made.made_by in _COPIES and _requires_grad(value):
+            return Binding(Role.LEAF, made.made_by)
+        if made is not None and made.role is Role.SCHEDULER:
+            given = [*value.args[:1], *(k.value for k in value.keywords if k.arg == "optimizer")]
+            path = scope.slot(given[0]) if given else None
+            made = made._replace(over=(path,) if path else ())
+        if made is not None and made.role is Role.OPTIMIZER:
+            made = made._replace(over=tuple(modules_of(value.args[0])) if value.args else ())
+        if made is not None and made.role is Role.INSTANCE:
+            cls = scope.class_scope(made.made_by)
+            made = made._replace(keeps=tuple(_kept(value, cls, scope)), cls=cls) if cls is not None else made
+        if made is not None:
+            return made
+    # nn.Linear(3, 4).to(device), model(x).mean(): a method of a torch object returns another.
+    inner = role_of(value.func.value, scope) if isinstance(value.func, ast.Attribute) else None
+    return inner if inner is not None and inner.role in (Role.TORCH, Role.INSTANCE) else None
+
+
+def _is_off(call: ast.Call) -> bool:
+    """GradScaler(enabled=False)"""
+    told = (keyword.value for keyword in call.keywords if keyword.arg == "enabled")
+    return any(isinstance(value, ast.Constant) and value.value is False for value in told)
+
+
+def _scales_nothing(path: str, scope: Scope) -> bool:
+    """Whether a scaler may be an object of this project that stands in where none is wanted, or
+    is switched off: it gives the loss back."""
+    made = scope.lookup(path)
+    if made is not None and made.role is Role.SCALER and made.over:
+        return True
+    scale = made.cls.method("scale") if made is not None and made.cls is not None else None
+    last = scale.node.body[-1] if scale is not None else None
+    return isinstance(last, ast.Return) and isinstance(last.value, ast.Name)
+
+
+def _requires_grad(call: ast.Call) -> bool:
+    """Of something, not of a number: loss = torch.tensor(0.0, requires_grad=True) is where a sum begins."""
+    if not call.args or isinstance(call.args[0], ast.Constant | ast.List):
+        return False
+    asked = (keyword.value for keyword in call.keywords if keyword.arg == "requires_grad")
+    return any(isinstance(value, ast.Constant) and value.value is True for value in asked)
+
+
+def _made_by(dotted: str, scope: Scope) -> Binding | None:
+    last = dotted.rpartition(".")[2]
+    if dotted.startswith(_SCHEDULES) or last.startswith(("get_scheduler", "get_linear_schedule")):
+        # ReduceLROnPlateau is told a metric and moves when it likes: its place in the loop says nothing.
+        return Binding(Role.TORCH if last == "ReduceLROnPlateau" else Role.SCHEDULER, dotted)
+    if names_torchs_optimizer(dotted):
+        return Binding(Role.OPTIMIZER, dotted)
+    if last == "GradScaler":
+        return Binding(Role.SCALER, dotted)
+    if dotted.partition(".")[0] == "torch":
+        return Binding(Role.TORCH, dotted)
+    cls = scope.class_scope(dotted)
+    if cls is not None:
+        if any(base.startswith("torch.optim.") and ".lr_" not in base for one in cls.lineage() for base in one.bases):
+            return Binding(Role.OPTIMIZER, dotted)
+        schedules = any(base.rpartition(".")[2] in ("_LRScheduler", "LRScheduler", "LambdaLR") for base in cls.bases)
+        return Binding(Role.SCHEDULER if schedules and not _moves_by_itself(cls) else Role.INSTANCE, dotted)
+    return None
+
+
+def _moves_by_itself(cls: Scope) -> bool:
+    """Whether a schedule has a step() of its own, and nothing of torch's: it counts, and warns, as it likes."""
+    own = cls.method("step")
+    if own is None:
+        return False
+    calls = (part.func for part in below(own.node) if isinstance(part, ast.Call))
+    return not any(isinstance(func, ast.Attribute) and func.attr in ("step", "get_lr") for func in calls)
+
+
+def names_torchs_optimizer(dotted: str) -> bool:
+    """torch.optim.Adam; not what else lies there: schedules, and AveragedModel(model)."""
+    return dotted.startswith("torch.optim.") and not dotted.startswith(_BESIDE)
+
+
+def has_own_schedules(module: Scope) -> bool:
+    """Whether a file knows schedules that are not torch's: those may be meant to move before the first step."""
+    named = [dotted for name, dotted in module.imports.items() if _is_schedule(name)]
+    named += [name for name in module.class_scopes if _is_schedule(name)]
+    return any(
+        dotted.partition(".")[0] not in _TORCH_SCHEDULES
+        and ((made := _made_by(dotted, module)) is None or made.role is not Role.SCHEDULER)
+        for dotted in named
+    )
+
+
+def _is_schedule(name: str) -> bool:
+    """A class that is named for it."""
+    return name[:1].isupper() and "sched" in name.lower()
+
+
+def _kept(call: ast.Call, cls: Scope, scope: Scope) -> Iterator[tuple[str, str]]:
+    """The paths that an object is made with and keeps under names of its own: Trainer(model, optimizer)."""
+    made = cls.method("__init__")
+    if made is None:
+        return
+    given = dict(zip(made.scope.parameters[1:], call.args, strict=False))
+    given |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+    kept = {attribute: name for parent in reversed(cls.lineage()) for attribute, name in parent.kept.items()}
+    for attribute, parameter in kept.items():
+        path = scope.slot(given[parameter]) if parameter in given else None
+        if path is not None:
+            yield attribute, path
+
+
+def modules_of(node: ast.expr) -> Iterator[str]:
+    """`X` of `X.parameters()`, alone or chained, added and listed with others."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=value, attr="parameters")):
+            path = path_of(value)
+            if path is not None:
+                yield path
+        case ast.Call(func=func, args=args) if (path_of(func) or "").rpartition(".")[2] in ("chain", "list", "filter"):
+            for argument in args:
+                yield from modules_of(argument)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            yield from modules_of(left)
+            yield from modules_of(right)
+
+
+def makes_optimizer(call: ast.Call, scope: Scope) -> bool:
+    return names_optimizer(path_of(call.func) or "", scope)
+
+
+def names_optimizer(path: str, scope: Scope) -> bool:
+    """optim.Adam, as it is imported."""
+    return names_torchs_optimizer(dotted_as(path, "optim", scope))
+
+
+def dotted_as(path: str, part: str, scope: Scope) -> str:
+    """A path as it is imported; or where nobody says what `optim` is, as after `from ... import *`, torch's."""
+    dotted = scope.dotted(path)
+    if dotted == path and path.startswith(f"{part}."):
+        known = part in scope.module.assigned or scope.owns(part)
+        return dotted if known else f"torch.{path}"
+    return dotted

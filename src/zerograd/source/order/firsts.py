@@ -1,0 +1,58 @@
+"""What a first call makes and only later ones use: `if not hasattr(self, "schedule"): make it; else: move it`."""
+
+import ast
+import re
+
+from zerograd.core.events import Site
+from zerograd.source.lowering.program import Program
+from zerograd.source.text.nodes import below
+from zerograd.source.text.paths import path_of
+
+_COUNTER = re.compile(r"(^|[._])(epoch|ep|step|iter|iteration)$")
+_COUNTS = ("range", "trange", "tqdm", "enumerate")
+
+
+def is_made_otherwise(program: Program, path: str, site: Site | None) -> bool:
+    """Whether the branch that leads to a place has another arm, in which what is used there is made."""
+    if site is None or site.path != program.path:
+        return False
+    homes = [one.node for one in program.roots.functions if _spans(one.node, site.line)]
+    for branch in (branch for home in homes for branch in program.nodes(home).of(ast.If)):
+        arms = [branch.body, branch.orelse]
+        for arm, other in (arms, arms[::-1]):
+            if any(_spans(one, site.line) for one in arm):
+                made = [part for one in other for part in below(one) if isinstance(part, ast.Assign)]
+                if any(path_of(target) == path for one in made for target in one.targets):
+                    return True
+    return False
+
+
+def waits_for_count(program: Program, site: Site | None) -> bool:
+    """if epoch >= warm: scheduler.step(): whether a branch that leads to a place asks how far the training is."""
+    if site is None or site.path != program.path:
+        return False
+    homes = [program.tree, *(one.node for one in program.roots.functions if _spans(one.node, site.line))]
+    nodes = [program.nodes(home) for home in homes]
+    loops = [loop for its in nodes for loop in its.of(ast.For) if _spans(loop, site.line)]
+    counters = {name for loop in loops if (name := _counter(loop)) is not None}
+    branches = [one for its in nodes for one in its.of(ast.If) if _spans(one, site.line)]
+    asked = {path_of(part) or "" for one in branches if not _steps_too(one, site.line) for part in below(one.test)}
+    return any(name in counters or _COUNTER.search(name) for name in asked)
+
+
+def _counter(loop: ast.For) -> str | None:
+    """epoch, of range(n); i, of enumerate(loader)"""
+    if not isinstance(loop.iter, ast.Call) or path_of(loop.iter.func) not in _COUNTS:
+        return None
+    return path_of(loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target)
+
+
+def _steps_too(branch: ast.If, line: int) -> bool:
+    """Whether the optimizer waits for the same: what comes first in there is too early, whenever that is."""
+    arm = branch.body if any(_spans(one, line) for one in branch.body) else branch.orelse
+    calls = [part for one in arm for part in below(one) if isinstance(part, ast.Call) and not _spans(part, line)]
+    return any(isinstance(call.func, ast.Attribute) and call.func.attr == "step" for call in calls)
+
+
+def _spans(node: ast.stmt | ast.expr, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)

@@ -1,0 +1,157 @@
+"""The calls between the functions of a project: which one a call runs, what it hands over, and who calls one."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from zerograd.source.lowering.callees import callees_of
+from zerograd.source.lowering.program import Program
+from zerograd.source.names.scopes import Function, Scope
+from zerograd.source.text.paths import path_of
+from zerograd.source.text.wording import SAME, is_term
+from zerograd.source.values.definitions import assigned_by, definitions_of
+from zerograd.source.values.reading import File, Reading
+
+_CALLED = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\(")
+
+
+def called(path: str, scope: Scope) -> Function | None:
+    """The one function of this project that is called: by its name, as a method, or as a module's forward pass."""
+    callees = callees_of(path, scope)
+    return callees[0].function if len(callees) == 1 else None
+
+
+def called_or_read(path: str, function: Reading) -> Function | None:
+    """The same, also in a file that names no event, where something is named for a term of a loss and cuts it off."""
+    scope, names = function.scope, definitions_of(function)
+    known = called(path, scope)
+    if known is not None or scope.module.elsewhere is None:
+        return known
+    root = path.partition(".")[0]
+    if not names.every(root) and root not in scope.parameters and root != "self":
+        found = _cutting(path, scope) if is_term(path.lower()) else None
+        if found is not None:
+            return found if isinstance(found, Function) else None
+    for kept, method in ((path, "forward"), (path.rpartition(".")[0], path.rpartition(".")[2])):
+        makers = {_maker(value) for value in _made(kept, function)}
+        maker = makers.pop() if len(makers) == 1 else None
+        cls = _cutting(maker, scope) if maker is not None and is_term(maker.lower()) else None
+        if isinstance(cls, Scope):
+            return cls.method(method)
+    return None
+
+
+def brings_cut(file: File) -> bool:
+    """Whether something is imported that is named for a term of a loss, and cuts off what it is given."""
+    module = file.program.roots.module
+    named = [name for name in module.imports if is_term(name.lower())]
+    paths = [name for name in named if file.says(f"{name}(")]
+    paths += [f"{name}.{last}" for name in named if file.says(f"{name}.") for last in _methods(name, file.text)]
+    if module.stars:
+        called = set(_CALLED.findall(file.text)) - module.imports.keys() - module.functions.keys()
+        paths += [name for name in called if is_term(name.lower())]
+    return any(_cutting(path, module) is not None for path in paths)
+
+
+def _methods(name: str, text: str) -> list[str]:
+    return re.findall(rf"\b{name}\.(\w+)\(", text)
+
+
+def _cutting(path: str, scope: Scope) -> Function | Scope | None:
+    """What is imported by a name, if something is cut from its graph there."""
+    module, dotted = scope.module, scope.dotted(path)
+    if module.elsewhere is None or dotted.startswith("torch."):
+        return None
+    imported = dotted != path or path.partition(".")[0] in module.imports
+    every = [dotted] if imported else [star + path for star in module.stars if "." not in path]
+    found = (module.elsewhere(one, False, cutting=True) for one in every)
+    return next((one for one in found if one is not None), None)
+
+
+def _made(path: str, function: Reading) -> list[ast.expr]:
+    """What an object's name was assigned, in the function, its class or its file."""
+    scope, file = function.scope, function.file
+    if path in scope.parameters or not path:
+        return []
+    if path.startswith("self."):
+        return [one.value for _, one in assigned_by(scope.owner, path, file)] if scope.owner is not None else []
+    module = definitions_of(Reading(file.program.tree, (), scope.module, file))
+    return [one.value for one in definitions_of(function).every(path) or module.every(path)]
+
+
+def _maker(value: ast.expr) -> str | None:
+    """DiceLoss of DiceLoss().to(device)"""
+    match value:
+        case ast.Call(func=ast.Attribute(value=ast.Call() as inner, attr=attr)) if attr in SAME:
+            return _maker(inner)
+        case ast.Call(func=func):
+            return path_of(func)
+    return None
+
+
+def reading_of(function: Function, file: File) -> Reading:
+    """A function as one of its own file, where that is another."""
+    home = function.scope.module.home
+    if not isinstance(home, Program) or home is file.program:
+        return Reading(function.node, (), function.scope, file)
+    if home not in file.others:
+        file.others[home] = File(home, home.text)
+        file.others[home].definitions = file.definitions
+    return Reading(function.node, (), function.scope, file.others[home])
+
+
+def arguments(call: ast.Call, function: Function) -> Iterator[tuple[str, ast.expr]]:
+    """What a call hands to each parameter."""
+    parameters = function.scope.parameters
+    if function.scope.owner is not None and parameters[:1] in (("self",), ("cls",)):
+        parameters = parameters[1:]
+    yield from zip(parameters, call.args, strict=False)
+    yield from ((keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg)
+
+
+def calls_of(function: Reading) -> Iterator[tuple[Reading, ast.Call]]:
+    """The calls of a function in its own file, by its name, and where they stand."""
+    program, name = function.file.program, getattr(function.node, "name", None)
+    for node, scope, call in program.calls_by_name.get(name, ()) if name else ():
+        if node is not function.node:
+            yield Reading(node, (), scope, function.file), call
+
+
+def runs(call: ast.Call, where: Reading, function: Reading) -> bool:
+    """Whether a call runs this very function, and not another of its name."""
+    found = called(path_of(call.func) or "", where.scope)
+    return found is not None and found.node is function.node
+
+
+def handed_in(function: Reading, name: str) -> Iterator[tuple[Reading, ast.expr | None]]:
+    """What the calls in its own file hand to a parameter, and where; None if it cannot be told."""
+    node = function.node
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    for where, call in calls_of(function):
+        given = dict(arguments(call, Function(node, function.scope)))
+        if any(isinstance(argument, ast.Starred) for argument in call.args):
+            yield where, None
+        elif name in given:
+            yield where, given[name]
+
+
+def is_handed_too(name: str, function: Reading) -> bool:
+    """Whether a function takes a variable of the file's that it is given as well: by the other name it may have done
+    everything already."""
+    scope, root = function.scope, name.partition(".")[0]
+    if scope.owns(root) or root not in scope.module.assigned or not scope.parameters:
+        return False
+    if not _may_hand(root, f"{getattr(function.node, 'name', '')}(", function.file.text):
+        return False
+    given = (one for _, call in calls_of(function) for one in (*call.args, *(named.value for named in call.keywords)))
+    return any(path_of(one) in (name, root) for one in given)
+
+
+def _may_hand(name: str, call: str, text: str) -> bool:
+    """Whether a name stands between the brackets of some call: a look at the text, which costs less than all calls."""
+    at = text.find(call)
+    while at >= 0:
+        if text[max(at - 4, 0) : at] != "def " and name in text[at : text.find(")", at)]:
+            return True
+        at = text.find(call, at + 1)
+    return False

@@ -1,0 +1,222 @@
+"""One function of a file, as the small detectors look at it: its nodes by kind, its events, what stands around what."""
+
+import ast
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from zerograd.core.events import Kind, Site
+from zerograd.source.files.beside import texts_beside
+from zerograd.source.lowering.calls import site_of
+from zerograd.source.lowering.program import Program
+from zerograd.source.lowering.skeleton import Act, Block, walk
+from zerograd.source.names.scopes import Function, Scope
+from zerograd.source.text.nodes import below, holds, place, written
+from zerograd.source.text.paths import path_of
+
+if TYPE_CHECKING:
+    from zerograd.source.values.definitions import Definitions
+
+LoopNode = ast.For | ast.AsyncFor | ast.While
+_GRADIENT = re.compile(r"\.grad\b(?!\()(?<!autograd\.grad)")  # a word first: that is what makes a search fast
+_QUIET = ("no_grad", "inference_mode", "set_grad_enabled")
+
+
+class _Said(dict[str, bool]):
+    """Whether a word stands in a text at all: the cheapest of all questions, and so the first."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __missing__(self, word: str) -> bool:
+        self[word] = found = word in self._text
+        return found
+
+
+class File:
+    """What the detectors ask about the whole file."""
+
+    def __init__(self, program: Program, text: str) -> None:
+        self.program = program
+        self.text = text
+        self.path = program.path
+        self.asked: set[str] = set()  # the files beside it that were looked into, and their folders
+        self.says = _Said(text).__getitem__
+        self._acts: dict[int, tuple[Block, list[Act]]] = {}
+        self.definitions: dict[ast.AST, Definitions] = {}  # of its functions, as far as somebody has asked
+        self.others: dict[Program, File] = {}  # that were read for what is called here
+        self.built: set[ast.AST] = set()  # the methods that were looked at for what they make
+        self._attributes: dict[Scope, dict[str, list[Function]]] = {}
+
+    def acts_of(self, block: Block) -> list[Act]:
+        """The events of a block, in text order: several readings of one function ask for them."""
+        if id(block) not in self._acts:
+            self._acts[id(block)] = block, [node for node in walk(block) if isinstance(node, Act)]
+        return self._acts[id(block)][1]
+
+    def attributes(self, cls: Scope) -> dict[str, list[Function]]:
+        """The attributes that a class and its bases assign, each with the methods that do, once for every time."""
+        if cls not in self._attributes:
+            found: dict[str, list[Function]] = {}
+            for method in _methods(cls, self.program):
+                for node in self.program.nodes(method.node).of(ast.Assign):
+                    for path in filter(None, map(path_of, node.targets)):
+                        if path.startswith("self."):
+                            found.setdefault(path, []).append(method)
+            self._attributes[cls] = found
+        return self._attributes[cls]
+
+    def stores(self, cls: Scope, path: str) -> list[Function]:
+        """The methods that store an attribute, in whatever way: a, self.b = both(); self.c: int = 0"""
+        found: list[Function] = []
+        for method in _methods(cls, self.program):
+            nodes = self.program.nodes(method.node).of(ast.Attribute)
+            found += [method for one in nodes if isinstance(one.ctx, ast.Store) and path_of(one) == path]
+        return found
+
+    @cached_property
+    def beside(self) -> list[str] | None:
+        """The texts of the files beside it; None where they cannot all be known."""
+        return texts_beside(self.path, self.asked)
+
+    @cached_property
+    def reads_gradients(self) -> bool:
+        """Whether `.grad` of something is named anywhere; torch.autograd.grad() is not."""
+        return self.says(".grad") and _GRADIENT.search(self.text) is not None
+
+    @cached_property
+    def attached(self) -> frozenset[str]:
+        """What an engine was attached to: engine.attach(optimizer) may give it another step() of its own."""
+        calls = (
+            [node for node in below(self.program.tree) if isinstance(node, ast.Call)] if self.says(".attach(") else []
+        )
+        attaches = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "attach"]
+        return frozenset(path_of(given) or "" for call in attaches for given in call.args)
+
+    @cached_property
+    def updated(self) -> frozenset[str]:
+        """The last names of everything that `.update()` is called on."""
+        return frozenset(
+            (path_of(node.func.value) or "").rpartition(".")[2]
+            for node in below(self.program.tree)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "update"
+        )
+
+    @cached_property
+    def scaler_leaves(self) -> bool:
+        """Whether a scaler is handed on, to someone who may update it."""
+        return any(
+            isinstance(node, ast.Return | ast.Call) and _hands_on(node, "scaler") and not _is_scaler_call(node)
+            for node in below(self.program.tree)
+        )
+
+
+class Reading:
+    """A function, or the module's own statements, of one file."""
+
+    def __init__(self, node: ast.AST, block: Block, scope: Scope, file: File) -> None:
+        self.node = node
+        self.block = block
+        self.scope = scope
+        self.file = file
+        self.nodes = file.program.nodes(node)
+        self.of = self.nodes.of
+
+    @cached_property
+    def acts(self) -> list[Act]:
+        return self.file.acts_of(self.block)
+
+    def having(self, kind: Kind) -> list[Act]:
+        return [act for act in self.acts if act.kind is kind]
+
+    def site(self, node: ast.expr | ast.stmt) -> Site:
+        return site_of(node, self.file.path)
+
+    @cached_property
+    def loops(self) -> list[LoopNode]:
+        return [*self.of(ast.For), *self.of(ast.AsyncFor), *self.of(ast.While)]
+
+    def loop_around(self, node: ast.AST) -> LoopNode | None:
+        """The innermost loop around a node."""
+        around = [loop for loop in self.loops if holds(loop, node)]
+        return max(around, key=lambda loop: (loop.lineno, loop.col_offset)) if around else None
+
+    def without_grad(self, node: ast.AST) -> bool:
+        """Whether a node stands where autograd is told to look away."""
+        if not any(map(self.file.says, _QUIET)):
+            return False
+        decorators = getattr(self.node, "decorator_list", [])
+        blocks = [one for one in self.of(ast.With) if holds(one, node) and not self._goes_backward_in(one, node)]
+        around = [item for block in blocks for item in block.items]
+        calls = self.of(ast.Call) if self.file.says("set_grad_enabled") else []
+        scoped = {id(item.context_expr) for item in self.of(ast.withitem)} if calls else set()
+        switches = [one for one in calls if (path_of(one.func) or "").endswith("set_grad_enabled")]
+        switches = [one for one in switches if id(one) not in scoped]  # the others end with their block
+        quiet = [*decorators, *(item.context_expr for item in around)]
+        return not all(map(_looks_on, switches)) or any(_looks_away(one) and not _looks_on(one) for one in quiet)
+
+    def _goes_backward_in(self, block: ast.With, node: ast.AST) -> bool:
+        """with set_grad_enabled(training): ... if training: loss.backward(). Where it goes backward, autograd looks."""
+        asked = any("set_grad_enabled" in written(item.context_expr) for item in block.items)
+        deposits = [act.node for act in self.having(Kind.DEPOSIT) if act.node is not None] if asked else []
+        return any(holds(block, one) and self.arms(node) <= self.arms(one) for one in deposits)
+
+    def arms(self, node: ast.AST) -> frozenset[tuple[ast.If, bool]]:
+        """The branches a node stands in: each `if` around it, and whether in its body."""
+        first, last = place(node)
+        around = [branch for (begin, end), branch in self._branches if begin <= first and last <= end]
+        if not around:  # mostly
+            return frozenset()
+        return frozenset(
+            (branch, place(branch.body[0])[0] <= first and last <= place(branch.body[-1])[1])
+            for branch in around
+            if not holds(branch.test, node)
+        )
+
+    @cached_property
+    def _branches(self) -> list[tuple[tuple[tuple[int, int], tuple[int, int]], ast.If]]:
+        return [(place(branch), branch) for branch in self.of(ast.If)]
+
+    def excludes(self, one: ast.AST, other: ast.AST) -> bool:
+        """Whether two nodes stand in different arms of one branch, so that only one of them runs."""
+        return any((branch, not arm) in self.arms(other) for branch, arm in self.arms(one))
+
+
+def _looks_away(node: ast.expr) -> bool:
+    text = written(node)
+    return any(word in text for word in _QUIET)
+
+
+def _looks_on(node: ast.expr) -> bool:
+    """set_grad_enabled(True)"""
+    return isinstance(node, ast.Call) and written(node).endswith("set_grad_enabled(True)")
+
+
+def _methods(cls: Scope, program: Program) -> list[Function]:
+    """Those of a class and its bases; one that is overridden only if what overrides it runs it."""
+    found: list[Function] = []
+    hidden: set[str] = set()
+    for one in cls.lineage():
+        found += [method for name, method in one.functions.items() if name not in hidden]
+        for name, method in one.functions.items():
+            calls = program.nodes(method.node).of(ast.Call)
+            if not any(isinstance(call.func, ast.Attribute) and _is_super(call.func, name) for call in calls):
+                hidden.add(name)
+    return found
+
+
+def _is_super(func: ast.Attribute, name: str) -> bool:
+    """super().name(...), Base.name(self, ...)"""
+    on = func.value
+    passed_on = isinstance(on, ast.Call) and path_of(on.func) == "super"
+    return func.attr == name and (passed_on or (isinstance(on, ast.Name) and on.id[:1].isupper()))
+
+
+def _hands_on(node: ast.Return | ast.Call, word: str) -> bool:
+    """To a call as an argument, or to the caller."""
+    handed = [*node.args, *(k.value for k in node.keywords)] if isinstance(node, ast.Call) else [node]
+    return any(word in (path_of(part) or "").lower() for whole in handed for part in below(whole))
+
+
+def _is_scaler_call(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and "scaler" in (path_of(node.func) or "").lower()

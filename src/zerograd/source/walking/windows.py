@@ -1,0 +1,151 @@
+"""The place in a loop, and in an accumulation window, as answers to questions: is this its first iteration? And is this
+the window's first micro-batch, its last?
+
+A guard such as `(i + 1) % N == 0` asks for the last. So a loop that a counter cuts into windows begins at the first;
+behind the last comes a first again; behind any other, a last or one in the middle. N is taken to be at least 2: with 1
+there is nothing to accumulate, and nothing to say.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from zerograd.core.events import Kind
+from zerograd.core.facts import Assumptions, Doubts, Fact, Facts, doubt, reassume, slim
+from zerograd.source.counting.counters import start_key
+from zerograd.source.counting.tests import All, Atom, Not, Some, Test, decide
+from zerograd.source.lowering.skeleton import Act, Block, Choice, Loop, walk
+
+
+def begin(loop: Loop, facts: Facts) -> Facts:
+    """Enter the loop: its first iteration, and the first micro-batch of a window."""
+    facts = _started(loop, facts, first=True)
+    for size in loop.windows:
+        facts = reassume(facts, partial(_placed, names=_names(loop, size), first=True, last=False))
+    return facts
+
+
+def turn(loop: Loop, facts: Facts) -> Facts:
+    """From one iteration to the next."""
+    facts = _started(loop, facts, first=False)
+    for size in loop.windows:
+        names = _names(loop, size)
+        later = {assumed: _next(assumed, names) for assumed in {fact[2] for fact in facts}}
+        facts = slim([Fact(state, doubts, known) for state, doubts, assumed in facts for known in later[assumed]])
+    return facts
+
+
+def left(loop: Loop, facts: Facts, kinds: Doubts) -> Facts:
+    """Out of the loop, which may end in the middle of a window: what was to happen at its end may have been skipped,
+    and a step that flushes the rest may find something or nothing."""
+    facts = _started(loop, facts, first=None)
+    for size in loop.windows:
+        facts = reassume(doubt(facts, kinds), partial(_elsewhere, names=_names(loop, size)))
+    return facts
+
+
+def is_inside(loop: Loop, size: str, fact: Fact, act: Act) -> bool:
+    """Whether the window has begun and goes on behind `act`: a clear at its very end gives the group up, on purpose."""
+    if (_key("first", loop, size), False) not in fact.assumed:
+        return False
+    return (_key("last", loop, size), False) in fact.assumed or _deposits_behind(loop, act)
+
+
+def _deposits_behind(loop: Loop, act: Act) -> bool:
+    """Whether the iteration that `act` stands in deposits only then."""
+    nodes = list(walk(loop.body))
+    here = next((position for position, node in enumerate(nodes) if node is act), len(nodes))
+    return any(isinstance(node, Act) and node.kind is Kind.DEPOSIT for node in nodes[here:])
+
+
+def is_regular(block: Block, size: str, act: Act) -> bool:
+    """Whether `act` comes with every micro-batch, or with a place in the window of this size: not with an occasion of
+    its own, such as a validation or a loss that is broken. A branch that deposits too is a way to train."""
+    for node in block:
+        if not isinstance(node, Choice) or not any(inner is act for inner in walk((node,))):
+            continue
+        arm = node.body if any(inner is act for inner in walk(node.body)) else node.orelse
+        trains = any(isinstance(inner, Act) and inner.kind is Kind.DEPOSIT for inner in walk(arm))
+        return (trains or decide_place(node.test, size)) and is_regular(arm, size, act)
+    return True
+
+
+def steps_once_per_window(
+    loop: Loop, hits: Callable[[str | None], bool], kinds: Callable[[Block], frozenset[Kind]]
+) -> bool:
+    """Whether every step of a slot in this loop waits for a guard, and the guard for nothing but the window."""
+    guarded = [node for node in walk(loop.body) if isinstance(node, Choice) and decide_place(node.test)]
+    both = [(one.orelse, one.body) if isinstance(one.test, Not) else (one.body, one.orelse) for one in guarded]
+    # An arm with a deposit of its own accumulates nothing: it is another objective's turn (n_critic, policy delay). Nor
+    # does one beside which another steps: two optimizers take turns.
+    arms = [arm for arm, other in both if Kind.DEPOSIT not in kinds(arm) and not _steps(other)]
+    waiting = {id(act) for arm in arms for act in walk(arm)}
+    waiting |= {id(act) for size in loop.windows for arm in _without(loop, size) for act in walk(arm)}
+    waiting |= {id(act) for arm in _other_ways(loop, kinds) for act in walk(arm)}
+    steps = [act for act in walk(loop.body) if isinstance(act, Act) and act.kind is Kind.CONSUME and hits(act.slot)]
+    return bool(steps) and all(id(step) in waiting for step in steps)
+
+
+def _steps(block: Block) -> bool:
+    return any(isinstance(act, Act) and act.kind is Kind.CONSUME for act in walk(block))
+
+
+def _other_ways(loop: Loop, kinds: Callable[[Block], frozenset[Kind]]) -> Iterator[Block]:
+    """Arms that deposit and step, beside one that deposits and waits: a setting chooses between two ways to train."""
+    for node in walk(loop.body):
+        if isinstance(node, Choice) and not decide_place(node.test):
+            for arm, other in ((node.body, node.orelse), (node.orelse, node.body)):
+                waits = any(isinstance(inner, Choice) and decide_place(inner.test) for inner in walk(other))
+                if waits and Kind.DEPOSIT in kinds(other) and {Kind.DEPOSIT, Kind.CONSUME} <= kinds(arm):
+                    yield arm
+
+
+def _without(loop: Loop, size: str) -> Iterator[Block]:
+    """What is done where nothing is accumulated: `if not N: optimizer.step()`."""
+    several = frozenset({(size, True), (f"{size} >= 2", True), (f"{size} is None", False)})
+    for node in walk(loop.body):
+        answer = decide(node.test, several) if isinstance(node, Choice) else None
+        if isinstance(node, Choice) and answer is not None:
+            yield node.orelse if answer else node.body
+
+
+def decide_place(test: Test | None, size: str = "") -> bool:
+    """Whether a test asks for the place in a window, of this size if one is given."""
+    match test:
+        case Atom(key):
+            return key.startswith(("first@", "last@", "start@")) and (not size or key.endswith(f"%{size}"))
+        case Not(inner):
+            return decide_place(inner, size)
+        case All(tests) | Some(tests):
+            return any(decide_place(one, size) for one in tests)
+    return False
+
+
+def _started(loop: Loop, facts: Facts, *, first: bool | None) -> Facts:
+    """Whether this is the loop's first iteration; None: outside it nobody asks."""
+    if not loop.begun or loop.node is None:
+        return facts
+    key = start_key(loop.node)
+    told: Assumptions = frozenset() if first is None else frozenset({(key, first)})
+    return reassume(facts, lambda assumed: _elsewhere(assumed, (key,)) | told)
+
+
+def _key(place: str, loop: Loop, size: str) -> str:
+    return f"{place}@{id(loop.node)}%{size}"
+
+
+def _names(loop: Loop, size: str) -> tuple[str, str]:
+    return _key("first", loop, size), _key("last", loop, size)
+
+
+def _elsewhere(assumed: Assumptions, names: tuple[str, ...]) -> Assumptions:
+    return frozenset([known for known in assumed if known[0] not in names])
+
+
+def _placed(assumed: Assumptions, names: tuple[str, str], *, first: bool, last: bool) -> Assumptions:
+    return _elsewhere(assumed, names) | {(names[0], first), (names[1], last)}
+
+
+def _next(assumed: Assumptions, names: tuple[str, str]) -> list[Assumptions]:
+    if (names[1], True) in assumed:
+        return [_placed(assumed, names, first=True, last=False)]
+    return [_placed(assumed, names, first=False, last=last) for last in (False, True)]
