@@ -114,10 +114,12 @@ def _are_one_path(function: Reading, deposit: Act, step: Act) -> bool:
 
 
 def _is_cleared_first(function: Reading, step: Act, owner: str, clipped: frozenset[str]) -> bool:
-    """Whether the owner of what was clipped is cleared, or gets more, before it steps: then nothing was clipped."""
+    """Whether the owner of what was clipped is cleared, or gets more, before it steps: then nothing was clipped. Behind
+    the end of a loop, or of a function, it begins anew."""
     assert step.node is not None
     acts, loop = function.acts, function.loop_around(step.node)
-    around = [act for act in acts if loop is not None and act.node is not None and holds(loop, act.node)]
+    whole = loop or function.node
+    around = [act for act in acts if act.node is not None and (whole is function.node or holds(whole, act.node))]
     for act in [*acts[acts.index(step) + 1 :], *around]:
         if act.kind is Kind.CONSUME and act.slot == owner:
             return False

@@ -12,6 +12,7 @@ from zerograd.source.values.reading import Reading
 
 _ADDING = (ast.BinOp, ast.IfExp, ast.Tuple)  # in these a sum may stand
 _NAMED = (ast.Attribute, ast.Subscript)
+_JOINS = frozenset({"cat", "concat", "concatenate", "vstack", "hstack"})
 _GROWS = frozenset({"append", "extend", "insert"})
 
 
@@ -52,7 +53,7 @@ def weighed_anew(function: Reading) -> Iterator[tuple[ast.Assign, str, ast.expr]
 
 def _may_add(value: ast.expr) -> bool:
     if isinstance(value, ast.Call):
-        return isinstance(value.func, ast.Attribute) and value.func.attr in ("cat", "add")
+        return isinstance(value.func, ast.Attribute) and (value.func.attr == "add" or value.func.attr in _JOINS)
     return isinstance(value, _ADDING)
 
 
@@ -69,8 +70,8 @@ def _summed(value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
             yield from _summed(body)
             yield from _summed(orelse)
         case ast.Call(
-            func=ast.Attribute(value=ast.Name(id="torch"), attr="cat"), args=[ast.Tuple() | ast.List() as all]
-        ):
+            func=ast.Attribute(value=ast.Name(id="torch"), attr=attr), args=[ast.Tuple() | ast.List() as all, *_]
+        ) if attr in _JOINS:
             yield from ((all.elts[0], one) for one in all.elts[1:])
         case ast.Call(func=ast.Attribute(value=total, attr="add"), args=[added], keywords=[]):
             yield total, added
