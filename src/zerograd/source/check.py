@@ -274,7 +274,8 @@ class _Checker:
                 if node.slot is not None:
                     yield node.slot, node.kind
             elif isinstance(node, Create):
-                yield node.slot, None
+                if not node.inside:
+                    yield node.slot, None
             elif isinstance(node, Call) and depth < _DEPTH:
                 call = node.on(cls)
                 key = (call.function, call.cls, depth)
