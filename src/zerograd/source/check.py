@@ -275,7 +275,7 @@ class _Checker:
             if isinstance(node, Act):
                 if node.slot is not None:
                     yield node.slot, node.kind
-            elif isinstance(node, Create):
+            elif isinstance(node, Create) and not node.inside:
                 yield node.slot, None
             elif isinstance(node, Call) and depth < _DEPTH:
                 call = node.on(cls)

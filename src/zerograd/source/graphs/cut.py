@@ -110,9 +110,8 @@ class Cut(Makers):
 
     def _is_bound(self, path: str, use: ast.expr, at: Item) -> Has:
         parts = path.replace("[", ".").split(".")
-        recorded = self._function.file.says("create_graph")
-        if path.endswith(".grad") and not recorded and self._function.having(Kind.DEPOSIT):
-            return Has.LOST  # of a backward() that recorded nothing
+        if path.endswith(".grad") and path.removesuffix(".grad") in self._leaves and self._records_nothing():
+            return Has.LOST
         if self._may_be_leaf(path, parts):
             return Has.MAYBE
         asked = parts[2:] if path.startswith("self.data") else parts[1:]  # of something; an object's own may be learned
@@ -138,6 +137,12 @@ class Cut(Makers):
         if any(map(_begins, made)) and parts[0] in self._filled:
             return Has.MAYBE
         return most(self._is_given(one, item) for one in made) if made else Has.MAYBE
+
+    def _records_nothing(self) -> bool:
+        """Whether there is a backward() here, and none that could go through its gradients again."""
+        calls = [act.node for act in self._function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
+        told = any(len(call.args) > 1 or any(one.arg is None for one in call.keywords) for call in calls)
+        return bool(calls) and not told and not self._function.file.says("create_graph")
 
     def _may_be_leaf(self, path: str, parts: list[str]) -> bool:
         """Whether a gradient is asked of it, here or by another method, or it is changed in place."""

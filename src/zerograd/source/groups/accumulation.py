@@ -81,7 +81,9 @@ def _judge_window(window: Window, losses: Losses, unfolded: Unfolded | None = No
     if phase is not None and phase != -1 and not guard.conjoined and not exact:
         first = str(phase + 1) if phase >= 0 else f"{guard.size} - {-phase - 1}"
         yield note(REGISTRY["ZG103"], site, certain=True, test="the guard", first=first, size=guard.size)
-    if guard.late and not exact:
+    # Where the step stands first, or what was added up is divided by its number, the first group is as good as any.
+    behind = all(act.site is not None and act.site.line > site.line for act in window.deposits)
+    if guard.late and not exact and not behind and not window.rescales:
         found = note(REGISTRY["ZG103"], site, certain=True, test="", first="", size=guard.size)
         yield found._replace(message=_LATE.format(size=guard.size))
     endless = window.loop.endless or isinstance(window.loop.node, ast.While)

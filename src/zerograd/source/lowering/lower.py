@@ -24,7 +24,6 @@ from zerograd.source.lowering.skeleton import (
     Blur,
     Call,
     Choice,
-    Create,
     Forget,
     Jump,
     Loop,
@@ -138,7 +137,7 @@ class FunctionLowering(Expressions):
             found += self._at_inputs(node, made) if self._inputs else made
             if isinstance(node.value, ast.Call) and isinstance(node, ast.Assign) and len(node.targets) == 1:
                 path = path_of(node.targets[0])
-                found += map(Create, made_anew(path, node.value, self._scope, self._calls)) if path else ()
+                found += made_anew(path, node.value, self._scope, self._calls) if path else ()
             elif isinstance(node.value, ast.Attribute) and node.value.attr == "backward":
                 found.append(Blur(_REST))  # run = loss.backward: whoever has it may run it
             found += self._forget(node)

@@ -7,21 +7,22 @@ trainer = Trainer(model)        # and with it trainer.optimizer, which its __ini
 import ast
 
 from zerograd.source.lowering.calls import CallReader
+from zerograd.source.lowering.skeleton import Create
 from zerograd.source.names.roles import role_of
 from zerograd.source.names.scopes import Role, Scope
 from zerograd.source.text.nodes import below
 from zerograd.source.text.paths import path_of
 
 
-def made_anew(path: str, call: ast.Call, scope: Scope, calls: CallReader) -> list[str]:
+def made_anew(path: str, call: ast.Call, scope: Scope, calls: CallReader) -> list[Create]:
     """Of those that a path has when what a call returns is bound to it, the ones that nobody has stepped yet."""
     if _is_optimizer(path, call, scope, calls):
-        return [path]
+        return [Create(path)]
     made = scope.bindings.get(path)
     if made is None or made.cls is None:
         return []
     own = {one for cls in made.cls.lineage() for one in cls.optimizers if one.startswith("self.")}
-    return sorted(path + one.removeprefix("self") for one in own)
+    return [Create(path + one.removeprefix("self"), inside=True) for one in sorted(own)]
 
 
 def _is_optimizer(path: str, call: ast.Call, scope: Scope, calls: CallReader) -> bool:

@@ -37,6 +37,7 @@ class Create(NamedTuple):
     """An optimizer is made and bound to `slot`: what follows starts from an empty slot."""
 
     slot: str
+    inside: bool = False  # a new object: it brings the optimizer, and here nobody may ever ask for it
 
 
 class Blur(NamedTuple):

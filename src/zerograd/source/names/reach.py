@@ -21,6 +21,8 @@ NOTHING: Modules = frozenset()
 Fed = frozenset[tuple[str, str]]  # a module, and one whose output it is given: D, G of D(G(z))
 _CUTS = frozenset(
     {"detach", "detach_", "data", "item", "numpy", "tolist", "grad", "shape", "size", "argmax", "no_grad"}
+    | {"sample", "multinomial", "bernoulli", "one_hot", "long", "int", "byte", "bool", "argsort"}  # drawn, or counted
+    | {"round", "sign", "floor", "ceil", "trunc", "gt", "ge", "lt", "le", "eq", "ne", "new_tensor", "as_tensor"}
 )
 _NO_GRAD = re.compile(r"no_grad|inference_mode|set_grad_enabled")
 _FREEZES = re.compile(

@@ -36,9 +36,8 @@ def shared_through_calls(function: Reading) -> Iterator[Finding]:
     if not function.file.reads_gradients or not _may_share(function.file):
         return
     found = [*_aliases(function.nodes), *_called(function)]
-    takers = {alias.taker for alias in found}
     for alias in found:
-        yield from _judge(function, alias, takers)
+        yield from _judge(function, alias, found)
 
 
 def _called(function: Reading) -> Iterator[_Alias]:
@@ -85,10 +84,11 @@ def _base(node: ast.expr) -> str | None:
     return None
 
 
-def _judge(function: Reading, alias: _Alias, takers: set[str]) -> Iterator[Finding]:
+def _judge(function: Reading, alias: _Alias, found: list[_Alias]) -> Iterator[Finding]:
     if not alias.taker or not alias.giver or _is_made_anew(function, alias.giver):
         return
     steps = {act.slot for act in function.having(Kind.CONSUME)}
+    takers = {one.taker for one in found}
     clears = function.having(Kind.CLEAR)
     if not function.having(Kind.DEPOSIT) or not steps or any(_reaches(act, alias.giver, function) for act in clears):
         return  # not a whole round of training, or one that clears what it must
@@ -97,10 +97,21 @@ def _judge(function: Reading, alias: _Alias, takers: set[str]) -> Iterator[Findi
     ]
     if emptied:
         # As many optimizers as models that are given gradients: none of them is one of the givers'.
-        alone = len(steps) <= len(takers) and len(emptied) == len(clears) and not _clears_elsewhere(function)
+        single = len(steps) == 1 or (len(steps) <= len(takers) and _take_turns(function, found))
+        alone = single and len(emptied) == len(clears) and not _clears_elsewhere(function)
         certain = alone and _stays(function, alias.giver)
         what, cleared, site = written(alias.node), emptied[0].what, function.site(alias.node)
         yield note(REGISTRY["ZG305"], site, certain=certain, what=what, cleared=cleared, giver=alias.giver)
+
+
+def _take_turns(function: Reading, found: list[_Alias]) -> bool:
+    """Whether each model is given its gradients and stepped before the next one is, by an optimizer that steps once: an
+    inner one, or one of the givers', has no such turn."""
+    steps = [(act.site.line, act.slot or "") for act in function.having(Kind.CONSUME)]
+    turns = sorted([*steps, *((one.node.lineno, "") for one in found)])
+    given = [not slot for _, slot in turns]
+    slots = [slot for _, slot in steps]
+    return len(set(slots)) == len(slots) and given == [True, False] * (len(given) // 2)
 
 
 def _clears_elsewhere(function: Reading) -> bool:

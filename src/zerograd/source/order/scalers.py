@@ -20,7 +20,10 @@ from zerograd.source.values.reading import File, Reading
 from zerograd.source.walking.guarded import guarded_windows
 
 _EPOCH = re.compile(r"(^|_)epoch(_?(i|idx|index|num|id))?$|^ep$")
-_EPOCHS = re.compile(r"^\w*range\(.*epochs?( \+ 1)?\)$", re.IGNORECASE)
+# range(1, args.num_epochs + 1); of clients_per_epoch each is another training.
+_EPOCHS = re.compile(
+    r"^\w*range\(([^,]+, )?([\w.\[\]'\"]*\W)?(\w*epochs|(n|nb|num|max|total)_?epoch)['\"\]]*( \+ 1)?\)$", re.IGNORECASE
+)
 _PLAIN = ("scale", "step", "update", "unscale_")
 
 
@@ -126,9 +129,12 @@ def _names_scaler(function: Function) -> bool:
 
 
 def _is_given_anew(call: Call, loop: ast.For) -> bool:
-    """Whether it is handed what every round of the loop makes."""
+    """Whether it is handed what every round of the loop makes, a part of that, or another of several."""
     anew = {path_of(part) for part in below(loop) if isinstance(getattr(part, "ctx", None), ast.Store)}
-    return not {path for _, path in call.arguments}.isdisjoint(anew)
+    given = {path for _, path in call.arguments if path is not None}
+    return not (given | {path.partition(".")[0] for path in given}).isdisjoint(anew) or any(
+        "[*]" in one for one in given
+    )
 
 
 def _counts_epochs(loop: ast.For) -> bool:

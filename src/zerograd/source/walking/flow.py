@@ -150,8 +150,9 @@ class Interpreter(Actor):
             # On an occasion of its own in the loop that steps: the loop goes on, and steps with the new one.
             aside = bool(self._loops) and Kind.CONSUME in self._loops[-1] and node not in self._windows[-1].body
             doubts = _STEPPED if aside else NO_DOUBT
-            ours = node.slot in self._frames.names
-            return slim(Fact(doubts=doubts, assumed=fact.assumed) for fact in facts) if ours else facts
+            old = ALL_DOUBTS if node.inside else NO_DOUBT  # the models of a new object may be old: their doubts stay
+            anew = (Fact(doubts=doubts | (fact.doubts & old), assumed=fact.assumed) for fact in facts)
+            return slim(anew) if node.slot in self._frames.names else facts
         if isinstance(node, Blur):
             return doubt(facts, node.kinds) if self._frames.hits(node.slot) else facts
         return reassume(facts, lambda assumed: forgetting(assumed, node.keys) | node.learned)

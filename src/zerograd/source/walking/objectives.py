@@ -83,9 +83,11 @@ class Owned(NamedTuple):
         return any(module in reaches for module in judged for reaches in own)
 
     def _is_judged(self, act: Act, deposit: Deposit) -> bool:
-        """d_loss = bce(D(G(z)), zeros): what the generator made is told from what is real, by one that steps on it."""
+        """d_loss = bce(D(G(z)), zeros): what the generator made is told from what is real, by one that steps on it, and
+        that the generator's own objective goes through."""
         judges = {judge for judge, by in act.fed if judge in self.theirs and by in self.modules and _is_gan(judge, by)}
-        return bool(judges) and self.slot not in deposit.named
+        own = [one.reaches for one in self.deposits.values() if self.slot in one.serves]
+        return any(judges & reaches for reaches in own) and self.slot not in deposit.named
 
     def _goes_on(self, deposit: Deposit, modules: frozenset[str]) -> bool:
         """Whether the slot's own objective goes through others of its modules too: then they are parts of one. One that
@@ -109,7 +111,8 @@ class Owned(NamedTuple):
 
 
 def _is_gan(judge: str, by: str) -> bool:
-    return is_of(by, "generator") and (is_of(judge, "discriminator") or is_of(judge, "critic"))
+    """netG and netD, gen and critic; C may be a classifier of what G, an encoder, makes."""
+    return is_of(by, "generator") and (is_of(judge, "discriminator") or "crit" in judge.lower())
 
 
 NOT_SHARED = Owned()
