@@ -20,6 +20,7 @@ from zerograd.source.names.opaque import is_accelerates, is_harmless, makes_some
 from zerograd.source.names.roles import has_own_schedules
 from zerograd.source.names.scopes import Function, Role, Scope
 from zerograd.source.names.standing import Names, Standing
+from zerograd.source.text.nodes import below
 from zerograd.source.text.paths import path_of, short
 from zerograd.source.text.wording import BUILTINS
 
@@ -81,6 +82,8 @@ class CallReader(Tools):
         match name:
             case "backward" if scope.dotted(receiver or "").startswith(_ELSEWHERE):
                 yield blur(ALL_DOUBTS)  # a context of its own keeps these gradients, and begins anew with each
+            case "backward" if receiver and _is_by_hand(receiver, scope):
+                yield blur(ALL_DOUBTS)
             case "backward" | "manual_backward":
                 if not _is_definition(call, scope) and not _is_made_leaf(receiver, scope):
                     scaled = is_scaled(call, scope)
@@ -247,6 +250,15 @@ def _is_definition(call: ast.Call, scope: Scope) -> bool:
     """`SomeFunction.backward(ctx, grad)`, `super().backward(...)`: a method being passed on, not a loss."""
     value = call.func.value if isinstance(call.func, ast.Attribute) else None
     return isinstance(value, ast.Call) and path_of(value.func) == "super"
+
+
+def _is_by_hand(receiver: str, scope: Scope) -> bool:
+    """Whether it is an object of this project whose own backward() reads or writes gradients: a balance of losses."""
+    binding = scope.lookup(receiver)
+    method = binding.cls.method("backward") if binding is not None and binding.cls is not None else None
+    return method is not None and any(
+        isinstance(one, ast.Attribute) and one.attr == "grad" for one in below(method.node)
+    )
 
 
 def _is_made_leaf(loss: str | None, scope: Scope) -> bool:

@@ -72,11 +72,10 @@ def _windows_of(loop: Loop, stepped_after: bool) -> Iterator[Window]:
 
 
 def _alike(loop: Loop, guard: Guard) -> Iterator[Choice]:
-    """Other branches that ask the same of the counter, and something else with it: their steps wait too."""
+    """Branches that ask the same of the counter, alone or with something else: their steps wait too."""
     for node in walk(loop.body):
-        other = node.guard if isinstance(node, Choice) else None
-        if isinstance(node, Choice) and other is not None and other.conjoined and not other.negated:
-            yield from [node] if other[:3] == guard[:3] else ()
+        if isinstance(node, Choice) and node.guard is not None and not node.guard.negated:
+            yield from [node] if node.guard[:3] == guard[:3] else ()
 
 
 def _settled(block: Block) -> Block:
