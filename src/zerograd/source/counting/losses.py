@@ -238,6 +238,9 @@ class Losses:
             return True
         if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Call | ast.BinOp):
             return self._may(func.value, seen, depth)
+        inner = [one.args[0] if isinstance(one, ast.Call) and one.args else one for one in call.args]
+        if self._any([one for one in inner if "loss" in (path_of(one) or "").lower()], seen, depth):
+            return True  # cast(Tensor, scaler.scale(loss)), reduced(loss)
         function = self._scope.function(name) if name else None
         return function is not None and divides_by_what_it_is_told(function)
 

@@ -75,7 +75,7 @@ def _alike(loop: Loop, guard: Guard) -> Iterator[Choice]:
     """Branches that ask the same of the counter, alone or with something else: their steps wait too."""
     for node in walk(loop.body):
         if isinstance(node, Choice) and node.guard is not None and not node.guard.negated:
-            yield from [node] if node.guard[:3] == guard[:3] else ()
+            yield from [node] if node.guard[:3] == guard[:3] and node.guard.asks == guard.asks else ()
 
 
 def _settled(block: Block) -> Block:
