@@ -36,7 +36,7 @@ def parts_of(function: Reading, deposits: dict[str, ast.Call]) -> dict[str, ast.
             for name, call in list(_handed_back(function, targets[0], node.value, found)):
                 found.setdefault(name, call)
                 known.add(_whole(name))
-    return {name: call for name, call in found.items() if name not in deposits and is_term(name)}
+    return {name: call for name, call in found.items() if name not in deposits and names_loss(name)}
 
 
 def _whole(name: str) -> str:
@@ -65,7 +65,7 @@ def outputs_of(function: Reading, losses: dict[str, ast.Call]) -> dict[str, ast.
 
 
 @lru_cache(maxsize=1024)  # the same few hundred names stand in all files
-def is_term(name: str) -> bool:
+def names_loss(name: str) -> bool:
     """Whether it is named for a loss, or a part of one."""
     return _TERM.search(name.lower()) is not None and _FACTOR.search(name.lower()) is None
 

@@ -12,7 +12,7 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.counting.losses import loss_of
 from zerograd.source.graphs.differentiated import feeds_a_loss
-from zerograd.source.graphs.terms import is_term, outputs_of, parts_of
+from zerograd.source.graphs.terms import names_loss, outputs_of, parts_of
 from zerograd.source.memory.leaving import left_by
 from zerograd.source.text.nodes import below, holds, written
 from zerograd.source.text.paths import path_of
@@ -112,7 +112,7 @@ def _names_of(loss: ast.expr | None) -> Iterator[str]:
         case ast.BinOp(left=left, op=ast.Div()):
             yield from _names_of(left)
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult(), right=right):
-            yield from (name for side in (left, right) for name in _names_of(side) if is_term(name))
+            yield from (name for side in (left, right) for name in _names_of(side) if names_loss(name))
         case ast.UnaryOp(operand=inner) | ast.Call(func=ast.Attribute(value=inner, attr="mean" | "sum"), args=[]):
             yield from _names_of(inner)
         case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr="mean" | "sum"), args=[inner]):

@@ -11,7 +11,7 @@ bound to, here or in its class or file; of one that cannot be read, or that make
 import ast
 from collections.abc import Iterator
 
-from zerograd.source.graphs.terms import is_term, summands_of
+from zerograd.source.graphs.terms import names_loss, summands_of
 from zerograd.source.names.scopes import Scope
 from zerograd.source.text.nodes import Nodes, below
 from zerograd.source.text.paths import path_of
@@ -24,7 +24,7 @@ from zerograd.source.values.reading import Reading
 def left_by(function: Reading, deposits: dict[str, ast.Call]) -> dict[str, ast.Call]:
     """The attributes of criteria that are read here, with the backward that goes through them."""
     found: dict[str, ast.Call] = {}
-    asked = _asked(function) if any(map(is_term, {node.attr for node in function.of(ast.Attribute)})) else {}
+    asked = _asked(function) if any(map(names_loss, {node.attr for node in function.of(ast.Attribute)})) else {}
     for loss, deposit in deposits.items() if asked else ():
         for call in _calls(function, loss, deposit):
             owner = path_of(call.func) or ""
@@ -86,7 +86,7 @@ def _is_of(own: Nodes, back: ast.expr | None, attribute: str, made: ast.expr) ->
         return False
     terms = {path_of(back), *summands_of(own, back)}
     whole = path_of(back) is not None and path_of(back) in (attribute, path_of(made))
-    return whole or (is_term(attribute) and not terms.isdisjoint({attribute, path_of(made)} - {None}))
+    return whole or (names_loss(attribute) and not terms.isdisjoint({attribute, path_of(made)} - {None}))
 
 
 def _is_number(value: ast.expr) -> bool:

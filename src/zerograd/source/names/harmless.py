@@ -6,17 +6,9 @@ word in it that elsewhere means training or clearing. And who is handed an optim
 
 import ast
 import re
-from collections.abc import Callable
 from functools import lru_cache
 
-from zerograd.source.text.wording import is_model
-
-
-def saying(words: str) -> Callable[[str], bool]:
-    """Whether a name has one of these words in it, in whatever case: the same names are called all the time."""
-    pattern = re.compile(words)
-    return lru_cache(maxsize=4096)(lambda name: pattern.search(name.lower()) is not None)
-
+from zerograd.source.text.wording import is_model, saying
 
 # What begins anew and has no weights: an environment, a meter, a buffer.
 _begins = saying(

@@ -2,8 +2,8 @@
 
 import re
 
-from zerograd.source.names.harmless import saying
 from zerograd.source.names.scopes import Role, Scope
+from zerograd.source.text.wording import saying
 
 _SCHEDULES = re.compile(r"sched|(^|_)sch(_|\d|$)")
 # Of something else than the learning rate: no optimizer need have stepped before it.

@@ -7,10 +7,10 @@ from itertools import chain
 
 from zerograd.core.events import Kind
 from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT, Doubts
-from zerograd.source.names.harmless import does_nothing, saying
+from zerograd.source.names.harmless import does_nothing
 from zerograd.source.names.scopes import Role, Scope
 from zerograd.source.text.paths import path_of
-from zerograd.source.text.wording import BUILTINS
+from zerograd.source.text.wording import BUILTINS, saying
 
 _PACKAGES = frozenset(sys.stdlib_module_names) | {"torch", "numpy", "tqdm", "np", "wandb", "torchvision", "apex"}
 # What a LightningModule has from Lightning and a training step calls, and that touches no gradient.

@@ -2,6 +2,7 @@
 
 import builtins
 import re
+from collections.abc import Callable
 from functools import lru_cache
 
 BUILTINS = frozenset(dir(builtins))
@@ -202,3 +203,9 @@ def is_factor(name: str) -> bool:
 def is_term(name: str) -> bool:
     """kl, dice_loss, entropy: something that a loss is the sum of, in small letters."""
     return _TERM.search(name) is not None and not is_factor(name)
+
+
+def saying(words: str) -> Callable[[str], bool]:
+    """Whether a name has one of these words in it, in whatever case: the same names are called all the time."""
+    pattern = re.compile(words)
+    return lru_cache(maxsize=4096)(lambda name: pattern.search(name.lower()) is not None)
