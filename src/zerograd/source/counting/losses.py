@@ -15,6 +15,7 @@ from zerograd.source.names.scopes import Scope
 from zerograd.source.text.nodes import Nodes, below, written
 from zerograd.source.text.paths import path_of
 
+_LOSS = re.compile(r"loss(?!.*f(n|ct|unc))(?<!compute_loss)")  # a value, no function that makes one
 _SUMMED = re.compile(r"(^|[._])(sum|div_?|mul_?|true_divide|scale|normali[sz]e\w*|average\w*|weighted\w*)$")
 _TELLING = {"gradient_accumulation_steps", "gradient_accumulation_plugin", "deepspeed_plugin", None}  # None: **settings
 _DEPTH = 4
@@ -239,7 +240,7 @@ class Losses:
         if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Call | ast.BinOp):
             return self._may(func.value, seen, depth)
         inner = [one.args[0] if isinstance(one, ast.Call) and one.args else one for one in call.args]
-        if self._any([one for one in inner if "loss" in (path_of(one) or "").lower()], seen, depth):
+        if self._any([one for one in inner if _LOSS.search((path_of(one) or "").lower())], seen, depth):
             return True  # cast(Tensor, scaler.scale(loss)), reduced(loss)
         function = self._scope.function(name) if name else None
         return function is not None and divides_by_what_it_is_told(function)
