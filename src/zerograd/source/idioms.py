@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
-from zerograd.source.groups import ascending, seldom, summed, synchronising, uncounted
+from zerograd.source.groups import ascending, seldom, settled, summed, synchronising, uncounted
 from zerograd.source.holding import exhausted, moved, parameters, reloaded, renewed, uncovered
 from zerograd.source.learning import adapted, bypassing, nonleaf, severed, starved, unreached
 from zerograd.source.memory import (
@@ -64,6 +64,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     yield from severed.detect(function)
     yield from starved.detect(function)
     yield from synchronising.detect(function)
+    yield from settled.detect(function)
 
 
 def _backwards(function: Reading) -> Iterator[Finding]:

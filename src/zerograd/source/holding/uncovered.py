@@ -48,9 +48,10 @@ def detect(function: Reading) -> Iterator[Finding]:
         return
     for step in function.having(Kind.CONSUME)[:_FEW] if len(_optimizers(function.file)) <= _MOST else ():
         made = [one for one in _optimizers(function.file) if one.name == step.slot]
-        cleared = {one: act for act in clears for one in act.reaches if made and one in made[0].modules}
-        if len(made) == 1 and len(made[0].modules) > 1 and cleared and _recurs(function, step, made[0].call):
-            left = [one for one in made[0].modules if not _is_cleared(function.file, one, made[0].name)]
+        modules = made[0].modules if len({one.modules for one in made}) == 1 else ()  # Adam or SGD, of the same
+        cleared = {one: act for act in clears for one in act.reaches if one in modules}
+        if len(modules) > 1 and cleared and all(_recurs(function, step, one.call) for one in made):
+            left = [one for one in modules if not _is_cleared(function.file, one, made[0].name)]
             module = next((one for one in left if _is_alone(function, one, made[0].name)), None)
             if module is not None and not _clears_elsewhere(function):
                 one, act = next(iter(cleared.items()))

@@ -126,7 +126,9 @@ class CallReader(Tools):
             case _ if name in CLIPS and not only_measures(call) and not clips_a_list(call, scope):
                 # Accelerate's and Fabric's own clipping divides the loss scale out first.
                 own = receiver is not None and not scope.dotted(receiver).startswith("torch")
-                yield act(Kind.CLIP, self._owner(call, scope))._replace(scaled=own)
+                module = _clipped(call)
+                clip = act(Kind.CLIP, scope.optimizer_of(module))._replace(scaled=own)
+                yield clip._replace(reaches=frozenset({module})) if module is not None else clip
 
     def _clear(self, act: Callable[[Kind, str | None], Act], receiver: str | None, scope: Scope) -> Act:
         if receiver is not None and self.is_optimizer(receiver, scope):
@@ -161,13 +163,6 @@ class CallReader(Tools):
         if any(not isinstance(one, ast.Constant) for one in given):  # optimizer.step(None) is none
             yield self._blur(call, frozenset({Kind.DEPOSIT}), None)
             yield self._blur(call, ALL_DOUBTS, receiver)
-
-    def _owner(self, call: ast.Call, scope: Scope) -> str | None:
-        """The optimizer whose parameters are clipped, as far as its construction tells."""
-        match call.args:
-            case [ast.Call(func=ast.Attribute(value=value, attr="parameters")), *_]:
-                return scope.optimizer_of(path_of(value))
-        return None
 
     # Everything else
 
@@ -265,6 +260,14 @@ def _is_made_leaf(loss: str | None, scope: Scope) -> bool:
     """Whether the loss is a copy without a graph: its backward() reaches no parameter."""
     binding = scope.bindings.get(loss) if loss is not None else None
     return binding is not None and binding.role is Role.LEAF
+
+
+def _clipped(call: ast.Call) -> str | None:
+    """The module whose parameters are clipped, if it is one."""
+    match call.args:
+        case [ast.Call(func=ast.Attribute(value=value, attr="parameters")), *_]:
+            return path_of(value)
+    return None
 
 
 def _is_gradient(func: ast.expr) -> bool:

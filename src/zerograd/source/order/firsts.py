@@ -3,7 +3,7 @@
 import ast
 import re
 
-from zerograd.core.events import Site
+from zerograd.core.events import Event, Site
 from zerograd.source.lowering.program import Program
 from zerograd.source.text.nodes import below
 from zerograd.source.text.paths import path_of
@@ -27,8 +27,9 @@ def is_made_otherwise(program: Program, path: str, site: Site | None) -> bool:
     return False
 
 
-def waits_for_count(program: Program, site: Site | None) -> bool:
-    """if epoch >= warm: scheduler.step(): whether a branch that leads to a place asks how far the training is."""
+def waits_for_count(program: Program, schedule: Event) -> bool:
+    """if epoch >= warm: scheduler.step(): whether a branch that leads to it asks how far the training is."""
+    site, slot = schedule.site, schedule.slot or ""
     if site is None or site.path != program.path:
         return False
     homes = [program.tree, *(one.node for one in program.roots.functions if _spans(one.node, site.line))]
@@ -36,7 +37,9 @@ def waits_for_count(program: Program, site: Site | None) -> bool:
     loops = [loop for its in nodes for loop in its.of(ast.For) if _spans(loop, site.line)]
     counters = {name for loop in loops if (name := _counter(loop)) is not None}
     branches = [one for its in nodes for one in its.of(ast.If) if _spans(one, site.line)]
-    asked = {path_of(part) or "" for one in branches if not _steps_too(one, site.line) for part in below(one.test)}
+    asked = {
+        path_of(part) or "" for one in branches if not _steps_too(one, site.line, slot) for part in below(one.test)
+    }
     return any(name in counters or _COUNTER.search(name) for name in asked)
 
 
@@ -47,11 +50,15 @@ def _counter(loop: ast.For) -> str | None:
     return path_of(loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target)
 
 
-def _steps_too(branch: ast.If, line: int) -> bool:
+def _steps_too(branch: ast.If, line: int, slot: str) -> bool:
     """Whether the optimizer waits for the same: what comes first in there is too early, whenever that is."""
-    arm = branch.body if any(_spans(one, line) for one in branch.body) else branch.orelse
+    arms = (branch.body, branch.orelse)
+    arm, other = arms if any(_spans(one, line) for one in branch.body) else arms[::-1]
     calls = [part for one in arm for part in below(one) if isinstance(part, ast.Call) and not _spans(part, line)]
-    return any(isinstance(call.func, ast.Attribute) and call.func.attr == "step" for call in calls)
+    if any(isinstance(call.func, ast.Attribute) and call.func.attr == "step" for call in calls):
+        return True
+    trained = any(slot in map(path_of, (*call.args, *(named.value for named in call.keywords))) for call in calls)
+    return trained and not any(path_of(part) == slot for one in other for part in below(one))
 
 
 def _spans(node: ast.stmt | ast.expr, line: int) -> bool:

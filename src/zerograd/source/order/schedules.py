@@ -22,7 +22,7 @@ _HANDS = re.compile(r"\b\w+\(self\.\w*opt\w*\b")  # adjust(self.optimizer, self.
 
 def is_excused(schedule: Event, file: File, cls: Scope | None, scope: Scope | None) -> bool:
     path, program = schedule.what.removesuffix(".step()"), file.program
-    if (cls is not None and is_another(path, cls)) or waits_for_count(program, schedule.site):
+    if (cls is not None and is_another(path, cls)) or waits_for_count(program, schedule):
         return True
     if is_made_otherwise(program, path, schedule.site):
         return True

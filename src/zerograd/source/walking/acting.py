@@ -21,7 +21,8 @@ from zerograd.source.walking.objectives import Owned
 from zerograd.source.walking.rows import Met, Rows
 from zerograd.source.walking.windows import is_inside, is_regular, steps_once_per_window
 
-# Clips, rescaling and schedules name no optimizer: beside a second one nobody can say whose they are.
+# Clips, rescaling and schedules name no optimizer: beside a second one nobody can say whose they are, unless a caller
+# knows whose the module is that is clipped.
 _PRIVATE = frozenset({Kind.CLIP, Kind.RESCALE, Kind.SCHEDULE})
 Report = Callable[[Verdict[Rule]], None]
 
@@ -52,10 +53,13 @@ class Actor:
         touches = self._frames.touches(act)
         # The only optimizer there is, and a module that is not known to be its own: it may be, by another name.
         unproven = touches is False and act.of_module and self._alone
-        if (touches is False and not unproven) or (act.slot is None and act.kind in _PRIVATE and not self._alone):
+        nobodys = (
+            act.slot is None and act.kind in _PRIVATE and not self._alone and not self._frames.modules & act.reaches
+        )
+        if (touches is False and not unproven) or nobodys:
             return None
         kind = Kind.SPILL if self._owned.is_foreign(act, self._frames.modules) else act.kind
-        unclear = touches is None or (act.slot is None and act.kind is not Kind.DEPOSIT)
+        unclear = touches is None or (act.slot is None and act.kind not in (Kind.DEPOSIT, Kind.CLIP))
         return Met(
             Event(kind, self._slot, act.site, act.scaled, act.what),
             weak=act.partial or unproven or (unclear and not self._alone),
