@@ -31,7 +31,7 @@ class Callee(NamedTuple):
         pairs = list(zip(callee.parameters, given, strict=False))
         pairs += [(keyword.arg, scope.slot(keyword.value)) for keyword in call.keywords if keyword.arg]
         pairs += self.made.keeps if self.made is not None else ()
-        copied = copied_in(function)
+        copied = _copied_in(function)
         arguments = tuple((parameter, path) for parameter, path in pairs if path and parameter not in copied)
         shares_self = receiver == "self" or callee.owner is scope.owner is not None
         literals = frozenset(read_literals(call, function.node, skip=receiver is not None))
@@ -105,10 +105,11 @@ def _method(cls: Scope, name: str) -> Function | None:
     return cls.method(name) or (cls.method("forward") if name == "__call__" else None)
 
 
-def copied_in(function: Function) -> frozenset[str]:
+def _copied_in(function: Function) -> frozenset[str]:
     """The parameters that a function copies, under the same name: what it does to the copy, its caller never sees."""
     found = set[str]()
-    body = function.node.body
+    home = function.scope.module.home
+    body = function.node.body if home is not None and "deepcopy" in home.text else []
     for place, node in enumerate(body):
         if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
             continue

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 from zerograd.core.events import Kind, Site
 from zerograd.core.facts import ALL_DOUBTS, Doubts
@@ -30,6 +31,7 @@ _NAMES = frozenset(
     | {"zero_", "mul_", "div_", "fill_", "copy_", "set_"}  # of a gradient
 )
 _APEX = ("scale_loss", "master_params")  # wherever `amp` was imported: they hand out, and divide the scale out again
+_PATHS = frozenset({ast.Name, ast.Attribute, ast.Subscript})
 _ELSEWHERE = "torch.distributed.autograd"
 _CLEARED: Doubts = frozenset({Kind.CLEAR})
 _SCALES: Doubts = frozenset({Kind.UNSCALE})
@@ -54,9 +56,10 @@ class CallReader(Tools):
         self._names = Names()
 
     def read(self, call: ast.Call, scope: Scope) -> list[Act | Blur | Call | Choice]:
-        path = path_of(call.func)
+        func = call.func
+        path = path_of(func)
         known: list[Act | Blur | Call | Choice] = []
-        if _name(call.func) in _NAMES:
+        if (func.attr if isinstance(func, ast.Attribute) else path) in _NAMES:
             known += self._events(call, scope)
         if not known and len(call.args) > 1 and path is not None and names_scaler(path):
             known += self._native_scaler(call, path, scope)
@@ -172,9 +175,13 @@ class CallReader(Tools):
             return []
         bound = standing is Standing.BOUND
         owner, _, name = path.rpartition(".")
-        scales = self.is_scaler(owner, scope) if bound else names_scaler(owner)
-        if (owner and scales) or name in _APEX or is_accelerates(path, scope):
+        if owner and (self.is_scaler(owner, scope) if bound else names_scaler(owner)):
             return []
+        if name in _APEX or is_accelerates(path, scope):
+            return []
+        if standing is Standing.NOBODY and not call.args and not call.keywords:
+            kinds = _alone(path)
+            return [self._blur(call, kinds)] if kinds else []
         callees = [] if standing is Standing.NOBODY else functions_of(path, scope)
         if bound and not callees:
             callees = methods_of(path, scope)
@@ -186,21 +193,24 @@ class CallReader(Tools):
             found.append(Callee(hook, "self", scope.owner).called(call, scope))
         if call.args or call.keywords:
             found += self._handed(call, name, scope)
-        kinds = told(path, scope) if bound else None
-        kinds = unseen(path, call, scope) if kinds is None else kinds
+        told_by = told(path, scope) if bound else None
+        kinds = unseen(path, call, scope) if told_by is None else told_by
         return [*found, self._blur(call, kinds)] if kinds else found
 
     def _handed(self, call: ast.Call, name: str, scope: Scope) -> list[Blur]:
         """What a call may do with an optimizer or a scaler that it is handed. A constructor keeps it; it takes no step
         with it."""
         found: list[Blur] = []
-        for argument in (*call.args, *[keyword.value for keyword in call.keywords]):
-            handed = None if isinstance(argument, ast.Constant) else scope.slot(argument)
+        if makes_something(name):
+            return found
+        given = call.args + [keyword.value for keyword in call.keywords] if call.keywords else call.args
+        for argument in given:
+            handed = scope.slot(argument) if argument.__class__ in _PATHS else None
             if handed and self.is_optimizer(handed, scope):
                 found.append(self._blur(call, ALL_DOUBTS, handed))
             elif handed and self.is_scaler(handed, scope):
                 found.append(self._blur(call, ALL_DOUBTS))
-        return [] if not found or makes_something(name) or keeps_optimizer(name) else found
+        return [] if found and keeps_optimizer(name) else found
 
     def _blur(self, call: ast.Call, kinds: Doubts, slot: str | None = None) -> Blur:
         return Blur(kinds, slot, site_of(call, self._path), f"{short(call.func)}()")
@@ -228,8 +238,10 @@ class CallReader(Tools):
         return is_harmless(path_of(call.func) or "", scope)
 
 
-def _name(func: ast.expr) -> str:
-    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+@lru_cache(maxsize=4096)
+def _alone(path: str) -> Doubts:
+    """What a call of nobody's method may do that is handed nothing: its words tell, the same in every file."""
+    return unseen(path, ast.Call(ast.Name(path), [], []), Scope())
 
 
 def _split(func: ast.expr, scope: Scope) -> tuple[str, str | None]:

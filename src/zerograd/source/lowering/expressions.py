@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from zerograd.core.events import Kind
-from zerograd.core.facts import ALL_DOUBTS
+from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT
 from zerograd.source.counting.loops import accumulates, elements, picked
 from zerograd.source.counting.losses import loss_of
 from zerograd.source.counting.questions import Questions, chooses
 from zerograd.source.counting.tests import Atom, keys_of
 from zerograd.source.lowering.calls import CallReader, site_of
-from zerograd.source.lowering.mapped import RUNS, handed_on, kinds_inside
+from zerograd.source.lowering.mapped import RUNS, handed_on, kinds_inside, picked_by_name
 from zerograd.source.lowering.parted import waits_inside
 from zerograd.source.lowering.scales import deposits_scaled
 from zerograd.source.lowering.skeleton import Act, Block, Blur, Call, Choice, Jump, Loop, Node, leaves, walk
@@ -119,26 +119,32 @@ class Expressions:
 
     def _call(self, call: ast.Call) -> Iterable[Node]:
         """What a call does, and before it what it may do by running what it is handed; most do nothing at all."""
-        kinds = handed_on(call, self._scope, self._calls.is_idle)
+        func, kinds = call.func, NO_DOUBT
+        if isinstance(func, ast.Call):
+            kinds = picked_by_name(func, call, self._scope, self._calls.is_idle)
+        elif (func.attr if isinstance(func, ast.Attribute) else path_of(func)) in RUNS:
+            kinds = handed_on(call, self._scope, self._calls.is_idle)
         events = self._calls.read(call, self._scope)
         found = self._placed(call, events) if events else ()
         return (Blur(kinds), *found) if kinds else found
 
     def _placed(self, call: ast.Call, events: Iterable[Node]) -> Iterator[Node]:
         """Events, each with what its place in the function says."""
+        of_input = bool(self._inputs) and self._is_of_input(call.func)
         for event in events:
-            if self._inputs and self._is_of_input(call.func):
-                if not isinstance(event, Act):
-                    continue
+            if not isinstance(event, Act):
+                yield from () if of_input else (event,)
+                continue
+            if of_input:
                 event = event._replace(probes=True)
-            if isinstance(event, Act) and event.what.endswith(".zero_()"):
+            if event.what.endswith(".zero_()"):
                 parameter = event.what.removesuffix(".zero_()").removesuffix(".data").removesuffix(".grad")
                 event = event._replace(partial=self._reaches_some(ast.Name(parameter.partition(".")[0])))
             yield from self._when_told(call, self._gated(self._traced(event)))
 
-    def _traced(self, node: Node) -> Node:
+    def _traced(self, node: Act) -> Act:
         """A deposit, with the modules its loss is proved to reach."""
-        if not isinstance(node, Act) or node.kind is not Kind.DEPOSIT:
+        if node.kind is not Kind.DEPOSIT:
             return node
         self._deposited = True
         if self._reach is None:
@@ -171,9 +177,9 @@ class Expressions:
         else:
             yield node
 
-    def _gated(self, node: Node) -> Node:
+    def _gated(self, node: Act) -> Act | Choice:
         """Under `accelerator.accumulate()` a prepared optimizer and its schedule move only at the end of a window."""
-        ours = isinstance(node, Act) and (node.slot is not None or node.kind is Kind.SCHEDULE) and node.kind in _GATED
+        ours = (node.slot is not None or node.kind is Kind.SCHEDULE) and node.kind in _GATED
         return Choice((node,), (), Atom(self._gate)) if ours and self._gate else node
 
     def _comprehension(self, node: _Comprehension, found: list[Node]) -> None:

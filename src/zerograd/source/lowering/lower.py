@@ -128,21 +128,33 @@ class FunctionLowering(Expressions):
         return decide(read_test(test), self._turn) if self._turn else None
 
     def _simple(self, node: ast.stmt) -> list[Node]:
-        found = self._events(_evaluated(node))
         if isinstance(node, ast.Expr):
+            found = self._events(node.value)
             if isinstance(node.value, ast.Call) and path_of(node.value.func) in ENDINGS:
                 found.append(Jump("raise"))
-        elif isinstance(node, _ASSIGNMENTS):
+            return found
+        if isinstance(node, _ASSIGNMENTS):
+            return self._assignment(node)
+        found = self._events(node)
+        if isinstance(node, ast.Delete):
+            found += read_deletion(node, self._path, self._reaches_some)
+        return found
+
+    def _assignment(self, node: ast.Assign | ast.AugAssign | ast.AnnAssign) -> list[Node]:
+        target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+        name = target.id if isinstance(target, ast.Name) else None  # of most: nothing but the value may be an event
+        value = node.value
+        found = self._events(node if name is None or value is None else value)
+        if name is None:
             made = read_assignment(node, self._path, self._reaches_some)
             found += self._at_inputs(node, made) if self._inputs else made
-            if isinstance(node.value, ast.Call) and isinstance(node, ast.Assign) and len(node.targets) == 1:
-                path = path_of(node.targets[0])
-                found += made_anew(path, node.value, self._scope, self._calls) if path else ()
-            elif isinstance(node.value, ast.Attribute) and node.value.attr == "backward":
-                found.append(Blur(_REST))  # run = loss.backward: whoever has it may run it
+        if target is not None and isinstance(value, ast.Call):
+            path = name or path_of(target)
+            found += made_anew(path, value, self._scope, self._calls) if path else ()
+        elif isinstance(value, ast.Attribute) and value.attr == "backward":
+            found.append(Blur(_REST))  # run = loss.backward: whoever has it may run it
+        if name is None or name in self._keys:
             found += self._forget(node)
-        elif isinstance(node, ast.Delete):
-            found += read_deletion(node, self._path, self._reaches_some)
         return found
 
     def _forget(self, node: ast.AST) -> list[Node]:
@@ -251,13 +263,6 @@ class FunctionLowering(Expressions):
         irrefutable = first.guard is None and isinstance(first.pattern, ast.MatchAs) and first.pattern.pattern is None
         rest = () if irrefutable else self._match(others)
         return body if irrefutable or not (body or rest) else (Choice(body, rest),)
-
-
-def _evaluated(node: ast.stmt) -> ast.AST:
-    """What of a statement may be an event: of most nothing but the value."""
-    if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-        return node.value
-    return node.value if isinstance(node, ast.Expr) else node
 
 
 def _asks_for_rest(made: list[Node], before: list[Node]) -> bool:

@@ -29,14 +29,14 @@ _COMPUTES = re.compile(r"loss|criteri|forward|metric|encod|decod|score")
 _TRAINS = re.compile(r"back|step|train|updat|optim|zero|clear|hook|callback")
 
 
+def picked_by_name(asked: ast.Call, call: ast.Call, scope: Scope, is_idle: Callable[[Function], bool]) -> Doubts:
+    """What a call of what another call returned may do, by running what that was asked for."""
+    trains = path_of(asked.func) == "getattr" and _may_train(asked, call, scope, is_idle)
+    return ALL_DOUBTS if trains else NO_DOUBT
+
+
 def handed_on(call: ast.Call, scope: Scope, is_idle: Callable[[Function], bool]) -> Doubts:
-    """What a call may do by running what it is handed."""
-    func = call.func
-    if isinstance(func, ast.Call) and path_of(func.func) == "getattr":
-        return ALL_DOUBTS if _may_train(func, call, scope, is_idle) else NO_DOUBT
-    name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-    if name not in RUNS:
-        return NO_DOUBT
+    """What a call of one of RUNS may do by running what it is handed."""
     found = NO_DOUBT
     for given in (*call.args, *(keyword.value for keyword in call.keywords)):
         match given:
