@@ -133,7 +133,7 @@ class _Checker:
         trains = any(act.kind in (Kind.DEPOSIT, Kind.CONSUME) for act in reading.acts)
         if trains or waits_for_others(block):
             found = chain(
-                accumulation.detect(block, reading.nodes, scope, self._program.body_of, self._program.nodes),
+                accumulation.detect(reading),
                 erasing.detect(reading),
                 wiping.detect(reading),
                 found,

@@ -22,7 +22,8 @@ def parts_of(function: Reading, deposits: dict[str, ast.Call]) -> dict[str, ast.
     found = dict(deposits)
     known = set(map(_whole, found))
     made: list[ast.Assign | ast.AugAssign] = [*function.of(ast.Assign), *function.of(ast.AugAssign)]
-    for node in sorted(made, key=attrgetter("lineno", "col_offset"), reverse=True):  # a loss stands behind its terms
+    made.sort(key=attrgetter("lineno", "col_offset"), reverse=True)  # a loss stands behind its terms
+    for node in made:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         if len(targets) == 1 and isinstance(targets[0], ast.Name) and targets[0].id not in known:
             continue  # most of them

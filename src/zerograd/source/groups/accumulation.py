@@ -19,10 +19,12 @@ from zerograd.source.lowering.skeleton import Act, Block, Call, Choice, Loop, bl
 from zerograd.source.names.scopes import Function, Scope
 from zerograd.source.text.nodes import Nodes, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.values.reading import Reading
 from zerograd.source.walking.frames import BodyOf
 from zerograd.source.walking.guarded import Window, acts_in, arms_of, guarded_windows, taken_at_once
 from zerograd.source.walking.unfolding import Unfolded, waits_for_others
 
+_CYCLE = {Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR}
 _FOR = (ast.For, ast.AsyncFor)
 _TASKS = re.compile(r"meta|task|episode")
 _MOST = 30  # functions that are looked into
@@ -30,25 +32,26 @@ _INVERTED = "the guard is the wrong way round: it steps on every micro-batch but
 _LATE = "the guard is true after {size} + 1 micro-batches first: the first group has one more than all others ({size})"
 
 
-def detect(
-    block: Block, nodes: Nodes, scope: Scope, body_of: BodyOf, nodes_of: Callable[[ast.AST], Nodes]
-) -> Iterator[Finding]:
-    """What is wrong with the accumulation of one function, given all of its nodes."""
+def detect(function: Reading) -> Iterator[Finding]:
+    """What is wrong with the accumulation of one function."""
+    block, nodes, scope, program = function.block, function.nodes, function.scope, function.file.program
     losses = Losses(nodes, scope)
-    configured = _configured(nodes)
-    asks = any(isinstance(node, Choice) and node.guard is not None for node in walk(block))
+    configured = _configured(nodes) if function.file.says("gradient_accumulation_steps") else None
+    asks = any(choice.guard is not None for choice in function.parts(Choice))
     windows = list(guarded_windows(block)) if asks else []
     engines = _told_by_engines(nodes, {window.guard.size for window in windows})
     for window in windows:
         if window.guard.size not in engines:
             yield from _judge_window(window, losses)
     if asks and not windows and waits_for_others(block):
-        unfolded = Unfolded(block, scope.owner, body_of, nodes_of)
+        unfolded = Unfolded(block, scope.owner, program.body_of, program.nodes)
         for window in guarded_windows(unfolded.block):
             yield from _judge_window(window, losses, unfolded)
-    yield from _inner_loops(block, losses, body_of)
-    yield from _every_micro_batch(block, losses, configured)
-    told = _told_by_class(scope.owner, nodes, nodes_of) if not configured and scope.owner is not None else None
+    if any(map(_size_of, function.parts(Loop))):
+        yield from _inner_loops(block, losses, program.body_of)
+    if {act.kind for act in function.acts} >= _CYCLE:
+        yield from _every_micro_batch(function.parts(Loop), losses, configured)
+    told = _told_by_class(scope.owner, nodes, program.nodes) if not configured and scope.owner is not None else None
     if configured or told is not None:
         yield from _divided_twice(block, losses, told)
 
@@ -112,7 +115,7 @@ def _unnormalised(act: Act, losses: Losses, size: str, *, certain: bool) -> Iter
 def _inner_loops(block: Block, losses: Losses, body_of: BodyOf) -> Iterator[Finding]:
     """for micro_step in range(N): backward, then one step behind the loop."""
     for position, node in enumerate(block):
-        size = _named_size(node.node.iter) if isinstance(node, Loop) and isinstance(node.node, _FOR) else None
+        size = _size_of(node) if isinstance(node, Loop) else None
         if size and isinstance(node, Loop) and not losses.is_one(size):
             inside = acts_in(node.body)
             kinds = {act.kind for act in inside}
@@ -147,17 +150,18 @@ def _kinds(block: Block, body_of: BodyOf) -> set[Kind]:
     return found
 
 
-def _named_size(over: ast.expr) -> str | None:
-    """N of `range(N)`, if it is named for accumulation."""
+def _size_of(loop: Loop) -> str | None:
+    """N of `for _ in range(N)`, if it is named for accumulation."""
+    over = loop.node.iter if isinstance(loop.node, _FOR) else None
     if isinstance(over, ast.Call) and (path_of(over.func) or "").endswith(("range", "trange")) and over.args:
         size = written(over.args[-1] if len(over.args) == 3 else over.args[0])
         return size if ACCUMULATION.search(size.lower()) else None
     return None
 
 
-def _every_micro_batch(block: Block, losses: Losses, configured: str | None) -> Iterator[Finding]:
+def _every_micro_batch(loops: list[Loop], losses: Losses, configured: str | None) -> Iterator[Finding]:
     """Divided as if it were accumulated, and stepped in the same breath as it is deposited."""
-    for loop in (node for node in walk(block) if isinstance(node, Loop) and not node.windows):
+    for loop in (one for one in loops if not one.windows):
         acts = acts_in(loop.body)
         if not any(act.kind is Kind.CLEAR for act in acts):
             continue

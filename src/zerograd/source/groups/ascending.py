@@ -17,7 +17,7 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import erased
-from zerograd.source.lowering.skeleton import Act, Block, Choice, Loop, walk
+from zerograd.source.lowering.skeleton import Act, Block, Choice, Loop
 from zerograd.source.text.nodes import below
 from zerograd.source.values.reading import Reading
 from zerograd.source.walking.guarded import acts_in
@@ -26,7 +26,7 @@ from zerograd.source.walking.guarded import acts_in
 def detect(function: Reading) -> Iterator[Finding]:
     if not function.file.says("first_step"):
         return
-    for loop in (node for node in walk(function.block) if isinstance(node, Loop) and node.node is not None):
+    for loop in (one for one in function.parts(Loop) if one.node is not None):
         for choice in (node for node in loop.body if isinstance(node, Choice)):
             guard = choice.guard
             if guard is None or not guard.accumulates or guard.loop is not loop.node or guard.negated:

@@ -30,8 +30,8 @@ from zerograd.source.walking.guarded import acts_in
 def detect(function: Reading) -> Iterator[Finding]:
     if not function.file.says("%"):
         return
-    loops = [node for node in walk(function.block) if isinstance(node, Loop) and node.node is not None]
-    for loop in loops if any(isinstance(node, Choice) and node.guard for node in walk(function.block)) else ():
+    guards = any(choice.guard for choice in function.parts(Choice))
+    for loop in (one for one in function.parts(Loop) if guards and one.node is not None):
         for choice in (node for node in walk(loop.body) if isinstance(node, Choice)):
             guard = choice.guard
             if guard is None or guard.loop is not loop.node or guard.phase != 0 or guard.negated or guard.conjoined:

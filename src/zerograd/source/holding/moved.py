@@ -31,7 +31,8 @@ _CURE = "move the tensor first, and give the optimizer what was moved"
 def detect(function: Reading) -> Iterator[Finding]:
     if not function.file.says(".to(") and not function.file.says(".cuda("):
         return
-    moves = [(node, name) for node in function.of(ast.Assign) if (name := _moved(node)) is not None]
+    assigned = [node for node in function.of(ast.Assign) if isinstance(node.value, ast.Call)]
+    moves = [(node, name) for node in assigned if (name := _moved(node)) is not None]
     every = list(_given(function, {name for _, name in moves})) if moves else []
     for optimizer, name, given in every[:_FEW]:
         for node in (node for node, its in moves if its == name):

@@ -28,6 +28,7 @@ from zerograd.source.values.callers import arguments, called
 from zerograd.source.values.reading import File, Reading
 
 _LOADERS = ("load", "from_pretrained")
+_PARTS = (ast.Call, ast.Attribute, ast.Subscript)  # of what was loaded, or that itself
 _DEPTH = 3
 # By these an optimizer is given other parameters, or is another one.
 _REMAKES = ("add_param_group", "optimizer.__init__(", '["params"]', "['params']", "setattr(")
@@ -38,10 +39,14 @@ _MOVED = frozenset({"to", "cuda", "cpu", "train", "half", "float"})
 def detect(function: Reading) -> Iterator[Finding]:
     if not function.file.says("load") and not function.file.says("from_pretrained"):
         return
+    if not function.scope.parameters and function.scope.owner is None:
+        return
     for change in function.of(ast.Assign):
         target = change.targets[0]
         if isinstance(target, ast.Name) and target.id not in function.scope.parameters:
             continue  # most of them
+        if not isinstance(change.value, _PARTS):
+            continue
         model = path_of(target) if len(change.targets) == 1 else None
         if model is None or not (model.startswith("self.") or model in function.scope.parameters):
             continue

@@ -19,7 +19,7 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.counting.losses import loss_of
 from zerograd.source.learning.severed import is_used
-from zerograd.source.lowering.skeleton import Call, walk
+from zerograd.source.lowering.skeleton import Call
 from zerograd.source.text.nodes import below, holds, place
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.wording import BUILTINS, SAME
@@ -56,7 +56,7 @@ def detect(function: Reading) -> Iterator[Finding]:
 def _trains_copy(function: Reading, made: ast.Assign, loop: LoopNode, deposits: list[ast.Call], copy: str) -> bool:
     """Whether all that goes backward in the loop is made of the copy, as far as can be read."""
     program = function.file.program
-    runs = [one for one in walk(function.block) if isinstance(one, Call) and program.body_of(one.function)]
+    runs = [one for one in function.parts(Call) if program.body_of(one.function)]
     lines = [one.site.line if one.site is not None else loop.lineno for one in runs]
     alone = all(made.lineno <= line <= (made.end_lineno or 0) for line in lines if _stands_in(line, loop))
     return alone and all(_is_of(copy, one, function) for one in deposits)
@@ -80,7 +80,7 @@ def _is_copied(made: ast.Assign, copy: str, model: str, function: Reading) -> bo
     if helper is None or not isinstance(call, ast.Call) or is_used(function, model, call):
         return False
     inside = reading_of(helper, function.file)
-    nested = any(isinstance(one, Call) for one in walk(function.file.program.body_of(helper)))
+    nested = bool(function.file.parts_of(function.file.program.body_of(helper), Call))
     kept = {model} if model.startswith("self.") and path_of(call.func) == f"self.{helper.node.name}" else set[str]()
     known = {name for name, its in arguments(call, helper) if path_of(its) == model} | kept
     brought = [one for one in inside.of(ast.Call) if any(_loads(one, "", its) for its in known)]

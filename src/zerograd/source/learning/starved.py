@@ -17,7 +17,7 @@ from zerograd.rules.telling import note
 from zerograd.source.counting.losses import loss_of
 from zerograd.source.graphs.ancestry import Ancestry
 from zerograd.source.learning.unreached import hides, in_front, paths_in
-from zerograd.source.lowering.skeleton import Act, Call, walk
+from zerograd.source.lowering.skeleton import Act, Call
 from zerograd.source.names.opaque import makes_object
 from zerograd.source.names.scopes import Function, Role, Scope
 from zerograd.source.text.nodes import below
@@ -36,14 +36,14 @@ def detect(function: Reading) -> Iterator[Finding]:
     file, program = function.file, function.file.program
     if not program.has_several or not any(map(file.says, (".detach()", "no_grad", ".data"))):
         return
-    if not any(isinstance(one, Call) and _is_handed_optimizer(one) for one in walk(function.block)):
+    if not any(map(_is_handed_optimizer, function.parts(Call))):
         return
     for call in function.of(ast.Call):
         callee = called(path_of(call.func) or "", function.scope)
         body = program.body_of(callee) if callee is not None and callee.node is not function.node else ()
         if callee is None or not any(act.kind is Kind.CONSUME for act in file.acts_of(body)):
             continue
-        if any(isinstance(one, Call) and program.body_of(one.function) for one in walk(body)):
+        if any(program.body_of(one.function) for one in file.parts_of(body, Call)):
             continue  # who deposits further away may reach everything
         home = reading_of(callee, file)
         inside = Reading(callee.node, body, callee.scope, home.file)

@@ -17,7 +17,7 @@ from zerograd.source.graphs.incoming import KEPT, NONE
 from zerograd.source.graphs.leaves import Ancestors
 from zerograd.source.graphs.quiet import quiet_parts
 from zerograd.source.learning.idle import is_idle
-from zerograd.source.lowering.skeleton import Act, Call, walk
+from zerograd.source.lowering.skeleton import Act, Call
 from zerograd.source.names.opaque import makes_object
 from zerograd.source.text.nodes import below, holds
 from zerograd.source.text.paths import path_of
@@ -36,7 +36,7 @@ _TOLD = frozenset({"parameters", "state_dict"})  # and nothing of theirs is the 
 def detect(function: Reading) -> Iterator[Finding]:
     file = function.file
     several = file.program.has_several
-    calls = [one for one in walk(function.block) if isinstance(one, Call) and file.program.body_of(one.function)]
+    calls = [one for one in function.parts(Call) if file.program.body_of(one.function)]
     cuts = any(file.says(word) for word in ("no_grad", ".detach()"))
     hidden: dict[frozenset[str], bool] = {}  # many steps may be of one module
     ancestry: Ancestry | None = None
@@ -55,8 +55,9 @@ def detect(function: Reading) -> Iterator[Finding]:
         if not apart and not idle and not hidden[modules] and not severed:
             continue  # of the only optimizer there is, most likely what it holds is brought in unseen
         deposits = in_front(function, act)
-        if not deposits:
-            continue
+        bonds = bonds or (Bonds(function) if deposits else None)
+        if bonds is None or not deposits or bonds.are_handed_out(modules) or _are_taken(function, modules):
+            continue  # what a loss goes through takes longer to find
         ancestry, known = ancestry or Ancestry(function), frozenset({KEPT}) if unnamed else NONE
         behind = [ancestry.of(loss_of(one) or one) - known for one in deposits]
         if (
@@ -67,8 +68,7 @@ def detect(function: Reading) -> Iterator[Finding]:
             continue
         if not all(_passes_by(function, one, modules) for one in behind):
             continue
-        bonds = bonds or Bonds(function)
-        if _are_apart(function, behind, modules, bonds):
+        if _are_apart(behind, modules, bonds):
             certain = all(is_made_apart(module, function) for module in modules)
             found = note(REGISTRY["ZG003"], act.site, certain=certain, step=act.what)
             names = " and ".join(sorted(modules))
@@ -107,16 +107,12 @@ def _passes_by(function: Reading, ancestors: Ancestors, modules: frozenset[str])
     return not any(overlap(frozenset({path}), modules) for call in calls for path in paths_in(call))
 
 
-def _are_apart(function: Reading, behind: list[Ancestors], modules: frozenset[str], bonds: Bonds) -> bool:
+def _are_apart(behind: list[Ancestors], modules: frozenset[str], bonds: Bonds) -> bool:
     """Whether nothing that the losses go through has one of these modules inside it, or is inside one."""
     called = {
         (path_of(one.func) or "").partition(".")[0] for each in behind for one in each if isinstance(one, ast.Call)
     }
-    return (
-        not bonds.are_handed_out(modules)
-        and not any(bonds.are_bound(root, modules) for root in called - {"self"})
-        and not _are_taken(function, modules)
-    )
+    return not any(bonds.are_bound(root, modules) for root in called - {"self"})
 
 
 def _are_taken(function: Reading, modules: frozenset[str]) -> bool:

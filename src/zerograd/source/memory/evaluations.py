@@ -51,19 +51,17 @@ def detect(file: File) -> Iterator[Finding]:
         return
     if any(map(partial(_changes_its_mind, file), file.program.roots.functions)):
         return
-    growing = (one for one in file.program.roots.functions if _evaluates(one, file) and _grows(one, file))
+    switches = file.says(".eval()")
+    asked = (one for one in file.program.roots.functions if switches or _is_named_so(one.node.name.lower()))
+    growing = (one for one in asked if _evaluates(one, within(file.text, one.node)))
     for function in islice(growing, _MANY):
         yield from _summed(Reading(function.node, (), function.scope, file))
 
 
-def _evaluates(function: Function, file: File) -> bool:
-    switches = file.says(".eval()") and ".eval()" in within(file.text, function.node)
-    return switches or _is_named_so(function.node.name.lower())
-
-
-def _grows(function: Function, file: File) -> bool:
-    """Whether it adds something up, and looks on."""
-    text = within(file.text, function.node)
+def _evaluates(function: Function, text: str) -> bool:
+    """Whether it does, adds something up, and looks on."""
+    if ".eval()" not in text and not _is_named_so(function.node.name.lower()):
+        return False
     return ("+=" in text or ".append(" in text or _SUMS.search(text) is not None) and not _looks_away(text)
 
 

@@ -13,7 +13,7 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.graphs.differentiated import feeds_a_loss
 from zerograd.source.graphs.living import Graphs
-from zerograd.source.lowering.skeleton import Call, walk
+from zerograd.source.lowering.skeleton import Call
 from zerograd.source.memory.kept import is_emptied, live_losses, resets
 from zerograd.source.memory.returned import is_returned
 from zerograd.source.names.reach import freezes
@@ -35,7 +35,7 @@ _Sum = ast.AugAssign | ast.Assign | ast.Expr
 
 def detect(function: Reading) -> Iterator[Finding]:
     backwards = [act.node for act in function.having(Kind.DEPOSIT) if act.node is not None]
-    calls = any(isinstance(node, Call) for node in walk(function.block))  # of functions that touch gradients
+    calls = bool(function.parts(Call))  # of functions that touch gradients
     sums = list(_sums(function)) if backwards or calls else []
     if not sums:
         return

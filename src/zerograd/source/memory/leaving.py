@@ -9,7 +9,6 @@ bound to, here or in its class or file; of one that cannot be read, or that make
 """
 
 import ast
-from collections.abc import Iterator
 
 from zerograd.source.graphs.terms import names_loss, summands_of
 from zerograd.source.names.scopes import Scope
@@ -24,33 +23,30 @@ from zerograd.source.values.reading import Reading
 def left_by(function: Reading, deposits: dict[str, ast.Call]) -> dict[str, ast.Call]:
     """The attributes of criteria that are read here, with the backward that goes through them."""
     found: dict[str, ast.Call] = {}
-    asked = _asked(function) if any(map(names_loss, {node.attr for node in function.of(ast.Attribute)})) else {}
-    for loss, deposit in deposits.items() if asked else ():
-        for call in _calls(function, loss, deposit):
-            owner = path_of(call.func) or ""
-            names = asked.get(owner, set())
-            cls = class_of(function, owner) if names else None
-            found |= {f"{owner}.{name}": deposit for name in names if cls is not None and _leaves(cls, name, function)}
+    named = any(map(names_loss, {node.attr for node in function.of(ast.Attribute)}))
+    for loss, deposit in deposits.items() if named else ():
+        owner = _maker(function, loss, deposit)
+        names = _read_of(owner, function)
+        cls = class_of(function, owner) if names else None
+        found |= {f"{owner}.{name}": deposit for name in names if cls is not None and _leaves(cls, name, function)}
     return found
 
 
-def _asked(function: Reading) -> dict[str, set[str]]:
-    """What is called, with the attributes that are read of it but for its methods: mostly nothing."""
-    calls = [call.func for call in function.of(ast.Call)]
-    called, methods = {path_of(func) or "?" for func in calls}, set(map(id, calls))
-    found: dict[str, set[str]] = {}
-    for node in function.of(ast.Attribute):
-        if id(node) not in methods and isinstance(node.ctx, ast.Load) and (owner := path_of(node.value)) in called:
-            found.setdefault(owner or "", set()).add(node.attr)
-    return found
-
-
-def _calls(function: Reading, loss: str, deposit: ast.Call) -> Iterator[ast.Call]:
-    """criterion(out, y) of loss = criterion(out, y)"""
+def _maker(function: Reading, loss: str, deposit: ast.Call) -> str:
+    """criterion of loss = criterion(out, y)"""
     reached = definitions_of(function).reaching(loss, deposit)
-    made = reached.here if reached is not None and reached.certain else []
-    if len(made) == 1 and made[0].at is None and isinstance(made[0].value, ast.Call):
-        yield made[0].value
+    here = reached.here if reached is not None and reached.certain else []
+    made = here[0].value if len(here) == 1 and here[0].at is None else None
+    return path_of(made.func) or "" if isinstance(made, ast.Call) else ""
+
+
+def _read_of(owner: str, function: Reading) -> set[str]:
+    """The attributes that are read of it, but for its methods: mostly none."""
+    if not owner or ("[" not in owner and not function.file.says(f"{owner}.")):
+        return set()
+    methods = {id(call.func) for call in function.of(ast.Call)}
+    asked = (node for node in function.of(ast.Attribute) if isinstance(node.ctx, ast.Load) and id(node) not in methods)
+    return {node.attr for node in asked if path_of(node.value) == owner}
 
 
 def _leaves(cls: Scope, name: str, function: Reading) -> bool:

@@ -40,7 +40,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     losses = live_losses(function)
     asked = 0
     for call in function.of(ast.Call) if losses else ():
-        loss = _loss_of(call, losses)
+        loss = _loss_of(call, losses) if call.args or call.keywords else None
         if loss is None or holds(losses[loss], call):  # scaler.scale(loss).backward(), accelerator.backward(loss)
             continue
         given = read(call)
@@ -94,16 +94,15 @@ def read(call: ast.Call) -> Given | None:
 
 def _loss_of(call: ast.Call, losses: dict[str, ast.Call]) -> str | None:
     """The first of these that a call is given."""
-    for given in call.args:
+    for given in _all_given(call):
         if (loss := weighed(given, losses)) is not None:
-            return loss
-    for keyword in call.keywords:
-        if keyword.arg and (loss := weighed(keyword.value, losses)) is not None:
             return loss
     return None
 
 
 def _all_given(call: ast.Call) -> list[ast.expr]:
+    if not call.keywords:
+        return call.args
     return [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg)]
 
 

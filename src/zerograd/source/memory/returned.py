@@ -50,8 +50,12 @@ def _calls(value: ast.expr) -> Iterator[tuple[ast.Call, Item]]:
 
 def _is_bound(function: Reading, path: str, node: ast.AST) -> bool:
     """Whether a name stands for such a loss, or on another way for a plain number: loss = 0."""
-    reached = definitions_of(function).reaching(path, node)
-    if reached is None or path in function.scope.parameters:
+    names = definitions_of(function)
+    every = names.every(path)
+    if path in function.scope.parameters or (every and not any(isinstance(one.value, ast.Call) for one in every)):
+        return False
+    reached = names.reaching(path, node)
+    if reached is None:
         return False
     made = [one for one in reached.here if not is_constant(one.value)]
     if not made or not all(isinstance(one.value, ast.Call) and not (one.adds or one.each) for one in made):

@@ -19,7 +19,7 @@ from zerograd.source.graphs.ancestry import Ancestry
 from zerograd.source.graphs.differentiated import feeds_a_loss
 from zerograd.source.graphs.leaves import Ancestors
 from zerograd.source.graphs.living import Graphs
-from zerograd.source.lowering.skeleton import Call, walk
+from zerograd.source.lowering.skeleton import Call
 from zerograd.source.memory.kept import is_emptied, is_storage, live_losses, retains
 from zerograd.source.names.reach import freezes
 from zerograd.source.text.nodes import holds, written
@@ -35,10 +35,11 @@ _FEW = 12  # writes that are looked at in one function
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    writes = [one for one in _writes(function) if function.loop_around(one[0])]
+    if not function.parts(Call) and not function.having(Kind.DEPOSIT):
+        return
+    writes = [one for one in _writes(function) if function.loop_around(one[0]) and _is_own_tensor(function, one[1])]
     backwards = list(_backwards(function)) if writes else []
-    writes = [one for one in writes if _is_own_tensor(function, one[1])] if backwards else []
-    if not writes:
+    if not backwards:
         return
     losses, graphs = live_losses(function), Graphs(function)
     ancestry = Ancestry(function)
@@ -68,7 +69,7 @@ def _backwards(function: Reading) -> Iterator[ast.AST]:
     """Where it goes backward: here, or in a function that is called here."""
     yield from (act.node for act in function.having(Kind.DEPOSIT) if act.node is not None)
     file = function.file
-    run = {one.function for one in walk(function.block) if isinstance(one, Call)}  # what touches gradients
+    run = {one.function for one in function.parts(Call)}  # what touches gradients
     deposits = {one for one in run if any(act.kind is Kind.DEPOSIT for act in file.acts_of(file.program.body_of(one)))}
     for call in function.of(ast.Call) if deposits else ():
         if called(path_of(call.func) or "", function.scope) in deposits:

@@ -14,7 +14,7 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.lowering.skeleton import Act, Call, walk
+from zerograd.source.lowering.skeleton import Act, Call
 from zerograd.source.names.scopes import Scope
 from zerograd.source.order.clears import keeps_zeros
 from zerograd.source.text.nodes import Nodes, below, holds, written
@@ -42,7 +42,7 @@ def shared_through_calls(function: Reading) -> Iterator[Finding]:
 
 def _called(function: Reading) -> Iterator[_Alias]:
     program = function.file.program
-    for call in (node for node in walk(function.block) if isinstance(node, Call)):
+    for call in function.parts(Call):
         here = call.function.node in program.relevant  # an alias of another file has no place in this one
         for alias in _aliases(program.nodes(call.function.node)) if here else ():
             taker, giver = call.outside(alias.taker), call.outside(alias.giver)
@@ -116,9 +116,9 @@ def _take_turns(function: Reading, found: list[_Alias]) -> bool:
 
 def _clears_elsewhere(function: Reading) -> bool:
     """Whether a function of this file that is called clears something: it may be this."""
-    called = [node.function for node in walk(function.block) if isinstance(node, Call)]
-    blocks = [function.file.program.body_of(one) for one in called]
-    return any(isinstance(node, Act) and node.kind is Kind.CLEAR for block in blocks for node in walk(block))
+    file = function.file
+    blocks = [file.program.body_of(call.function) for call in function.parts(Call)]
+    return any(act.kind is Kind.CLEAR for block in blocks for act in file.acts_of(block))
 
 
 def _reaches(act: Act, model: str, function: Reading) -> bool:

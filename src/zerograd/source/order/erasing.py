@@ -40,11 +40,14 @@ _WAYS = 6  # branches in a row
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    file = function.file
+    file, kinds = function.file, [act.kind for act in function.acts]
+    if not set(_CYCLE) <= set(kinds):
+        return
     looks = file.reads_gradients or file.says("requires_grad") or file.says("hook")
-    yield from _inside(function, function.block, adds=not looks)
-    if not looks:
-        slots = frozenset(act.slot for act in acts_in(function.block) if act.kind in (Kind.CONSUME, Kind.CLEAR))
+    if function.parts(Loop):
+        yield from _inside(function, function.block, adds=not looks)
+    if not looks and kinds.count(Kind.DEPOSIT) > 1:
+        slots = frozenset(act.slot for act in function.acts if act.kind in (Kind.CONSUME, Kind.CLEAR))
         found = _between(function.block, (), slots, alone=not file.program.has_several)
         yield from (one for one in found if not _is_rehearsed(function, one) and not _is_seen_between(function, one))
 

@@ -11,7 +11,7 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.lowering.skeleton import Act, Block, Call, blocks_of, walk
+from zerograd.source.lowering.skeleton import Act, Block, Call, blocks_of
 from zerograd.source.text.nodes import holds
 from zerograd.source.text.paths import path_of
 from zerograd.source.values.holdings import held_by, overlap
@@ -107,9 +107,8 @@ def _are_one_path(function: Reading, deposit: Act, step: Act) -> bool:
     first, last = deposit.node, step.node
     if first is None or last is None or function.loop_around(first) is not function.loop_around(last):
         return False
-    calls = [node for node in walk(function.block) if isinstance(node, Call)]
     return function.arms(first) == function.arms(last) and not any(
-        function.file.program.body_of(call.function) for call in calls
+        function.file.program.body_of(call.function) for call in function.parts(Call)
     )
 
 

@@ -10,7 +10,7 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.lowering.calls import site_of
-from zerograd.source.lowering.skeleton import Act, Call, Loop, walk
+from zerograd.source.lowering.skeleton import Act, Call, Loop
 from zerograd.source.names.roles import makes_optimizer
 from zerograd.source.names.scopes import Function
 from zerograd.source.text.nodes import below, holds, written
@@ -107,8 +107,8 @@ def _made_each_time(function: Reading) -> Iterator[Finding]:
 def made_each_epoch(function: Reading) -> Iterator[Finding]:
     """for epoch in range(n): train(model, optimizer), of a function of the project that makes a scaler for itself."""
     program = function.file.program
-    for loop in walk(function.block):
-        if not isinstance(loop, Loop) or not isinstance(loop.node, ast.For):
+    for loop in function.parts(Loop) if function.parts(Call) else ():
+        if not isinstance(loop.node, ast.For):
             continue
         # In no branch: it may be that of one epoch.
         calls = [one for one in loop.body if isinstance(one, Call) and _names_scaler(one.function)]

@@ -32,9 +32,7 @@ _SPACES = ("locals()", "globals()", "vars()")  # whoever has them has every name
 
 def detect(function: Reading) -> Iterator[Finding]:
     scope = function.scope
-    for loop in walk(function.block):
-        if not isinstance(loop, Loop):
-            continue
+    for loop in function.parts(Loop):
         moves = [act for act in walk(loop.body) if isinstance(act, Act) and act.kind is Kind.SCHEDULE and act.slot]
         trains = [call for call in walk(loop.body) if isinstance(call, Call) and _has_its_own(call, function)]
         for move in moves if trains else ():

@@ -8,7 +8,7 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.lowering.skeleton import Act, Blur, Call, walk
+from zerograd.source.lowering.skeleton import Blur, Call
 from zerograd.source.names.scopes import Scope
 from zerograd.source.text.nodes import below, holds, place, written
 from zerograd.source.text.paths import path_of
@@ -123,13 +123,11 @@ def may_reach(clear: str, name: str, anybody: set[str]) -> bool:
 
 def may_clear(function: Reading) -> bool:
     """Whether something that is called here clears, or may."""
-    calls = [node for node in walk(function.block) if isinstance(node, Call)]
-    bodies = [walk(function.file.program.body_of(call.function)) for call in calls]
-    inside = [node for body in bodies for node in body]
-    unread = [node for node in (*walk(function.block), *inside) if isinstance(node, Blur)]
-    return any(Kind.CLEAR in node.kinds for node in unread) or any(
-        isinstance(node, Act) and node.kind is Kind.CLEAR for node in inside
-    )
+    file = function.file
+    bodies = [file.program.body_of(call.function) for call in function.parts(Call)]
+    unread = (blur for block in (function.block, *bodies) for blur in file.parts_of(block, Blur))
+    clears = any(act.kind is Kind.CLEAR for body in bodies for act in file.acts_of(body))
+    return clears or any(Kind.CLEAR in blur.kinds for blur in unread)
 
 
 def _in_place(function: Reading) -> Iterator[tuple[ast.stmt | ast.expr, str]]:

@@ -26,7 +26,9 @@ _NAMES = {"step": "", "clear": "", "deposit": ""}  # of the rule's own message, 
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    if len(function.having(Kind.DEPOSIT)) < 2 or any(node.attr in _READS for node in function.of(ast.Attribute)):
+    if not function.parts(Call) or len(function.having(Kind.DEPOSIT)) < 2:
+        return
+    if any(node.attr in _READS for node in function.of(ast.Attribute)):
         return
     modules = called_modules(function.nodes, function.scope)
     if modules:

@@ -23,6 +23,13 @@ def called(path: str, scope: Scope) -> Function | None:
 
 def called_or_read(path: str, function: Reading) -> Function | None:
     """The same, also in a file that names no event, where something is named for a term of a loss and cuts it off."""
+    key = function.node, path
+    if key not in function.file.called:  # several terms are made by the same few
+        function.file.called[key] = _called_or_read(path, function)
+    return function.file.called[key]
+
+
+def _called_or_read(path: str, function: Reading) -> Function | None:
     scope, names = function.scope, definitions_of(function)
     known = called(path, scope)
     if known is not None or scope.module.elsewhere is None:
@@ -71,12 +78,13 @@ def _cutting(path: str, scope: Scope) -> Function | Scope | None:
 def _made(path: str, function: Reading) -> list[ast.expr]:
     """What an object's name was assigned, in the function, its class or its file."""
     scope, file = function.scope, function.file
-    if path in scope.parameters or not path:
+    if path in scope.parameters or path in ("", "self"):
         return []
     if path.startswith("self."):
         return [one.value for _, one in assigned_by(scope.owner, path, file)] if scope.owner is not None else []
-    module = definitions_of(Reading(file.program.tree, (), scope.module, file))
-    return [one.value for one in definitions_of(function).every(path) or module.every(path)]
+    made = definitions_of(function).every(path)
+    made = made or definitions_of(Reading(file.program.tree, (), scope.module, file)).every(path)
+    return [one.value for one in made]
 
 
 def _maker(value: ast.expr) -> str | None:

@@ -70,12 +70,14 @@ class Definitions:
         self._made: dict[str, list[Definition]] = {}
         self._spots: dict[ast.AST, _Spot] = {}
         self._tests: dict[ast.If, str] = {}  # what each branch asks, written once
-        self._loops = [(place(loop), loop) for loop in function.loops]
-        for path, made in _all(function):
+        for path, made in _assigned(function):  # in text order
             self._made.setdefault(path, []).append(made)
-        for several in self._made.values():
-            if len(several) > 1:
-                several.sort(key=lambda made: place(made.node))
+        others = _others(function)
+        for path, made in others:
+            self._made.setdefault(path, []).append(made)
+        for path in {path for path, _ in others}:
+            if len(self._made[path]) > 1:
+                self._made[path].sort(key=lambda made: place(made.node))
 
     def every(self, path: str) -> list[Definition]:
         return self._made.get(path, [])
@@ -106,8 +108,8 @@ class Definitions:
         if found is None:
             begin, end = place(node)
             arms = frozenset([(self._asked(branch), arm) for branch, arm in self._function.arms(node)])
-            loops = frozenset([loop for (first, last), loop in self._loops if first <= begin and end <= last])
-            risky = frozenset([block for block in self._risky if holds(block, node)])
+            loops = frozenset([loop for (first, last), loop in self._function.placed if first <= begin and end <= last])
+            risky = frozenset([block for (first, last), block in self._risky if first <= begin and end <= last])
             found = self._spots[node] = _Spot(begin, end, arms, loops, risky)
         return found
 
@@ -134,12 +136,12 @@ class Definitions:
         return None
 
     @cached_property
-    def _risky(self) -> list[ast.AST]:
-        """The blocks that an exception, or another case, may lead past."""
+    def _risky(self) -> list[tuple[tuple[tuple[int, int], tuple[int, int]], ast.AST]]:
+        """The blocks that an exception, or another case, may lead past, and where they stand."""
         nodes = self._function.nodes
         tries = [one for one in nodes.of(ast.Try) if not all(isinstance(way.body[-1], _JUMPS) for way in one.handlers)]
         quiet = [one for one in nodes.of(ast.With) if "suppress" in written(one.items[0].context_expr)]
-        return [*tries, *quiet, *nodes.of(ast.TryStar), *nodes.of(ast.Match)]
+        return [(place(one), one) for one in (*tries, *quiet, *nodes.of(ast.TryStar), *nodes.of(ast.Match))]
 
 
 def _is_other(one: _Arms, other: _Arms) -> bool:
@@ -182,14 +184,22 @@ def loops_around(where: Reading, node: ast.AST) -> list[LoopNode]:
     return [loop for loop in where.loops if holds(loop, node) and not any(holds(loop, one.node) for one in made)]
 
 
-def _all(function: Reading) -> list[_Named]:
+def _assigned(function: Reading) -> list[_Named]:
     found: list[_Named] = []
     for node in function.of(ast.Assign):
         for target in node.targets:
             if isinstance(target, ast.Name):  # most of them
                 found.append((target.id, Definition(node, node.value)))
+            elif isinstance(target, ast.Attribute):  # most others
+                found.append((path_of(target) or "", Definition(node, node.value)))
             else:
                 found += _targets(target, node.value, node, None)
+    return found
+
+
+def _others(function: Reading) -> list[_Named]:
+    """What is bound in another way: annotated, added to, gone through, opened, filled."""
+    found: list[_Named] = []
     for annotated in function.of(ast.AnnAssign):
         if annotated.value is not None:
             found += _targets(annotated.target, annotated.value, annotated, None)

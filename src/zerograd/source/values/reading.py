@@ -3,7 +3,8 @@
 import ast
 import re
 from functools import cached_property
-from typing import TYPE_CHECKING
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from zerograd.core.events import Kind, Site
 from zerograd.source.files.beside import texts_beside
@@ -17,6 +18,7 @@ from zerograd.source.text.paths import path_of
 if TYPE_CHECKING:
     from zerograd.source.values.definitions import Definitions
 
+P = TypeVar("P")  # of a block: Act, Call, Loop
 LoopNode = ast.For | ast.AsyncFor | ast.While
 _GRADIENT = re.compile(r"\.grad\b(?!\()(?<!autograd\.grad)")  # a word first: that is what makes a search fast
 _QUIET = ("no_grad", "inference_mode", "set_grad_enabled")
@@ -42,17 +44,26 @@ class File:
         self.path = program.path
         self.asked: set[str] = set()  # the files beside it that were looked into, and their folders
         self.says = _Said(text).__getitem__
-        self._acts: dict[int, tuple[Block, list[Act]]] = {}
+        self._parts: dict[int, tuple[Block, dict[type, list[Any]]]] = {}
         self.definitions: dict[ast.AST, Definitions] = {}  # of its functions, as far as somebody has asked
+        self.called: dict[tuple[ast.AST, str], Function | None] = {}  # by its functions, as far as somebody has asked
         self.others: dict[Program, File] = {}  # that were read for what is called here
         self.built: set[ast.AST] = set()  # the methods that were looked at for what they make
         self._attributes: dict[Scope, dict[str, list[Function]]] = {}
 
     def acts_of(self, block: Block) -> list[Act]:
-        """The events of a block, in text order: several readings of one function ask for them."""
-        if id(block) not in self._acts:
-            self._acts[id(block)] = block, [node for node in walk(block) if isinstance(node, Act)]
-        return self._acts[id(block)][1]
+        """The events of a block, in text order."""
+        return self.parts_of(block, Act)
+
+    def parts_of(self, block: Block, kind: type[P]) -> list[P]:
+        """What a block has of one kind, in text order: many ask, and it is walked once."""
+        known = self._parts.get(id(block))
+        if known is None:
+            by_kind: dict[type, list[Any]] = {}
+            for part in walk(block):
+                by_kind.setdefault(part.__class__, []).append(part)
+            known = self._parts[id(block)] = block, by_kind
+        return known[1].get(kind, [])
 
     def attributes(self, cls: Scope) -> dict[str, list[Function]]:
         """The attributes that a class and its bases assign, each with the methods that do, once for every time."""
@@ -126,6 +137,10 @@ class Reading:
     def acts(self) -> list[Act]:
         return self.file.acts_of(self.block)
 
+    def parts(self, kind: type[P]) -> list[P]:
+        """What its block has of one kind: its events, the calls of functions that touch gradients, its loops."""
+        return self.file.parts_of(self.block, kind)
+
     def having(self, kind: Kind) -> list[Act]:
         return [act for act in self.acts if act.kind is kind]
 
@@ -136,10 +151,16 @@ class Reading:
     def loops(self) -> list[LoopNode]:
         return [*self.of(ast.For), *self.of(ast.AsyncFor), *self.of(ast.While)]
 
+    @cached_property
+    def placed(self) -> list[tuple[tuple[tuple[int, int], tuple[int, int]], LoopNode]]:
+        """The same, with where each begins and ends."""
+        return [(place(loop), loop) for loop in self.loops]
+
     def loop_around(self, node: ast.AST) -> LoopNode | None:
         """The innermost loop around a node."""
-        around = [loop for loop in self.loops if holds(loop, node)]
-        return max(around, key=lambda loop: (loop.lineno, loop.col_offset)) if around else None
+        first, last = place(node)
+        around = [(begin, loop) for (begin, end), loop in self.placed if begin <= first and last <= end]
+        return max(around, key=itemgetter(0))[1] if around else None
 
     def without_grad(self, node: ast.AST) -> bool:
         """Whether a node stands where autograd is told to look away."""

@@ -10,7 +10,8 @@ from zerograd.source.text.paths import path_of
 from zerograd.source.text.wording import SMOOTH
 from zerograd.source.values.reading import Reading
 
-_ADDING = (ast.BinOp, ast.IfExp, ast.Tuple)  # in these a sum may stand
+_ADDING = frozenset({ast.BinOp, ast.IfExp, ast.Tuple})  # in these a sum may stand
+_MADE_OF = frozenset({ast.Call, ast.Tuple, ast.List, ast.Dict, ast.BinOp, ast.UnaryOp, ast.Attribute, ast.Subscript})
 _NAMED = (ast.Attribute, ast.Subscript)
 _JOINS = frozenset({"cat", "concat", "concatenate", "vstack", "hstack"})
 _GROWS = frozenset({"append", "extend", "insert"})
@@ -35,7 +36,8 @@ def weighed_anew(function: Reading) -> Iterator[tuple[ast.Assign, str, ast.expr]
     """total = total + added, mean = 0.9 * mean + 0.1 * added, mean = (mean * i + added) / (i + 1), torch.cat((all,
     added)); of several one, total, n = total + added, n + 1 or mean = (0.9 * mean[0] + added, 0.9 * mean[1] + 1)"""
     for node in function.of(ast.Assign):
-        if not _may_add(node.value):  # nine in ten
+        kind = node.value.__class__
+        if kind not in _ADDING and (kind is not ast.Call or not _may_add(node.value)):  # nine in ten
             continue
         match node.targets[0], node.value:
             case ast.Tuple(elts=names), ast.Tuple(elts=values) if len(names) == len(values):
@@ -51,10 +53,10 @@ def weighed_anew(function: Reading) -> Iterator[tuple[ast.Assign, str, ast.expr]
                 yield from ((node, total or "", added) for kept, added in pairs if _is_weighed(kept, before or ""))
 
 
-def _may_add(value: ast.expr) -> bool:
-    if isinstance(value, ast.Call):
-        return isinstance(value.func, ast.Attribute) and (value.func.attr == "add" or value.func.attr in _JOINS)
-    return isinstance(value, _ADDING)
+def _may_add(call: ast.expr) -> bool:
+    """total.add(added), torch.cat((all, added))"""
+    func = call.func if isinstance(call, ast.Call) else None
+    return isinstance(func, ast.Attribute) and (func.attr == "add" or func.attr in _JOINS)
 
 
 def _summed(value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -103,6 +105,8 @@ def weighed(added: ast.expr, losses: Collection[str]) -> str | None:
     """The first of these that is."""
     if isinstance(added, ast.Name):  # most of what is handed over
         return added.id if added.id in losses else None
+    if added.__class__ not in _MADE_OF:  # nearly all the rest
+        return None
     names = summands(added)
     return next((loss for loss in losses if loss in names), None) if names else None
 
@@ -111,7 +115,7 @@ def summands(added: ast.expr) -> list[str]:
     """The names of all that is added so."""
     if isinstance(added, ast.Name):
         return [added.id]
-    if isinstance(added, ast.Constant):
+    if added.__class__ not in _MADE_OF:
         return []
     if isinstance(added, ast.Call):
         return _called(added)
