@@ -35,14 +35,13 @@ def _below(folder: str, exclusion: Exclusion) -> Iterator[str]:
     for root, folders, files in os.walk(folder):
         here = os.path.normpath(root)
         before = "" if here == os.curdir else os.path.join(here, "")
+        inside = exclusion.inside(here, git=git)
         folders[:] = sorted(
-            name
-            for name in folders
-            if not name.startswith(".") and not exclusion.drops(before + name, folder=True, git=git)
+            name for name in folders if not name.startswith(".") and not inside.drops(name, folder=True)
         )
-        for path in sorted(before + name for name in files if name.endswith(_READ)):
-            if not exclusion.drops(path, git=git):
-                yield path
+        for name in sorted(name for name in files if name.endswith(_READ)):
+            if not inside.drops(name):
+                yield before + name
 
 
 def read_text(path: str) -> str:
