@@ -124,7 +124,10 @@ def is_accelerates(path: str, scope: Scope) -> bool:
 
 def _is_told_to(call: ast.Call) -> bool:
     """model(x, replay_backprop=True)"""
-    return bool(call.keywords) and any(keyword.arg and _goes_backward(keyword.arg) for keyword in call.keywords)
+    for keyword in call.keywords:
+        if keyword.arg and _goes_backward(keyword.arg):
+            return True
+    return False
 
 
 def _is_given_network(call: ast.Call, scope: Scope) -> bool:
@@ -151,8 +154,11 @@ def _is_given_self(call: ast.Call, name: str) -> bool:
 
 def _is_given_loss(call: ast.Call) -> bool:
     handed = call.args + [keyword.value for keyword in call.keywords] if call.keywords else call.args
-    paths = [path for one in handed if (path := path_of(one)) is not None]
-    return bool(paths) and any("loss" in path.rpartition(".")[2].lower() for path in paths)
+    for one in handed:
+        path = path_of(one)
+        if path is not None and "loss" in path.rpartition(".")[2].lower():
+            return True
+    return False
 
 
 def makes_something(path: str) -> bool:
@@ -170,6 +176,8 @@ def makes_worker(call: ast.Call) -> bool:
     """GradCache([model, model], loss_fn): whoever has networks, or one and a loss, may go backward."""
     func = call.func
     name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    if not name[:1].isupper():
+        return False  # most
     if not makes_something(name) or not (call.args or call.keywords) or _teaches(name):
         return False  # DistillLoss(teacher, nn.MSELoss()) is a loss itself
     given = [*call.args, *(one.value for one in call.keywords)]

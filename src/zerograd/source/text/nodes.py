@@ -1,6 +1,7 @@
 """Walking syntax trees, as fast as Python lets us: ast's own walkers spend most of their time on contexts and names."""
 
 import ast
+from ast import Name
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from itertools import chain
@@ -54,20 +55,24 @@ class Nodes:
         self._by_kind: defaultdict[type, list[ast.AST]] = defaultdict(list)
         by_kind, readers = self._by_kind, _BACKWARDS
         stack: list[Any] = getattr(function, "body", [])[::-1]
-        pop, push = stack.pop, stack.append
+        pop, push, name = stack.pop, stack.append, by_kind[Name].append
         while stack:
             node = pop()
             kind = type(node)
+            if kind is Name:  # nearly half of them
+                name(node)
+                continue
             by_kind[kind].append(node)
             read = readers[kind]
-            if read is None:  # more than half of them
+            if read is None:
                 continue
             held = read(node)
             for part in held if type(held) is tuple else (held,):
-                if type(part) is list:
+                if type(part) is not list:
+                    if part is not None:
+                        push(part)
+                elif part:
                     stack += part[::-1]
-                elif part is not None:
-                    push(part)
 
     def __len__(self) -> int:
         return sum(map(len, self._by_kind.values()))
