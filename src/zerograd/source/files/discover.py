@@ -4,6 +4,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from io import FileIO
 
 from zerograd.errors import SourceError, missing
 from zerograd.source.files.exclusion import Exclusion
@@ -50,8 +51,8 @@ def read_text(path: str) -> str:
         if path == STDIN:
             raw = sys.stdin.buffer.read()
         else:
-            with open(path, "rb", buffering=0) as file:  # thousands of files: no buffer is needed to read one whole
-                raw = file.read()
+            with FileIO(path) as file:  # thousands of files: no buffer is needed to read one whole
+                raw = file.readall()
     except OSError as error:
         raise SourceError(f"{path}: cannot be read: {error.strerror}", slug="unreadable-file") from None
     encoding = encoding_of(raw)

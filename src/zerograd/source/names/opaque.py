@@ -124,10 +124,7 @@ def is_accelerates(path: str, scope: Scope) -> bool:
 
 def _is_told_to(call: ast.Call) -> bool:
     """model(x, replay_backprop=True)"""
-    for keyword in call.keywords:
-        if keyword.arg and _goes_backward(keyword.arg):
-            return True
-    return False
+    return bool(call.keywords) and any(keyword.arg and _goes_backward(keyword.arg) for keyword in call.keywords)
 
 
 def _is_given_network(call: ast.Call, scope: Scope) -> bool:
