@@ -155,8 +155,6 @@ def questions_in(test: Test | None) -> Iterator[str]:
 @lru_cache(maxsize=256)  # each is read twice: for what the function asks at all, and where it asks
 def read_test(node: ast.expr) -> Test | None:
     """The test, as far as it is pure."""
-    if isinstance(node, ast.Name):  # half of them
-        return Atom(node.id)
     match node:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             inner = read_test(operand)

@@ -87,17 +87,15 @@ def unseen(path: str, call: ast.Call, scope: Scope) -> Doubts:
         return NO_DOUBT if _records(name) or name in _LIGHTNING else ALL_DOUBTS
     if _is_hook(last, name) or _is_given_self(call, name):
         return NO_DOUBT if makes_something(name) else ALL_DOUBTS
-    own = receiver in ("", "self") and _is_of_losses(name)
-    if _clears(name) or (own and _is_given_network(call, scope)):
-        return ALL_DOUBTS  # reset_grad([D]), of whose text nothing is known
-    handed = path in scope.parameters and _is_of_losses(name) and len(call.args) > _FEW
-    trains = (
-        (_trains(name) and not _hands_out(name))
-        or _is_told_to(call)
-        or handed
-        or (not _records(name) and _is_given_loss(call))
-    )
-    return _DEPOSITS if trains else NO_DOUBT
+    if _clears(name):
+        return ALL_DOUBTS
+    if _is_of_losses(name):
+        if receiver in ("", "self") and _is_given_network(call, scope):
+            return ALL_DOUBTS  # D_loss(D, G), of whose text nothing is known
+        if len(call.args) > _FEW and path in scope.parameters:
+            return _DEPOSITS
+    trains = _trains(name) and not _hands_out(name)
+    return _DEPOSITS if trains or _is_told_to(call) or (not _records(name) and _is_given_loss(call)) else NO_DOUBT
 
 
 def is_harmless(path: str, scope: Scope) -> bool:
