@@ -22,7 +22,7 @@ def may_train(text: str) -> bool:
     those who do; or has nothing to do with torch."""
     if not _trains(text):
         return False
-    if ">>> " in text and not _trains(_SHOWN.sub("", text)):
+    if ">>> " in text and not _does_more(_SHOWN.sub("", text)):
         return False  # a layer, and how one would train it
     return any(word in text for word in _FAMILY) or _may_be_given_torch(text)
 
@@ -35,6 +35,11 @@ def _trains(text: str) -> bool:
         or _may_hand_out(text)
         or ("def training_step(" in text and _LISTS.search(text) is not None)
     )
+
+
+def _does_more(text: str) -> bool:
+    """What it shows aside: an optimizer that wraps another, and has no backward() but in its examples, steps."""
+    return ".step(" in text or ".grad" in text or _trains(text)
 
 
 def _may_deposit(text: str) -> bool:
