@@ -53,7 +53,8 @@ class Origins:
         self.resets: set[str | None] = set()  # counters that are set back to where they began
         self._nodes = nodes
         self.asked = any(isinstance(node.op, ast.Mod) for node in nodes.of(ast.BinOp))  # some test asks a counter
-        if not self.asked and not any(map(_counted_up, _counting(nodes))):
+        incremented = list(_incremented(nodes))
+        if not self.asked and not any(starts > 1 for _, _, starts in incremented):
             return
         self.is_one = cache(is_one)  # asked for every guard
         loops: list[ast.For | ast.AsyncFor] = [*nodes.of(ast.For), *nodes.of(ast.AsyncFor)]
@@ -61,7 +62,7 @@ class Origins:
         for loop in loops:
             for name, origin in enumerated(loop, self._bar(loop, bars)).items():
                 self._found.setdefault(name, []).append(origin)
-        for name, origin, starts in _incremented(nodes):
+        for name, origin, starts in incremented:
             if name not in self._found:
                 carried = name.startswith("self.") and not starts
                 self._found[name] = [origin._replace(begun=born(name)) if carried else origin]

@@ -229,7 +229,7 @@ def places(assumed: Assumptions) -> Assumptions:
 
 
 def forgetting(assumed: Assumptions, keys: frozenset[str]) -> Assumptions:
-    return frozenset(known for known in assumed if known[0] not in keys)
+    return frozenset([known for known in assumed if known[0] not in keys])
 
 
 def is_place(key: str) -> bool:

@@ -4,6 +4,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from io import FileIO
 
 from zerograd.errors import SourceError, missing
 from zerograd.source.files.exclusion import Exclusion
@@ -35,14 +36,13 @@ def _below(folder: str, exclusion: Exclusion) -> Iterator[str]:
     for root, folders, files in os.walk(folder):
         here = os.path.normpath(root)
         before = "" if here == os.curdir else os.path.join(here, "")
+        inside = exclusion.inside(here, git=git)
         folders[:] = sorted(
-            name
-            for name in folders
-            if not name.startswith(".") and not exclusion.drops(before + name, folder=True, git=git)
+            name for name in folders if not name.startswith(".") and not inside.drops(name, folder=True)
         )
-        for path in sorted(before + name for name in files if name.endswith(_READ)):
-            if not exclusion.drops(path, git=git):
-                yield path
+        for name in sorted(name for name in files if name.endswith(_READ)):
+            if not inside.drops(name):
+                yield before + name
 
 
 def read_text(path: str) -> str:
@@ -51,8 +51,8 @@ def read_text(path: str) -> str:
         if path == STDIN:
             raw = sys.stdin.buffer.read()
         else:
-            with open(path, "rb", buffering=0) as file:  # thousands of files: no buffer is needed to read one whole
-                raw = file.read()
+            with FileIO(path) as file:  # thousands of files: no buffer is needed to read one whole
+                raw = file.readall()
     except OSError as error:
         raise SourceError(f"{path}: cannot be read: {error.strerror}", slug="unreadable-file") from None
     encoding = encoding_of(raw)

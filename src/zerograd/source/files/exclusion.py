@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from zerograd.source.files.gitignore import Ignores
+    from zerograd.source.files.gitignore import IgnoredIn, Ignores
 
 EXCLUDED = ("__pycache__", "node_modules", "site-packages", "venv", "build", "dist")  # others' folders, and made ones
 
@@ -25,7 +25,12 @@ class Patterns:
         self._names = _Globs(glob for glob in normal if os.sep not in glob)
 
     def match(self, path: str) -> bool:
-        return self._names.match(os.path.basename(path)) or (bool(self._paths) and self._paths.match(self.below(path)))
+        return self.match_in(*os.path.split(path))
+
+    def match_in(self, folder: str, name: str) -> bool:
+        if self._names.match(name):
+            return True
+        return bool(self._paths) and self._paths.match(self.below(os.path.join(folder, name)))
 
     def below(self, path: str) -> str:
         """The path from the root."""
@@ -40,19 +45,28 @@ class Exclusion:
         self._git = git
         self._ignores: Ignores | None = None
 
-    def drops(self, path: str, *, folder: bool = False, git: bool = True) -> bool:
+    def inside(self, folder: str, *, git: bool = True) -> "Inside":
+        """For what lies in a folder that is not dropped: a walk asks for many names in one place."""
+        known = self._ignored() if git else None
+        return Inside(folder, self._patterns, known.inside(self._absolute(folder)) if known is not None else None)
+
+    def drops(self, path: str, *, folder: bool = False) -> bool:
         """For a path in a folder that is not dropped."""
-        return self._patterns.match(path) or (git and self.ignores(path, folder=folder))
+        return self._patterns.match(path) or self.ignores(path, folder=folder)
 
     def ignores(self, path: str, *, folder: bool = False) -> bool:
-        if not self._git:
-            return False
-        if self._ignores is None:
+        known = self._ignored()
+        return known is not None and known.ignores(self._absolute(path), folder=folder)
+
+    def _absolute(self, path: str) -> str:
+        return os.path.normpath(os.path.join(self._patterns.here, path))
+
+    def _ignored(self) -> "Ignores | None":
+        if self._git and self._ignores is None:
             from zerograd.source.files.gitignore import Ignores  # not for files that are named
 
             self._ignores = Ignores()
-        absolute = os.path.normpath(os.path.join(self._patterns.here, path))
-        return self._ignores.ignores(absolute, folder=folder)
+        return self._ignores
 
     def drops_named(self, path: str) -> bool:
         """For a path that was named: any of the folders around it may be one that is dropped."""
@@ -64,6 +78,20 @@ class Exclusion:
             or any(self.drops(folder, folder=True) for folder in around)
             or self.drops(path, folder=os.path.isdir(path))
         )
+
+
+class Inside:
+    """What is left out of one folder."""
+
+    def __init__(self, folder: str, patterns: Patterns, ignored: "IgnoredIn | None") -> None:
+        self._folder = folder
+        self._patterns = patterns
+        self._ignored = ignored
+
+    def drops(self, name: str, *, folder: bool = False) -> bool:
+        if self._patterns.match_in(self._folder, name):
+            return True
+        return self._ignored is not None and self._ignored.has(name, folder=folder)
 
 
 class _Globs:

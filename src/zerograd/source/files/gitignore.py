@@ -62,45 +62,54 @@ def _run(takes_back: bool, patterns: list[_Pattern]) -> _Run:
     return _Run(takes_back, re.compile("|".join(files), re.S) if files else None, re.compile("|".join(folders), re.S))
 
 
+class IgnoredIn(NamedTuple):
+    """What is ignored in one folder: by these, nearest first, each with the way from its folder to this one."""
+
+    patterns: tuple[tuple[Ignored, str], ...]
+    whole: bool = False
+
+    def has(self, name: str, *, folder: bool) -> bool:
+        """The nearest that says anything is right; below a folder that is ignored all is."""
+        if self.whole:
+            return True
+        for known, way in self.patterns:
+            told = known.says(way + name, folder=folder)
+            if told is not None:
+                return told
+        return False
+
+
 class Ignores:
     """Every .gitignore between the root of a repository and what is asked about. Files are read once."""
 
     def __init__(self) -> None:
         self._files: dict[str, Ignored | None] = {}
         self._roots: dict[str, str | None] = {}
-        self._folders: dict[str, bool] = {}
+        self._folders: dict[str, IgnoredIn | None] = {}
 
     def ignores(self, path: str, *, folder: bool = False) -> bool:
         """Whether a path, absolute and normal, or a folder it lies in, is ignored. Outside of a repository: no."""
-        above = os.path.dirname(path)
-        root = self._root(above)
-        if root is None:
-            return False
-        if above != root and self._ignores_folder(above, root):
-            return True
-        return self._says(path, root, folder=folder)
+        above, name = os.path.split(path)
+        inside = self.inside(above)
+        return inside is not None and inside.has(name, folder=folder)
 
-    def _ignores_folder(self, path: str, root: str) -> bool:
-        if path not in self._folders:
-            above = os.path.dirname(path)
-            inside = above != root and self._ignores_folder(above, root)
-            self._folders[path] = inside or self._says(path, root, folder=True)
-        return self._folders[path]
+    def inside(self, folder: str) -> "IgnoredIn | None":
+        """What is ignored in a folder; None outside of a repository."""
+        if folder not in self._folders:
+            root = self._root(folder)
+            self._folders[folder] = self._inside(folder, root) if root is not None else None
+        return self._folders[folder]
 
-    def _says(self, path: str, root: str, *, folder: bool) -> bool:
-        """By the patterns alone: the nearest file that says anything is right."""
-        home = os.path.dirname(path)
-        while True:
-            known = self._read(os.path.join(home, ".gitignore"))
-            if known is not None:
-                told = known.says(_below(home, path), folder=folder)
-                if told is not None:
-                    return told
-            if home == root:
-                break
-            home = os.path.dirname(home)
-        shared = self._read(os.path.join(root, ".git", "info", "exclude"))
-        return bool(shared is not None and shared.says(_below(root, path), folder=folder))
+    def _inside(self, folder: str, root: str) -> "IgnoredIn":
+        own = self._read(os.path.join(folder, ".gitignore"))
+        if folder == root:
+            shared = self._read(os.path.join(root, ".git", "info", "exclude"))
+            return IgnoredIn(tuple((known, "") for known in (own, shared) if known is not None))
+        above, name = os.path.split(folder)
+        outer = self.inside(above)
+        assert outer is not None  # of the same repository
+        around = tuple((known, f"{way}{name}/") for known, way in outer.patterns)
+        return IgnoredIn(((own, ""), *around) if own is not None else around, outer.has(name, folder=True))
 
     def _root(self, folder: str) -> str | None:
         """The top of the repository that a folder belongs to."""
@@ -120,11 +129,6 @@ class Ignores:
             except OSError:
                 self._files[path] = None
         return self._files[path]
-
-
-def _below(home: str, path: str) -> str:
-    below = path[len(home.rstrip(os.sep)) + 1 :]
-    return below if os.sep == "/" else below.replace(os.sep, "/")
 
 
 def _pattern(line: str) -> _Pattern | None:

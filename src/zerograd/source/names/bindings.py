@@ -18,11 +18,14 @@ _FLAT = frozenset({ast.Import, ast.ImportFrom, ast.AnnAssign, ast.withitem, ast.
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SEVERAL = (ast.Tuple, ast.List)
 _OPTIMIZERS = frozenset({"SGD", "Adam", "AdamW", "RMSprop", "Momentum"})
+_ROLES = (ast.Call, ast.Name, ast.Attribute, ast.Subscript)  # what may have one
 _OTHER_NAMES = (ast.Name, ast.Attribute, ast.Subscript, ast.IfExp)
 _Arms = frozenset[tuple[ast.AST, bool]]
 
 
 def _names(target: ast.AST) -> list[str]:
+    if isinstance(target, ast.Name):
+        return [target.id]
     return [node.id for node in below(target) if isinstance(node, ast.Name)]
 
 
@@ -108,9 +111,10 @@ class _Binder:
                 self._rebind(_names(target))
 
     def _rebind(self, names: list[str]) -> None:
-        self.scope.assigned |= set(names)
-        for name in self.scope.stands_for.keys() & set(names):
-            self.scope.stands_for[name] = ""
+        self.scope.assigned.update(names)
+        for name in names:
+            if name in self.scope.stands_for:
+                self.scope.stands_for[name] = ""
 
     def _function(self, node: FunctionNode) -> None:
         outer, cls = self.scope, self.cls
@@ -134,26 +138,28 @@ class _Binder:
         self.cls = outer
 
     def _bind(self, target: ast.AST, value: ast.AST) -> None:
-        scope = self.scope
-        if isinstance(target, _SEVERAL) and isinstance(value, _SEVERAL):
-            for one, its in zip(target.elts, value.elts, strict=False):
-                self._bind(one, its)
+        if isinstance(target, _SEVERAL):
+            if isinstance(value, _SEVERAL):
+                for one, its in zip(target.elts, value.elts, strict=False):
+                    self._bind(one, its)
             return
         path = path_of(target)
         if path is None:
             return
-        home = scope.owner if path.startswith("self.") and scope.owner is not None else scope
+        scope = self.scope
+        home = scope.owner if scope.owner is not None and path.startswith("self.") else scope
         if scope.shared:
             home = scope.shared.get(_root(path), home)
         if isinstance(value, ast.Call) and makes_worker(value):
             home.workers.add(path)
-        for other, whose in scope.stands_for.items():
-            if whose == path:
-                scope.stands_for[other] = ""  # it keeps what had that name before
-        if home is scope and path.isidentifier():
+        if scope.stands_for:
+            for other, whose in scope.stands_for.items():
+                if whose == path:
+                    scope.stands_for[other] = ""  # it keeps what had that name before
+        if home is scope and isinstance(target, ast.Name):
             _note_other_name(scope, path, value)
         if home is scope and scope.parent is not None:
-            scope.later(Assigned(target, value, self._arms, path in scope.assigned), self._bind_now)
+            scope.later(Assigned(path, target, value, self._arms, path in scope.assigned), self._bind_now)
             scope.assigned.add(path)
         else:
             self._bind_path(path, home, target, value, again=path in home.assigned)
@@ -163,12 +169,12 @@ class _Binder:
         outer, arms = self.scope, self._arms
         for one in assigned:
             self.scope, self._arms = scope, one.arms
-            self._bind_path(path_of(one.target) or "", scope, one.target, one.value, again=one.again)
+            self._bind_path(one.path, scope, one.target, one.value, again=one.again)
         self.scope, self._arms = outer, arms
 
     def _bind_path(self, path: str, home: Scope, target: ast.AST, value: ast.AST, *, again: bool) -> None:
         scope = self.scope
-        binding = role_of(value, scope)
+        binding = role_of(value, scope) if isinstance(value, _ROLES) else None
         if isinstance(value, ast.Call):
             maker = path_of(value.func) or ""
             if binding is None and self._comes_later(maker):
@@ -183,15 +189,15 @@ class _Binder:
                 if value.id in scope.parameters:
                     home.kept[path] = value.id
             binding = _as_kept(binding, scope) if binding is not None else None
-        if binding is not None and binding.role is Role.SCALED_LOSS and again:
-            binding = None  # scaled on one path, plain on another: nobody can say which
         home.assigned.add(path)
-        if binding is not None:
-            if binding.role is Role.OPTIMIZER:
-                home.optimizers.add(path)
-            home.bindings[path] = self._beside_others(home, path, binding) if binding.role is Role.INSTANCE else binding
-        elif path in home.bindings and home.bindings[path].role is Role.LEAF:
-            del home.bindings[path]  # made of something else by then
+        known = home.bindings
+        if binding is None or (again and binding.role is Role.SCALED_LOSS):  # on one path, and plain on another
+            if path in known and known[path].role is Role.LEAF:
+                del known[path]  # made of something else by then
+            return
+        if binding.role is Role.OPTIMIZER:
+            home.optimizers.add(path)
+        known[path] = self._beside_others(home, path, binding) if binding.role is Role.INSTANCE else binding
 
     def _comes_later(self, name: str) -> bool:
         """Whether a class of this file is called that stands further down."""
@@ -237,6 +243,8 @@ def _is_home_made(value: ast.AST, scope: Scope) -> bool:
     """SGD(model, lr=1), of a library that was written as an exercise: torch's are given parameters."""
     if not isinstance(value, ast.Call) or not value.args or not isinstance(value.args[0], ast.Name):
         return False
+    if isinstance(value.func, ast.Attribute) and value.func.attr not in _OPTIMIZERS:
+        return False  # most
     dotted, given = scope.dotted(path_of(value.func) or ""), value.args[0].id
     return dotted.rpartition(".")[2] in _OPTIMIZERS and dotted[:6] != "torch." and "param" not in given.lower()
 

@@ -3,7 +3,6 @@
 import re
 
 from zerograd.source.names.scopes import Role, Scope
-from zerograd.source.text.wording import saying
 
 _SCHEDULES = re.compile(r"sched|(^|_)sch(_|\d|$)")
 # Of something else than the learning rate: no optimizer need have stepped before it.
@@ -12,7 +11,6 @@ _OTHER_SCHEDULES = re.compile(
     r"|loss|mixup|alpha|gamma|ddpm|diffusion|prun\w*|spars\w*|quant\w*|momentum|ema|wd|job|entropy|mmd|gp)_sched"
 )
 _NOT_OPTIMIZERS = re.compile(r"sched|loss|lr_|_lr$|^lr|env|prof|writer|bar|logger|timer|ema|meter|sampler|adapt_loss")
-_says_scaler = saying("scaler")
 
 
 class Tools:
@@ -57,4 +55,4 @@ class Tools:
 
 
 def names_scaler(path: str) -> bool:
-    return _says_scaler(path.rpartition(".")[2])
+    return "scaler" in path.rpartition(".")[2].lower()

@@ -87,17 +87,15 @@ def unseen(path: str, call: ast.Call, scope: Scope) -> Doubts:
         return NO_DOUBT if _records(name) or name in _LIGHTNING else ALL_DOUBTS
     if _is_hook(last, name) or _is_given_self(call, name):
         return NO_DOUBT if makes_something(name) else ALL_DOUBTS
-    own = receiver in ("", "self") and _is_of_losses(name)
-    if _clears(name) or (own and _is_given_network(call, scope)):
-        return ALL_DOUBTS  # reset_grad([D]), of whose text nothing is known
-    handed = path in scope.parameters and _is_of_losses(name) and len(call.args) > _FEW
-    trains = (
-        (_trains(name) and not _hands_out(name))
-        or _is_told_to(call)
-        or handed
-        or (not _records(name) and _is_given_loss(call))
-    )
-    return _DEPOSITS if trains else NO_DOUBT
+    if _clears(name):
+        return ALL_DOUBTS
+    if _is_of_losses(name):
+        if receiver in ("", "self") and _is_given_network(call, scope):
+            return ALL_DOUBTS  # D_loss(D, G), of whose text nothing is known
+        if len(call.args) > _FEW and path in scope.parameters:
+            return _DEPOSITS
+    trains = _trains(name) and not _hands_out(name)
+    return _DEPOSITS if trains or _is_told_to(call) or (not _records(name) and _is_given_loss(call)) else NO_DOUBT
 
 
 def is_harmless(path: str, scope: Scope) -> bool:
@@ -151,8 +149,11 @@ def _is_given_self(call: ast.Call, name: str) -> bool:
 
 def _is_given_loss(call: ast.Call) -> bool:
     handed = call.args + [keyword.value for keyword in call.keywords] if call.keywords else call.args
-    paths = [path for one in handed if (path := path_of(one)) is not None]
-    return bool(paths) and any("loss" in path.rpartition(".")[2].lower() for path in paths)
+    for one in handed:
+        path = path_of(one)
+        if path is not None and "loss" in path.rpartition(".")[2].lower():
+            return True
+    return False
 
 
 def makes_something(path: str) -> bool:
@@ -170,6 +171,8 @@ def makes_worker(call: ast.Call) -> bool:
     """GradCache([model, model], loss_fn): whoever has networks, or one and a loss, may go backward."""
     func = call.func
     name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    if not name[:1].isupper():
+        return False  # most
     if not makes_something(name) or not (call.args or call.keywords) or _teaches(name):
         return False  # DistillLoss(teacher, nn.MSELoss()) is a loss itself
     given = [*call.args, *(one.value for one in call.keywords)]

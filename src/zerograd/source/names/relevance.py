@@ -37,7 +37,8 @@ def read_relevance(tree: ast.Module, text: str, functions: Sequence[Function]) -
     for match in _TRIGGER.finditer(text):
         users.add(words.owner(match.start()))
         if match[1] and text.startswith("(", match.end()):
-            before = _WRITTEN.search(text, max(0, match.start() - _LONGEST), match.start())
+            begin = text.rfind("\n", 0, match.start()) + 1
+            before = _WRITTEN.search(text, max(begin, match.start() - _LONGEST), match.start())
             if before is not None:
                 named[match[1]].add(_canonical(before[0]))
     stepped = {path for path in named["step"] if "sched" not in path and "scaler" not in path}

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 
 from zerograd.source.names.scopes import Binding, Role, Scope
 from zerograd.source.text.nodes import below
@@ -28,25 +29,34 @@ def role_of(value: ast.AST, scope: Scope) -> Binding | None:
         called = scope.lookup(path)
         if called is not None and called.role is Role.TORCH:
             return called  # what a torch module returns is torch's too
-        made = _made_by(scope.dotted(path), scope)
-        if made is not None and made.role is Role.SCALER and _is_off(value):
-            made = made._replace(over=("off",))
-        if made is not None and made.made_by in _COPIES and _requires_grad(value):
-            return Binding(Role.LEAF, made.made_by)
-        if made is not None and made.role is Role.SCHEDULER:
-            given = [*value.args[:1], *(k.value for k in value.keywords if k.arg == "optimizer")]
-            path = scope.slot(given[0]) if given else None
-            made = made._replace(over=(path,) if path else ())
-        if made is not None and made.role is Role.OPTIMIZER:
-            made = made._replace(over=tuple(modules_of(value.args[0])) if value.args else ())
-        if made is not None and made.role is Role.INSTANCE:
-            cls = scope.class_scope(made.made_by)
-            made = made._replace(keeps=tuple(_kept(value, cls, scope)), cls=cls) if cls is not None else made
+        dotted = scope.dotted(path)
+        # x.view(3), of something that is not imported: no class of this project has such a name.
+        of_value = dotted == path and "." in path and not scope.module.stars
+        made = _made_by_torch(dotted) if of_value else _made_by(dotted, scope)
         if made is not None:
-            return made
+            return _made_with(value, made, scope)
     # nn.Linear(3, 4).to(device), model(x).mean(): a method of a torch object returns another.
     inner = role_of(value.func.value, scope) if isinstance(value.func, ast.Attribute) else None
     return inner if inner is not None and inner.role in (Role.TORCH, Role.INSTANCE) else None
+
+
+def _made_with(call: ast.Call, made: Binding, scope: Scope) -> Binding:
+    """What is made, with what the call says of it."""
+    match made.role:
+        case Role.TORCH:
+            return Binding(Role.LEAF, made.made_by) if made.made_by in _COPIES and _requires_grad(call) else made
+        case Role.SCALER:
+            return made._replace(over=("off",)) if _is_off(call) else made
+        case Role.SCHEDULER:
+            given = [*call.args[:1], *(k.value for k in call.keywords if k.arg == "optimizer")]
+            path = scope.slot(given[0]) if given else None
+            return made._replace(over=(path,) if path else ())
+        case Role.OPTIMIZER:
+            return made._replace(over=tuple(modules_of(call.args[0])) if call.args else ())
+        case Role.INSTANCE:
+            cls = scope.class_scope(made.made_by)
+            return made._replace(keeps=tuple(_kept(call, cls, scope)), cls=cls) if cls is not None else made
+    return made
 
 
 def _is_off(call: ast.Call) -> bool:
@@ -75,6 +85,12 @@ def _requires_grad(call: ast.Call) -> bool:
 
 
 def _made_by(dotted: str, scope: Scope) -> Binding | None:
+    return _made_by_torch(dotted) or _made_here(dotted, scope)
+
+
+@lru_cache(maxsize=4096)  # the same names are called all the time
+def _made_by_torch(dotted: str) -> Binding | None:
+    """By the name alone."""
     last = dotted.rpartition(".")[2]
     if dotted.startswith(_SCHEDULES) or last.startswith(("get_scheduler", "get_linear_schedule")):
         # ReduceLROnPlateau is told a metric and moves when it likes: its place in the loop says nothing.
@@ -83,15 +99,18 @@ def _made_by(dotted: str, scope: Scope) -> Binding | None:
         return Binding(Role.OPTIMIZER, dotted)
     if last == "GradScaler":
         return Binding(Role.SCALER, dotted)
-    if dotted.partition(".")[0] == "torch":
-        return Binding(Role.TORCH, dotted)
+    return Binding(Role.TORCH, dotted) if dotted.partition(".")[0] == "torch" else None
+
+
+def _made_here(dotted: str, scope: Scope) -> Binding | None:
+    """By a class of this project."""
     cls = scope.class_scope(dotted)
-    if cls is not None:
-        if any(base.startswith("torch.optim.") and ".lr_" not in base for one in cls.lineage() for base in one.bases):
-            return Binding(Role.OPTIMIZER, dotted)
-        schedules = any(base.rpartition(".")[2] in ("_LRScheduler", "LRScheduler", "LambdaLR") for base in cls.bases)
-        return Binding(Role.SCHEDULER if schedules and not _moves_by_itself(cls) else Role.INSTANCE, dotted)
-    return None
+    if cls is None:
+        return None
+    if any(base.startswith("torch.optim.") and ".lr_" not in base for one in cls.lineage() for base in one.bases):
+        return Binding(Role.OPTIMIZER, dotted)
+    schedules = any(base.rpartition(".")[2] in ("_LRScheduler", "LRScheduler", "LambdaLR") for base in cls.bases)
+    return Binding(Role.SCHEDULER if schedules and not _moves_by_itself(cls) else Role.INSTANCE, dotted)
 
 
 def _moves_by_itself(cls: Scope) -> bool:

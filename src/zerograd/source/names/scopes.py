@@ -84,6 +84,7 @@ class Elsewhere(Protocol):
 class Assigned(NamedTuple):
     """An assignment to a local variable. `arms`: of the branches it stands in."""
 
+    path: str
     target: ast.AST
     value: ast.AST
     arms: frozenset[tuple[ast.AST, bool]]
@@ -182,9 +183,8 @@ class Scope:
 
     def lookup(self, path: str) -> Binding | None:
         scope: Scope | None = self
-        of_self = path.startswith("self.")
         while scope is not None:
-            if of_self and scope.owner is not None:
+            if scope.owner is not None and path.startswith("self."):
                 for cls in scope.owner.lineage():
                     found = cls._bindings.get(path)  # of a class, nothing is left for later
                     if found is not None:

@@ -8,6 +8,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from io import StringIO
 from itertools import accumulate
 
 _END = re.compile(r"\r\n|\r|\n")
@@ -22,7 +23,7 @@ def lines_of(text: str) -> list[str]:
 def starts_of(text: str) -> list[int]:
     """Where each line begins; and, last, one character behind the end of the text."""
     if "\r" not in text:  # nearly always, and much faster
-        return [0, *accumulate(map((1).__add__, map(len, text.split("\n"))))]
+        return [0, *accumulate(map(len, StringIO(text + "\n")))]
     return [0, *(end.end() for end in _END.finditer(text)), len(text) + 1]
 
 

@@ -1,6 +1,7 @@
 """Walking syntax trees, as fast as Python lets us: ast's own walkers spend most of their time on contexts and names."""
 
 import ast
+from ast import Attribute, Constant, Name
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from itertools import chain
@@ -47,27 +48,38 @@ READ, _BACKWARDS = _Readers(1, LEAVES), _Readers(-1, LEAVES | {*_INNER})
 
 
 class Nodes:
-    """The nodes of a function or module by kind, each kind in text order; of the functions and classes inside it the
-    heads alone. Made once per function: everything that has to look at all of it looks here."""
+    """The nodes of a function or module by kind, each kind in text order, but for constants; of the functions and
+    classes inside it the heads alone. Made once per function: everything that has to look at all of it looks here."""
 
     def __init__(self, function: ast.AST) -> None:
         self._by_kind: defaultdict[type, list[ast.AST]] = defaultdict(list)
         by_kind, readers = self._by_kind, _BACKWARDS
         stack: list[Any] = getattr(function, "body", [])[::-1]
         pop, push = stack.pop, stack.append
+        name, attribute = by_kind[Name].append, by_kind[Attribute].append
         while stack:
             node = pop()
             kind = type(node)
+            while kind is Attribute:
+                attribute(node)
+                node = node.value
+                kind = type(node)
+            if kind is Name:  # a third of them
+                name(node)
+                continue
+            if kind is Constant:
+                continue
             by_kind[kind].append(node)
             read = readers[kind]
-            if read is None:  # more than half of them
+            if read is None:
                 continue
             held = read(node)
             for part in held if type(held) is tuple else (held,):
-                if type(part) is list:
+                if type(part) is not list:
+                    if part is not None:
+                        push(part)
+                elif part:
                     stack += part[::-1]
-                elif part is not None:
-                    push(part)
 
     def __len__(self) -> int:
         return sum(map(len, self._by_kind.values()))
@@ -131,6 +143,8 @@ def inner_statements(node: ast.AST) -> list[ast.AST]:
 
 def holds(outer: ast.AST, inner: ast.AST) -> bool:
     """Whether one node of a file stands inside another, by their places in the text: no walk."""
+    if getattr(outer, "lineno", 0) > getattr(inner, "lineno", 0):
+        return False  # most of those that do not
     begin, end = place(outer)
     first, last = place(inner)
     return begin <= first and last <= end

@@ -13,20 +13,33 @@ _CHANGES = re.compile(
 _HELD = re.compile(r"ptim[^\n]{0,120}?\b(\w+)\.parameters\(\)")
 _MADE = re.compile(r"^[ \t\"]*(\w+)(?:\.[\w.]+)? = ([^\n]{0,120}?\b[A-Z]\w*\([^\n]{0,200})", re.MULTILINE)
 
+_SHOWN = re.compile(r"^[ \t]*(?:>>>|\.\.\.) .*", re.MULTILINE)  # in a docstring: such lines are no Python
 _LISTS = re.compile(r"self\.\w+(?:\[[^\]\n]*\])?(?:\.(?:append|update|add)\(| \+= )[^\n]*loss")
 
 
 def may_train(text: str) -> bool:
     """False only for a text that deposits to no end, clears, clips and schedules nothing, and has no parameters for
     those who do; or has nothing to do with torch."""
-    trains = (
+    if not _trains(text):
+        return False
+    if ">>> " in text and not _does_more(_SHOWN.sub("", text)):
+        return False  # a layer, and how one would train it
+    return any(word in text for word in _FAMILY) or _may_be_given_torch(text)
+
+
+def _trains(text: str) -> bool:
+    return (
         ("_grad" in text and ("zero_grad" in text or "clip_grad_" in text))
         or "scheduler.step()" in text
         or _may_deposit(text)
         or _may_hand_out(text)
         or ("def training_step(" in text and _LISTS.search(text) is not None)
     )
-    return trains and (any(word in text for word in _FAMILY) or _may_be_given_torch(text))
+
+
+def _does_more(text: str) -> bool:
+    """What it shows aside: an optimizer that wraps another, and has no backward() but in its examples, steps."""
+    return ".step(" in text or ".grad" in text or _trains(text)
 
 
 def _may_deposit(text: str) -> bool:
