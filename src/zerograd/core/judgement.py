@@ -5,6 +5,7 @@ is told by the trail: for each content, the events that brought the slot into it
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from zerograd.core.events import Event, Kind, Site
@@ -79,6 +80,7 @@ class Trail:
     def __init__(self, *, latest: bool) -> None:
         self._latest = latest
         self._entered: dict[Content | Kind, dict[Site | None, Event]] = {}
+        self._lines: dict[Content | Kind, tuple[Event, ...]] = {}  # the same by line, as far as somebody has asked
 
     def follow(self, state: State, event: Event) -> None:
         self.passed(state.content, advance(state, event).content, event)
@@ -91,6 +93,7 @@ class Trail:
             self._note(after, event)
 
     def _note(self, key: Content | Kind, event: Event) -> None:
+        self._lines.pop(key, None)
         if self._latest:
             self._entered[key] = {event.site: event}
         else:
@@ -98,11 +101,14 @@ class Trail:
 
     def leading_to(self, keys: Iterable[Content | Kind]) -> tuple[Event, ...]:
         """The events that made each of these contents, or are of these kinds, in that order, and by line within one."""
-        return tuple(
-            event
-            for key in keys
-            for event in sorted(self._entered.get(key, {}).values(), key=lambda event: event.site or ("", 0))
-        )
+        return tuple(chain.from_iterable(map(self._ordered, keys)))
+
+    def _ordered(self, key: Content | Kind) -> tuple[Event, ...]:
+        """By line. What led to one fault led to many: it is put in order once for all of them."""
+        if key not in self._lines:
+            events = self._entered.get(key, {}).values()
+            self._lines[key] = tuple(sorted(events, key=lambda event: event.site or ("", 0)))
+        return self._lines[key]
 
     def copy(self) -> "Trail":
         twin = Trail(latest=self._latest)

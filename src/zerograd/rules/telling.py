@@ -62,10 +62,10 @@ def tell(verdict: Verdict[Rule], trail: Trail) -> Finding:
         **_PLAIN,
     }
     names |= {"clip": event.what} if event.kind is Kind.CLIP else {}
-    for other in reversed(led):  # of several events in one role the first gives the name
-        if other.kind in _ROLE:
-            # The event that the finding stands at needs no place of its own.
-            names[_ROLE[other.kind]] = other.what if other.kind is rule.at else _name(other, site)
+    first = {other.kind: other for other in reversed(led) if other.kind in _ROLE}  # it gives the name of its role
+    for kind, other in first.items():
+        # The event that the finding stands at needs no place of its own.
+        names[_ROLE[kind]] = other.what if kind is rule.at else _name(other, site)
     return Finding(
         code=rule.code,
         name=rule.name,
@@ -73,7 +73,7 @@ def tell(verdict: Verdict[Rule], trail: Trail) -> Finding:
         site=site,
         certainty=Certainty.CERTAIN if verdict.certain else Certainty.POSSIBLE,
         severity=rule.severity,
-        related=tuple(_related(led, site)),
+        related=_related(led, site),
         cure=rule.remedy,
     )
 
@@ -107,12 +107,11 @@ def erased(rule: Rule, site: Site, what: str, related: tuple[Related, ...]) -> F
 def _with_own_deposit(led: tuple[Event, ...], trail: Trail, step: Site) -> tuple[Event, ...]:
     """The backward right before the step for the one that was first to add to what is stale: where several losses share
     a loop, that may be another's. Nobody believes a finding that points at the wrong loss."""
-    before = [one for one in trail.leading_to([Kind.DEPOSIT]) if one.site is not None and one.site.path == step.path]
-    own = [one for one in before if one.site is not None and one.site.line <= step.line]
-    if not own or not any(one.kind is Kind.DEPOSIT for one in led):
-        return led
-    others = (one for one in led if one.kind is not Kind.DEPOSIT)
-    return (*others, max(own, key=lambda one: one.site or NOWHERE))
+    deposits = [(one.site, one) for one in trail.leading_to([Kind.DEPOSIT]) if one.site is not None]
+    before = (one for site, one in reversed(deposits) if site.path == step.path and site.line <= step.line)
+    own = next(before, None)
+    others = tuple(one for one in led if one.kind is not Kind.DEPOSIT)
+    return (*others, own) if own is not None and len(others) < len(led) else led
 
 
 def _nearest(places: list[Site], here: Site, *, later: bool) -> Site:
@@ -151,7 +150,6 @@ def _name(event: Event, here: Site) -> str:
     return f"{what} at {there.path}:{there.line}"
 
 
-def _related(events: Iterable[Event], here: Site) -> Iterable[Related]:
-    for event in events:
-        if event.site is not None and event.site.line and event.site != here:
-            yield Related(event.site, _PART[event.kind])
+def _related(events: Iterable[Event], here: Site) -> tuple[Related, ...]:
+    placed = [(event.site, event.kind) for event in events if event.site is not None and event.site.line]
+    return tuple([Related(site, _PART[kind]) for site, kind in placed if site != here])

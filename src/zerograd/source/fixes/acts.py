@@ -31,9 +31,9 @@ class Step(NamedTuple):
     scaler: ast.expr | None
 
 
-def is_wrapped(page: Page) -> bool:
+def is_wrapped(text: str) -> bool:
     """Whether an optimizer here may be one whose methods mean something else than torch's."""
-    return _WRAPPERS.search(page.text) is not None
+    return _WRAPPERS.search(text) is not None
 
 
 def step_of(page: Page, call: ast.Call) -> Step | None:

@@ -6,7 +6,7 @@ excuse, for Python 2, or near optimizers whose methods are not torch's own.
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from zerograd.core.findings import Certainty, Edit, Finding, Fix, Severity
 from zerograd.errors import SourceError
@@ -14,7 +14,7 @@ from zerograd.rules import REGISTRY
 from zerograd.source.fixes.acts import is_wrapped
 from zerograd.source.fixes.makers import APART, MAKERS, OF_VALUES
 from zerograd.source.fixes.page import Page
-from zerograd.source.fixes.places import Places, apply, overlap
+from zerograd.source.fixes.places import Places, overlap
 from zerograd.source.text.parsing import tree_of
 
 Check = Callable[[str], list[Finding]]  # all findings of a text that stands in this one's place
@@ -34,19 +34,25 @@ def offer(
 ) -> list[Finding]:
     """The findings of a text, with the fixes there are. `everything`: what `check` finds in it, where that is known.
     Without `notes` nothing is tried for those."""
-
-    def asks(finding: Finding) -> bool:
-        shown = notes or finding.severity is not Severity.NOTE
-        return shown and finding.code in MAKERS and finding.certainty is Certainty.CERTAIN
-
-    if not any(map(asks, findings)):
+    asking = [one for one in findings if (notes or one.severity is not Severity.NOTE) and _may_be_fixed(one, path)]
+    if asking and is_wrapped(text):
+        asking = [one for one in asking if one.code in OF_VALUES]
+    if not asking:
         return list(findings)
     try:
         trial = Trial(text, path, check, everything)
     except (SyntaxError, ValueError):  # Python 2, which is read by guessing
         return list(findings)
-    trial.try_together([one for one in findings if asks(one) and one.code in APART])
-    return [one._replace(fix=one.fix or trial.fix(one)) if asks(one) else one for one in findings]
+    trial.try_together([one for one in asking if one.code in APART])
+    asked = set(map(id, asking))
+    return [one._replace(fix=one.fix or trial.fix(one)) if id(one) in asked else one for one in findings]
+
+
+def _may_be_fixed(finding: Finding, path: str) -> bool:
+    """Whether somebody makes fixes for it, and it is surely a fault of this file, not of a line of another."""
+    if finding.code not in MAKERS or finding.certainty is not Certainty.CERTAIN:
+        return False
+    return os.path.normpath(finding.site.path) == os.path.normpath(path)
 
 
 class Trial:
@@ -54,10 +60,8 @@ class Trial:
 
     def __init__(self, text: str, path: str, check: Check, before: Sequence[Finding] | None = None) -> None:
         self._page = Page(text, path)
-        self._text, self._path = text, path
         self._check = check
-        self._lines = Lines(text)
-        self._wrapped = is_wrapped(self._page)
+        self._lines = Lines(self._page.places)
         self._left = min(_MOST, _LONGEST // (len(text) + 1))
         self._before = check(text) if before is None else before
         self._tried: dict[Finding, Fix] = {}
@@ -65,7 +69,7 @@ class Trial:
     def fix(self, finding: Finding) -> Fix | None:
         if finding in self._tried:
             return self._tried[finding]
-        for fix in self._proposed(finding):
+        for fix in MAKERS[finding.code](self._page, finding):
             if not self._left:
                 return None
             self._left -= 1
@@ -78,29 +82,21 @@ class Trial:
         chosen: dict[Finding, Fix] = {}
         edits: list[Edit] = []
         for finding in findings if len(findings) > 1 else ():
-            fix = next(iter(self._proposed(finding)), None)
+            fix = next(MAKERS[finding.code](self._page, finding), None)
             if fix is not None and not overlap(edits, fix.edits):
                 chosen[finding] = fix
                 edits += fix.edits
         if self._left and len(chosen) > 1 and self.cures([*chosen], Fix("", tuple(sorted(edits)))):
             self._tried = chosen
 
-    def _proposed(self, finding: Finding) -> Iterator[Fix]:
-        maker = MAKERS.get(finding.code)
-        barred = self._wrapped and finding.code not in OF_VALUES
-        if maker is None or barred or finding.certainty is not Certainty.CERTAIN:
-            return
-        if os.path.normpath(finding.site.path) == os.path.normpath(self._path):  # not a line of another file
-            yield from maker(self._page, finding)
-
     def cures(self, findings: Sequence[Finding], fix: Fix) -> bool:
-        fixed = apply(self._text, fix.edits)
+        fixed = self._page.places.apply(fix.edits)
         try:
-            tree_of(fixed, self._path)
+            tree_of(fixed, self._page.path)
             after = self._check(fixed)
         except (SyntaxError, ValueError, SourceError):
             return False
-        before, later = self._before, Lines(fixed, _rewritten(fix, self._lines))
+        before, later = self._before, Lines(Places(fixed), _rewritten(fix, self._lines))
         gone = self._lines.count(before) - later.count(after)
         return not self._lines.count(findings) - gone and not any(
             later.count(chosen(after)) - self._lines.count(chosen(before)) for chosen in (_serious, _certain)
@@ -115,8 +111,8 @@ def fault(code: str) -> str:
 class Lines:
     """Findings by what they say of which line, wherever that line has moved to. `known` says what a line was before."""
 
-    def __init__(self, text: str, known: Mapping[int, str] | None = None) -> None:
-        self._places = Places(text)
+    def __init__(self, places: Places, known: Mapping[int, str] | None = None) -> None:
+        self._places = places
         self._known = known or {}
 
     def line(self, number: int) -> str:

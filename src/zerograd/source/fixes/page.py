@@ -93,7 +93,7 @@ class Page(Statements):
         return Change(start, self.places.line_of(end)[1], self.places.line_end.join(lines))
 
     def delete(self, statement: ast.stmt) -> Change | None:
-        block = self._blocks[statement]
+        block = self.block(statement)
         if len(block) == 1:
             return None
         start, end = self._start(statement), self.span(statement)[1]

@@ -1,13 +1,11 @@
 """Where things stand in a text, as `ast` counts (lines from 1, columns in bytes of UTF-8), and edits to it."""
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from zerograd.core.findings import Edit
-
-_BREAK = re.compile(r"\r\n|\r|\n")  # what Python's tokenizer takes for the end of a line, and nothing else
+from zerograd.source.text.lines import starts_of
 
 
 class Change(NamedTuple):
@@ -23,19 +21,22 @@ class Places:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        breaks = list(_BREAK.finditer(text))
-        self._starts = [0, *(found.end() for found in breaks)]
-        self._ends = [*(found.start() for found in breaks), len(text)]
-        self.count = len(self._starts)
-        self.line_end = breaks[0][0] if breaks else "\n"
+        self._starts = starts_of(text)
+        self.count = len(self._starts) - 1
+        self.line_end = text[self._end(1) : self._starts[1]] or "\n"
+
+    def _end(self, line: int) -> int:
+        """Where a line ends, without its break."""
+        behind = self._starts[line]
+        return behind - (2 if self.text[behind - 2 : behind] == "\r\n" else 1)
 
     def offset(self, line: int, column: int) -> int:
         """The character at a place; `column` counts bytes from 1."""
-        start, end = self._starts[line - 1], self._ends[line - 1]
-        written = self.text[start:end]
+        written = self.line(line)
         if written.isascii():
-            return start + column - 1
-        return start + len(written.encode("utf-8", "surrogatepass")[: column - 1].decode("utf-8", "replace"))
+            return self._starts[line - 1] + column - 1
+        before = written.encode("utf-8", "surrogatepass")[: column - 1]
+        return self._starts[line - 1] + len(before.decode("utf-8", "replace"))
 
     def place(self, offset: int) -> tuple[int, int]:
         """The line and column of a character."""
@@ -45,18 +46,16 @@ class Places:
 
     def line_of(self, offset: int) -> tuple[int, int]:
         """Where the line of a character begins, and where it ends, without its break."""
-        line = bisect_right(self._starts, offset) - 1
-        return self._starts[line], self._ends[line]
+        line = bisect_right(self._starts, offset)
+        return self._starts[line - 1], self._end(line)
 
     def behind_line(self, offset: int) -> int:
         """Where the next line begins; the end of the text if there is none."""
-        line = bisect_right(self._starts, offset)
-        return self._starts[line] if line < len(self._starts) else len(self.text)
+        return min(self._starts[bisect_right(self._starts, offset)], len(self.text))
 
     def line(self, number: int) -> str:
         """A line by its number, without its break; nothing where there is none."""
-        known = 0 < number <= len(self._starts)
-        return self.text[self._starts[number - 1] : self._ends[number - 1]] if known else ""
+        return self.text[self._starts[number - 1] : self._end(number)] if 0 < number <= self.count else ""
 
     def edit(self, change: Change) -> Edit:
         return Edit(*self.place(change.start), *self.place(change.end), change.text)
@@ -64,16 +63,19 @@ class Places:
     def change(self, edit: Edit) -> Change:
         return Change(self.offset(edit.line, edit.column), self.offset(edit.end_line, edit.end_column), edit.text)
 
+    def apply(self, edits: Iterable[Edit]) -> str:
+        """The text with all edits made; they must not overlap. Of two at one place the first given stands first."""
+        parts: list[str] = []
+        at = 0
+        for change in sorted(map(self.change, edits), key=lambda change: (change.start, change.end)):
+            parts += self.text[at : change.start], change.text
+            at = change.end
+        return "".join((*parts, self.text[at:]))
+
 
 def apply(text: str, edits: Iterable[Edit]) -> str:
-    """The text with all edits made; they must not overlap. Of two at one place the first given stands first."""
-    places = Places(text)
-    parts: list[str] = []
-    at = 0
-    for change in sorted(map(places.change, edits), key=lambda change: (change.start, change.end)):
-        parts += text[at : change.start], change.text
-        at = change.end
-    return "".join((*parts, text[at:]))
+    """The text with all edits made."""
+    return Places(text).apply(edits)
 
 
 def overlap(one: Sequence[Edit], other: Sequence[Edit]) -> bool:

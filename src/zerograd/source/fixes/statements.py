@@ -7,14 +7,13 @@ from typing import TypeVar
 from zerograd.core.events import Site
 from zerograd.source.fixes.places import Places
 from zerograd.source.names.scopes import FunctionNode
-from zerograd.source.text.nodes import below, holds, parents_of, place
+from zerograd.source.text.nodes import held_by, holds, parents_of, place
 from zerograd.source.text.parsing import tree_of
 
 N = TypeVar("N", bound=ast.AST)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _BLOCKS = ("body", "orelse", "finalbody")
-_HOLDERS = (ast.Module, ast.stmt, ast.ExceptHandler, ast.match_case)
 _SCOPES = (*_FUNCTIONS, ast.Lambda, ast.ClassDef)
 
 
@@ -27,12 +26,6 @@ class Statements:
         self.tree = tree_of(text, path)
         self.places = Places(text)
         self._parents = parents_of(self.tree)
-        self._blocks: dict[ast.AST, list[ast.stmt]] = {}
-        for node in (self.tree, *self._parents):
-            for name in _BLOCKS if isinstance(node, _HOLDERS) else ():
-                block = getattr(node, name, None)
-                if isinstance(block, list):
-                    self._blocks |= dict.fromkeys(block, block)
 
     def around(self, node: ast.AST) -> Iterator[ast.AST]:
         """What a node stands in, from the inside out."""
@@ -49,12 +42,14 @@ class Statements:
         if site.path != self.path:
             return None
         wanted = (site.line, site.column - 1), (site.end_line, site.end_column - 1)
-        nodes = (node for node in below(self.tree) if isinstance(node, kind))
+        nodes = (node for node in self._parents if isinstance(node, kind))
         return next((node for node in nodes if place(node) == wanted), None)
 
     def block(self, statement: ast.stmt) -> list[ast.stmt]:
         """The statements that one stands among, itself included."""
-        return self._blocks[statement]
+        outer = self._parents[statement]
+        blocks: list[list[ast.stmt]] = [getattr(outer, name, []) for name in _BLOCKS]
+        return next(block for block in blocks if statement in block)
 
     def function(self, node: ast.AST) -> ast.Module | FunctionNode:
         """The function that a node stands in, or the module."""
@@ -79,7 +74,7 @@ class Statements:
             if isinstance(node, kind):
                 found.append(node)
             if node is outer or not isinstance(node, _SCOPES):
-                pending += ast.iter_child_nodes(node)
+                pending += held_by(node)
         return sorted(found, key=place)
 
     def source(self, node: ast.AST) -> str:

@@ -48,6 +48,15 @@ class _Made(NamedTuple):
     model: str
 
 
+class _Training(NamedTuple):
+    """Who may train a model with its optimizer."""
+
+    asked: list[ast.Call]  # the calls of the model
+    together: list[ast.Call]  # those that both are handed to
+    inside: list[ast.Call]  # those of functions that know both by their names
+    steps: list[ast.AST]  # of the optimizer
+
+
 def orphaned(function: Reading) -> Iterator[Finding]:
     """Those of a function; with the first method of a class that steps also those of its __init__, which steps not."""
     yield from _orphaned(function)
@@ -67,10 +76,12 @@ def _orphaned(function: Reading) -> Iterator[Finding]:
     calls = Mentions(function)
     for at, one in made[:_FEW]:
         changes = (node for node in assigns[at + 1 :] if _replaces(node, one.model, function.scope))
+        trained = None
         for node in islice((node for node in changes if not function.excludes(one.node, node)), _FEW):
             if _wraps_it(node, one.model, calls):
                 continue
-            use = _used(function, one, node, calls)
+            trained = trained or _training(function, one, calls)
+            use = _used(function, one, node, trained)
             if use is None or _is_mended(function, one, node, use, calls):
                 continue
             what, where = written(node), f"on line {one.node.lineno}"
@@ -156,14 +167,16 @@ def _is_mended(function: Reading, made: _Made, change: ast.Assign, use: tuple[fl
     """Whether the optimizer is made anew, given the new parameters, or joined by another one between change and use; or
     may be by somebody else."""
 
+    here = place(change)
+
     def between(node: ast.AST) -> bool:
-        return place(change) < place(node) and place(node)[0] < use
+        there = place(node)
+        return here < there and there[0] < use
 
     rebound = any(map(between, calls.stored.get(made.optimizer, ()))) or _is_shared(function, made.optimizer)
     joined = any(map(between, calls.making))
-    groups = {f"{made.optimizer}.{name}" for name in ("add_param_group", "param_groups", "__init__")}
     grown = made.optimizer.startswith("self.") and function.file.says("add_param_group")
-    return rebound or joined or grown or any(path_of(node) in groups for node in function.of(ast.Attribute))
+    return rebound or joined or grown or made.optimizer in calls.regrouped
 
 
 def _is_shared(function: Reading, optimizer: str) -> bool:
@@ -173,29 +186,39 @@ def _is_shared(function: Reading, optimizer: str) -> bool:
     return any(isinstance(node, ast.Global | ast.Nonlocal) and optimizer in node.names for node in nodes)
 
 
-def _used(function: Reading, made: _Made, change: ast.Assign, calls: Mentions) -> tuple[float, float] | None:
+def _training(function: Reading, made: _Made, calls: Mentions) -> _Training:
+    beside = {id(call) for call in calls.given.get(made.optimizer, ())}
+    steps = [act.node for act in function.having(Kind.CONSUME) if act.slot == made.optimizer]
+    return _Training(
+        asked=calls.of.get(made.model, []),
+        together=[call for call in calls.given.get(made.model, ()) if id(call) in beside],
+        inside=[call for run, every in calls.inside if _trains_inside(function, run, made) for call in every],
+        steps=[node for node in steps if node is not None],
+    )
+
+
+def _used(function: Reading, made: _Made, change: ast.Assign, trained: _Training) -> tuple[float, float] | None:
     """Where model and optimizer train together behind the change, or, later than all of it, in the next round of a loop
     around it or in another method."""
     tests = (written(branch.test).lower() for branch, _ in function.arms(change))
     if not any(map(_ELSE.search, tests)) and _trains_elsewhere(function, made):
         return _LATER
-    beside = {id(call) for call in calls.given.get(made.optimizer, ())}
-    together = [call for call in calls.given.get(made.model, ()) if id(call) in beside]
-    uses: list[ast.AST] = [call for call in together if call is not change.value]
-    uses += [call for run, every in calls.inside for call in every if _trains_inside(function, run, made)]
-    steps = [act.node for act in function.having(Kind.CONSUME) if act.slot == made.optimizer and act.node is not None]
+    uses: list[ast.AST] = [call for call in trained.together if call is not change.value]
+    uses += trained.inside
     rounds = [loop for loop in function.loops if holds(loop, change) and not holds(loop, made.node)]
-    asked = [call for call in calls.of.get(made.model, ()) if call is not change.value]
+    asked = [call for call in trained.asked if call is not change.value]
     if any(place(call) > place(change) or any(holds(loop, call) for loop in rounds) for call in asked):
-        uses += steps
-    if any(isinstance(one, ast.Call) and _REMAKES.search(path_of(one.func) or "") for one in uses):
+        uses += trained.steps
+    if any(map(_REMAKES.search, {path_of(one.func) or "" for one in uses if isinstance(one, ast.Call)})):
         return None  # reset(optimizer, model)
-    ended = [one for one, arm in function.arms(change) if _leaves(one.body if arm else one.orelse)]
-    uses = [node for node in uses if all(holds(branch, node) for branch in ended)]
-    behind = [place(node)[0] for node in uses if place(node) > place(change) and not function.excludes(change, node)]
+    for branch in [one for one, arm in function.arms(change) if _leaves(one.body if arm else one.orelse)]:
+        uses = [node for node in uses if holds(branch, node)]
+    later = (node for node in sorted(uses, key=place) if place(node) > place(change))
+    first = next((node for node in later if not function.excludes(change, node)), None)
+    if first is not None:
+        return place(first)[0]
     rounds = [loop for loop in rounds if goes_round(loop, change, made.model, function)]
-    again = any(holds(loop, node) for loop in rounds for node in uses)
-    return min(behind) if behind else _LATER if again else None
+    return _LATER if any(holds(loop, node) for loop in rounds for node in uses) else None
 
 
 def _trains_inside(function: Reading, called: Function, made: _Made) -> bool:

@@ -19,13 +19,14 @@ from zerograd.source.graphs.leaves import leaves_of
 from zerograd.source.graphs.makers import Has
 from zerograd.source.learning.judged import is_judgement
 from zerograd.source.learning.severed import passed
+from zerograd.source.learning.suspects import suspects
 from zerograd.source.names.scopes import Function
 from zerograd.source.text.cutting import cuts_in
 from zerograd.source.text.lines import lines_with, within
 from zerograd.source.text.nodes import below, written
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.wording import is_factor, is_term
-from zerograd.source.values.callers import brings_cut, called_or_read
+from zerograd.source.values.callers import brings_cut
 from zerograd.source.values.definitions import Item, definitions_of
 from zerograd.source.values.reading import File, Reading
 
@@ -54,14 +55,9 @@ _TELLS = re.compile(
     r"\bacc|correct|\+=|append\(|print|\blog(?!_softmax|_prob|its?\b)|add_scalar|write|update\(|format|wandb|tqdm|postfix|f\"|f'"
 )
 _RETURNS = re.compile(r"return\b[^\n]*loss")
-_CUTTING = frozenset({"item", "detach", "data", "numpy", "tolist", "tensor", "Tensor", "FloatTensor", "from_numpy"}) | {
-    "argmax",
-    "argmin",
-}
 _HOOKED = re.compile(r"\w\] = \w+\.(detach\(\)|data\b)")  # activation[name] = output.detach()
 _CRITIC = re.compile(r"critic|value|baseline|(^|_|\.)(q|v|vf|qf|td)\d?(_|$)")
 _ACTOR = re.compile(r"actor|polic|(^|_)(pi|pg|surr\w*|act|total)(_|$)")
-_FEW = 20
 
 
 def detect(file: File) -> Iterator[Finding]:
@@ -129,8 +125,7 @@ def _inside(function: Reading, handed: set[Item]) -> Iterator[Finding]:
     """`handed`: which of its results go backward where they are returned to."""
     gone = _deposited(function)
     losses = [*gone, *_returned(function, handed)]
-    asked = {path_of(loss) or id(loss) for loss in losses if _may_be_told(loss, function)}
-    added = [loss for loss in losses if (path_of(loss) or id(loss)) in asked]
+    added = suspects(losses, function)
     if not added:
         return
     named = {name for loss in losses if (name := path_of(loss)) is not None}
@@ -196,47 +191,6 @@ def _is_detached(loss: ast.expr, function: Reading) -> bool:
         case ast.Call(func=ast.Attribute(attr=attr)):
             return attr == "detach"
     return False
-
-
-def _may_be_told(loss: ast.expr, function: Reading) -> bool:
-    """Whether it is a sum, or was cut off as a whole: most losses are what a criterion returned."""
-    names, pending = definitions_of(function), [loss]
-    for value in pending:  # it grows on the way
-        match value:
-            case ast.BinOp(op=ast.Add() | ast.Sub()):
-                return True
-            case ast.BinOp(left=left, right=right):
-                pending += [left, right]
-            case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr="mean" | "sum"), args=[inner, *_]):
-                pending.append(inner)
-            case ast.UnaryOp(operand=inner) | ast.Call(func=ast.Attribute(value=inner)):
-                if isinstance(value, ast.Call) and (_cuts(value) or _is_read(value, function)):
-                    return True
-                pending.append(inner)
-            case ast.Call(func=ast.Name()) if _cuts(value) or _is_read(value, function):
-                return True
-            case ast.Call(func=ast.Name(), args=args):
-                pending += [one for one in args if isinstance(one, ast.Name)]
-            case ast.Name(id=name) if len(pending) < _FEW:
-                made = names.every(name)
-                if len(made) > 1:  # loss = loss.item(), behind its backward(), is another's
-                    reached = names.reaching(name, value)
-                    made = [*reached.here, *reached.around] if reached is not None else []
-                if any(isinstance(one.node, ast.AugAssign) for one in made):
-                    return True
-                pending += [one.value for one in made]
-    return False
-
-
-def _is_read(call: ast.Call, function: Reading) -> bool:
-    """Whether it runs a function of the project that cuts something off, by its words."""
-    path = path_of(call.func)
-    run = called_or_read(path, function) if path is not None and is_term(path.lower()) else None
-    return run is not None and cuts_in(written(run.node))
-
-
-def _cuts(value: ast.expr) -> bool:
-    return any(isinstance(part, ast.Attribute) and part.attr in _CUTTING for part in below(value))
 
 
 def _told(function: Reading, term: Term) -> Finding:

@@ -6,7 +6,9 @@ cannot see through, or assigned on some paths only proves nothing. The answer is
 
 import ast
 import re
+from bisect import bisect_left
 from collections.abc import Iterable
+from operator import itemgetter
 from typing import NamedTuple
 
 from zerograd.source.names.opaque import makes_something
@@ -31,6 +33,7 @@ _FREEZES = re.compile(
 # One of these is in each of them. GradientReversal, ReverseLayer: what is left in others is meant for them.
 _FROZEN = ("freeze", "toggle_", "requires_grad", "Revers", "grad_reverse")
 _DEPTH = 12
+_LAST = itemgetter(1)  # line of a statement
 _Branches = tuple[tuple[int, bool], ...]
 
 
@@ -53,7 +56,7 @@ class Reach:
     def __init__(self, function: ast.AST, scope: Scope) -> None:
         self._scope = scope
         self._made: dict[str, list[_Definition]] = {}
-        self._branches: list[tuple[int, int, _Branches, bool]] = []
+        self._branches: list[tuple[int, int, _Branches, bool]] = []  # of every statement by its lines, in text order
         self._fed: set[tuple[str, str]] = set()
         self._read(getattr(function, "body", []), (), cut=False)
 
@@ -63,10 +66,11 @@ class Reach:
         return self.of(loss), frozenset(self._fed)
 
     def of(self, loss: ast.expr) -> Modules:
-        for first, last, branches, cut in self._branches:
-            if first <= loss.lineno <= last:
-                return NOTHING if cut else self._of(loss, loss.lineno, branches, 0)
-        return NOTHING
+        number = bisect_left(self._branches, loss.lineno, key=_LAST)
+        if number == len(self._branches):
+            return NOTHING
+        first, _, branches, cut = self._branches[number]
+        return NOTHING if cut or loss.lineno < first else self._of(loss, loss.lineno, branches, 0)
 
     def _read(self, statements: Iterable[ast.stmt], branches: _Branches, *, cut: bool) -> None:
         for node in statements:

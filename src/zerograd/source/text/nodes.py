@@ -111,6 +111,19 @@ def below(node: ast.AST) -> list[Any]:
     return found
 
 
+def held_by(node: ast.AST) -> list[Any]:
+    """What stands directly below a node, but for contexts and operators."""
+    read = READ[type(node)]
+    held = read(node) if read is not None else ()
+    found: list[Any] = []
+    for part in held if type(held) is tuple else (held,):
+        if type(part) is list:
+            found += part
+        elif part is not None:
+            found.append(part)
+    return found
+
+
 def parents_of(tree: ast.AST) -> dict[ast.AST, ast.AST]:
     """For every node below another, the one it stands in."""
     parents: dict[ast.AST, ast.AST] = {}

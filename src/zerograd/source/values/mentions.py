@@ -8,6 +8,8 @@ from zerograd.source.names.scopes import Function
 from zerograd.source.text.paths import path_of
 from zerograd.source.values.reading import Reading
 
+_GROUPS = ("add_param_group", "param_groups", "__init__")
+
 
 class Mentions:
     def __init__(self, function: Reading) -> None:
@@ -42,6 +44,12 @@ class Mentions:
             if isinstance(name.ctx, ast.Store):
                 found.setdefault(path_of(name) or "", []).append(name)
         return found
+
+    @cached_property
+    def regrouped(self) -> set[str]:
+        """The optimizers that are given other parameters, or looked into for those they have."""
+        nodes = [node for node in self._function.of(ast.Attribute) if node.attr in _GROUPS]
+        return {path for node in nodes if (path := path_of(node.value)) is not None}
 
     @cached_property
     def alike(self) -> dict[str, set[str]]:

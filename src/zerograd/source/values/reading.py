@@ -2,9 +2,10 @@
 
 import ast
 import re
+from bisect import bisect_right
 from functools import cached_property
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeVar
+from operator import attrgetter, itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from zerograd.core.events import Kind, Site
 from zerograd.source.files.beside import texts_beside
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 P = TypeVar("P")  # of a block: Act, Call, Loop
 LoopNode = ast.For | ast.AsyncFor | ast.While
 _GRADIENT = re.compile(r"\.grad\b(?!\()(?<!autograd\.grad)")  # a word first: that is what makes a search fast
+_BEGIN = attrgetter("begin")
 _QUIET = ("no_grad", "inference_mode", "set_grad_enabled")
 
 
@@ -122,6 +124,13 @@ class File:
         )
 
 
+class _Branch(NamedTuple):
+    begin: tuple[int, int]
+    end: tuple[int, int]
+    node: ast.If
+    outer: int  # the number of the branch around it; -1: there is none
+
+
 class Reading:
     """A function, or the module's own statements, of one file."""
 
@@ -185,22 +194,32 @@ class Reading:
     def arms(self, node: ast.AST) -> frozenset[tuple[ast.If, bool]]:
         """The branches a node stands in: each `if` around it, and whether in its body."""
         first, last = place(node)
-        around = [branch for (begin, end), branch in self._branches if begin <= first and last <= end]
-        if not around:  # mostly
-            return frozenset()
-        return frozenset(
-            (branch, place(branch.body[0])[0] <= first and last <= place(branch.body[-1])[1])
-            for branch in around
-            if not holds(branch.test, node)
-        )
+        found: list[tuple[ast.If, bool]] = []
+        # Whatever branch is around it is also around the last one that begins before it, or is that one.
+        number = bisect_right(self._branches, first, key=_BEGIN) - 1
+        while number >= 0:
+            _, end, branch, number = self._branches[number]
+            if last <= end and not holds(branch.test, node):
+                found.append((branch, place(branch.body[0])[0] <= first and last <= place(branch.body[-1])[1]))
+        return frozenset(found)
 
     @cached_property
-    def _branches(self) -> list[tuple[tuple[tuple[int, int], tuple[int, int]], ast.If]]:
-        return [(place(branch), branch) for branch in self.of(ast.If)]
+    def _branches(self) -> list[_Branch]:
+        """In text order."""
+        found: list[_Branch] = []
+        for branch in self.of(ast.If):
+            begin, end = place(branch)
+            outer = len(found) - 1
+            while outer >= 0 and found[outer].end < end:
+                outer = found[outer].outer
+            found.append(_Branch(begin, end, branch, outer))
+        return found
 
     def excludes(self, one: ast.AST, other: ast.AST) -> bool:
         """Whether two nodes stand in different arms of one branch, so that only one of them runs."""
-        return any((branch, not arm) in self.arms(other) for branch, arm in self.arms(one))
+        arms = self.arms(one)
+        others = self.arms(other) if arms else frozenset()
+        return any((branch, not arm) in others for branch, arm in arms)
 
 
 def _looks_away(node: ast.expr) -> bool:
