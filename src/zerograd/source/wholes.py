@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from zerograd.core.findings import Finding
 from zerograd.source.groups import unread
 from zerograd.source.holding import fleeting, listed, parameters, unpickled
-from zerograd.source.learning import dropped, lifeless, rebinding, unasked
+from zerograd.source.learning import dropped, lifeless, rebinding, unasked, unreturned
 from zerograd.source.memory import evaluations, lightning, retained, rollouts
 from zerograd.source.text.lines import within
 from zerograd.source.text.triggers import may_replace
@@ -25,6 +25,7 @@ def detect(file: File) -> Iterator[Finding]:
     yield from unasked.detect(file)
     yield from unpickled.detect(file)
     yield from unread.detect(file)
+    yield from unreturned.detect(file)
     yield from _orphaned(file)
 
 

@@ -16,6 +16,7 @@ from zerograd.source.memory.kept import is_storage
 from zerograd.source.names.scopes import Function, Scope
 from zerograd.source.text.nodes import Nodes, below, holds, place, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.values.automatic import is_known
 from zerograd.source.values.callers import arguments
 from zerograd.source.values.definitions import Definition, assigned_by, definitions_of
 from zerograd.source.values.instances import class_of
@@ -23,7 +24,6 @@ from zerograd.source.values.owned import begins_empty, is_empty_list
 from zerograd.source.values.reading import File, Reading
 from zerograd.source.values.sums import adds_to, weighs
 
-_FAMILIAR = frozenset({"object", "torch.nn.Module", "abc.ABC"})
 _SHRINKS = frozenset({"pop", "popleft", "remove", "detach_"})
 _ZEROS = frozenset({"int", "float"})
 _DEEP = 2  # meters that are kept by others
@@ -36,15 +36,6 @@ class _Live(NamedTuple):
     loop: ast.For | None = None
 
 
-def is_known(cls: Scope) -> bool:
-    """Whether all that a class inherits can be read, or is torch's or Lightning's own."""
-    bases = [(one, base) for one in cls.lineage() for base in one.bases]
-    return all(
-        base in _FAMILIAR or base.endswith("LightningModule") or one.class_scope(base, derived=True)
-        for one, base in bases
-    )
-
-
 def _mentions(node: ast.AST, root: str) -> bool:
     return any(path_of(part) == root for part in Nodes(node).of(ast.Attribute))
 
@@ -52,12 +43,6 @@ def _mentions(node: ast.AST, root: str) -> bool:
 def heirs(cls: Scope) -> list[Scope]:
     """The classes of its file that derive from a class."""
     return [one for one in cls.module.class_scopes.values() if one is not cls and cls in one.lineage()]
-
-
-def is_training_step(function: Reading) -> bool:
-    """Whether Lightning's own loop calls a method, once for every batch."""
-    owner = function.scope.owner if getattr(function.node, "name", "") == "training_step" else None
-    return owner is not None and any(base.endswith("LightningModule") for cls in owner.lineage() for base in cls.bases)
 
 
 def kept_by(cls: Scope, method: str, call: ast.Call, loss: str, file: File, deep: int = _DEEP) -> frozenset[str] | None:

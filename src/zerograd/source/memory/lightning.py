@@ -13,12 +13,13 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.memory.histories import Fate, fate_beside
-from zerograd.source.memory.keeping import begun_in, is_known, is_training_step, kept_by
+from zerograd.source.memory.keeping import begun_in, kept_by
 from zerograd.source.memory.kept import retains
 from zerograd.source.memory.meters import read, starts_anew
 from zerograd.source.names.scopes import Function
 from zerograd.source.text.nodes import below, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.values.automatic import is_known, is_training_step
 from zerograd.source.values.instances import class_of
 from zerograd.source.values.owned import hands_itself_on
 from zerograd.source.values.reading import File, Reading

@@ -11,11 +11,12 @@ from typing import NamedTuple
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.memory.keeping import is_known, is_training_step, kept_by
+from zerograd.source.memory.keeping import kept_by
 from zerograd.source.memory.kept import live_losses, retains
 from zerograd.source.names.scopes import Function
 from zerograd.source.text.nodes import Nodes, holds, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.values.automatic import is_known, is_training_step
 from zerograd.source.values.callers import called, calls_of, runs
 from zerograd.source.values.definitions import definitions_of, loops_around
 from zerograd.source.values.few import counts_to_few

@@ -13,11 +13,12 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.graphs.differentiated import feeds_a_loss
 from zerograd.source.memory.histories import Fate, fate_beside
-from zerograd.source.memory.keeping import begun_in, is_known
+from zerograd.source.memory.keeping import begun_in
 from zerograd.source.memory.kept import live_losses
 from zerograd.source.names.scopes import Function
 from zerograd.source.text.nodes import holds, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.values.automatic import is_known
 from zerograd.source.values.callers import calls_of, runs
 from zerograd.source.values.definitions import loops_around
 from zerograd.source.values.few import counts_to_few

@@ -33,8 +33,14 @@ def _trains(text: str) -> bool:
         or "scheduler.step()" in text
         or _may_deposit(text)
         or _may_hand_out(text)
-        or ("def training_step(" in text and _LISTS.search(text) is not None)
+        or ("def training_step(" in text and (_LISTS.search(text) is not None or _hands_nothing_back(text)))
     )
+
+
+def _hands_nothing_back(text: str) -> bool:
+    """Whether a training_step() of Lightning's, which is to return the loss, returns nothing."""
+    step = text.partition("def training_step(")[2].partition("\n    def ")[0]
+    return "return " not in step
 
 
 def _does_more(text: str) -> bool:
