@@ -16,6 +16,7 @@ _LAST = re.compile(r"\blen\(|\bn_?batch|num_batch|total_steps|last|is_final|n_it
 _TRAINING = re.compile(r"^(self\.)?(phase|mode|split) == ['\"]tr|^(self\.)?(is_)?train(ing)?$|^(self\.)?\w+\.training$")
 ACCUMULATION = re.compile(
     r"accum|grad_acc|\bacc_?(steps?|iters?)|iter_?size|upd(ate)?_?(freq|every|interval|period)|sub_?div|micro|virtual"
+    r"|\baccu_?(steps?|iters?|grad)|grad_?cum|\bcum(ul)?_?(grads?|steps?|iters?)\b|batch(es)?_per_(update|optim)"
     r"|aggregat|batch_?(split|multipl)|optimize_every|steps?_(per_update|every|interval)|backward_passes"
 )
 
@@ -30,6 +31,7 @@ class Guard(NamedTuple):
     late: bool = False  # `and i > 0`: not true at the first micro-batch, so that its group has one more
     asks: int = 0  # of a counter that began nobody knows where: its value modulo N when the guard is true
     begun: int | None = None  # of one that goes on over the epochs: the phase of the very first window
+    over: bool = False  # `n > N`: true only at the one behind the last
 
     @property
     def key(self) -> str:
@@ -54,8 +56,18 @@ def read_guard(test: ast.expr, origins: Origins) -> Guard | None:
         ):
             found = _modulo(modulo, residue, origins)
             return None if found is None else found._replace(negated=isinstance(op, ast.NotEq))
-        case ast.Compare(left=left, ops=[ast.Eq() | ast.GtE()], comparators=[size]) if path_of(left) in origins.resets:
-            return _reset(left, size, origins)
+        case ast.Compare(left=left, ops=[ast.Eq() | ast.GtE() | ast.Gt() as op], comparators=[size]) if (
+            path_of(left) in origins.resets
+        ):
+            return _reset(left, size, origins, over=isinstance(op, ast.Gt))
+        case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq() as op], comparators=[ast.Constant(value=0)]) if (
+            path_of(left) in origins.wraps
+        ):
+            inner = _wrapped(left, origins)
+            return None if inner is None else inner._replace(negated=isinstance(op, ast.NotEq))
+        case ast.Name() | ast.Attribute() if path_of(test) in origins.wraps:
+            inner = _wrapped(test, origins)
+            return None if inner is None else inner._replace(negated=True)
         # Made further up: `flag = flag and ...` leads no further.
         case ast.Name(id=name) if name in origins.flags and origins.flags[name].lineno < test.lineno:
             return read_guard(origins.flags[name], origins)
@@ -160,13 +172,21 @@ def _modulo(modulo: ast.BinOp, residue: ast.expr, origins: Origins) -> Guard | N
     return Guard(origin.loop, wanted - offset - first, size)
 
 
-def _reset(counter: ast.expr, size: ast.expr, origins: Origins) -> Guard | None:
+def _wrapped(counter: ast.expr, origins: Origins) -> Guard | None:
+    """`n = (n + 1) % N` in every iteration: n is 0 in one of N."""
+    asked = ast.copy_location(ast.BinOp(counter, ast.Mod(), origins.wraps[path_of(counter)]), counter)
+    return _modulo(asked, ast.Constant(0), origins)
+
+
+def _reset(counter: ast.expr, size: ast.expr, origins: Origins, *, over: bool) -> Guard | None:
     """`if n == N: ...; n = 0`, with n counted up in every iteration."""
     origin = origins.at(path_of(counter) or "", counter.lineno)
     if origin is None or (isinstance(size, ast.Constant) and size.value in (0, 1)) or origins.is_one(written(size)):
         return None
-    counted = origin.seen_at(counter.lineno) == 1
-    return Guard(origin.loop, -1 if counted else None, written(size))
+    seen = origin.seen_at(counter.lineno)
+    guard = Guard(origin.loop, -1 if seen == 1 else None, written(size), late=seen == 0, over=over)
+    # Of another number of them nothing is known but that name.
+    return None if over and not (seen == 1 and guard.accumulates and path_of(size)) else guard
 
 
 def _counter(node: ast.expr) -> tuple[str | None, int]:

@@ -5,7 +5,7 @@ import re
 
 from zerograd.source.counting.counters import ACCUMULATION
 from zerograd.source.names.scopes import Function
-from zerograd.source.text.nodes import Nodes, written
+from zerograd.source.text.nodes import Nodes, below, written
 from zerograd.source.text.paths import path_of
 
 _MEASURED = re.compile(r"\.(sum|numel|size|shape|mean|norm|nelement|count_nonzero)\b")  # of tensors
@@ -34,3 +34,34 @@ def divides(func: ast.expr) -> bool:
 
 def counts(node: ast.expr) -> bool:
     return bool(re.search(r"len|size|num|count|tokens|norm|scale|accum|world|weight|ratio|frac", written(node).lower()))
+
+
+def is_weighted_mean(node: ast.BinOp) -> bool:
+    """(loss * mask).sum() / mask.sum(): a mean over the items of this micro-batch, as any other."""
+    total, weights = _summed(node.left), _summed(_at_least(node.right))
+    if total is None or weights is None or not isinstance(total, ast.BinOp) or not isinstance(total.op, ast.Mult):
+        return False
+    path = path_of(weights)
+    parts = below(total)
+    divided = any(isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div) for part in parts)
+    return path is not None and not divided and path in (path_of(total.left), path_of(total.right))
+
+
+def _summed(node: ast.expr) -> ast.expr | None:
+    """x, of x.sum() and torch.sum(x)"""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr="sum"), args=[value]):
+            return value
+        case ast.Call(func=ast.Attribute(value=value, attr="sum"), args=[], keywords=[]):
+            return value
+    return None
+
+
+def _at_least(node: ast.expr) -> ast.expr:
+    """mask.sum(), of (mask.sum() + 1e-6) and of mask.sum().clamp(min=1)"""
+    match node:
+        case ast.BinOp(left=left, op=ast.Add(), right=ast.Constant() | ast.Name()):
+            return left
+        case ast.Call(func=ast.Attribute(value=value, attr="clamp" | "clamp_min" | "clamp_")):
+            return value
+    return node

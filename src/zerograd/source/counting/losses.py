@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 
-from zerograd.source.counting.divisors import counts, divides, divides_by_what_it_is_told
+from zerograd.source.counting.divisors import counts, divides, divides_by_what_it_is_told, is_weighted_mean
 from zerograd.source.counting.ones import is_one
 from zerograd.source.names.scopes import Scope
 from zerograd.source.text.nodes import Nodes, below, written
@@ -49,7 +49,7 @@ class Losses:
     """The assignments of one function, by name. Of several, those in the loop around the use count, if any."""
 
     def __init__(self, nodes: Nodes, scope: Scope) -> None:
-        self._scope = scope
+        self.scope = scope
         self.owner = scope.owner  # the class whose method it is
         self._nodes = nodes
         self._loops = [*nodes.of(ast.For), *nodes.of(ast.AsyncFor), *nodes.of(ast.While)]
@@ -58,7 +58,7 @@ class Losses:
 
     def is_one(self, size: str) -> bool:
         """Whether the number of micro-batches in a group is 1, or refused: then there are no groups."""
-        return is_one(size, self._scope, self._nodes)
+        return is_one(size, self.scope, self._nodes)
 
     @cached_property
     def _all_made(self) -> dict[str, list[ast.expr]]:
@@ -80,7 +80,7 @@ class Losses:
     @cached_property
     def untold(self) -> frozenset[str]:
         """The Accelerators that are made here and not told of any accumulation: their backward() divides by 1."""
-        if any("deepspeed" in dotted.lower() for dotted in self._scope.module.imports.values()):
+        if any("deepspeed" in dotted.lower() for dotted in self.scope.module.imports.values()):
             return frozenset()  # whose own config may tell them
         made = {path: values for path, values in self._all_made.items() if all(map(_is_accelerator, values))}
         return frozenset(path for path, values in made.items() if not any(map(_is_told, values)))
@@ -190,6 +190,8 @@ class Losses:
                 right=ast.Call(func=ast.Name(id="len"), args=[counted]),
             ) if path_of(parts) is not None and path_of(parts) == path_of(counted):
                 return self._may(parts, seen, depth)  # the mean of the parts of one micro-batch
+            case ast.BinOp(op=ast.Div()) if is_weighted_mean(node):
+                return False
             case ast.BinOp(op=ast.Div()):
                 return True
             case ast.BinOp(op=ast.Mult(), left=left, right=right):
@@ -242,7 +244,7 @@ class Losses:
         inner = [one.args[0] if isinstance(one, ast.Call) and one.args else one for one in call.args]
         if self._any([one for one in inner if _LOSS.search((path_of(one) or "").lower())], seen, depth):
             return True  # cast(Tensor, scaler.scale(loss)), reduced(loss)
-        function = self._scope.function(name) if name else None
+        function = self.scope.function(name) if name else None
         return function is not None and divides_by_what_it_is_told(function)
 
     def _is_told(self, argument: ast.expr) -> bool:

@@ -7,6 +7,7 @@ from functools import cache
 from typing import NamedTuple
 
 from zerograd.source.counting.arms import Arms, counting_arms, deposits_beside
+from zerograd.source.counting.resumed import begins_at, start_of, wrapped, wrapping
 from zerograd.source.text.nodes import Nodes, below
 from zerograd.source.text.paths import path_of
 
@@ -51,6 +52,7 @@ class Origins:
         self._loops: list[ast.AST] = [*nodes.of(ast.For), *nodes.of(ast.AsyncFor), *nodes.of(ast.While)]
         self.flags: dict[str, ast.expr] = {}  # tests that are kept in a variable: is_last = (i + 1) % N == 0
         self.resets: set[str | None] = set()  # counters that are set back to where they began
+        self.wraps: dict[str | None, ast.expr] = {}  # those that begin again by themselves: n = (n + 1) % N
         self._nodes = nodes
         self.asked = any(isinstance(node.op, ast.Mod) for node in nodes.of(ast.BinOp))  # some test asks a counter
         incremented = list(_incremented(nodes))
@@ -60,8 +62,10 @@ class Origins:
         loops: list[ast.For | ast.AsyncFor] = [*nodes.of(ast.For), *nodes.of(ast.AsyncFor)]
         bars = _bars(nodes) if any(isinstance(loop.iter, ast.Name) for loop in loops) else {}
         for loop in loops:
-            for name, origin in enumerated(loop, self._bar(loop, bars)).items():
-                self._found.setdefault(name, []).append(origin)
+            bar = self._bar(loop, bars)
+            for name, origin in enumerated(loop, bar).items():
+                resumed = begins_at(start_of(bar or loop.iter), function, nodes) if origin.first is None else None
+                self._found.setdefault(name, []).append(origin._replace(begun=resumed))
         for name, origin, starts in incremented:
             if name not in self._found:
                 carried = name.startswith("self.") and not starts
@@ -75,14 +79,23 @@ class Origins:
             counted = self._shifted(node, node.value, nodes) or self._goes_on(node.value)
             if counted is not None:
                 self._found[made] = [counted]
-        self.asked = self.asked or bool(self.resets)
+        self.wraps = {name: size for name, size, line in wrapping(nodes) if self._runs_with(name, line)}
+        self.asked = self.asked or bool(self.resets) or bool(self.wraps)
         self.flags = _flags(nodes) if self.asked else {}
 
     @property
     def moved(self) -> list[int]:
-        """The lines where something is counted up."""
-        assigned = [node.lineno for node in self._nodes.of(ast.Assign) if _counted_up(node) is not None]
-        return [*(node.lineno for node in self._nodes.of(ast.AugAssign)), *assigned]
+        """The lines where something is counted up that some test asks."""
+        modulos = [node.left for node in self._nodes.of(ast.BinOp) if isinstance(node.op, ast.Mod)]
+        asked = {path_of(part) for one in modulos for part in below(one)} - {None} | self.resets | set(self.wraps)
+        changed = [node.lineno for node in self._nodes.of(ast.AugAssign) if path_of(node.target) in asked]
+        return changed + [node.lineno for node in self._nodes.of(ast.Assign) if _counted_up(node) is not None]
+
+    def _runs_with(self, counter: str, line: int) -> bool:
+        """Whether a statement runs in every iteration that a counter counts."""
+        origin = self.at(counter, line)
+        around = [one for kind in _HOLDERS for one in self._nodes.of(kind) if spans(one, line)]
+        return origin is not None and max(around, key=lambda one: one.lineno, default=None) is origin.loop
 
     def _bar(self, loop: ast.For | ast.AsyncFor, bars: dict[str, ast.expr]) -> ast.expr | None:
         """What a loop over a name goes through, if it begins anew with every turn of the loop around."""
@@ -222,7 +235,7 @@ def _int(node: ast.expr | None, default: int | None) -> int | None:
 def _incremented(nodes: Nodes) -> Iterator[tuple[str, Origin, int]]:
     """step = 0 ... step += 1; and how often it is set to where it begins."""
     name: str | None
-    starts: dict[str, list[int | None]] = {}
+    starts: dict[str, list[tuple[int, int | None]]] = {}  # the lines, and what it is set to there
     steps: dict[str, list[ast.AugAssign | ast.Assign]] = {}
     for node in _counting(nodes):
         name = _counted_up(node)
@@ -231,9 +244,9 @@ def _incremented(nodes: Nodes) -> Iterator[tuple[str, Origin, int]]:
     if not steps:
         return
     for made in nodes.of(ast.Assign):
-        for one in made.targets if _counted_up(made) is None else ():
+        for one in made.targets if _counted_up(made) is None and wrapped(made) is None else ():
             for name, its in _pairs(one, made.value):
-                starts.setdefault(name, []).append(_int(its, None) if its is not None else None)
+                starts.setdefault(name, []).append((made.lineno, _int(its, None) if its is not None else None))
     holders: list[ast.stmt] = [node for kind in _HOLDERS for node in nodes.of(kind)]
     for name, increments in steps.items():
         # The innermost statement around the increment must be the loop itself: no branch can skip it.
@@ -246,9 +259,12 @@ def _incremented(nodes: Nodes) -> Iterator[tuple[str, Origin, int]]:
             continue
         if arms and deposits_beside(loop, arms):
             continue
-        begin = starts.get(name, [])
-        first = begin[0] if len(set(begin)) == 1 else None
-        yield name, Origin(loop, first, 0 if arms else increments[0].lineno, arms), len(begin)
+        begin = sorted(starts.get(name, []))
+        values = {value for _, value in begin}
+        first = begin[0][1] if len(values) == 1 else None
+        # step = 0; if resume: step = saved["step"]. A run that resumes nothing begins with the first.
+        begun = begin[0][1] if first is None and begin and begin[-1][0] < min(one.lineno for one in around) else None
+        yield name, Origin(loop, first, 0 if arms else increments[0].lineno, arms, begun), len(begin)
 
 
 def _counting(nodes: Nodes) -> list[ast.AugAssign | ast.Assign]:
@@ -264,6 +280,8 @@ def _counted_up(node: ast.AugAssign | ast.Assign) -> str | None:
             return path_of(target)
         case ast.Assign(targets=[target], value=ast.BinOp(left=left, op=ast.Add(), right=ast.Constant(value=1))):
             return path_of(target) if path_of(target) == path_of(left) else None
+        case ast.Assign(targets=[target], value=ast.BinOp(left=ast.BinOp() as sum_, op=ast.Mod())):
+            return _counted_up(ast.Assign([target], sum_))
     return None
 
 

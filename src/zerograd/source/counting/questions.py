@@ -40,13 +40,19 @@ class Questions:
         for node in own.of(ast.If) if self._windows else ():
             guard = read_guard(node.test, self._origins)
             if guard is not None and guard.phase is None:
-                asked.setdefault((guard.loop, guard.size), []).append((node.lineno, guard.asks))
+                asked.setdefault((guard.loop, guard.size), []).append((self._asked_at(node), guard.asks))
         return {
             window
             for window, times in asked.items()
             if len({asks for _, asks in times}) > 1
             or any(min(times)[0] < line < max(times)[0] for line in self._origins.moved)
         }
+
+    def _asked_at(self, branch: ast.If) -> int:
+        """The line where a counter is asked: for a flag, where that is made."""
+        named = {part.id for part in below(branch.test) if isinstance(part, ast.Name)} if self._origins.flags else set()
+        made = [flag.lineno for name, flag in self._origins.flags.items() if name in named]
+        return min([branch.lineno, *made])
 
     def windows(self, loop: ast.AST) -> tuple[str, ...]:
         """The sizes of the windows that a loop is cut into."""

@@ -9,19 +9,22 @@ import re
 from collections.abc import Callable, Iterator
 
 from zerograd.core.events import Kind
-from zerograd.core.findings import Finding, Related
+from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.counting.counters import ACCUMULATION
 from zerograd.source.counting.losses import Losses, loss_of
 from zerograd.source.groups.beginnings import begins_later
+from zerograd.source.groups.each import divides_itself, every_micro_batch, is_split
+from zerograd.source.groups.emptied import emptied
+from zerograd.source.groups.running import divided_by_counter
 from zerograd.source.lowering.skeleton import Act, Block, Call, Choice, Loop, blocks_of, walk
 from zerograd.source.names.scopes import Function, Scope
 from zerograd.source.text.nodes import Nodes, written
 from zerograd.source.text.paths import path_of
 from zerograd.source.values.reading import Reading
 from zerograd.source.walking.frames import BodyOf
-from zerograd.source.walking.guarded import Window, acts_in, arms_of, guarded_windows, taken_at_once
+from zerograd.source.walking.guarded import Window, acts_in, guarded_windows
 from zerograd.source.walking.unfolding import Unfolded, waits_for_others
 
 _CYCLE = {Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR}
@@ -29,6 +32,7 @@ _FOR = (ast.For, ast.AsyncFor)
 _TASKS = re.compile(r"meta|task|episode")
 _MOST = 30  # functions that are looked into
 _INVERTED = "the guard is the wrong way round: it steps on every micro-batch but the last of a group ({size})"
+_OVER = "the guard is true only after {size} + 1 micro-batches: every group has one more than {size}"
 _LATE = "the guard is true after {size} + 1 micro-batches first: the first group has one more than all others ({size})"
 
 
@@ -43,14 +47,19 @@ def detect(function: Reading) -> Iterator[Finding]:
     for window in windows:
         if window.guard.size not in engines:
             yield from _judge_window(window, losses)
+            yield from divided_by_counter(window, losses)
     if asks and not windows and waits_for_others(block):
         unfolded = Unfolded(block, scope.owner, program.body_of, program.nodes)
         for window in guarded_windows(unfolded.block):
             yield from _judge_window(window, losses, unfolded)
+            yield from emptied(window) if not unfolded.may_leave else ()
     if any(map(_size_of, function.parts(Loop))):
         yield from _inner_loops(block, losses, program.body_of)
     if {act.kind for act in function.acts} >= _CYCLE:
-        yield from _every_micro_batch(function.parts(Loop), losses, configured)
+        yield from every_micro_batch(block, losses, configured)
+    if not asks and is_split(block, scope):
+        apart = Unfolded(block, scope.owner, program.body_of, program.nodes)
+        yield from every_micro_batch(apart.block, losses, None, apart) if not apart.may_leave else ()
     told = _told_by_class(scope.owner, nodes, program.nodes) if not configured and scope.owner is not None else None
     if configured or told is not None:
         yield from _divided_twice(block, losses, told)
@@ -84,6 +93,9 @@ def _judge_window(window: Window, losses: Losses, unfolded: Unfolded | None = No
     if phase is not None and phase != -1 and not guard.conjoined and not exact:
         first = str(phase + 1) if phase >= 0 else f"{guard.size} - {-phase - 1}"
         yield note(REGISTRY["ZG103"], site, certain=True, test="the guard", first=first, size=guard.size)
+    if guard.over and not exact and not window.rescales:
+        found = note(REGISTRY["ZG103"], site, certain=True, test="", first="", size=guard.size)
+        yield found._replace(message=_OVER.format(size=guard.size))
     # Where the step stands first, or what was added up is divided by its number, the first group is as good as any.
     behind = all(act.site is not None and act.site.line > site.line for act in window.deposits)
     if guard.late and not exact and not behind and not window.rescales:
@@ -102,7 +114,7 @@ def _judge_window(window: Window, losses: Losses, unfolded: Unfolded | None = No
 
 
 def _unnormalised(act: Act, losses: Losses, size: str, *, certain: bool) -> Iterator[Finding]:
-    if not isinstance(act.node, ast.Call) or _divides_itself(act.node, losses):
+    if not isinstance(act.node, ast.Call) or divides_itself(act.node, losses):
         return
     loss = loss_of(act.node)
     plain = not losses.may_be_normalised(loss)
@@ -151,43 +163,26 @@ def _kinds(block: Block, body_of: BodyOf) -> set[Kind]:
 
 
 def _size_of(loop: Loop) -> str | None:
-    """N of `for _ in range(N)`, if it is named for accumulation."""
-    over = loop.node.iter if isinstance(loop.node, _FOR) else None
+    return _named_size(loop.node.iter) if isinstance(loop.node, _FOR) else None
+
+
+def _named_size(over: ast.expr) -> str | None:
+    """N of `range(N)` and of `x.chunk(N)`, if it is named for accumulation."""
+    if isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.func.id in ("zip", "enumerate"):
+        return next((size for one in over.args if (size := _named_size(one)) is not None), None)
+    if isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute) and over.func.attr == "chunk" and over.args:
+        size = written(over.args[0 if path_of(over.func.value) != "torch" else -1])  # torch.chunk(x, n), x.chunk(n)
+        return size if ACCUMULATION.search(size.lower()) else None
     if isinstance(over, ast.Call) and (path_of(over.func) or "").endswith(("range", "trange")) and over.args:
         size = written(over.args[-1] if len(over.args) == 3 else over.args[0])
         return size if ACCUMULATION.search(size.lower()) else None
     return None
 
 
-def _every_micro_batch(loops: list[Loop], losses: Losses, configured: str | None) -> Iterator[Finding]:
-    """Divided as if it were accumulated, and stepped in the same breath as it is deposited."""
-    for loop in (one for one in loops if not one.windows):
-        acts = acts_in(loop.body)
-        if not any(act.kind is Kind.CLEAR for act in acts):
-            continue
-        taken = [(act, step, arm) for arm in arms_of(loop.body) for act, step in taken_at_once(arm)]
-        if len(taken) != sum(act.kind is Kind.DEPOSIT for act in acts) or len({step.slot for _, step, _ in taken}) != 1:
-            continue  # something is deposited that waits for a step
-        for act, step, arm in taken:
-            assert isinstance(act.node, ast.Call)
-            by = losses.divided_by(loss_of(act.node), ACCUMULATION)
-            if (by is None and not configured) or (by is not None and losses.is_one(by)):
-                continue
-            own = _divides_itself(act.node, losses)
-            if by is not None and not own and (arm is loop.body or not losses.adds_up(loss_of(act.node))):
-                why = f"the loss is divided by {by}"
-            elif configured and own and arm is loop.body:
-                why = f"the Accelerator is told to accumulate over {configured} and divides the loss by it"
-            else:
-                continue
-            related = (Related(act.site, "the loss is deposited here"),)
-            yield note(REGISTRY["ZG106"], step.site, certain=True, step=step.what, why=why, related=related)
-
-
 def _divided_twice(block: Block, losses: Losses, told: tuple[str, str] | None) -> Iterator[Finding]:
     """`told`: the accelerator that the class has told, and of how many; the loss must be divided by the same."""
     for act in (node for node in walk(block) if isinstance(node, Act) and node.kind is Kind.DEPOSIT):
-        if isinstance(act.node, ast.Call) and _divides_itself(act.node, losses):
+        if isinstance(act.node, ast.Call) and divides_itself(act.node, losses):
             by = losses.divided_by(loss_of(act.node), ACCUMULATION)
             receiver = path_of(act.node.func.value) if isinstance(act.node.func, ast.Attribute) else None
             same = told is None or (receiver == told[0] and (by or "").rpartition(".")[2] == told[1].rpartition(".")[2])
@@ -234,12 +229,3 @@ def _told_by_class(owner: Scope, nodes: Nodes, nodes_of: Callable[[ast.AST], Nod
 
 def _divides_by_name(node: ast.BinOp) -> bool:
     return isinstance(node.op, ast.Div) and ACCUMULATION.search(written(node.right).lower()) is not None
-
-
-def _divides_itself(call: ast.Call, losses: Losses) -> bool:
-    """accelerator.backward() and DeepSpeed's engine divide by the number of micro-batches, if they are told of it."""
-    receiver = path_of(call.func.value) if isinstance(call.func, ast.Attribute) else None
-    if receiver in losses.untold:
-        return False
-    last = (receiver or "").rpartition(".")[2].lower()
-    return bool(call.args) and any(word in last for word in ("accelerator", "engine", "deepspeed"))

@@ -19,7 +19,12 @@ _UNUSED = re.compile(
     re.IGNORECASE,
 )
 _TELLERS = frozenset({"print", "info", "debug", "warning", "write", "log", "log_param", "log_params", "echo", "pprint"})
-_TOTAL = re.compile(r"(total|num|max|train|warmup|optim|update).*(steps|updates|iters|iterations)$|^t_total$")
+_TOTAL = re.compile(
+    r"(total|num|max|train|warmup|optim|update).*(steps|updates|iters|iterations)(_per_epoch)?$|^t_total$"
+)
+_RATE = re.compile(r"(^|_)(lr|learning_rate)$")
+_SCHEDULE = frozenset({"num_warmup_steps", "num_training_steps", "total_steps", "T_max"})
+_BATCH = re.compile(r"^(total|effective|global|real)_(\w+_)?batch_?size$")
 _FEW = 4  # names that one goes by
 
 
@@ -28,30 +33,64 @@ class Told(NamedTuple):
 
     line: int
     value: int
+    claims: bool = False  # the rate, the schedule or the batch that is told is multiplied by it
 
 
 class Uses:
     """What is done with a setting in one file."""
 
-    def __init__(self, tree: ast.Module, text: str) -> None:
+    def __init__(self, tree: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef, text: str) -> None:
         self._nodes: list[ast.AST] = below(tree)
         self._parents = parents_of(tree)
         self._lines = text.split("\n")
         self._functions = [one for one in self._nodes if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)]
 
     def told(self, name: str, others: tuple[str, ...] = ()) -> Told | None:
-        """Where the setting is made, if it is more than 1 and nobody uses it."""
+        """Where the setting is made, if nobody uses it: and it is more than 1, or other numbers claim that it works."""
         made: list[Told] = []
+        claims = False
         for node in self._nodes:
             if not self._mentions(node, name):
                 continue
             value = self._made(node, name)
             if value is not None:
                 made.append(Told(getattr(node, "lineno", 0), value))
+            elif self._claims(node):
+                claims = True
             elif not self._is_harmless(node, (*others, name)):
                 return None
-        many = all(one.value > 1 for one in made) and not any(_UNUSED.search(self._near(one.line)) for one in made)
-        return made[0] if made and many else None
+        many = all(one.value > (0 if claims else 1) for one in made) and not any(
+            _UNUSED.search(self._near(one.line)) for one in made
+        )
+        return made[0]._replace(claims=claims) if made and many else None
+
+    def _claims(self, node: ast.AST) -> bool:
+        """lr = rate * N, schedule(num_training_steps=steps * N), total_batch_size = size * N that is only told."""
+        around: ast.AST | None = self._parents.get(node)
+        child: ast.AST | None = node
+        if not isinstance(around, ast.BinOp):
+            return False
+        while isinstance(around, ast.BinOp) and isinstance(around.op, ast.Mult):
+            around, child = self._parents.get(around), around
+        match around:
+            case ast.keyword(arg=name):
+                return name in _SCHEDULE
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if value is child:
+                return _RATE.search(name) is not None or (_BATCH.match(name) is not None and self._is_only_told(name))
+        return False
+
+    def _is_only_told(self, name: str) -> bool:
+        """Whether a variable is made, and then shown to people alone."""
+        named = [one for one in self._nodes if isinstance(one, ast.Name) and one.id == name]
+        return all(self._is_told(one) for one in named if isinstance(one.ctx, ast.Load))
+
+    def _is_told(self, node: ast.AST) -> bool:
+        around = self._parents.get(node)
+        while around is not None and not isinstance(around, ast.stmt):
+            if isinstance(around, ast.Call) and _tells(path_of(around.func) or ""):
+                return True
+            around = self._parents.get(around)
+        return False
 
     def _near(self, line: int) -> str:
         return "\n".join(self._lines[max(line - 2, 0) : line + 2])
@@ -116,9 +155,9 @@ class Uses:
             return self._is_ours(path_of(around.func), names[-1]) if isinstance(around, ast.Call) else False
         if isinstance(around, ast.keyword) and around.arg is not None:
             return self._is_kept(around.arg, names) and self._mentions_call(around)
+        if self._is_told(node):
+            return True
         while around is not None and not isinstance(around, ast.stmt):
-            if isinstance(around, ast.Call) and _tells(path_of(around.func) or ""):
-                return True
             around = self._parents.get(around)
         match around:
             case ast.Assign(targets=[target], value=value):

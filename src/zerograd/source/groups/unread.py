@@ -4,9 +4,10 @@ class Config:
     batch_size = 8
     gradient_accumulation_steps = 4     # the last that is heard of it
 
-It must be more than 1, be named nowhere else in this file and in those it has to do with (but for telling people, or
-for counting the steps that are to come), and the one function that trains must step on everything it deposits at once.
-Where a framework may read it, or all settings are handed on together, nothing is said.
+It must be more than 1, or be multiplied into a rate, a schedule or the batch size that is told; be named nowhere else
+in this file and in those it has to do with (but for telling people, or for counting the steps that are to come), and
+the one function that trains must step on everything it deposits at once. Where a framework may read it, or all settings
+are handed on together, nothing is said. A parameter of the function that trains nobody else can read.
 """
 
 import ast
@@ -41,11 +42,16 @@ _READ_ELSEWHERE = re.compile(
     r"|(?i:\b(?!kw)\w*(?:conf|cfg|param|sett|default|args|opts?|hp|hyper)\w*)(?:\.values\(|\.items\(|\.__dict__)|dumps\("
     r"|\[\s*f[\"'][^\"'\n]*\}\w*acc"
 )
+_WAITS = re.compile(r"accelerator|deepspeed|lightning|fabric|horovod|locals\(\)|exec\(|eval\([\"']", re.IGNORECASE)
 _FEW = 4  # settings of one file
 
 
 def detect(file: File) -> Iterator[Finding]:
     if not (file.says(".step(") and file.says("backward(") and file.says("zero_grad")):
+        return
+    found = next(_parameters(file), None)
+    if found is not None:
+        yield found
         return
     homes = [(file.path, file.text)] if any(map(file.says, _WORDS)) else _configs(file)
     step = _only_step(file) if homes else None
@@ -62,10 +68,31 @@ def detect(file: File) -> Iterator[Finding]:
             continue  # whom is it for?
         for name, told in unread.items():
             if step is not None and not any(re.search(rf"\b{name}\b", _code(other)) for other in others):
-                why = f"{name} is {told.value}, and nobody reads it"
-                there = Related(Site(path, told.line), "it is set here")
-                yield note(REGISTRY["ZG106"], step.site, certain=True, step=step.what, why=why, related=(there,))
+                yield _tell(step, name, told, path)
                 return
+
+
+def _tell(step: Act, name: str, told: Told, path: str) -> Finding:
+    why = f"{name} is {told.value}, and nobody reads it"
+    if told.claims:
+        why = f"the rate, the schedule or the batch that is told is multiplied by {name}"
+    there = Related(Site(path, told.line), "it is set here")
+    return note(REGISTRY["ZG106"], step.site, certain=True, step=step.what, why=why, related=(there,))
+
+
+def _parameters(file: File) -> Iterator[Finding]:
+    """Parameters of a function that trains, which only scale what is planned and told."""
+    if not any(map(file.says, _WORDS)) or _WAITS.search(file.text) is not None:
+        return
+    program = file.program
+    for function in program.roots.functions:
+        given = function.node.args
+        names = [one.arg for one in (*given.args, *given.kwonlyargs) if SETTING.fullmatch(one.arg)]
+        step = _at_once(program.function(function)) if names and function.node in program.relevant else None
+        for name in names if step is not None else ():
+            told = Uses(function.node, file.text).told(name)
+            if step is not None and told is not None and told.claims:
+                yield _tell(step, name, told, file.path)
 
 
 def _unread(names: list[str], tree: ast.Module | None, text: str) -> dict[str, Told]:

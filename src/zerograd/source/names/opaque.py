@@ -44,6 +44,7 @@ _tallies = saying(
     r"|logger|dict$|info$"
 )
 _averages = saying(r"(^|_)ema(_|$)|moving_av|swa|shadow")
+_AVERAGING = re.compile(r"^_*((update|step|apply)_(the_)?ema(_\w+)?|ema_(update|step)|(soft|hard|polyak)_update)$")
 _AVERAGES = frozenset({"update_parameter", "update_parameters", "update_params", "update_ema", "step_ema"})
 # callback.before_batch(), fire("start"): what was registered somewhere else, and may do anything.
 _calls_hooks = saying(
@@ -51,7 +52,7 @@ _calls_hooks = saying(
 )
 _has_hooks = saying(r"(^|_)(cbs?|callbacks?|hooks?|dispatcher)$")
 _LISTS = frozenset({"append", "extend", "insert", "remove", "pop", "items", "values", "keys", "get", "close"})
-_signals = saying(r"signal|sig$|progress|status|messages?$|logs?$")  # self.progress.emit(i), of a window
+_signals = saying(r"signal|sig$|progress|status|messages?$|logs?$|logger")  # self.progress.emit(i), of a window
 # env.play(self), evaluate(self, epoch): what looks at an object, moves it about or keeps it leaves its gradients alone.
 _looks = saying(
     r"^_*(eval|valid|play|roll_?out|collect|simulat|sampl|act$|act_|plot|draw|show|vis|render|summar|count|save|load|dump"
@@ -81,7 +82,7 @@ def unseen(path: str, call: ast.Call, scope: Scope) -> Doubts:
     if does_nothing(receiver, name, call):
         return NO_DOUBT
     last = receiver.rpartition(".")[2]
-    if (name == "update" and _tallies(last)) or (name in _AVERAGES and _averages(last)):
+    if (name == "update" and _tallies(last)) or (name in _AVERAGES and _averages(last)) or _AVERAGING.match(name):
         return NO_DOUBT
     if receiver == "self" and _is_inherited(path, scope):
         return NO_DOUBT if _records(name) or name in _LIGHTNING else ALL_DOUBTS

@@ -28,6 +28,8 @@ class Unfolded:
         self._homes: dict[int, Function] = {}  # of the deposits that are called
         self._losses: dict[ast.AST, Losses] = {}
         self._left = _MOST
+        self._whole: set[int] = set()  # the bodies of functions
+        self.may_leave = False  # whether a function that is called may end early: what is behind it need not run
         self.block = self._unfold(block, cls, ())
 
     def losses(self, act: Act, own: Losses) -> Losses:
@@ -41,7 +43,7 @@ class Unfolded:
 
     def _unfold(self, block: Block, cls: Scope | None, path: tuple[Call, ...]) -> Block:
         nodes: list[Node] = []
-        for node in block:
+        for position, node in enumerate(block):
             self._left -= 1
             if self._left < 0:
                 break
@@ -51,14 +53,16 @@ class Unfolded:
                 case Call() if len(path) < _DEPTH:
                     call = node.on(cls)
                     if all(call.function is not outer.function for outer in path):
-                        nodes += self._unfold(self._body_of(call.function), call.cls, (*path, call))
+                        body = self._body_of(call.function)
+                        self._whole.add(id(body))
+                        nodes += self._unfold(body, call.cls, (*path, call))
                 case Choice(body, orelse) | Loop(body, orelse):
                     inner = self._unfold(body, cls, path), self._unfold(orelse, cls, path)
                     nodes.append(node._replace(body=inner[0], orelse=inner[1]))
                 case Attempt():
                     nodes.append(node._replace(body=self._unfold(node.body, cls, path)))
-                case Jump("return") if path:
-                    pass  # the caller goes on
+                case Jump("return") if path:  # the caller goes on
+                    self.may_leave |= position < len(block) - 1 or id(block) not in self._whole
                 case _:
                     nodes.append(node)
         return tuple(nodes)

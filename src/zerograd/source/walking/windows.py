@@ -47,26 +47,33 @@ def is_inside(loop: Loop, size: str, fact: Fact, act: Act) -> bool:
     """Whether the window has begun and goes on behind `act`: a clear at its very end gives the group up, on purpose."""
     if (_key("first", loop, size), False) not in fact.assumed:
         return False
-    return (_key("last", loop, size), False) in fact.assumed or _deposits_behind(loop, act)
-
-
-def _deposits_behind(loop: Loop, act: Act) -> bool:
-    """Whether the iteration that `act` stands in deposits only then."""
-    nodes = list(walk(loop.body))
-    here = next((position for position, node in enumerate(nodes) if node is act), len(nodes))
-    return any(isinstance(node, Act) and node.kind is Kind.DEPOSIT for node in nodes[here:])
+    return (_key("last", loop, size), False) in fact.assumed or _deposits_beyond(loop.body, act)
 
 
 def is_regular(block: Block, size: str, act: Act) -> bool:
     """Whether `act` comes with every micro-batch, or with a place in the window of this size: not with an occasion of
-    its own, such as a validation or a loss that is broken. A branch that deposits too is a way to train."""
+    its own, such as a validation or a loss that is broken. A branch that deposits too is a way to train, unless all
+    that it deposits is cleared by `act`: it was to probe something."""
     for node in block:
         if not isinstance(node, Choice) or not any(inner is act for inner in walk((node,))):
             continue
-        arm = node.body if any(inner is act for inner in walk(node.body)) else node.orelse
-        trains = any(isinstance(inner, Act) and inner.kind is Kind.DEPOSIT for inner in walk(arm))
+        arm, other = node.body, node.orelse
+        if not any(inner is act for inner in walk(arm)):
+            arm, other = other, arm
+        trains = _deposits_beyond(arm, act) or (_deposits_in(arm) and _deposits_in(other))
         return (trains or decide_place(node.test, size)) and is_regular(arm, size, act)
     return True
+
+
+def _deposits_in(block: Block) -> bool:
+    return any(isinstance(node, Act) and node.kind is Kind.DEPOSIT for node in walk(block))
+
+
+def _deposits_beyond(block: Block, act: Act) -> bool:
+    """Whether a block deposits behind `act`."""
+    nodes = list(walk(block))
+    here = next((position for position, node in enumerate(nodes) if node is act), len(nodes))
+    return any(isinstance(node, Act) and node.kind is Kind.DEPOSIT for node in nodes[here:])
 
 
 def steps_once_per_window(
