@@ -34,8 +34,7 @@ def role_of(value: ast.AST, scope: Scope) -> Binding | None:
         if made is not None and made.made_by in _COPIES and _requires_grad(value):
             return Binding(Role.LEAF, made.made_by)
         if made is not None and made.role is Role.SCHEDULER:
-            given = [*value.args[:1], *(k.value for k in value.keywords if k.arg == "optimizer")]
-            path = scope.slot(given[0]) if given else None
+            path = _scheduled(value, made.made_by, scope)
             made = made._replace(over=(path,) if path else ())
         if made is not None and made.role is Role.OPTIMIZER:
             made = made._replace(over=tuple(modules_of(value.args[0])) if value.args else ())
@@ -47,6 +46,17 @@ def role_of(value: ast.AST, scope: Scope) -> Binding | None:
     # nn.Linear(3, 4).to(device), model(x).mean(): a method of a torch object returns another.
     inner = role_of(value.func.value, scope) if isinstance(value.func, ast.Attribute) else None
     return inner if inner is not None and inner.role in (Role.TORCH, Role.INSTANCE) else None
+
+
+def _scheduled(call: ast.Call, maker: str, scope: Scope) -> str | None:
+    """The optimizer that a schedule is made for: named as such; else the first that torch's is given, or of what
+    get_scheduler(kind, optimizer) is given the one that is known, or called, an optimizer."""
+    named = [keyword.value for keyword in call.keywords if keyword.arg == "optimizer"]
+    paths = [scope.slot(one) for one in named or call.args[: 1 if maker.startswith("torch.") else 2]]
+    if named or maker.startswith("torch."):
+        return paths[0] if paths else None
+    known = [path for path in paths if path and (made := scope.lookup(path)) and made.role is Role.OPTIMIZER]
+    return next((path for path in known or paths if path and (known or "opt" in path.rpartition(".")[2])), None)
 
 
 def _is_off(call: ast.Call) -> bool:
