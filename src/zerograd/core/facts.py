@@ -68,6 +68,8 @@ def follow(fact: Fact, event: Event) -> Fact:
     if event.kind is Kind.CONSUME and fact.state.content in HOLLOW:
         excused -= {Kind.DEPOSIT}  # it found nothing, perhaps because a deposit was skipped: so may the next step
     after, doubts = advance(fact.state, event), fact.doubts - excused
+    if event.kind is Kind.DEPOSIT and event.scaled and Mark.UNEVEN not in after.marks:
+        doubts -= {Kind.UNSCALE}  # whoever may have unscaled has done so before there was anything to unscale
     if Mark.UNEVEN in after.marks and Mark.UNEVEN not in fact.state.marks and Kind.CLEAR in doubts:
         doubts |= {Kind.UNSCALE}  # the clear that was skipped would have kept a scaled loss and a plain one apart
     return Fact(after, doubts, fact.assumed)

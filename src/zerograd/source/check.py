@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import chain
 
 from zerograd.core.events import Kind, Site
-from zerograd.core.facts import ALL_DOUBTS, CLEAN, NOWHERE, Doubts, Fact, Facts, doubt, join, reassume
+from zerograd.core.facts import ALL_DOUBTS, CLEAN, NOWHERE, Fact, Facts, doubt, join, reassume
 from zerograd.core.findings import Certainty, Finding, once
 from zerograd.core.judgement import Code, Verdict
 from zerograd.errors import SourceError
@@ -30,15 +30,16 @@ from zerograd.source.text.paths import path_of
 from zerograd.source.text.suppression import allow
 from zerograd.source.text.triggers import may_train
 from zerograd.source.values.callers import is_handed_too
-from zerograd.source.values.holdings import held_as_part
+from zerograd.source.values.holdings import held_as_part, modules_held
 from zerograd.source.values.reading import File, Reading
 from zerograd.source.walking.flow import Interpreter
 from zerograd.source.walking.frames import CYCLE
 from zerograd.source.walking.leaking import Leaks
 from zerograd.source.walking.objectives import NOT_SHARED, Deposits, Owned, read_objectives
 from zerograd.source.walking.templates import templates
+from zerograd.source.walking.unclaimed import Unclaimed
 from zerograd.source.walking.unfolding import waits_for_others
-from zerograd.source.walking.verdicts import is_trial, worth_telling
+from zerograd.source.walking.verdicts import is_trial, met_by_then, worth_telling
 from zerograd.source.walking.ways import Budget, TooMuch
 
 _DEPTH = 5
@@ -92,17 +93,12 @@ class _Checker:
 
     def findings(self) -> Iterator[Finding]:
         module = self._program.module
-        for slot, alone in self._slots(module):
-            yield from self._run(
-                module,
-                slot,
-                alone,
-                entry=CLEAN,
-                again=False,
-                node=self._program.tree,
-                scope=self._program.roots.module,
-            )
-        yield from self._idioms(module, self._program.tree, self._program.roots.module)
+        tree, top = self._program.tree, self._program.roots.module
+        slots = self._slots(module)
+        shared = self._shared(module, slots, None)
+        for slot, alone in slots:
+            yield from self._run(module, slot, alone, entry=CLEAN, again=False, node=tree, scope=top, shared=shared)
+        yield from self._idioms(module, tree, top)
         yield from (finding for finding in wholes.detect(self._file) if finding.code in self._chosen)
         for function in self._program.roots.functions:
             if function.node not in self._program.relevant:
@@ -120,10 +116,14 @@ class _Checker:
         node, scope = function.node, function.scope
         if is_trial(node, block) or self._budget.is_spent:
             return
-        for slot, alone in self._slots(block, cls):
+        slots = self._slots(block, cls)
+        shared = self._shared(block, slots, cls)
+        for slot, alone in slots:
             if self._budget.is_spent or is_handed_too(slot, Reading(node, (), scope, self._file)):
                 continue
-            yield from self._run(block, slot, alone, entry=_UNKNOWN, again=True, node=node, cls=cls, scope=scope)
+            yield from self._run(
+                block, slot, alone, entry=_UNKNOWN, again=True, node=node, cls=cls, scope=scope, shared=shared
+            )
 
     def _idioms(self, block: Block, function: ast.AST, scope: Scope) -> Iterator[Finding]:
         if not block:
@@ -169,6 +169,7 @@ class _Checker:
         node: ast.AST | None = None,
         cls: Scope | None = None,
         scope: Scope | None = None,
+        shared: Unclaimed | None = None,
     ) -> Iterator[Finding]:
         verdicts: list[Verdict[Rule]] = []
         owned = self._owned(block, slot, scope, node, alone) if scope is not None else NOT_SHARED
@@ -189,7 +190,8 @@ class _Checker:
             try:
                 flow = interpreter.block(block, new)
             except TooMuch:
-                return
+                verdicts = met_by_then(verdicts)
+                break
             # What this function leaves undone, its caller may do before it calls again.
             undone = CYCLE - interpreter.kinds(block, seen=True)
             if Kind.CLEAR in undone and self.privacy.of(slot, scope):
@@ -202,6 +204,7 @@ class _Checker:
             # The settings of one call are those of the next; a place in a window is not.
             grown = join(head, reassume(back, lambda assumed: assumed - places(assumed)))
             head, new = grown, grown - head if again else NOWHERE
+        verdicts += shared.agreed(interpreter.unclaimed) if shared is not None else ()
         worth = worth_telling(verdicts, block, slot)
         learns = node is None or not any(one.law.needs_loss for one in worth) or self._learns(block, node)
         for verdict in worth:
@@ -212,7 +215,7 @@ class _Checker:
             if verdict.law.code == "ZG001" and may_be_tidy(slot, scope, self._file):
                 continue
             told = tell(verdict, interpreter.trail)
-            exactly = self._told_exactly(told, verdict, block, slot, interpreter.kinds(block))
+            exactly = self._told_exactly(told, verdict, block, slot, interpreter)
             finding = exactly or told
             if exactly is None and finding.code not in self._chosen:
                 continue
@@ -236,7 +239,7 @@ class _Checker:
 
     def _owned(self, block: Block, slot: str, scope: Scope, node: ast.AST | None, alone: bool) -> Owned:
         """What is known of a slot that shares its loop with others: its modules, and whom each deposit serves."""
-        modules = _modules_of(slot, scope)
+        modules = modules_held(slot, scope)
         if not modules and node is not None and scope.lookup(slot) is None:
             modules = held_as_part(slot, self._program.nodes(node))
         probes = self._leaks.into(modules, block, node, scope.owner, alone=alone)
@@ -246,15 +249,15 @@ class _Checker:
         if key not in self._deposits:
             self._deposits[key] = read_objectives(block, self._program.body_of)
         served = frozenset().union(*(one.serves for one in self._deposits[key].values()))
-        theirs = frozenset().union(*(_modules_of(other, scope) for other in served - {slot}))
+        theirs = frozenset().union(*(modules_held(other, scope) for other in served - {slot}))
         return Owned(slot, modules, self._deposits[key], probes, theirs)
 
     def _told_exactly(
-        self, finding: Finding, verdict: Verdict[Rule], block: Block, slot: str, kinds: Doubts
+        self, finding: Finding, verdict: Verdict[Rule], block: Block, slot: str, interpreter: Interpreter
     ) -> Finding | None:
         """The event that is lacking happens to others and never to this slot: what is there does not cover it."""
         rule, lacking = self._exactly.get(finding.code), verdict.law.lacks(verdict.state, verdict.event)
-        if rule is None or lacking in kinds:
+        if rule is None or lacking in interpreter.kinds(block):
             return None
         others = sorted({named for named, kind in self._named(block, 0, None) if kind is lacking and named != slot})
         names = {"step": verdict.event.what, "cleared": others[0] if others else "", "slot": slot}
@@ -268,6 +271,11 @@ class _Checker:
         consumed = {slot for slot, kind in named if kind is Kind.CONSUME} - self._file.attached
         several = {slot for slot in consumed if picks_several(block, slot, self._program.body_of)}
         return [(slot, len(known) == 1) for slot in sorted(consumed - several)]
+
+    def _shared(self, block: Block, slots: list[tuple[str, bool]], cls: Scope | None) -> Unclaimed | None:
+        """Where several optimizers are known and all of them step: what is a fault for each of them."""
+        known = {slot for slot, _ in self._named(block, 0, cls)} if len(slots) > 1 else set()
+        return Unclaimed(len(slots)) if known and len(known) == len(slots) else None
 
     def _named(self, block: Block, depth: int, cls: Scope | None) -> Iterator[tuple[str, Kind | None]]:
         """Every slot that is named, with what happens to it, as this block calls it where `self` is of class `cls`."""
@@ -288,13 +296,3 @@ class _Checker:
                     outside = call.outside(slot)
                     if outside is not None:
                         yield outside, kind
-
-
-def _modules_of(slot: str, scope: Scope) -> frozenset[str]:
-    """The modules that an optimizer was made over, by their names here."""
-    binding = scope.lookup(slot)
-    over = frozenset(binding.over if binding is not None else ())
-    if slot not in scope.parameters or slot in scope.bindings:
-        return over
-    # Known by its name alone, from the function around: it may call the same modules otherwise.
-    return over if {path.partition(".")[0] for path in over} <= set(scope.parameters) else frozenset()

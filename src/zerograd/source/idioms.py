@@ -27,11 +27,13 @@ from zerograd.source.order import (
     closures,
     hooked,
     misclipped,
+    misscaled,
     perturbing,
     scalers,
     twice,
     unfilled,
     unprepared,
+    unsettled,
     unstepped,
     updates,
 )
@@ -49,7 +51,9 @@ def detect(function: Reading) -> Iterator[Finding]:
         yield from unstepped.detect(function)
     if Kind.DEPOSIT in kinds or Kind.CONSUME in kinds:
         yield from scalers.detect(function)
+        yield from unsettled.detect(function)
         yield from misclipped.detect(function)
+        yield from misscaled.detect(function)
         yield from clears.detect(function)
     if Kind.DEPOSIT in kinds:
         yield from _backwards(function)

@@ -7,15 +7,18 @@ from zerograd.source.groups import unread
 from zerograd.source.holding import fleeting, listed, parameters, unpickled
 from zerograd.source.learning import dropped, lifeless, rebinding, unasked, unreturned
 from zerograd.source.memory import evaluations, lightning, retained, rollouts
+from zerograd.source.order import automatic, handlers
 from zerograd.source.text.lines import within
 from zerograd.source.text.triggers import may_replace
 from zerograd.source.values.reading import File, Reading
 
 
 def detect(file: File) -> Iterator[Finding]:
+    yield from automatic.detect(file)
     yield from dropped.detect(file)
     yield from evaluations.detect(file)
     yield from fleeting.detect(file)
+    yield from handlers.detect(file)
     yield from lifeless.detect(file)
     yield from lightning.detect(file)
     yield from listed.detect(file)

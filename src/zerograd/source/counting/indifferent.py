@@ -1,12 +1,14 @@
 """Answers that tell nothing apart: `scheduler is None`, once whatever hung on it is over.
 
 A fact remembers how tests were answered on its path (tests.py). Where both answers of a question go with the very same
-states, the question may as well be asked anew: nothing is lost, and the facts are half as many.
+states, the question may as well be asked anew: nothing is lost, and the facts are half as many. And where a fact that
+knows an answer has a twin that does not, all that it may come to, its twin comes to as well.
 """
 
 from collections import Counter
 
-from zerograd.core.facts import Fact, Facts
+from zerograd.core.facts import Assumptions, Doubts, Fact, Facts
+from zerograd.core.machine import State
 from zerograd.source.counting.tests import is_place
 
 
@@ -18,7 +20,21 @@ def without_indifferent(facts: Facts) -> Facts:
             yes, no = _forgetting(facts, key, True), _forgetting(facts, key, False)
             if set(yes.values()) == set(no.values()):
                 facts = frozenset((facts - yes.keys() - no.keys()) | set(yes.values()))
-    return facts
+    return _without_covered(facts)
+
+
+def _without_covered(facts: Facts) -> Facts:
+    """The facts without those that a twin covers."""
+    twins: dict[tuple[State, Doubts], list[Assumptions]] = {}
+    for state, doubts, assumed in facts:
+        twins.setdefault((state, doubts), []).append(assumed)
+    return frozenset(
+        fact for fact in facts if not any(_covers(twin, fact.assumed) for twin in twins[fact.state, fact.doubts])
+    )
+
+
+def _covers(fewer: Assumptions, more: Assumptions) -> bool:
+    return fewer < more and not any(is_place(key) for key, _ in more - fewer)
 
 
 def _forgetting(facts: Facts, key: str, answer: bool) -> dict[Fact, Fact]:

@@ -193,7 +193,7 @@ class FunctionLowering(Expressions):
         gate, self._gate = self._gate, _GATE.format(id(node)) if innermost else self._gate
         asked, self._asked = self._asked, ()
         deposited, self._deposited = self._deposited, False
-        body = without_clips((*head, *self.block(node.body)), node, self._function, self._own)
+        body = without_clips((*head, *self.block(node.body)), node, self._function, self._own, self._calls.is_idle)
         self._gate, self._asked, self._deposited = gate, asked, deposited
         self._scope.elements = outer
         orelse = self.block(node.orelse)

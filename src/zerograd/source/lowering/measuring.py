@@ -5,9 +5,11 @@ A clip that was copied into one from the training loop shortens gradients that n
 
 import ast
 import re
+from collections.abc import Callable
 
 from zerograd.core.events import Kind
 from zerograd.source.lowering.skeleton import FORKS, Act, Block, Blur, Call, walk
+from zerograd.source.names.scopes import Function
 from zerograd.source.text.nodes import Nodes, holds, written
 from zerograd.source.text.wording import looks_away
 
@@ -15,13 +17,17 @@ _MEASURES = re.compile(r"(^|[^a-z])(vals?|valid\w*|tests?|testing|testset|eval\w
 _JOINED = re.compile(r"(val|valid|test|eval|dev)_?(loader|dataloader|iter|set|data|dl|gen)")
 
 
-def without_clips(body: Block, loop: ast.AST, function: ast.AST, own: Nodes) -> Block:
+def without_clips(
+    body: Block, loop: ast.AST, function: ast.AST, own: Nodes, is_idle: Callable[[Function], bool]
+) -> Block:
     """The body of a loop; of one that only measures, without its clips."""
     nodes = list(walk(body))
     kinds = {node.kind for node in nodes if isinstance(node, Act)}
     if Kind.CLIP not in kinds or kinds & {Kind.DEPOSIT, Kind.CONSUME}:
         return body
-    if any(isinstance(node, Call | Blur) for node in nodes) or not _measures(loop, function, own):
+    if any(isinstance(node, Blur) or (isinstance(node, Call) and not is_idle(node.function)) for node in nodes):
+        return body
+    if not _measures(loop, function, own):
         return body
     return _without(body)
 

@@ -14,7 +14,7 @@ from zerograd.source.text.wording import is_model, saying
 _begins = saying(
     r"(^|_)(v?envs?|game|simulator|world|board|timer|clock|watch|bars?|pbar|iter|loader|dataset|sampler|noise|ou|buffer)\d*(_|$)"
     r"|env$|environment|rec(ord|od)er|meter|metric|buffer|memory|histor|statist|stats?$|track|logger|monitor|queue|average"
-    r"|accuracy|progress|storage|rollout"
+    r"|accuracy|progress|storage|rollout|evaluator|confusion|scorer|early_?stop"
 )
 _schedules = saying(r"sched|(^|_)sch$")
 _OWN = frozenset({"to", "type_as", "view_as", "expand_as", "reshape_as", "new_tensor", "new_zeros", "new_ones", "cpu"})

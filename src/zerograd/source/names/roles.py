@@ -48,8 +48,7 @@ def _made_with(call: ast.Call, made: Binding, scope: Scope) -> Binding:
         case Role.SCALER:
             return made._replace(over=("off",)) if _is_off(call) else made
         case Role.SCHEDULER:
-            given = [*call.args[:1], *(k.value for k in call.keywords if k.arg == "optimizer")]
-            path = scope.slot(given[0]) if given else None
+            path = _scheduled(call, made.made_by, scope)
             return made._replace(over=(path,) if path else ())
         case Role.OPTIMIZER:
             return made._replace(over=tuple(modules_of(call.args[0])) if call.args else ())
@@ -57,6 +56,17 @@ def _made_with(call: ast.Call, made: Binding, scope: Scope) -> Binding:
             cls = scope.class_scope(made.made_by)
             return made._replace(keeps=tuple(_kept(call, cls, scope)), cls=cls) if cls is not None else made
     return made
+
+
+def _scheduled(call: ast.Call, maker: str, scope: Scope) -> str | None:
+    """The optimizer that a schedule is made for: named as such; else the first that torch's is given, or of what
+    get_scheduler(kind, optimizer) is given the one that is known, or called, an optimizer."""
+    named = [keyword.value for keyword in call.keywords if keyword.arg == "optimizer"]
+    paths = [scope.slot(one) for one in named or call.args[: 1 if maker.startswith("torch.") else 2]]
+    if named or maker.startswith("torch."):
+        return paths[0] if paths else None
+    known = [path for path in paths if path and (made := scope.lookup(path)) and made.role is Role.OPTIMIZER]
+    return next((path for path in known or paths if path and (known or "opt" in path.rpartition(".")[2])), None)
 
 
 def _is_off(call: ast.Call) -> bool:

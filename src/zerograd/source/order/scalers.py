@@ -32,6 +32,7 @@ def detect(function: Reading) -> Iterator[Finding]:
         yield from _never_updated(function)
         yield from _updated_early(function)
         yield from _made_each_time(function)
+        yield from _made_each_call(function)
     if function.file.says("scale_loss"):
         yield from _clipped_inside(function)
 
@@ -102,6 +103,47 @@ def _made_each_time(function: Reading) -> Iterator[Finding]:
                     what = f"{written(node)} makes a new scaler in every iteration: the scale is never moved"
                     found = note(REGISTRY["ZG203"], function.site(node), certain=True, what=what)
                     yield found._replace(cure="make the scaler once, before the loop")
+
+
+def _made_each_call(function: Reading) -> Iterator[Finding]:
+    """def optimize_parameters(self): scaler = GradScaler(); one step; and the next call makes another."""
+    node = function.node
+    if not isinstance(node, ast.FunctionDef) or node.name.startswith(("test", "main")):
+        return
+    for made in function.of(ast.Assign):
+        match made:
+            case ast.Assign(targets=[ast.Name(id=scaler)], value=ast.Call(func=func, keywords=keywords)):
+                if not (path_of(func) or "").endswith("GradScaler") or function.arms(made):
+                    continue
+                steps = [act for act in function.having(Kind.CONSUME) if _scaler_of(act) == scaler]
+                usual = all(_is_usual(one) or _is_number(one) for one in keywords)
+                around = {function.loop_around(one) for one in (made, *(act.node for act in steps)) if one is not None}
+                if (
+                    steps
+                    and usual
+                    and around == {None}
+                    and _is_told(function, steps)
+                    and not _is_kept(function, scaler)
+                ):
+                    what = f"{written(made)} makes a new scaler in every call: the scale is never moved"
+                    found = note(REGISTRY["ZG203"], function.site(made), certain=True, what=what)
+                    yield found._replace(cure="make the scaler once, where the optimizer is made, and keep it")
+
+
+def _is_told(function: Reading, steps: list[Act]) -> bool:
+    """Whether the optimizers are an object's own, and it is told to step again and again: not made here."""
+    slots = {act.slot or "" for act in steps}
+    stored = {path_of(target) for one in function.of(ast.Assign) for target in one.targets}
+    own = all(slot.startswith("self.") or slot in function.scope.parameters for slot in slots)
+    return own and stored.isdisjoint(slots)
+
+
+def _is_number(keyword: ast.keyword) -> bool:
+    """init_scale=2.0**11: where every one of them begins."""
+    parts = below(keyword.value)
+    return keyword.arg == "init_scale" and not any(
+        isinstance(one, ast.Name | ast.Attribute | ast.Call) for one in parts
+    )
 
 
 def made_each_epoch(function: Reading) -> Iterator[Finding]:

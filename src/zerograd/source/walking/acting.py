@@ -15,6 +15,7 @@ from zerograd.core.judgement import Code, Trail, Verdict, judge
 from zerograd.core.machine import State, advance, is_just_deposited
 from zerograd.rules.rule import Rule
 from zerograd.source.lowering.skeleton import Act, Block, Loop
+from zerograd.source.walking import unclaimed
 from zerograd.source.walking.excuses import Excuses
 from zerograd.source.walking.frames import Frames
 from zerograd.source.walking.objectives import Owned
@@ -24,6 +25,7 @@ from zerograd.source.walking.windows import is_inside, is_regular, steps_once_pe
 # Clips, rescaling and schedules name no optimizer: beside a second one nobody can say whose they are, unless a caller
 # knows whose the module is that is clipped.
 _PRIVATE = frozenset({Kind.CLIP, Kind.RESCALE, Kind.SCHEDULE})
+_SHARED = frozenset({Kind.CLIP, Kind.SCHEDULE})  # of these it is asked whether they are at fault for all of them
 Report = Callable[[Verdict[Rule]], None]
 
 
@@ -41,6 +43,7 @@ class Actor:
         self._met: dict[tuple[int, int], Met | None] = {}
         self._followed: set[tuple[State, int]] = set()
         self.trail = Trail(latest=False)
+        self.unclaimed: list[unclaimed.Met] = []  # the verdicts on what names no optimizer
 
     def met(self, act: Act) -> Met | None:
         """How an event meets the slot; None: it does not."""
@@ -56,15 +59,16 @@ class Actor:
         nobodys = (
             act.slot is None and act.kind in _PRIVATE and not self._alone and not self._frames.modules & act.reaches
         )
-        if (touches is False and not unproven) or nobodys:
+        if (touches is False and not unproven) or (nobodys and act.kind not in _SHARED):
             return None
         kind = Kind.SPILL if self._owned.is_foreign(act, self._frames.modules) else act.kind
         unclear = touches is None or (act.slot is None and act.kind not in (Kind.DEPOSIT, Kind.CLIP))
         return Met(
             Event(kind, self._slot, act.site, act.scaled, act.what),
-            weak=act.partial or unproven or (unclear and not self._alone),
+            weak=act.partial or unproven or (unclear and not self._alone and not nobodys),
             strikes=isinstance(act.node, ast.ExceptHandler),
             unproven=self._owned.may_be_foreign(act),
+            unclaimed=nobodys,
         )
 
     def kinds(self, block: Block, *, seen: bool = False) -> Doubts:
@@ -93,7 +97,9 @@ class Actor:
         event, weak = met.event, met.weak
         if act.kind is not Kind.SCHEDULE or (self._loops and Kind.CONSUME in self._loops[-1]):
             for verdict in judge(facts, event, self._code, weak=weak):
-                self._report(verdict)
+                self._tell(verdict, act, met)
+        if met.unclaimed:
+            return facts
         if act.kind is Kind.CLEAR and not weak:
             self._clear_inside_window(facts, event, act)
         for state in {fact[0] for fact in facts}:
@@ -105,6 +111,12 @@ class Actor:
         if met.strikes and not weak:
             return self._struck(facts, event)
         return lift_weak(facts, event) if weak else lift(facts, event)
+
+    def _tell(self, verdict: Verdict[Rule], act: Act, met: Met) -> None:
+        if not met.unclaimed:
+            self._report(verdict)
+        elif not any(loop.windows for loop in self._windows):  # the turns of a window may be those of its optimizers
+            self.unclaimed.append((id(act), self._frames.through, verdict))
 
     def _struck(self, facts: Facts, event: Event) -> Facts:
         """An exception struck, nobody knows where. That it can strike in a backward() is sure, and only that."""

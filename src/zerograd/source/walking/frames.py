@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from zerograd.core.events import Kind
+from zerograd.core.events import Kind, Site
 from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT, Doubts, skipping
 from zerograd.source.lowering.skeleton import (
     Act,
@@ -65,6 +65,7 @@ class Frames:
         self._abstract: dict[Function, bool] = {}
         self._calling: list[Function] = []
         self._callers: list[_Frame] = []
+        self.through: tuple[Site | None, ...] = ()  # where those were called
 
     def hits(self, slot: str | None) -> bool:
         """Whether an event at `slot` is one at ours. A wrapper and the optimizer inside it are one slot: whichever of
@@ -177,6 +178,7 @@ class Frames:
         """Be in the called function: other names for the slot, and no way back into it."""
         self._callers.append((self.names, self.modules, self.cls, self.here))
         self._calling.append(call.function)
+        self.through += (call.site,)
         key = (id(call), self.here)
         frame = self._frames.get(key)
         if frame is None:
@@ -187,6 +189,7 @@ class Frames:
     def leave(self) -> None:
         """Be back. Whatever ends the walk before that ends all use of these frames."""
         self._calling.pop()
+        self.through = self.through[:-1]
         self.names, self.modules, self.cls, self.here = self._callers.pop()
 
     def _number(self) -> int:

@@ -35,6 +35,7 @@ class Met(NamedTuple):
     weak: bool  # it may be for others. See [Note: weak updates]
     strikes: bool = False  # an exception, nobody knows where
     unproven: bool = False  # a deposit that may be another objective's
+    unclaimed: bool = False  # it names none of several slots: it is judged as ours, and moves nothing
 
 
 _Row = list[Met]
@@ -108,13 +109,15 @@ class Rows:
 
     def _behind(self, row: _Row, states: set[State], laws: Code[Rule]) -> set[State] | None:
         """The states that a row leads to from these; None: it may break a law on its way."""
-        for event, weak, strikes, unproven in row:
+        for event, weak, strikes, unproven, unclaimed in row:
             if unproven or any(laws.broken(state, event) for state in states):
                 return None
             if self._has_windows and event.kind is Kind.CLEAR:
                 midway = event._replace(midway=True)
                 if any(laws.broken(state, midway) for state in states):
                     return None
+            if unclaimed:
+                continue
             moved = {advance(state, event) for state in states}
             states = states | moved if weak or strikes else moved
         return states

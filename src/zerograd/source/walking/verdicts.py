@@ -12,7 +12,15 @@ from zerograd.source.lowering.skeleton import Act, Block, Choice, Loop, before_m
 from zerograd.source.names.scopes import FunctionNode
 from zerograd.source.text.nodes import below, written
 
+# What they lack is lacking on that very way. Of the others, one may be told in place of another: see worth_telling().
+_LASTING = frozenset({"ZG201", "ZG301"})
 _EXPECTS = re.compile(r"^_*(assert|check|expect|raises|verify|compare|allclose)")
+
+
+def met_by_then(verdicts: Iterable[Verdict[Rule]]) -> list[Verdict[Rule]]:
+    """Those that stand though the walk was not finished: on the ways it has gone they are certain, and nothing that is
+    met on the others would take them back."""
+    return [verdict for verdict in verdicts if verdict.certain and verdict.law.code in _LASTING]
 
 
 def worth_telling(verdicts: Iterable[Verdict[Rule]], block: Block, slot: str) -> list[Verdict[Rule]]:
