@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from zerograd.core.findings import Finding
 from zerograd.source.groups import unread
-from zerograd.source.holding import fleeting, listed, parameters, unpickled
+from zerograd.source.holding import fleeting, forgotten, listed, parameters, unowned, unpickled
 from zerograd.source.learning import dropped, lifeless, rebinding, unasked
 from zerograd.source.memory import evaluations, lightning, retained, rollouts
 from zerograd.source.text.lines import within
@@ -16,6 +16,7 @@ def detect(file: File) -> Iterator[Finding]:
     yield from dropped.detect(file)
     yield from evaluations.detect(file)
     yield from fleeting.detect(file)
+    yield from forgotten.detect(file)
     yield from lifeless.detect(file)
     yield from lightning.detect(file)
     yield from listed.detect(file)
@@ -23,6 +24,7 @@ def detect(file: File) -> Iterator[Finding]:
     yield from retained.needless_derivatives(file)
     yield from rollouts.detect(file)
     yield from unasked.detect(file)
+    yield from unowned.detect(file)
     yield from unpickled.detect(file)
     yield from unread.detect(file)
     yield from _orphaned(file)
