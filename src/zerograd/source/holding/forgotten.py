@@ -33,6 +33,7 @@ from zerograd.source.text.lines import within
 from zerograd.source.text.nodes import below
 from zerograd.source.text.paths import path_of
 from zerograd.source.values.bonds import Bonds
+from zerograd.source.values.callers import arguments, called
 from zerograd.source.values.glances import Parents, is_only_asked
 from zerograd.source.values.holdings import gives, overlap
 from zerograd.source.values.reading import File, Reading
@@ -185,22 +186,35 @@ def _is_known_beside(file: File, attribute: str) -> bool:
 
 
 def deposit_through(function: Reading, modules: frozenset[str]) -> Act | None:
-    """A backward whose loss is seen to go through one of these modules."""
+    """A backward whose loss is seen to go through one of these modules; first one that calls it right here."""
     ancestry: Ancestry | None = None
+    handed: Act | None = None
     for act in function.having(Kind.DEPOSIT):
         loss = loss_of(act.node) if isinstance(act.node, ast.Call) else None
         if loss is None:
             continue
         ancestry = ancestry or Ancestry(function)
-        if any(isinstance(one, ast.Call) and _runs(one, modules) for one in ancestry.of(loss)):
+        calls = [one for one in ancestry.of(loss) if isinstance(one, ast.Call)]
+        if any(_is_part(path_of(one.func), modules) for one in calls):
             return act
-    return None
+        if any(_is_run_by(one, function, modules) for one in calls):
+            handed = act  # of several that one function makes, the last: the first is mostly the main one
+    return handed
 
 
-def _runs(call: ast.Call, modules: frozenset[str]) -> bool:
-    """D(x), D.features(x), model(x) of model.D; forward(x, discriminator=D)"""
-    paths = [path_of(call.func), *map(path_of, call.args), *(path_of(one.value) for one in call.keywords)]
-    return overlap(frozenset(path for path in paths if path not in (None, "self")), modules)
+def _is_part(path: str | None, modules: frozenset[str]) -> bool:
+    """D(x), D.features(x), model(x) of model.D"""
+    return path not in (None, "self") and overlap(frozenset({path or ""}), modules)
+
+
+def _is_run_by(call: ast.Call, function: Reading, modules: frozenset[str]) -> bool:
+    """losses(x, discriminator=D), of a function that calls it."""
+    one = called(path_of(call.func) or "", function.scope)
+    names = {name for name, given in arguments(call, one) if _is_part(path_of(given), modules)} if one else set()
+    if one is None or not names:
+        return False
+    inside = Reading(one.node, (), one.scope, function.file)
+    return any(path_of(part.func) in names and not inside.without_grad(part) for part in inside.of(ast.Call))
 
 
 def _are_bound(home: _Home, mine: frozenset[str], theirs: frozenset[str]) -> bool:
