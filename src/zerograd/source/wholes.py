@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from zerograd.core.findings import Finding
 from zerograd.source.groups import unread
-from zerograd.source.holding import fleeting, forgotten, listed, parameters, unowned, unpickled
+from zerograd.source.holding import fleeting, forgotten, listed, parameters, ungiven, unowned, unpickled
 from zerograd.source.learning import dropped, lifeless, rebinding, unasked
 from zerograd.source.memory import evaluations, lightning, retained, rollouts
 from zerograd.source.text.lines import within
@@ -24,6 +24,7 @@ def detect(file: File) -> Iterator[Finding]:
     yield from retained.needless_derivatives(file)
     yield from rollouts.detect(file)
     yield from unasked.detect(file)
+    yield from ungiven.detect(file)
     yield from unowned.detect(file)
     yield from unpickled.detect(file)
     yield from unread.detect(file)
