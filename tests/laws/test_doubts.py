@@ -16,7 +16,8 @@ from zerograd.core.judgement import Code, judge
 from zerograd.core.machine import START as BEGINNING
 from zerograd.core.machine import advance
 from zerograd.rules import REGISTRY
-from zerograd.source.counting.tests import assume, decide, forgetting
+from zerograd.source.counting.said import forgetting
+from zerograd.source.counting.tests import assume, decide
 from zerograd.source.lowering.program import Program
 from zerograd.source.lowering.skeleton import Act, Attempt, Block, Blur, Choice, Forget, Jump, Loop, Node, leaves
 from zerograd.source.walking.flow import Interpreter

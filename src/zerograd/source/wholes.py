@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from zerograd.core.findings import Finding
 from zerograd.source.groups import unread
-from zerograd.source.holding import fleeting, listed, parameters, unpickled
+from zerograd.source.holding import fleeting, forgotten, listed, parameters, ungiven, unowned, unpickled
 from zerograd.source.learning import dropped, lifeless, rebinding, unasked, unreturned
 from zerograd.source.memory import evaluations, lightning, retained, rollouts
 from zerograd.source.order import automatic, handlers
@@ -18,6 +18,7 @@ def detect(file: File) -> Iterator[Finding]:
     yield from dropped.detect(file)
     yield from evaluations.detect(file)
     yield from fleeting.detect(file)
+    yield from forgotten.detect(file)
     yield from handlers.detect(file)
     yield from lifeless.detect(file)
     yield from lightning.detect(file)
@@ -26,6 +27,8 @@ def detect(file: File) -> Iterator[Finding]:
     yield from retained.needless_derivatives(file)
     yield from rollouts.detect(file)
     yield from unasked.detect(file)
+    yield from ungiven.detect(file)
+    yield from unowned.detect(file)
     yield from unpickled.detect(file)
     yield from unread.detect(file)
     yield from unreturned.detect(file)

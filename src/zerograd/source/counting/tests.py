@@ -228,10 +228,6 @@ def places(assumed: Assumptions) -> Assumptions:
     return frozenset(known for known in assumed if is_place(known[0]))
 
 
-def forgetting(assumed: Assumptions, keys: frozenset[str]) -> Assumptions:
-    return frozenset([known for known in assumed if known[0] not in keys])
-
-
 def is_place(key: str) -> bool:
     return "@" in key
 

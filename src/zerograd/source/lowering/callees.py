@@ -34,8 +34,18 @@ class Callee(NamedTuple):
         copied = _copied_in(function)
         arguments = tuple((parameter, path) for parameter, path in pairs if path and parameter not in copied)
         shares_self = receiver == "self" or callee.owner is scope.owner is not None
-        literals = frozenset(read_literals(call, function.node, skip=receiver is not None))
+        others = _calls_alike(call, function, scope)
+        literals = frozenset(read_literals(call, function.node, skip=receiver is not None, others=others))
         return Call(function, scope, arguments, shares_self, literals, self.cls, site)
+
+
+def _calls_alike(call: ast.Call, function: Function, scope: Scope) -> list[ast.Call]:
+    """All the calls by the name of this function, here and in its own file, if this one passes a literal at all."""
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if not any(isinstance(one, ast.Constant) and (one.value is None or isinstance(one.value, int)) for one in given):
+        return []
+    homes = {home for home in (scope.module.home, function.scope.module.home) if home is not None}
+    return [one for home in homes for _, _, one in home.calls_by_name.get(function.node.name, ())]
 
 
 def callees_of(path: str, scope: Scope) -> list[Callee]:

@@ -74,6 +74,9 @@ class Home(Protocol):
 
     def does_something(self, function: "Function") -> bool: ...
 
+    @property
+    def calls_by_name(self) -> "dict[str, list[tuple[ast.AST, Scope, ast.Call]]]": ...
+
 
 class Elsewhere(Protocol):
     """`cutting`: also where no event is named, if something is cut from its graph there: a loss."""

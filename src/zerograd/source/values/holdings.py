@@ -71,7 +71,7 @@ def _homes(path: str, function: Reading) -> list[tuple[ast.AST, Scope]]:
 def is_made_apart(module: str, function: Reading) -> bool:
     """Whether a module is seen to be made by itself, of nothing that could be a part of another one too, and is made a
     part of none."""
-    return is_made_alone(module, function) and not any(_gives(one, module) for one in _assigned(module, function))
+    return is_made_alone(module, function) and not any(gives(one, module) for one in _assigned(module, function))
 
 
 def is_made_alone(module: str, function: Reading) -> bool:
@@ -99,7 +99,7 @@ def _given(made: ast.expr) -> list[ast.expr]:
     return found
 
 
-def _gives(node: ast.Assign, module: str) -> bool:
+def gives(node: ast.Assign, module: str) -> bool:
     """other = Sequential(module, ...), other.weight = module.weight: anything but its parameters, and its own calls."""
     nodes = below(node.value)
     asked = {id(part.value) for part in nodes if isinstance(part, ast.Attribute) and part.attr in _ASKED}

@@ -26,7 +26,8 @@ from zerograd.core.judgement import Code
 from zerograd.rules.rule import Rule
 from zerograd.source.counting.indifferent import without_indifferent
 from zerograd.source.counting.loops import runs_over
-from zerograd.source.counting.tests import Test, assume, carried, decide, forgetting, returned
+from zerograd.source.counting.said import forgetting, is_said
+from zerograd.source.counting.tests import Test, assume, carried, decide, returned
 from zerograd.source.lowering.skeleton import (
     Act,
     Attempt,
@@ -183,14 +184,13 @@ class Interpreter(Actor):
         if known is None:
             entering = doubt(facts, missed)
         else:
-            skipped = NO_DOUBT if missed and decide_place(test) else missed
+            by_place = missed and decide_place(test)
+            sure = {one for one, said in known.items() if said is not None and (by_place or is_said(test, one))}
             told = {one: assume(test, answer, one) if said is None else one for one, said in known.items()}
             entering = slim(
-                [
-                    Fact(state, doubts | (missed if known[assumed] is None else skipped), told[assumed])
-                    for state, doubts, assumed in facts
-                    if known[assumed] is not (not answer)
-                ]
+                Fact(state, doubts if assumed in sure else doubts | missed, told[assumed])
+                for state, doubts, assumed in facts
+                if known[assumed] is not (not answer)
             )
         if len(entering) > _MOST:  # too many questions at once
             entering = without_indifferent(entering)

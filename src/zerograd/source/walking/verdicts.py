@@ -12,8 +12,9 @@ from zerograd.source.lowering.skeleton import Act, Block, Choice, Loop, before_m
 from zerograd.source.names.scopes import FunctionNode
 from zerograd.source.text.nodes import below, written
 
-# What they lack is lacking on that very way. Of the others, one may be told in place of another: see worth_telling().
-_LASTING = frozenset({"ZG201", "ZG301"})
+# What it lacks is lacking on that very way. A schedule may wait for what the walk has not come to; of the others one
+# may be told in place of another: see worth_telling().
+_LASTING = frozenset({"ZG201"})
 _EXPECTS = re.compile(r"^_*(assert|check|expect|raises|verify|compare|allclose)")
 
 

@@ -1,0 +1,209 @@
+"""Modules that learn and that no optimizer holds (ZG008).
+
+model, head = Backbone(), ArcFace(512, 10)           # ArcFace makes an nn.Parameter
+optimizer = SGD(model.parameters(), lr=0.1)          # and nobody gets those of the head
+...
+loss = criterion(head(model(x), y), y)
+loss.backward()
+
+optimizer_G, optimizer_D = Adam(G.parameters()), Adam(G.parameters())
+...
+loss_D = D(real).mean() - D(G(z).detach()).mean()    # goes through D alone
+loss_D.backward()
+
+Told only of a module whose every use is seen: who hands it on, unread, takes its parameters, freezes or loads it, makes
+it a part of another one, silences it. So does whatever reads gradients.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from zerograd.core.events import Kind
+from zerograd.core.findings import Finding, Related
+from zerograd.rules import REGISTRY
+from zerograd.rules.telling import note
+from zerograd.source.counting.losses import loss_of
+from zerograd.source.graphs.ancestry import Ancestry
+from zerograd.source.holding.forgotten import deposit_through
+from zerograd.source.lowering.skeleton import Act
+from zerograd.source.names.roles import makes_optimizer
+from zerograd.source.names.scopes import Role
+from zerograd.source.text.lines import within
+from zerograd.source.text.nodes import below
+from zerograd.source.text.paths import path_of
+from zerograd.source.values.bonds import Bonds
+from zerograd.source.values.callers import arguments, called
+from zerograd.source.values.glances import Parents, is_only_asked
+from zerograd.source.values.reading import File, Reading
+from zerograd.source.values.weights import has_weights
+
+_MOVES = frozenset({"train", "eval", "cuda", "to", "cpu", "half", "float", "double", "apply"})  # and give it back
+_TOLD = frozenset({"state_dict", "forward", "training"})
+_FEW = 12
+
+
+def detect(file: File) -> Iterator[Finding]:
+    if not file.says(".backward(") or not file.says(".step(") or not file.says(".parameters()") or file.reads_gradients:
+        return
+    program = file.program
+    functions = [one for one in program.roots.functions if ".parameters()" in within(file.text, one.node)]
+    for one in functions:
+        block = program.function(one) if one.node in program.relevant else ()
+        yield from _inside(Reading(one.node, block, one.scope, file))
+    yield from _inside(Reading(program.tree, program.module, program.roots.module, file))
+
+
+def _inside(function: Reading) -> Iterator[Finding]:
+    made = [node.value for node in function.of(ast.Assign) if _is_optimizer(node.value, function)]
+    if not made or not all(map(_is_told, made)):
+        return
+    held = frozenset(name for one in made for name in _given(one))
+    bound = _bound(function, held)
+    found = [(act, name) for act, name in _through_it_alone(function, bound) if _is_seen(function, name)]
+    found = [(act, name) for act, name in found if _is_apart(function, name, held) and deposit_through(function, held)]
+    for name, values in () if found else list(bound.items())[:_FEW]:
+        deposit = _deposit_through(function, name) if all(has_weights(one, function.scope) for one in values) else None
+        if deposit is not None and _is_seen(function, name):
+            found.append((deposit, name))
+    for deposit, name in found:
+        related = (Related(function.site(made[0]), "the optimizer is made here"),)
+        told = {"deposit": deposit.what, "parameters": f"the parameters of {name}"}
+        yield note(REGISTRY["ZG008"], deposit.site, certain=True, related=related, **told)
+
+
+def _is_optimizer(value: ast.expr, function: Reading) -> bool:
+    return isinstance(value, ast.Call) and makes_optimizer(value, function.scope)
+
+
+def _given(made: ast.expr) -> Iterator[str]:
+    """The names in whatever an optimizer is given."""
+    parts = below(made.args[0]) if isinstance(made, ast.Call) and made.args else []
+    yield from (part.id for part in parts if isinstance(part, ast.Name))
+
+
+def _is_told(made: ast.expr) -> bool:
+    """Whether an optimizer is given what modules are seen to have."""
+    parts = below(made.args[0]) if isinstance(made, ast.Call) and made.args else []
+    return any(isinstance(part, ast.Attribute) and part.attr == "parameters" for part in parts)
+
+
+def _bound(function: Reading, held: frozenset[str]) -> dict[str, list[ast.expr]]:
+    """The names that are called or handed on, are bound to new objects, and are given to no optimizer; with those."""
+    bound: dict[str, list[ast.expr]] = {}
+    for node in function.of(ast.Assign):
+        for target in node.targets:
+            for part in below(target):
+                if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store) and part.id not in held:
+                    bound.setdefault(part.id, []).append(node.value if target is part else target)
+    own = {name: [one for one in values if not _moves(one, name)] for name, values in bound.items()}
+    called = {path_of(call.func) for call in function.of(ast.Call)}
+    handed = {path_of(one) for call in function.of(ast.Call) for one in call.args}
+    return {
+        name: values
+        for name, values in own.items()
+        if name in called | handed and values and all(isinstance(one, ast.Call) for one in values)
+    }
+
+
+def _through_it_alone(function: Reading, bound: dict[str, list[ast.expr]]) -> Iterator[tuple[Act, str]]:
+    """Backwards of losses that go through such an object and through nothing else that has parameters: it is a module,
+    or there was nothing to go through, and what is deposited there nobody steps."""
+    if function.file.says("requires_grad") or not function.having(Kind.CONSUME):
+        return
+    ancestry: Ancestry | None = None
+    for act in function.having(Kind.DEPOSIT):
+        loss = loss_of(act.node) if isinstance(act.node, ast.Call) else None
+        if loss is None or act.node is None or function.loop_around(act.node) is None:
+            continue
+        ancestry = ancestry or Ancestry(function)
+        calls = ancestry.of(loss)
+        paths = [path_of(one.func) or "?" for one in calls if isinstance(one, ast.Call)]
+        modules = {path for path in paths if not _is_torchs(path, function)}
+        if len(paths) == len(calls) and len(modules) == 1 and modules <= bound.keys():
+            yield act, modules.pop()
+
+
+def _is_apart(function: Reading, name: str, held: frozenset[str]) -> bool:
+    """Whether nothing that an optimizer holds can be a part of it, or be called by it."""
+    nodes = below(function.file.program.tree) if function.file.says("class ") else []
+    classes = [part for node in nodes if isinstance(node, ast.ClassDef) for part in below(node)]
+    taken = any(isinstance(part, ast.Name) and part.id in held for part in classes)
+    bonds = Bonds(function)
+    return not taken and not bonds.are_bound(name, held) and not bonds.are_handed_out(held)
+
+
+def _is_torchs(path: str, function: Reading) -> bool:
+    """torch.cat, F.mse_loss, criterion = nn.MSELoss(), Tensor = torch.cuda.FloatTensor"""
+    made = function.scope.lookup(path)
+    if made is not None:
+        return made.role is Role.TORCH and made.made_by.rpartition(".")[2].endswith("Loss")
+    named = [one.value for one in function.of(ast.Assign) if path in map(path_of, one.targets)]
+    dotted = [function.scope.dotted(path_of(one) or path) for one in named] or [function.scope.dotted(path)]
+    return all(one.partition(".")[0] in ("torch", "numpy") for one in dotted)
+
+
+def _moves(value: ast.expr, name: str) -> bool:
+    """head = head.cuda(), head = nn.DataParallel(head)"""
+    match value:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=same), attr=attr)) if same == name:
+            return attr in _MOVES
+        case ast.Call(args=[ast.Name(id=same), *_]) if same == name:
+            return _wraps(value)
+    return False
+
+
+def _wraps(call: ast.Call) -> bool:
+    return (path_of(call.func) or "").rpartition(".")[2] in ("DataParallel", "DistributedDataParallel")
+
+
+def _stays(call: ast.AST, parents: Parents) -> bool:
+    """Whether what a call gives back is dropped, or gets the name that it has already."""
+    parent = parents.get(call)
+    if isinstance(parent, ast.Assign) and isinstance(parent.value, ast.Call):
+        return any(isinstance(one, ast.Name) and _moves(parent.value, one.id) for one in parent.targets)
+    return isinstance(parent, ast.Expr)
+
+
+def _is_seen(function: Reading, name: str) -> bool:
+    """Whether everything that is done with it is seen, and it is only called, moved about and saved."""
+    asked: set[str] = set()
+
+    def asks(node: ast.expr, parents: Parents) -> bool:
+        parent = parents.get(node)
+        if isinstance(parent, ast.Attribute):
+            asked.add(parent.attr)
+            call = parents.get(parent)
+            return parent.attr in _TOLD or (parent.attr in _MOVES and call is not None and _stays(call, parents))
+        if not isinstance(parent, ast.Call):
+            return False
+        return parent.func is node or (_wraps(parent) and _stays(parent, parents))
+
+    if name in function.scope.shared:
+        return False
+    return is_only_asked(name, function.node, function.scope, asks) and ("eval" not in asked or "train" in asked)
+
+
+def _deposit_through(function: Reading, name: str) -> Act | None:
+    """The backward of a loss that goes through a module, here or in a function that is handed it."""
+    for reading, its in _known_as(function, name):
+        deposits = [(act, act.node) for act in reading.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
+        ancestry = Ancestry(reading) if deposits and reading.having(Kind.CONSUME) else None
+        for act, node in deposits if ancestry is not None else ():
+            loss = loss_of(node)
+            through = ancestry.of(loss) if loss is not None and ancestry is not None else ()
+            paths = {path_of(one.func) or "?" for one in through if isinstance(one, ast.Call)}
+            if paths & {its, f"{its}.forward"} and any(not _is_torchs(one, reading) for one in paths - {its}):
+                return act
+    return None
+
+
+def _known_as(function: Reading, name: str) -> Iterator[tuple[Reading, str]]:
+    """Where it is called: here, and in the functions of this file that are handed it, under their names for it."""
+    yield function, name
+    program = function.file.program
+    for call in function.of(ast.Call):
+        if any(path_of(one) == name for one in (*call.args, *(one.value for one in call.keywords))):
+            one = called(path_of(call.func) or "", function.scope)
+            if one is not None and one.node in program.relevant:
+                reading = Reading(one.node, program.function(one), one.scope, function.file)
+                yield from ((reading, its) for its, given in arguments(call, one) if path_of(given) == name)
