@@ -102,7 +102,8 @@ class Owned(NamedTuple):
         says whose parameters that has, but they may be the slot's."""
         if self.modules or not act.reaches or self._for_others(act) is None:
             return False
-        return any(self.slot in own.serves and act.reaches & own.reaches for own in self.deposits.values())
+        nobodys = act.reaches - self.theirs
+        return any(self.slot in own.serves and nobodys & own.reaches for own in self.deposits.values())
 
     def _for_others(self, act: Act) -> Deposit | None:
         """A deposit that serves others, and not the slot."""
