@@ -31,7 +31,7 @@ _FREEZES = re.compile(
 )
 # One of these is in each of them. GradientReversal, ReverseLayer: what is left in others is meant for them.
 _FROZEN = ("freeze", "toggle_", "requires_grad", "Revers", "grad_reverse")
-_DEPTH = 12
+_DEPTH = 20
 _SPLITS = 3  # branches that are followed into both arms
 _CALLS = 3  # functions that call functions
 
@@ -43,12 +43,18 @@ def freezes(text: str) -> bool:
 
 class Reach:
     """The values of one function. `called`: how many calls of the project's functions have led here; `given`: what each
-    parameter was made of there."""
+    parameter was made of there; `networks`: those that were modules there."""
 
     def __init__(
-        self, function: ast.AST, scope: Scope, *, called: int = 0, given: dict[str, Modules] | None = None
+        self,
+        function: ast.AST,
+        scope: Scope,
+        *,
+        called: int = 0,
+        given: dict[str, Modules] | None = None,
+        networks: Modules = NOTHING,
     ) -> None:
-        self._scope, self._called, self._given = scope, called, given or {}
+        self._scope, self._called, self._given, self._networks = scope, called, given or {}, networks
         self._made = Definitions(function)
         self._fed: set[tuple[str, str]] = set()
         self._known: dict[tuple[str, Place], Modules] = {}
@@ -88,6 +94,8 @@ class Reach:
                 return go(left) | go(right)
             case ast.Subscript(value=ast.Call() as inner, slice=ast.Constant(value=int(number))) if number >= 0:
                 return self._of(inner, place, depth + 1, number)
+            case ast.Subscript() if self._called:
+                return NOTHING  # of what it was given a function may take the part that is real
             case ast.UnaryOp(operand=inner) | ast.Subscript(value=inner) | ast.Starred(value=inner):
                 return go(inner)
             case ast.IfExp(body=body, orelse=orelse):
@@ -149,7 +157,7 @@ class Reach:
         given = NOTHING.union(*(self._of(argument, place, depth + 1) for argument in arguments))
         if own is not None:
             return given | self._inside(call, own, place, depth, position)
-        if path is not None and is_network(path, self._scope, self._made):
+        if path is not None and self._is_network(path):
             self._fed.update((path, other) for other in given)
             return given | {path}
         if path is not None and (path == "sum" or self._passes(path, call)):
@@ -158,6 +166,12 @@ class Reach:
             inner = self._of(func.value, place, depth + 1)
             return inner | given if inner else NOTHING
         return NOTHING
+
+    def _is_network(self, path: str) -> bool:
+        """Of what a function was handed, who handed it knows."""
+        if self._called and path.partition(".")[0] in self._scope.parameters and not path.startswith("self."):
+            return path in self._networks
+        return is_network(path, self._scope, self._made)
 
     def _function(self, path: str) -> Function | None:
         """The project's function that a call runs: self(x) runs forward(x)."""
@@ -173,10 +187,14 @@ class Reach:
         if handed is None:
             return NOTHING
         given = {name: self._of(value, place, depth + 1) for name, value in handed.items()}
-        modules, fed = Reach(node, own.scope, called=self._called + 1, given=given).returned(position)
         names = {name: path for name, value in handed.items() if (path := path_of(value)) is not None}
+        networks = frozenset(name for name, path in names.items() if self._is_network(path))
+        inside = Reach(node, own.scope, called=self._called + 1, given=given, networks=networks)
+        modules, fed = inside.returned(position)
         shares_self = (path_of(call.func) or "").partition(".")[0] == "self"
         known = NOTHING.union(*given.values())
+        if any(own.scope.owns(root := one.partition(".")[0]) and names.get(root) != root for one in known):
+            return NOTHING  # one name for two things
         told = {one: one if one in known else _told(one, names, own, shares_self, elsewhere) for one in modules}
         for one, by in fed:
             pair = told.get(one), told.get(by, by if by in known else None)
