@@ -30,10 +30,10 @@ from zerograd.source.text.paths import path_of
 from zerograd.source.text.suppression import allow
 from zerograd.source.text.triggers import may_train
 from zerograd.source.values.callers import is_handed_too
+from zerograd.source.values.holders import modules_of, supposed, with_wholes
 from zerograd.source.values.reading import File, Reading
 from zerograd.source.walking.flow import Interpreter
 from zerograd.source.walking.frames import CYCLE
-from zerograd.source.walking.holders import modules_of, supposed, with_wholes
 from zerograd.source.walking.leaking import Leaks
 from zerograd.source.walking.objectives import NOT_SHARED, Deposits, Owned, read_objectives
 from zerograd.source.walking.templates import templates

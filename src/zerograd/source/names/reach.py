@@ -31,7 +31,7 @@ _FREEZES = re.compile(
 )
 # One of these is in each of them. GradientReversal, ReverseLayer: what is left in others is meant for them.
 _FROZEN = ("freeze", "toggle_", "requires_grad", "Revers", "grad_reverse")
-_DEPTH = 20
+_DEPTH = 16
 _SPLITS = 3  # branches that are followed into both arms
 _CALLS = 3  # functions that call functions
 

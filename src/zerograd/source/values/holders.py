@@ -44,8 +44,8 @@ def with_wholes(modules: _Held, theirs: _Held) -> _Held:
 
 
 def supposed(slot: str, scope: Scope, deposits: Deposits) -> _Held:
-    """Of one that was handed over, or made of who knows what, the module that it has its name from, if each of its objectives goes through it. The
-    only one that is called `model` is that of the only one that is called `optimizer`."""
+    """Of one that was handed over, or made of who knows what, the module that it has its name from, if each of its
+    objectives goes through it. The only one that is called `model` is that of the only one called `optimizer`."""
     binding = scope.lookup(slot)
     if (binding is not None and binding.over) or "[" in slot:
         return _NONE
