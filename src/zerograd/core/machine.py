@@ -101,7 +101,8 @@ def _move(state: State, kind: Kind, scaled: bool) -> State:
             uneven = {Mark.UNEVEN} if content is Content.FRESH and scale is beside else _UNMARKED
             return State(_DEPOSITED[content], now, (marks - _FLEETING) | uneven)
         case Kind.SPILL:
-            return State(_DEPOSITED[content], scale, (marks - _FLEETING) | {Mark.SPILLED})
+            now = Scale.SCALED if scaled and scale is not Scale.UNSCALED else scale
+            return State(_DEPOSITED[content], now, (marks - _FLEETING) | {Mark.SPILLED})
         case Kind.CONSUME:
             # A scaler's step divides what it reads; a plain step leaves it as it is.
             return State(_CONSUMED[content], Scale.PLAIN if scaled else scale, (marks - _ENDING) | {Mark.STEPPED})

@@ -30,7 +30,7 @@ from zerograd.source.text.paths import path_of
 from zerograd.source.text.suppression import allow
 from zerograd.source.text.triggers import may_train
 from zerograd.source.values.callers import is_handed_too
-from zerograd.source.values.holdings import held_as_part, modules_held
+from zerograd.source.values.holders import modules_of, supposed, with_wholes
 from zerograd.source.values.reading import File, Reading
 from zerograd.source.walking.flow import Interpreter
 from zerograd.source.walking.frames import CYCLE
@@ -239,18 +239,19 @@ class _Checker:
 
     def _owned(self, block: Block, slot: str, scope: Scope, node: ast.AST | None, alone: bool) -> Owned:
         """What is known of a slot that shares its loop with others: its modules, and whom each deposit serves."""
-        modules = modules_held(slot, scope)
-        if not modules and node is not None and scope.lookup(slot) is None:
-            modules = held_as_part(slot, self._program.nodes(node))
+        nodes = self._program.nodes(node) if node is not None else None
+        modules = modules_of(slot, scope, nodes)
         probes = self._leaks.into(modules, block, node, scope.owner, alone=alone)
         if alone or not self._program.traces_losses:
             return Owned(slot, modules, probes=probes) if modules or probes else NOT_SHARED
         key = id(block)
         if key not in self._deposits:
             self._deposits[key] = read_objectives(block, self._program.body_of)
-        served = frozenset().union(*(one.serves for one in self._deposits[key].values()))
-        theirs = frozenset().union(*(modules_held(other, scope) for other in served - {slot}))
-        return Owned(slot, modules, self._deposits[key], probes, theirs)
+        deposits = self._deposits[key]
+        others = frozenset().union(*(one.serves for one in deposits.values())) - {slot}
+        theirs = frozenset().union(*(modules_of(other, scope, nodes) for other in others))
+        guessed = supposed(slot, scope, deposits) - theirs if not modules else frozenset[str]()
+        return Owned(slot, with_wholes(modules, theirs), deposits, probes, theirs, guessed)
 
     def _told_exactly(
         self, finding: Finding, verdict: Verdict[Rule], block: Block, slot: str, interpreter: Interpreter

@@ -9,9 +9,10 @@ from zerograd.source.lowering.skeleton import Block
 from zerograd.source.names.bindings import Roots, bind_module
 from zerograd.source.names.hooks import calls_hook
 from zerograd.source.names.probes import inputs_of
-from zerograd.source.names.reach import Reach, freezes
+from zerograd.source.names.reach import Reach
 from zerograd.source.names.relevance import hands_on, read_relevance
 from zerograd.source.names.scopes import Elsewhere, Function, FunctionNode, Scope
+from zerograd.source.names.thawing import thaws
 from zerograd.source.text.nodes import Nodes
 from zerograd.source.text.paths import path_of
 
@@ -39,7 +40,7 @@ class Program:
         self._blocks: dict[ast.AST, Block] = {}
         self._nodes: dict[ast.AST, Nodes] = {}
         # Losses are traced to modules only where it can matter: several optimizers, and nothing frozen and thawed.
-        self.traces_losses = relevance.has_several and not freezes(text)
+        self.traces_losses = relevance.has_several and not thaws(text, tree)
         self.has_several = relevance.has_several  # optimizers
         self._asks_inputs = "requires_grad" in text
         self.roots.module.old = ".data[0]" in text or "volatile=True" in text

@@ -19,6 +19,7 @@ _TRIGGER = re.compile(r"\.(?:(step|zero_grad)|backward|manual_backward|unscale_|
 _TRIGGERS = ("clip_grad_norm", "clip_grad_value", "scaler")
 # What is stepped or cleared, as it is written: self.opt, opts[0], states["opt"].
 _WRITTEN = re.compile(r"[A-Za-z_][\w.]*(?:\[[^\[\]\n]*\])*$")
+_GIVEN = re.compile(r"\(\s*([A-Za-z_][\w.]*(?:\[[^\[\]\n]*\])*)\s*[,)]")  # scaler.step(opt)
 _LONGEST = 80
 _WORD = re.compile(r"\w+")
 _MANY = 50  # names that are searched for one by one
@@ -32,7 +33,7 @@ class Relevance(NamedTuple):
 
 def read_relevance(tree: ast.Module, text: str, functions: Sequence[Function]) -> Relevance:
     words = _Words(tree, text, functions)
-    named: dict[str, set[str]] = {"step": set(), "zero_grad": set()}
+    named: dict[str, set[str]] = {"step": set(), "zero_grad": set(), "scaler.step": set()}
     users = {user for trigger in _TRIGGERS for user in words.users(trigger)}
     for match in _TRIGGER.finditer(text):
         users.add(words.owner(match.start()))
@@ -41,8 +42,13 @@ def read_relevance(tree: ast.Module, text: str, functions: Sequence[Function]) -
             before = _WRITTEN.search(text, max(begin, match.start() - _LONGEST), match.start())
             if before is not None:
                 named[match[1]].add(_canonical(before[0]))
+            given = _GIVEN.match(text, match.end()) if before is not None and "scaler" in before[0] else None
+            if given is not None:
+                named["scaler.step"].add(_canonical(given[1]))
     stepped = {path for path in named["step"] if "sched" not in path and "scaler" not in path}
-    return Relevance(_closure(words, users), len(stepped) > 1, frozenset(named["step"] & named["zero_grad"]))
+    return Relevance(
+        _closure(words, users), len(stepped | named["scaler.step"]) > 1, frozenset(named["step"] & named["zero_grad"])
+    )
 
 
 def hands_on(function: Function, nodes_of: Callable[[ast.AST], Nodes]) -> bool:

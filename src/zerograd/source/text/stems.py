@@ -22,6 +22,16 @@ def is_of(name: str, other: str) -> bool:
     return bool(wanted) and all(any(_same(word, mine) for mine in given) for word in wanted)
 
 
+def named_alike(one: str, other: str) -> bool:
+    """Whether both have the same words, but for those that all have: discriminator, discriminator_optimizer."""
+    return is_of(one, other) and is_of(other, one)
+
+
+def is_plain(path: str) -> bool:
+    """`optimizer`, `self.model`: it tells itself from no other."""
+    return not _stem(path)
+
+
 def _stem(path: str) -> set[str]:
     words = {word.lower() for word in _WORDS.findall(path.rpartition(".")[2])}
     return words - _PLAIN

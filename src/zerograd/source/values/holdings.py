@@ -29,16 +29,6 @@ def held_by(slot: str, function: Reading) -> frozenset[str]:
     return frozenset(_of_each(slot.removesuffix("[*]"), function)) if slot.endswith("[*]") else frozenset()
 
 
-def modules_held(slot: str, scope: Scope) -> frozenset[str]:
-    """The modules that an optimizer was made over, by their names here."""
-    binding = scope.lookup(slot)
-    over = frozenset(binding.over if binding is not None else ())
-    if slot not in scope.parameters or slot in scope.bindings:
-        return over
-    # Known by its name alone, from the function around: it may call the same modules otherwise.
-    return over if {path.partition(".")[0] for path in over} <= set(scope.parameters) else frozenset()
-
-
 def held_as_part(slot: str, nodes: Nodes) -> frozenset[str]:
     """critic.optimizer, where the critic is called: its own network, and no manager of others."""
     owner, _, name = slot.rpartition(".")

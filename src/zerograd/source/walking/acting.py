@@ -61,7 +61,9 @@ class Actor:
         )
         if (touches is False and not unproven) or (nobodys and act.kind not in _SHARED):
             return None
-        kind = Kind.SPILL if self._owned.is_foreign(act, self._frames.modules) else act.kind
+        # What is only supposed to be the slot's says nothing of clears, and nothing in a function that was called.
+        modules = self._frames.modules or (self._owned.supposed if self._frames.is_outermost else frozenset[str]())
+        kind = Kind.SPILL if self._owned.is_foreign(act, modules) else act.kind
         unclear = touches is None or (act.slot is None and act.kind not in (Kind.DEPOSIT, Kind.CLIP))
         return Met(
             Event(kind, self._slot, act.site, act.scaled, act.what),

@@ -192,6 +192,10 @@ class Frames:
         self.through = self.through[:-1]
         self.names, self.modules, self.cls, self.here = self._callers.pop()
 
+    @property
+    def is_outermost(self) -> bool:
+        return not self._calling
+
     def _number(self) -> int:
         """Shorter than the names themselves."""
         return self._numbers.setdefault((self.names, self.modules, self.cls), len(self._numbers))

@@ -34,6 +34,7 @@ class Deposit(NamedTuple):
     beside: frozenset[str] = frozenset()  # those that could be meant as well, but for its name
     prepared: frozenset[str] = frozenset()  # those that step later, and were cleared right before it
     named: frozenset[str] = frozenset()  # the one that it has its name from
+    apart: frozenset[str] = frozenset()  # those that were cleared for an earlier one, where another was for this one
 
     def joined(self, other: "Deposit") -> "Deposit":
         """The same line, called for several."""
@@ -52,10 +53,13 @@ class Owned(NamedTuple):
     deposits: Deposits = {}
     probes: frozenset[Site] = frozenset()  # the deposits that are meant for an input, and leave theirs in the slot
     theirs: frozenset[str] = frozenset()  # the modules of the other optimizers
+    supposed: frozenset[str] = frozenset()  # what it holds by its name alone
 
     def is_foreign(self, act: Act, modules: frozenset[str]) -> bool:
         """Whether a deposit fills `modules`, the slot's own, on behalf of other optimizers, or of an input, alone."""
         if act.probes and act.site in self.probes:
+            return True
+        if self._is_told_apart(act, modules):
             return True
         deposit = self._for_others(act)
         if deposit is None:
@@ -67,6 +71,16 @@ class Owned(NamedTuple):
         # Several losses for several optimizers at once are legal: but not one that goes through what is another's own.
         own = {module for module in act.reaches if is_of(module, self.slot) and not self._feeds(module, act)}
         return bool(own & modules if modules else own) or self._judges(act, modules)
+
+    def _is_told_apart(self, act: Act, modules: frozenset[str]) -> bool:
+        """opt_G cleared, g_loss deposited, opt_D cleared, d_loss deposited, both stepped. What g_loss left in the one
+        that judges was thrown away; what d_loss leaves in the one that is judged is not, if it goes through both."""
+        deposit = self.deposits.get(act.site) if act.kind is Kind.DEPOSIT else None
+        if deposit is None or self.slot not in deposit.apart:
+            return False
+        judges = {judge for judge, by in act.fed if judge in self.theirs - modules and by in modules}
+        own = [one.reaches for one in self.deposits.values() if one is not deposit and self.slot in one.serves]
+        return any(judges & reaches for reaches in own)
 
     def _feeds(self, module: str, act: Act) -> bool:
         """Whether a module makes what others work on, as an encoder does: their objective is meant to train it too. A
@@ -102,7 +116,8 @@ class Owned(NamedTuple):
         says whose parameters that has, but they may be the slot's."""
         if self.modules or not act.reaches or self._for_others(act) is None:
             return False
-        return any(self.slot in own.serves and act.reaches & own.reaches for own in self.deposits.values())
+        nobodys = act.reaches - self.theirs
+        return any(self.slot in own.serves and nobodys & own.reaches for own in self.deposits.values())
 
     def _for_others(self, act: Act) -> Deposit | None:
         """A deposit that serves others, and not the slot."""
@@ -125,9 +140,10 @@ def read_objectives(block: Block, body_of: Callable[[Function], Block]) -> Depos
         return {}
     stepped = {slot for act, slot, _ in turns if act.kind is Kind.CONSUME and slot is not None}
     found: Deposits = {}
-    for (turn, serves, cleared), alone, last in _in_order(turns):
+    for (turn, serves, cleared), alone, last, apart in _in_order(turns):
         act = turn.act
         meant, before = _meant(act, stepped, serves, cleared, alone, last), found.get(act.site)
+        meant = meant._replace(apart=apart)
         found[act.site] = meant if before is None else meant.joined(before)
     return found
 
@@ -168,9 +184,13 @@ class _Open(NamedTuple):
     cleared: set[str]  # those that were cleared right before it
 
 
-def _in_order(turns: list[_Turn]) -> Iterator[tuple[_Open, bool, bool]]:
+_Closed = tuple[_Open, bool, bool, frozenset[str]]
+
+
+def _in_order(turns: list[_Turn]) -> Iterator[_Closed]:
     """Each deposit with the optimizers that step next behind it, and those that were cleared right before it; whether
-    it is the only one they step on: then it is for all of them, whatever it is called; and whether it is the last."""
+    it is the only one they step on: then it is for all of them, whatever it is called; whether it is the last; and
+    those whose turn was an earlier one's."""
     open_: list[_Open] = []
     cleared: set[str] = set()  # for the next deposit
     stepped: set[str] = set()  # since the last one
@@ -193,10 +213,14 @@ def _in_order(turns: list[_Turn]) -> Iterator[tuple[_Open, bool, bool]]:
     yield from _closed(open_)
 
 
-def _closed(turns: list[_Open]) -> Iterator[tuple[_Open, bool, bool]]:
+def _closed(turns: list[_Open]) -> Iterator[_Closed]:
     for number, one in enumerate(turns):
         beside = [other is not one and not one.turn.excludes(other.turn) for other in turns]
-        yield one, not any(beside), not any(beside[number:])
+        earlier = set[str]().union(
+            *(other.cleared for other, is_beside in zip(turns[:number], beside, strict=False) if is_beside)
+        )
+        apart = (one.serves & earlier) - one.cleared if one.cleared & one.serves else set[str]()
+        yield one, not any(beside), not any(beside[number:]), frozenset(apart)
 
 
 def _linear(
