@@ -78,8 +78,8 @@ def _made_anew(function: Reading) -> Iterator[Finding]:
             continue
         copied = copied_by(call, function.scope.dotted)
         path = path_of(copied) if copied is not None else None
-        if path is None or not _LOG_PROBS.search(path.lower()) or is_factor(path.lower()):
-            continue
+        if path is None or not _LOG_PROBS.search(path.lower()) or is_factor(path.lower()) or function.arms(node):
+            continue  # in a branch, it may be for those that have no graph: if not torch.is_tensor(log_probs)
         others = set(_OTHERS.findall(written(function.node))) - {name, *_WORD.findall(path)}
         if not others and _is_computed_with(name, function) and are_idle(function):
             yield _told(function, call, f"{written(call.func)}(...) makes a new leaf of {path}")
