@@ -42,7 +42,7 @@ _MEASURE = re.compile(r"metric|eval|valid|(^|_)(test|log|monitor|report|plot)|ac
 _RUN = frozenset({"forward", "__call__"})
 _LOG_PROB = re.compile(r"log_?prob")
 _LOG_PROBS = re.compile(r"(^|[._])log_?probs?(_list|_history|_buffer)?$")
-_OTHERS = re.compile(r"\w*log_?p\w*|dist\w*\.|\w*ratio\w*|surr\w*|softmax|nll", re.IGNORECASE)
+_OTHERS = re.compile(r"log_?p|^dist|ratio|surr|softmax|nll", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
 _ALONE = 2  # self and labels
 _FEW = 24  # names that are followed to see whether an argument is among them
@@ -58,7 +58,7 @@ def detect(file: File) -> Iterator[Finding]:
             continue
         function = Reading(one.node, (), one.scope, file)
         if asks and _LOG_PROB.search(text):
-            yield from _made_anew(function)
+            yield from made_anew(function)
         if is_term(name.lower()):
             yield from _returning(function, is_module=name != one.node.name)
 
@@ -70,7 +70,7 @@ def _named(function: Function) -> str:
     return next((name for name, cls in classes.items() if cls is scope.owner), function.node.name)
 
 
-def _made_anew(function: Reading) -> Iterator[Finding]:
+def made_anew(function: Reading) -> Iterator[Finding]:
     """log_probs = torch.tensor(self.log_probs, requires_grad=True), and no other probability is spoken of."""
     for node in function.of(ast.Assign):
         call, name = node.value, path_of(node.targets[0]) or ""
@@ -80,9 +80,16 @@ def _made_anew(function: Reading) -> Iterator[Finding]:
         path = path_of(copied) if copied is not None else None
         if path is None or not _LOG_PROBS.search(path.lower()) or is_factor(path.lower()) or function.arms(node):
             continue  # in a branch, it may be for those that have no graph: if not torch.is_tensor(log_probs)
-        others = set(_OTHERS.findall(written(function.node))) - {name, *_WORD.findall(path)}
-        if not others and _is_computed_with(name, function) and are_idle(function):
+        others = {word for word in _words_behind(node, function) if _OTHERS.search(word)}
+        if others <= {name, *_WORD.findall(path)} and _is_computed_with(name, function) and are_idle(function):
             yield _told(function, call, f"{written(call.func)}(...) makes a new leaf of {path}")
+
+
+def _words_behind(node: ast.Assign, function: Reading) -> Iterator[str]:
+    """What is spoken of below it; above, what is made a leaf there may have been gathered."""
+    last = node.end_lineno or node.lineno
+    yield from (one.id for one in function.of(ast.Name) if one.lineno > last)
+    yield from (one.attr for one in function.of(ast.Attribute) if one.lineno > last)
 
 
 def _is_computed_with(name: str, function: Reading) -> bool:

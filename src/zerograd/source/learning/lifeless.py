@@ -17,6 +17,7 @@ from zerograd.source.graphs.addends import Sum, Term, words_of
 from zerograd.source.graphs.cut import Cut
 from zerograd.source.graphs.leaves import leaves_of
 from zerograd.source.graphs.makers import Has
+from zerograd.source.learning.barren import made_anew
 from zerograd.source.learning.judged import is_judgement
 from zerograd.source.learning.severed import passed
 from zerograd.source.learning.suspects import suspects
@@ -227,8 +228,8 @@ def _refused(function: Reading, loss: ast.expr) -> Finding:
 
 def _stopped(function: Reading, loss: ast.expr) -> Iterator[Finding]:
     """Where somebody steps: who only tries a backward() learns nothing anyway."""
-    if not function.file.says(".step("):
-        return
+    if not function.file.says(".step(") or any(made_anew(function)):
+        return  # or where the leaf itself is told
     found = note(REGISTRY["ZG003"], function.site(loss), certain=True, step=written(loss))
     yield found._replace(
         message=f"{written(loss)} was cut from its graph and made of new leaves: backward() stops there, and nothing "
