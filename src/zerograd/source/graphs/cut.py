@@ -11,10 +11,12 @@ from functools import cached_property
 
 from zerograd.core.events import Kind
 from zerograd.source.graphs.captured import is_captured
+from zerograd.source.graphs.coefficients import is_named, is_set, is_told, of_settings
 from zerograd.source.graphs.leaves import leaves_of
 from zerograd.source.graphs.living import is_constant
 from zerograd.source.graphs.makers import MAKES, Has, Makers, most
 from zerograd.source.graphs.quiet import quiet_parts
+from zerograd.source.graphs.revived import are_idle
 from zerograd.source.names.literals import default_of
 from zerograd.source.names.scopes import Function, Scope
 from zerograd.source.text import wording
@@ -28,11 +30,6 @@ from zerograd.source.values.reading import Reading
 _LEARNED = re.compile(
     r"loss|entropy|(^|_)(kl|kld|ent)(_|$)|log_?p|logit|pred|output|fake|recon|critic|discrim|disc_|score|value"
 )
-_OF_SETTINGS = re.compile(
-    r"^(self\.)?(args?|opts?|options|cfg|conf|config|hparams|flags|FLAGS)"
-    r"(\.|\[')(?!(T|mT|H|params?|param_groups|latents?|model|net)\b)"
-)
-_COEFFICIENT = re.compile(r"coef|lambda|lmbda|gamma|(^|_)eps", re.IGNORECASE)
 _LOADER = re.compile(r"^range$|load|data_?set|^data$|_data$|^(train|valid?|test)_?(set|iter|batches)$")
 _HANDS_OUT = wording.HANDS_OUT | {"enumerate", "iter", "list", "zip", "reversed"}
 _PACKED = ("pack_", "PackedSequence")
@@ -61,6 +58,7 @@ class Cut(Makers):
         self._open: dict[tuple[int, Item], int] = {}  # what is being asked for, each with its place
         self._since = _DEPTH  # the first of them that an answer rests on
         self._steps = 0
+        self.revived = False  # whether something that was cut off was made a leaf again
 
     def of(self, node: ast.expr, at: Item = None) -> Has:
         key = id(node), at
@@ -113,7 +111,12 @@ class Cut(Makers):
         if path.endswith(".grad") and path.removesuffix(".grad") in self._leaves and self._records_nothing():
             return Has.LOST
         if self._may_be_leaf(path, parts):
-            return Has.MAYBE
+            lost = self._is_revived(path, parts) and self._is_made_before(path, parts, use, at) is Has.LOST
+            return self._revives() if lost else Has.MAYBE
+        return self._is_made_before(path, parts, use, at)
+
+    def _is_made_before(self, path: str, parts: list[str], use: ast.expr, at: Item) -> Has:
+        """What was made of it, whether or not it was made a leaf since."""
         asked = parts[2:] if path.startswith("self.data") else parts[1:]  # of something; an object's own may be learned
         if "data" in asked and (any(map(self._function.file.says, _PACKED)) or ".data[" in path):
             return Has.MAYBE  # what a PackedSequence calls its values, or a graph the features of its nodes
@@ -122,7 +125,7 @@ class Cut(Makers):
             return Has.LOST if learned else Has.NOTHING
         if not wording.CUTS.isdisjoint(asked):
             return Has.NOTHING
-        if _OF_SETTINGS.search(path) and not self._function.file.says(f"{path} = "):
+        if is_set(path, self._function):
             return Has.NOTHING
         reached = self._names.reaching(path, use)
         if reached is None:
@@ -149,7 +152,25 @@ class Cut(Makers):
         says, here = self._function.file.says, {path, parts[0]}
         if not here.isdisjoint(self._leaves) or not here.isdisjoint(self._overwritten):
             return True
-        return (says("requires_grad") and says(f"{path}.requires_grad")) or ("grad" in parts and says("create_graph"))
+        own = "loss" in path and self._function.scope.owns(path)  # another's of that name is another loss
+        return (not own and says("requires_grad") and says(f"{path}.requires_grad")) or (
+            "grad" in parts and says("create_graph")
+        )
+
+    def _is_revived(self, path: str, parts: list[str]) -> bool:
+        """Whether all that makes a name a leaf is loss.requires_grad = True, and nobody asks for its gradient."""
+        return (
+            path in self._leaves
+            and path.isidentifier()
+            and {path, parts[0]}.isdisjoint(self._overwritten)
+            and are_idle(self._function)
+        )
+
+    def _revives(self) -> Has:
+        self.revived = True
+        if self._outer is not None:
+            self._outer._revives()
+        return Has.LOST
 
     @cached_property
     def _overwritten(self) -> frozenset[str]:
@@ -201,8 +222,8 @@ class Cut(Makers):
             begin = scope.owner.method("__init__")
             plain = bool(made) and all(
                 is_constant(one)
-                or _OF_SETTINGS.search(path_of(one) or "")
-                or (begin is not None and isinstance(one, ast.Name) and _is_told(begin, one.id))
+                or of_settings(path_of(one) or "")
+                or (begin is not None and isinstance(one, ast.Name) and is_told(begin, one.id))
                 for one in made
             )
             return Has.NOTHING if plain or (path in kept and self._is_number(path)) else Has.MAYBE
@@ -215,7 +236,7 @@ class Cut(Makers):
 
     def _is_number(self, path: str) -> bool:
         """Whether it is named for a coefficient, and for none that is learned: Adam([self.log_alpha])."""
-        return _COEFFICIENT.search(path.rpartition(".")[2]) is not None and not self._function.file.says(f"[{path}")
+        return is_named(path) and not self._function.file.says(f"[{path}")
 
     def _assigned(self, cls: Scope, path: str) -> Iterator[ast.expr]:
         """What the methods of a class assign to an attribute."""
@@ -266,12 +287,6 @@ class Cut(Makers):
 
     def _inside(self, function: Function, given: Mapping[str, ast.expr]) -> "Cut":
         return Cut(reading_of(function, self._function.file), self._deep - 1, given, self)
-
-
-def _is_told(begin: Function, name: str) -> bool:
-    """def __init__(self, smooth=1.0)"""
-    default = default_of(begin.node, name)
-    return isinstance(default, ast.Constant) and isinstance(default.value, float | int)
 
 
 def _begins(one: Definition) -> bool:

@@ -6,7 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
 
+from zerograd.source.graphs.criteria import is_weightless
 from zerograd.source.graphs.leaves import makes_leaf
+from zerograd.source.graphs.revived import are_idle, copied_by
 from zerograd.source.names.scopes import Function, Role
 from zerograd.source.text.nodes import holds, written
 from zerograd.source.text.paths import path_of
@@ -84,6 +86,10 @@ class Makers(ABC):
         """Whether it is made of what a model returns."""
 
     @abstractmethod
+    def _revives(self) -> Has:
+        """Remembers that something was made a leaf again: backward() will not complain."""
+
+    @abstractmethod
     def _inside(self, function: Function, given: Mapping[str, ast.expr]) -> "Makers":
         """Another function, as a call in this one runs it."""
 
@@ -93,7 +99,7 @@ class Makers(ABC):
     def _is_made(self, call: ast.Call, at: Item) -> Has:
         func, path = call.func, path_of(call.func)
         if makes_leaf(call):
-            return Has.MAYBE
+            return self._revived(call)
         given = [*call.args, *(one.value for one in call.keywords)]
         if isinstance(func, ast.Attribute) and self._cuts(call, func):
             return self._without(func.value)
@@ -114,12 +120,22 @@ class Makers(ABC):
         if _keeps(dotted) or self._is_criterion(func):
             packed = len(given) > 1 and all(isinstance(one, ast.Attribute) and one.attr == "data" for one in given[:2])
             return Has.MAYBE if packed else self._most(given)  # both .data: those of two PackedSequences
+        if path is not None and given and is_weightless(path, self._function):
+            found = self._most(given)
+            if found is not Has.MAYBE:  # else it may cut off what it is given
+                return found
         callee = called_or_read(path, self._function) if path is not None else None
         if callee is not None:
             return self._returned(callee, call, at)
         if isinstance(func, ast.Attribute) and not dotted.startswith("torch."):
             return self._asked(func, given)
         return Has.MAYBE
+
+    def _revived(self, call: ast.Call) -> Has:
+        """A leaf, to compute with; unless it was made of what had a graph, and nobody asks for its gradient."""
+        copied = copied_by(call, self._dotted)
+        lost = copied is not None and self._without(copied) is Has.LOST
+        return self._revives() if lost and are_idle(self._function) else Has.MAYBE
 
     def _asked(self, func: ast.Attribute, given: list[ast.expr]) -> Has:
         """What a method returns. Of something without a graph only tensors' own are known: task.loss(x) may."""

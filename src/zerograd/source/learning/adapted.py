@@ -29,6 +29,8 @@ from zerograd.source.values.definitions import definitions_of
 from zerograd.source.values.holdings import held_by
 from zerograd.source.values.reading import LoopNode, Reading
 
+_MADE = (ast.Assign, ast.AugAssign, ast.Call)  # loss = a, loss += a, losses.append(a)
+_WEIGHTS = frozenset({"parameters", "named_parameters", "weight", "bias"})
 _FEW = 12  # copies that are looked at in one function
 
 
@@ -42,15 +44,34 @@ def detect(function: Reading) -> Iterator[Finding]:
     copied = ((one, loop) for one in function.of(ast.Assign) if held and (loop := function.loop_around(one)))
     for made, loop in islice(copied, _FEW):
         copy = path_of(made.targets[0]) if isinstance(made.value, ast.Call) else None
-        if copy is None or not all(holds(loop, one) for one in deposits):
+        if copy is None or not all(holds(loop, one) or _is_behind(loop, one) for one in deposits):
             continue
         for act, (model,) in held:
-            inside = act.node is not None and holds(loop, act.node) and place(act.node) > place(made)
-            if not inside or model == copy:
+            if act.node is None or model == copy or not _follows(act.node, made, loop, deposits, model, function):
                 continue
             if _is_copied(made, copy, model, function) and _trains_copy(function, made, loop, deposits, copy):
                 found = note(REGISTRY["ZG003"], act.site, certain=True, step=act.what)
                 yield found._replace(cure=f"bring the gradients of {copy} to {model}, or train {copy}")
+
+
+def _follows(
+    step: ast.AST, made: ast.Assign, loop: LoopNode, deposits: list[ast.Call], model: str, function: Reading
+) -> bool:
+    """Whether a step stands behind the copy in its loop; or behind the loop, where the losses of all copies are added
+    up, and none of those is made of the model's own weights: fast.weight = model.weight - lr * gradient."""
+    if holds(loop, step):
+        return place(step) > place(made) and all(holds(loop, one) for one in deposits)
+    last = max(deposits, key=place)
+    return _is_behind(loop, last) and place(last) < place(step) and not _is_read_in(loop, model, function)
+
+
+def _is_behind(loop: LoopNode, node: ast.AST) -> bool:
+    return place(node)[0] > place(loop)[1]
+
+
+def _is_read_in(loop: LoopNode, model: str, function: Reading) -> bool:
+    asked = (one for one in function.of(ast.Attribute) if one.attr in _WEIGHTS and holds(loop, one))
+    return any(path_of(one.value) == model for one in asked)
 
 
 def _trains_copy(function: Reading, made: ast.Assign, loop: LoopNode, deposits: list[ast.Call], copy: str) -> bool:
@@ -115,7 +136,7 @@ def _is_of(copy: str, deposit: ast.Call, function: Reading) -> bool:
         calls += [part for part in parts if isinstance(part, ast.Call)]
         names = {part.id for part in parts if isinstance(part, ast.Name)} - seen - {copy}
         seen |= names
-        pending += [one.value for name in names for one in every(name) if isinstance(one.node, ast.Assign)]
+        pending += [one.value for name in names for one in every(name) if isinstance(one.node, _MADE)]
     paths = {path_of(call.func) or "" for call in calls}
     others = {path for path in paths - {copy} if not _is_harmless(path, function)}
     return copy in paths and not others and not any(function.without_grad(call) for call in calls)

@@ -17,6 +17,7 @@ from zerograd.source.graphs.addends import Sum, Term, words_of
 from zerograd.source.graphs.cut import Cut
 from zerograd.source.graphs.leaves import leaves_of
 from zerograd.source.graphs.makers import Has
+from zerograd.source.learning.barren import made_anew
 from zerograd.source.learning.judged import is_judgement
 from zerograd.source.learning.severed import passed
 from zerograd.source.learning.suspects import suspects
@@ -30,12 +31,24 @@ from zerograd.source.values.callers import brings_cut
 from zerograd.source.values.definitions import Item, definitions_of
 from zerograd.source.values.reading import File, Reading
 
-_WORDS = ("item()", "detach()", ".data", "no_grad", "ensor(", "from_numpy", "argmax(", "autograd", ".round(", ".grad")
+_WORDS = (
+    "item()",
+    "detach()",
+    ".data",
+    "no_grad",
+    "ensor(",
+    "from_numpy",
+    "argmax(",
+    "autograd",
+    ".round(",
+    ".grad",
+    "requires_grad",
+)
 _ENGINE = re.compile(r"accelerator|fabric|engine|manual_backward")
 _CURE = "leave its graph on: no item(), detach(), no_grad() or torch.tensor() between the model and the loss"
 _CUT = re.compile(
     r"\.(item|detach|numpy|tolist)\(\)|\.data\b|no_grad|ensor\(|from_numpy|argm(ax|in)\(|(?<!_)\bgrad\(|\.round\("
-    r"|= \w+\.grad\b"
+    r"|= \w+\.grad\b|Variable\(.*requires_grad=True|loss\w*\.requires_grad"
 )
 _CUTS = (
     ".item()",
@@ -50,6 +63,7 @@ _CUTS = (
     "grad(",
     ".round(",
     ".grad",
+    "requires_grad",
 )
 _TELLS = re.compile(
     r"\bacc|correct|\+=|append\(|print|\blog(?!_softmax|_prob|its?\b)|add_scalar|write|update\(|format|wandb|tqdm|postfix|f\"|f'"
@@ -134,7 +148,9 @@ def _inside(function: Reading, handed: set[Item]) -> Iterator[Finding]:
     for number, one in enumerate(sums):
         if cut.of(one.loss) is Has.LOST:
             # Leaves may be among others, in a list; but not behind the detach() that the loss itself was given.
-            if one.loss in gone and (not leaves_of(function) or _is_detached(one.loss, function)):
+            if one.loss in gone and cut.revived:
+                yield from _stopped(function, one.loss)
+            elif one.loss in gone and (not leaves_of(function) or _is_detached(one.loss, function)):
                 yield _refused(function, one.loss)
             continue
         others = one.live.union(named, *(other.names for place, other in enumerate(sums) if place != number))
@@ -210,6 +226,18 @@ def _refused(function: Reading, loss: ast.expr) -> Finding:
     )
 
 
+def _stopped(function: Reading, loss: ast.expr) -> Iterator[Finding]:
+    """Where somebody steps: who only tries a backward() learns nothing anyway."""
+    if not function.file.says(".step(") or any(made_anew(function)):
+        return  # or where the leaf itself is told
+    found = note(REGISTRY["ZG003"], function.site(loss), certain=True, step=written(loss))
+    yield found._replace(
+        message=f"{written(loss)} was cut from its graph and made of new leaves: backward() stops there, and nothing "
+        "that it was computed from gets a gradient",
+        cure=_CURE,
+    )
+
+
 def _deposited(function: Reading) -> list[ast.expr]:
     calls = [act.node for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
     return [loss for call in calls if (loss := loss_of(call)) is not None and not _is_gradient(loss, call)]
@@ -235,7 +263,7 @@ def _is_meant(term: Term, function: Reading) -> bool:
     name = term.names[0] if term.names else path_of(term.node) or ""
     made = [one.value for word in words for one in definitions_of(function).every(word)]
     said = [name, *words, *(maker for value in made for maker in _makers(value))]
-    return not is_factor(name.lower()) and any(is_term(word.lower()) for word in said)
+    return not is_factor(name.lower()) and any(is_term(word.lower()) or "criteri" in word.lower() for word in said)
 
 
 def _makers(value: ast.expr) -> Iterator[str]:

@@ -15,6 +15,7 @@ from zerograd.source.values.reading import Reading
 _CUTTING = frozenset({"item", "detach", "data", "numpy", "tolist", "tensor", "Tensor", "FloatTensor", "from_numpy"}) | {
     "argmax",
     "argmin",
+    "requires_grad_",
 }
 _FEW = 20
 _MadeBy = Callable[[ast.Name], list[Definition]]
@@ -62,7 +63,7 @@ def _is_suspect(losses: list[ast.expr], made_by: _MadeBy, function: Reading, *, 
 def _parts(value: ast.expr, function: Reading) -> list[ast.expr] | None:
     """What a loss is made of; None: it is a sum, or cut off."""
     match value:
-        case ast.BinOp(op=ast.Add() | ast.Sub()):
+        case ast.BinOp(op=ast.Add() | ast.Sub()) | ast.Compare():
             return None
         case ast.BinOp(left=left, right=right):
             return [left, right]
@@ -72,10 +73,13 @@ def _parts(value: ast.expr, function: Reading) -> list[ast.expr] | None:
             return [inner]
         case ast.Call(func=ast.Attribute() | ast.Name()) if _cuts(value) or _is_read(value, function):
             return None
+        case (
+            ast.Call(func=ast.Attribute(value=ast.Name(id="self" | "F" | "nn")), args=args)
+            | ast.Call(func=ast.Name(), args=args)
+        ):
+            return [one for one in args if isinstance(one, ast.Name)]
         case ast.Call(func=ast.Attribute(value=inner)):
             return [inner]
-        case ast.Call(func=ast.Name(), args=args):
-            return [one for one in args if isinstance(one, ast.Name)]
     return []
 
 
@@ -87,4 +91,6 @@ def _is_read(call: ast.Call, function: Reading) -> bool:
 
 
 def _cuts(value: ast.expr) -> bool:
-    return any(isinstance(part, ast.Attribute) and part.attr in _CUTTING for part in below(value))
+    parts = below(value)
+    leaves = any(isinstance(part, ast.keyword) and part.arg == "requires_grad" for part in parts)
+    return leaves or any(isinstance(part, ast.Attribute) and part.attr in _CUTTING for part in parts)

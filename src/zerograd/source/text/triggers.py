@@ -13,6 +13,8 @@ _CHANGES = re.compile(
 _HELD = re.compile(r"ptim[^\n]{0,120}?\b(\w+)\.parameters\(\)")
 _MADE = re.compile(r"^[ \t\"]*(\w+)(?:\.[\w.]+)? = ([^\n]{0,120}?\b[A-Z]\w*\([^\n]{0,200})", re.MULTILINE)
 
+_LEAF = re.compile(r"(?:ensor|Variable)\((?!torch\.(?:zeros|ones|rand|empty))[a-z_][^\n]*requires_grad=True")
+_LOSS = re.compile(r"^class \w*Loss\w*\(", re.MULTILINE)
 _SHOWN = re.compile(r"^[ \t]*(?:>>>|\.\.\.) .*", re.MULTILINE)  # in a docstring: such lines are no Python
 _LISTS = re.compile(r"self\.\w+(?:\[[^\]\n]*\])?(?:\.(?:append|update|add)\(| \+= )[^\n]*loss")
 
@@ -33,8 +35,17 @@ def _trains(text: str) -> bool:
         or "scheduler.step()" in text
         or _may_deposit(text)
         or _may_hand_out(text)
+        or may_cut_losses(text)
         or ("def training_step(" in text and (_LISTS.search(text) is not None or _hands_nothing_back(text)))
     )
+
+
+def may_cut_losses(text: str) -> bool:
+    """Whether something is made a leaf that was computed, or a module that is named for a loss may cut off all it has:
+    a loss function stands in a file of its own, and nothing is trained there."""
+    if "requires_grad=True" in text and ("loss" in text or "Loss" in text) and _LEAF.search(text) is not None:
+        return True
+    return "Loss(" in text and (").detach()" in text or "no_grad()" in text) and _LOSS.search(text) is not None
 
 
 def _hands_nothing_back(text: str) -> bool:

@@ -40,7 +40,7 @@ def _called_or_read(path: str, function: Reading) -> Function | None:
         if found is not None:
             return found if isinstance(found, Function) else None
     for kept, method in ((path, "forward"), (path.rpartition(".")[0], path.rpartition(".")[2])):
-        makers = {_maker(value) for value in _made(kept, function)}
+        makers = {maker_of(value) for value in values_of(kept, function)}
         maker = makers.pop() if len(makers) == 1 else None
         cls = _cutting(maker, scope) if maker is not None and is_term(maker.lower()) else None
         if isinstance(cls, Scope):
@@ -75,7 +75,7 @@ def _cutting(path: str, scope: Scope) -> Function | Scope | None:
     return next((one for one in found if one is not None), None)
 
 
-def _made(path: str, function: Reading) -> list[ast.expr]:
+def values_of(path: str, function: Reading) -> list[ast.expr]:
     """What an object's name was assigned, in the function, its class or its file."""
     scope, file = function.scope, function.file
     if path in scope.parameters or path in ("", "self"):
@@ -87,11 +87,11 @@ def _made(path: str, function: Reading) -> list[ast.expr]:
     return [one.value for one in made]
 
 
-def _maker(value: ast.expr) -> str | None:
+def maker_of(value: ast.expr) -> str | None:
     """DiceLoss of DiceLoss().to(device)"""
     match value:
         case ast.Call(func=ast.Attribute(value=ast.Call() as inner, attr=attr)) if attr in SAME:
-            return _maker(inner)
+            return maker_of(inner)
         case ast.Call(func=func):
             return path_of(func)
     return None
