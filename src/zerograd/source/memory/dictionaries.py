@@ -9,6 +9,7 @@ told of.
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from zerograd.core.events import Kind
@@ -37,6 +38,7 @@ class Items(NamedTuple):
     freed: bool
 
 
+@lru_cache(maxsize=1)  # several look at one function, one after the other
 def dictionaries(function: Reading) -> dict[str, Items]:
     """Those of a function, by name."""
     found: dict[str, Items] = {}
