@@ -9,7 +9,7 @@ from rules.programs import Program, audited, checked, programs
 ALL = [*programs("legal.md"), *programs("faults.md")]
 FAMILIES = ("faults_source", "cut", "groups", "kept", "rollouts", "doubted", "retained", "starved", "wrappers")
 FAMILIES += ("turns", "wolf", "harmless", "forms", "rivals", "accumulated", "scaled", "owners", "leaks")
-FAMILIES += ("severed",)
+FAMILIES += ("severed", "carried")
 SOURCE = [*ALL, *(program for name in FAMILIES for program in programs(f"{name}.md"))]
 
 

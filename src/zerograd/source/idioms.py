@@ -16,6 +16,7 @@ from zerograd.source.memory import (
     keepsakes,
     kept,
     meters,
+    recurrent,
     retained,
     slices,
     totals,
@@ -62,6 +63,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     if function.loops:
         yield from scalers.made_each_epoch(function)
         yield from keepsakes.detect(function)
+        yield from itemised.detect(function)
         yield from slices.detect(function)
     if function.file.reads_gradients:
         yield from _by_hand(function, kinds)
@@ -79,11 +81,11 @@ def _backwards(function: Reading) -> Iterator[Finding]:
     yield from unprepared.detect(function)
     yield from averages.detect(function)
     yield from kept.detect(function)
-    yield from itemised.detect(function)
     yield from meters.detect(function)
     yield from histories.detect(function)
     yield from totals.detect(function)
     yield from retained.detect(function)
+    yield from recurrent.detect(function)
     yield from evaluations.inside(function)
 
 

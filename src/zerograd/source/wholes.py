@@ -7,14 +7,14 @@ from zerograd.source.groups import unread
 from zerograd.source.holding import fleeting, forgotten, listed, parameters, ungiven, unowned, unpickled
 from zerograd.source.learning import barren, dropped, lifeless, rebinding, unasked, unreturned
 from zerograd.source.memory import evaluations, lightning, retained, rollouts
-from zerograd.source.order import automatic, handlers
+from zerograd.source.order import handlers, hooks
 from zerograd.source.text.lines import within
 from zerograd.source.text.triggers import may_replace
 from zerograd.source.values.reading import File, Reading
 
 
 def detect(file: File) -> Iterator[Finding]:
-    yield from automatic.detect(file)
+    yield from hooks.detect(file)
     yield from barren.detect(file)
     yield from dropped.detect(file)
     yield from evaluations.detect(file)

@@ -17,7 +17,7 @@ from zerograd.source.names.scopes import Function, Role
 from zerograd.source.text import wording
 from zerograd.source.text.nodes import holds, written
 from zerograd.source.text.paths import path_of
-from zerograd.source.text.wording import BUILTINS, CUTS, HANDS_OUT, NUMBERS, SAME, SHAPES
+from zerograd.source.text.wording import BUILTINS, COUNTS, CUTS, HANDS_OUT, NUMBERS, RANKS, SAME, SHAPES, TENSORS
 from zerograd.source.values.callers import arguments, called
 from zerograd.source.values.definitions import Definition, Item, definitions_of, is_key, item_at, item_of
 from zerograd.source.values.objects import Objects
@@ -192,7 +192,8 @@ class Ancestry(Incoming):
         if not given and wording.loads(last) and not may_have_graphs(function):
             return NONE
         if root == "torch":
-            return NONE if wording.is_made_anew(last) else given | ({call} if last in _RUNS else NONE)
+            plain = wording.is_made_anew(last) or last in COUNTS or (at == 1 and last in RANKS)
+            return NONE if plain else given | ({call} if last in _RUNS else NONE)
         if path == "next" and call.args and wording.is_loader(path_of(call.args[0]) or ""):
             return NONE
         if path in BUILTINS or last in HANDS_OUT or self.objects.is_class(path):
@@ -208,7 +209,8 @@ class Ancestry(Incoming):
     def _of_object(self, call: ast.Call, path: str) -> Ancestors:
         """A module, or a method of something: what it is called on, and a graph of its own."""
         owner, _, name = path.rpartition(".")
-        if isinstance(call.func, ast.Attribute) and (name in SAME or self.objects.is_value(owner)):
+        tensor = name in SAME or name in TENSORS or self.objects.is_value(owner)
+        if isinstance(call.func, ast.Attribute) and tensor:
             return self.of(call.func.value)
         if isinstance(call.func, ast.Attribute) and self._names.every(owner) and self.of(call.func.value):
             return self.of(call.func.value)  # Normal(mean, std).sample()

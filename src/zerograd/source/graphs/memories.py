@@ -8,10 +8,12 @@ from zerograd.source.names.scopes import Function, Scope
 from zerograd.source.text import wording
 from zerograd.source.text.nodes import below, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.values.callers import handed_in
 from zerograd.source.values.definitions import assigned_by, definitions_of
 from zerograd.source.values.reading import File, Reading
 
 _DEPTH = 20
+_CALLERS = 3  # that hand a module on
 _MOVES = frozenset({"to", "cuda", "cpu", "train", "eval", "float", "double", "half"})
 
 
@@ -29,15 +31,20 @@ def may_carry(file: File) -> bool:
     return texts is None or any(map(wording.carries, texts))
 
 
-def forgets(path: str, function: Reading) -> bool:
+def forgets(path: str, function: Reading, deep: int = _CALLERS) -> bool:
     """Whether a module is of classes of this project that keep nothing, wherever they are written."""
     scope, file = function.scope, function.file
+    if path in scope.parameters and not definitions_of(function).every(path):
+        given = [(where, path_of(one) if one is not None else None) for where, one in handed_in(function, path)]
+        read = bool(given) and deep > 0
+        return read and all(name is not None and forgets(name, where, deep - 1) for where, name in given)
     made = [one.value for one in definitions_of(function).every(path)]
     if path.startswith("self.") and scope.owner is not None:
         made += [one.value for _, one in assigned_by(scope.owner, path, file)]
     elif not made and path not in scope.parameters:
         made += [one.value for one in definitions_of(Reading(file.program.tree, (), scope.module, file)).every(path)]
     names = [name for value in made if (name := _made_by(value)) != path]
+    names += [name for value in made for name in _parts_of(value, function)]
     return bool(names) and not any(name is None or remembers(name, scope) for name in names)
 
 
@@ -46,6 +53,18 @@ def _made_by(value: ast.expr) -> str | None:
     while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _MOVES:
         value = value.func.value
     return path_of(value.func) if isinstance(value, ast.Call) else path_of(value)
+
+
+def _parts_of(value: ast.expr, function: Reading) -> list[str | None]:
+    """Encoder of encoder = Encoder(3) and model = Model(encoder): what a module is made with may keep something."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _MOVES:
+        value = value.func.value
+    given = [path_of(one) for one in value.args] if isinstance(value, ast.Call) else []
+    top = Reading(function.file.program.tree, (), function.scope.module, function.file)
+    every = (definitions_of(function).every(one) or definitions_of(top).every(one) for one in given if one)
+    made = [_made_by(one.value) for several in every for one in several if isinstance(one.value, ast.Call)]
+    scope = function.scope
+    return [name for name in made if name is None or scope.class_scope(scope.dotted(name), derived=True)]
 
 
 def remembers(name: str, scope: Scope, depth: int = _DEPTH) -> bool:

@@ -14,32 +14,22 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.counting.losses import loss_of
 from zerograd.source.graphs.differentiated import feeds_a_loss
-from zerograd.source.memory.kept import live_losses, resets, retains
+from zerograd.source.lowering.skeleton import Call
+from zerograd.source.memory.dictionaries import Items, dictionaries, is_handed_on, is_live
+from zerograd.source.memory.kept import resets
 from zerograd.source.text.nodes import below, holds, written
 from zerograd.source.text.paths import path_of
-from zerograd.source.text.wording import tells
 from zerograd.source.values.definitions import definitions_of
 from zerograd.source.values.few import counts_to_few
-from zerograd.source.values.owned import READERS
 from zerograd.source.values.reading import LoopNode, Reading
-from zerograd.source.values.rebound import is_rebound
 from zerograd.source.values.sums import weighs
 
 _FEW = 12  # sums that are looked at in one function
 _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-_LOSES = frozenset({"pop", "popitem", "clear"})
 _PLAIN = frozenset({"float", "int", "list"})
 _READS = frozenset({"items", "keys", "values", "get", "append"})
 _MAKERS = frozenset({"defaultdict", "dict", "list", "Counter"})
-
-
-class _Items(NamedTuple):
-    """A dictionary of losses: the backward that goes through it, and the keys that are known to be live."""
-
-    deposit: ast.Call
-    keys: frozenset[str]  # none: all together are
 
 
 class _Kept(NamedTuple):
@@ -49,18 +39,17 @@ class _Kept(NamedTuple):
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    if not function.loops or function.file.says(".detach_("):
+    calls = bool(function.parts(Call))  # of functions that touch gradients
+    if function.file.says(".detach_(") or not (calls or function.having(Kind.DEPOSIT)):
         return
     kept = [*_summed(function), *_listed(function)]
-    dictionaries = _dictionaries(function) if kept else {}
+    found = dictionaries(function) if kept else {}
     for node, keeper, losses in kept[:_FEW]:
-        items = dictionaries.get(losses)
+        items = found.get(losses)
         loop = _loop_over_data(function, node) if items is not None else None
         if items is None or loop is None or not holds(loop, items.deposit) or counts_to_few(loop, function):
             continue
-        if retains(items.deposit):
-            continue
-        if _is_live(function, losses, items, node) and _stays(function, keeper, items, node, loop):
+        if items.freed and is_live(function, losses, items, node) and _stays(function, keeper, items, node, loop):
             gone, here = function.arms(items.deposit), function.arms(node)
             unless = "a branch decides whether these losses are those that backward() was called on"
             what = f"{written(node)} keeps the graph of every iteration alive"
@@ -146,61 +135,10 @@ def _goes_through(loop: LoopNode, node: ast.stmt) -> bool:
     return node in loop.body and any(_sum_of(node, key)[1] is not None for key in keys)
 
 
-# Which dictionaries hold losses
-
-
-def _dictionaries(function: Reading) -> dict[str, _Items]:
-    found: dict[str, _Items] = {}
-    losses = live_losses(function)
-    for name, call in losses.items():
-        root, opened, key = name.partition("[")
-        if opened:
-            _add(found, root, call, key.strip("]'\""))
-    for act in function.having(Kind.DEPOSIT):
-        if isinstance(act.node, ast.Call) and (loss := loss_of(act.node)) is not None:
-            _take(found, loss, act.node)
-    for node in function.of(ast.Assign):
-        for call in (losses[name] for name in map(path_of, node.targets) if name in losses):
-            _take(found, node.value, call)
-    return found
-
-
-def _take(found: dict[str, _Items], loss: ast.expr, call: ast.Call) -> None:
-    """losses["total"], sum(losses.values()), sum(loss for loss in losses.values())"""
-    match loss:
-        case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str() as key)):
-            _add(found, name, call, key)
-        case ast.Call(func=ast.Name(id="sum"), args=[summed]):
-            match summed:
-                case ast.GeneratorExp(elt=ast.Name(id=one), generators=[ast.comprehension(target=target, ifs=[])]):
-                    summed = summed.generators[0].iter if path_of(target) == one else summed
-            match summed:
-                case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="values"), args=[]):
-                    found.setdefault(name, _Items(call, frozenset()))
-
-
-def _add(found: dict[str, _Items], name: str, call: ast.Call, key: str) -> None:
-    known = found.get(name)
-    found[name] = _Items(known.deposit if known else call, (known.keys if known else frozenset()) | {key})
-
-
 # Whether they stay
 
 
-def _is_live(function: Reading, losses: str, items: _Items, node: ast.stmt) -> bool:
-    """Whether the dictionary still holds what was computed: not numbers that were made of it, nor less."""
-    if is_rebound(function, losses, items.deposit, node) or losses in function.scope.parameters:
-        return False
-    reached = definitions_of(function).reaching(losses, node)
-    made = [one.value for one in reached.here] if reached is not None else []
-    stored = [one for one in function.of(ast.Subscript) if isinstance(one.ctx, ast.Store | ast.Del)]
-    changed = [one for one in stored if path_of(one.value) == losses and not isinstance(one.slice, ast.Constant)]
-    lost = (path_of(call.func) or "" for call in function.of(ast.Call))
-    cut = any(isinstance(value, ast.DictComp) for value in made) or _is_handed_on(function, losses, function.node)
-    return not cut and not changed and not any(path in {f"{losses}.{way}" for way in _LOSES} for path in lost)
-
-
-def _stays(function: Reading, keeper: str, items: _Items, node: ast.stmt, loop: LoopNode) -> bool:
+def _stays(function: Reading, keeper: str, items: Items, node: ast.stmt, loop: LoopNode) -> bool:
     """Whether it is this function's own, grows in every iteration, and is never differentiated."""
     if not keeper.isidentifier() or keeper in function.scope.parameters or function.without_grad(node):
         return False
@@ -208,10 +146,12 @@ def _stays(function: Reading, keeper: str, items: _Items, node: ast.stmt, loop: 
     made = [one.value for one in (*reached.here, *reached.around) if not one.adds] if reached is not None else []
     if not made or any("deque" in written(value) or not _covers(value, items) for value in made):
         return False
-    stored = (one for one in function.of(ast.Subscript) if isinstance(one.ctx, ast.Store | ast.Del))
+    added = {id(one.target) for one in function.of(ast.AugAssign)}  # to another of its sums
+    stored = [one for one in function.of(ast.Subscript) if isinstance(one.ctx, ast.Store | ast.Del)]
+    stored = [one for one in stored if id(one) not in added]
     set_anew = any(path_of(one.value) == keeper and holds(loop, one) and not holds(node, one) for one in stored)
     fresh = resets(function, loop, keeper, node) or set_anew or feeds_a_loss(function, keeper, ())
-    return not fresh and not _is_handed_on(function, keeper, loop) and not _is_changed(function, keeper)
+    return not fresh and not is_handed_on(function, keeper, loop) and not _is_changed(function, keeper)
 
 
 def _is_changed(function: Reading, keeper: str) -> bool:
@@ -222,7 +162,7 @@ def _is_changed(function: Reading, keeper: str) -> bool:
     return changed or any(isinstance(part, ast.Name) and part.id == keeper for one in inner for part in below(one))
 
 
-def _covers(value: ast.expr, items: _Items) -> bool:
+def _covers(value: ast.expr, items: Items) -> bool:
     """Whether what the keeper begins as takes a live loss: it has its key, or gets it."""
     match value:
         case ast.Dict(keys=[_, *_] as keys):
@@ -232,19 +172,3 @@ def _covers(value: ast.expr, items: _Items) -> bool:
             plain = all(isinstance(one, ast.Name) and one.id in _PLAIN for one in args)
             return plain and (path_of(func) or "").rpartition(".")[2] in _MAKERS
     return isinstance(value, ast.Dict | ast.List)
-
-
-def _is_handed_on(function: Reading, keeper: str, loop: ast.AST) -> bool:
-    """Whether somebody inside the loop gets it, who may empty it or cut what is in it."""
-    for call in function.of(ast.Call):
-        path = path_of(call.func) or "?"
-        if not holds(loop, call) or function.scope.dotted(path).partition(".")[0] in READERS or tells(path):
-            continue
-        if path.endswith(".append"):
-            continue  # a list of them, which is looked at by itself
-        given = (*call.args, *(named.value for named in call.keywords))
-        if path.startswith(f"{keeper}.") and path.rpartition(".")[2] in _LOSES:
-            return True
-        if any(isinstance(part, ast.Name) and part.id == keeper for one in given for part in below(one)):
-            return True
-    return False

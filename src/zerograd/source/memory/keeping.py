@@ -83,6 +83,23 @@ def _live(inside: Reading, method: Function, name: str) -> Iterator[_Live]:
                 iter=ast.Call(func=ast.Attribute(value=ast.Name(id=over), attr="items"), args=[]),
             ) if over == several and len(definitions_of(inside).every(value)) == 1:
                 yield _Live(value, loop)
+            case ast.For(target=ast.Name(id=key), iter=over) if several == name and _goes_over(over, several):
+                if _is_read_by(inside, several, key):
+                    yield _Live(f"{several}[*]", loop)
+
+
+def _goes_over(over: ast.expr, several: str) -> bool:
+    """for key in losses, for key in losses.keys()"""
+    match over:
+        case ast.Call(func=ast.Attribute(value=inner, attr="keys"), args=[]):
+            over = inner
+    return path_of(over) == several
+
+
+def _is_read_by(inside: Reading, several: str, key: str) -> bool:
+    """Whether its items are only ever read, each by its own key."""
+    items = [one for one in inside.of(ast.Subscript) if path_of(one.value) == several]
+    return all(path_of(one.slice) == key and isinstance(one.ctx, ast.Load) for one in items)
 
 
 def _keepers(inside: Reading, name: str) -> Iterator[tuple[ast.AST, str]]:
@@ -235,6 +252,8 @@ def _is_start(one: Definition, keys: str, home: Function, file: File) -> bool:
     match value:
         case ast.Dict(values=values):
             return all(map(_fills, values))
+        case ast.DictComp(value=each) | ast.Call(args=[ast.Lambda(body=each)]):
+            return _fills(each)
         case ast.Call(args=[ast.Name(id=made)]) if made in _ZEROS:
             return (path_of(value.func) or "").rpartition(".")[2] == "defaultdict"
     return begins_empty(value, keys)

@@ -8,11 +8,17 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
+from zerograd.source.counting.losses import loss_of
+from zerograd.source.graphs.living import Graphs
+from zerograd.source.graphs.terms import summands_of
+from zerograd.source.memory.dictionaries import dictionaries, is_live
 from zerograd.source.memory.keeping import kept_by
 from zerograd.source.memory.kept import live_losses, retains
+from zerograd.source.names.reach import freezes
 from zerograd.source.names.scopes import Function
 from zerograd.source.text.nodes import Nodes, holds, written
 from zerograd.source.text.paths import path_of
@@ -24,7 +30,7 @@ from zerograd.source.values.instances import class_of
 from zerograd.source.values.owned import READERS
 from zerograd.source.values.reading import Reading
 from zerograd.source.values.rebound import is_rebound
-from zerograd.source.values.sums import weighed
+from zerograd.source.values.sums import weighed, weighs
 
 _FEW = 24  # meters that are looked at in one function
 
@@ -39,26 +45,55 @@ class Given(NamedTuple):
 
 def detect(function: Reading) -> Iterator[Finding]:
     losses = live_losses(function)
+    more = _others(function, losses) if losses else {}
     asked = 0
     for call in function.of(ast.Call) if losses else ():
-        loss = _loss_of(call, losses) if call.args or call.keywords else None
-        if loss is None or holds(losses[loss], call):  # scaler.scale(loss).backward(), accelerator.backward(loss)
+        loss = _loss_of(call, losses | more) if call.args or call.keywords else None
+        deposit = losses[loss] if loss in losses else more.get(loss or "")
+        if loss is None or deposit is None or holds(deposit, call):  # scaler.scale(loss).backward()
             continue
-        given = read(call)
-        if given is None or asked >= _FEW or retains(losses[loss]) or function.without_grad(given.node):
+        given = _own(call, function) or read(call)
+        if given is None or asked >= _FEW or retains(deposit) or function.without_grad(given.node):
             continue
         asked += 1
-        cls = class_of(function, given.meter)
+        cls = function.scope.owner if given.meter == "self" else class_of(function, given.meter)
         emptied = kept_by(cls, given.method, given.node, loss, function.file) if cls is not None else None
-        if emptied is None or is_rebound(function, loss, losses[loss], given.node):
+        if emptied is None or not _is_live(function, loss, deposit, call, more):
             continue
-        rounds = [one for one in _rounds(function, given, losses[loss]) if not starts_anew(*one, given, emptied)]
+        rounds = [one for one in _rounds(function, given, deposit) if not starts_anew(*one, given, emptied)]
         if rounds:
-            certain = function.arms(given.node) <= function.arms(losses[loss]) and _reads_all(function, given)
+            certain = function.arms(given.node) <= function.arms(deposit) and _reads_all(function, given)
             certain = certain and not any(_is_emptied_elsewhere(*one, given, emptied) for one in rounds)
             unless = "others may empty the meter, or a branch decides whether backward() is called on this loss"
             what = f"{written(given.node)} keeps the graph of every iteration alive: the meter keeps what it is given"
             yield note(REGISTRY["ZG402"], function.site(given.node), certain=certain, unless=unless, what=what)
+
+
+def _others(function: Reading, losses: dict[str, ast.Call]) -> dict[str, ast.Call]:
+    """The dictionaries of losses, and the terms of a loss that are not named for one."""
+    found = {name: items.deposit for name, items in dictionaries(function).items() if items.freed}
+    for act in function.having(Kind.DEPOSIT):
+        loss = loss_of(act.node) if isinstance(act.node, ast.Call) else None
+        for name in summands_of(function.nodes, loss) if loss is not None else ():
+            assert isinstance(act.node, ast.Call)
+            found.setdefault(name, act.node)
+    return {name: deposit for name, deposit in found.items() if name not in losses}
+
+
+def _is_live(function: Reading, loss: str, deposit: ast.Call, call: ast.Call, more: dict[str, ast.Call]) -> bool:
+    """Whether what is handed over still has the graph that backward() goes through."""
+    if loss in more:
+        items = dictionaries(function).get(loss)
+        if items is not None:
+            return is_live(function, loss, items, call) and not function.file.says(".detach_(")
+        graphs = Graphs(function)
+        handed = [one for one in _all_given(call) if weighs(one, loss)]
+        return (
+            all(map(graphs.has, handed))
+            and not freezes(function.file.text)
+            and not is_rebound(function, loss, deposit, call)
+        )
+    return not is_rebound(function, loss, deposit, call)
 
 
 def _rounds(function: Reading, given: Given, deposit: ast.Call) -> Iterator[tuple[Reading, ast.AST]]:
@@ -93,6 +128,13 @@ def read(call: ast.Call) -> Given | None:
     return Given(call, meter, method) if method != "append" else None
 
 
+def _own(call: ast.Call, function: Reading) -> Given | None:
+    """self.log("loss", loss): the object is its own meter."""
+    on, _, method = (path_of(call.func) or "").rpartition(".")
+    owner = function.scope.owner if on == "self" else None
+    return Given(call, on, method) if owner is not None and owner.method(method) else None
+
+
 def _loss_of(call: ast.Call, losses: dict[str, ast.Call]) -> str | None:
     """The first of these that a call is given."""
     for given in _all_given(call):
@@ -112,21 +154,41 @@ def _all_given(call: ast.Call) -> list[ast.expr]:
 
 def starts_anew(function: Reading, loop: ast.AST, given: Given, emptied: frozenset[str]) -> bool:
     """Whether the meter, or what it is an item of, is made in the loop, or something in the loop is emptied."""
-    names, root = definitions_of(function), given.meter.partition("[")[0]
-    made = [one for path in (given.meter, root) for one in names.every(path) if isinstance(one.node, ast.Assign)]
-    calls = [
-        call.func.attr for call in function.of(ast.Call) if isinstance(call.func, ast.Attribute) and holds(loop, call)
-    ]
-    return any(holds(loop, one.node) for one in made) or not (emptied | {"reset"}).isdisjoint(calls)
+    names, paths = definitions_of(function), {given.meter, *_owners(given)}
+    made = [one for path in paths for one in names.every(path) if isinstance(one.node, ast.Assign)]
+    calls = [call for call in function.of(ast.Call) if isinstance(call.func, ast.Attribute) and holds(loop, call)]
+    named = {getattr(call.func, "attr", "") for call in calls}
+    if any(holds(loop, one.node) for one in made) or not (emptied | {"reset"}).isdisjoint(named):
+        return True
+    return any(_empties(function, owner, calls, emptied) for owner in _owners(given)[1:])
+
+
+def _owners(given: Given) -> list[str]:
+    """The meter, but for its key, and what it is an attribute of: run.meters, run"""
+    parts = given.meter.partition("[")[0].split(".")
+    paths = [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
+    return [path for path in paths if path != "self"]
+
+
+def _empties(function: Reading, owner: str, calls: list[ast.Call], emptied: frozenset[str]) -> bool:
+    """metrics.next_batch(), of an object that holds the meter, and may begin it anew."""
+    cls = class_of(function, owner)
+    ways = {way for call in calls for on, _, way in [(path_of(call.func) or "").rpartition(".")] if on == owner}
+    methods = [cls.method(way) if cls is not None else None for way in ways]
+    return any(one is None or _resets(one, emptied | {"reset"}) or _sets(one) for one in methods)
+
+
+def _sets(one: Function) -> bool:
+    return any(isinstance(part.ctx, ast.Store) for part in Nodes(one.node).of(ast.Attribute))
 
 
 def _is_emptied_elsewhere(function: Reading, loop: ast.AST, given: Given, emptied: frozenset[str]) -> bool:
     """Whether someone who is handed the meter, or whom the loop calls, may empty it."""
     resets, program = emptied | {"reset"}, function.file.program
-    root = given.meter.partition("[")[0]
+    root, held = given.meter.partition("[")[0], (given.meter, *_owners(given))
     for call in function.of(ast.Call):
         path = path_of(call.func) or "?"
-        if any(_is_handed(one, (root, given.meter)) for one in _all_given(call)) and not _only_reads(call, function):
+        if any(_is_handed(one, held) for one in _all_given(call)) and not _only_reads(call, function):
             seen = _bodies(function, path)
             if not seen or any(_resets(one, resets) for one in seen):
                 return True
@@ -140,7 +202,7 @@ def _is_emptied_elsewhere(function: Reading, loop: ast.AST, given: Given, emptie
     )
 
 
-def _is_handed(given: ast.expr, meters: tuple[str, str]) -> bool:
+def _is_handed(given: ast.expr, meters: tuple[str, ...]) -> bool:
     match given:
         case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Dict(values=items):
             return any(_is_handed(item, meters) for item in items)

@@ -15,6 +15,7 @@ from zerograd.rules.telling import note
 from zerograd.source.graphs.ancestry import Ancestry
 from zerograd.source.graphs.incoming import KEPT
 from zerograd.source.graphs.outsiders import hands_no_graph
+from zerograd.source.memory.carried import carried_past
 from zerograd.source.memory.escapes import is_handed_on, is_kept, is_stored, keeps_graphs_beside, returned
 from zerograd.source.memory.passes import gone_through, others, share_an_object, through
 from zerograd.source.memory.received import is_let_go
@@ -41,10 +42,15 @@ def detect(function: Reading) -> Iterator[Finding]:
         counted = _retains_until(function, call)
         certain = _keeps_for_nobody(function, call, [function.node]) if counted or _retains(call) else None
         certain = _in_drivers(function, call) if certain is False else certain
+        carrier = carried_past(function, call) if certain is False and not counted else None
         if _creates_for_nobody(function, call):
             what = f"{act.what[:-1]}create_graph=True) keeps the graph of a gradient that nothing goes through"
             found = note(REGISTRY["ZG402"], act.site, certain=True, what=what)
             yield found._replace(cure="call backward() without create_graph=True")
+        elif carrier is not None:
+            what = f"{carrier.state} takes the graphs of all earlier iterations on: backward({_told(call)}) keeps them"
+            found = note(REGISTRY["ZG402"], function.site(carrier.node), certain=True, what=what)
+            yield found._replace(cure=f"begin with {carrier.state}.detach(); call backward() without {_told(call)}")
         elif certain or (certain is False and not counted):
             what = f"{act.what[:-1]}{_told(call)}) keeps a graph that nothing goes through again"
             unless = "what the loss is made of may be used again where it cannot be seen"

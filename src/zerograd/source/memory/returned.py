@@ -85,6 +85,29 @@ def _returns_loss(function: Reading, call: ast.Call, at: Item, node: ast.AST) ->
     return bool(losses and values) and all(_is_live(inside, back, at, losses, asks) for back in values)
 
 
+def returned_items(function: Reading, call: ast.Call) -> frozenset[str]:
+    """The keys of a dictionary that a call returns under which there is such a loss; none if it may return another."""
+    path = path_of(call.func)
+    callee, program = called(path, function.scope) if path is not None else None, function.file.program
+    block = program.body_of(callee) if callee is not None else ()
+    if callee is None or not block:
+        return frozenset()
+    inside = Reading(callee.node, block, callee.scope, function.file)
+    keys = {key for back in inside.of(ast.Return) for key in _keys(inside, back.value)}
+    frees = not any(retains(deposit) for deposit in live_losses(inside).values())
+    return frozenset(key for key in keys if frees and _returns_loss(function, call, key, call))
+
+
+def _keys(inside: Reading, value: ast.expr | None) -> Iterator[str]:
+    """Of {"loss": loss}, or of a name that was set to it a line before."""
+    if isinstance(value, ast.Name):
+        made = [one.value for one in definitions_of(inside).every(value.id) if not one.adds]
+        value = made[0] if len(made) == 1 else None
+    for key in value.keys if isinstance(value, ast.Dict) else ():
+        if isinstance(key, ast.Constant) and isinstance(key.value, str):
+            yield key.value
+
+
 def _is_overridden(callee: Function) -> bool:
     """Whether a class that inherits a method has its own, which may return a number."""
     owner = callee.scope.owner

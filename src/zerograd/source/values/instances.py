@@ -19,9 +19,17 @@ _DEEP = 2  # calls, or other names, that hand an object on
 
 
 def class_of(function: Reading, path: str) -> Scope | None:
-    made = list(_makers(function, path, _DEEP))
+    made = list(_makers(function, path, _DEEP)) or list(_parts(function, path))
     first = made[0] if made else None
     return first if first is not None and all(one is first for one in made) else None
+
+
+def _parts(function: Reading, path: str) -> Iterator[Scope | None]:
+    """metrics.losses, of an object whose class makes it."""
+    owner, _, name = path.rpartition(".")
+    cls = class_of(function, owner) if owner not in ("", "self") and name.isidentifier() else None
+    for method in (method for one in cls.lineage() for method in one.functions.values()) if cls is not None else ():
+        yield from _bound(Reading(method.node, (), method.scope, function.file), f"self.{name}", _DEEP)
 
 
 def _makers(function: Reading, path: str, deep: int) -> Iterator[Scope | None]:
