@@ -39,7 +39,7 @@ from zerograd.source.values.weights import has_weights
 
 _MOVES = frozenset({"train", "eval", "cuda", "to", "cpu", "half", "float", "double", "apply"})  # and give it back
 _TOLD = frozenset({"state_dict", "forward", "training"})
-_FEW = 12
+_FEW, _MOST = 12, 4  # objects that are looked at, and backwards that are followed
 
 
 def detect(file: File) -> Iterator[Finding]:
@@ -59,12 +59,11 @@ def _inside(function: Reading) -> Iterator[Finding]:
         return
     held = frozenset(name for one in made for name in _given(one))
     bound = _bound(function, held)
-    found = [(act, name) for act, name in _through_it_alone(function, bound) if _is_seen(function, name)]
+    found = list(_through_it_alone(function, bound))
     found = [(act, name) for act, name in found if _is_apart(function, name, held) and deposit_through(function, held)]
     for name, values in () if found else list(bound.items())[:_FEW]:
-        deposit = _deposit_through(function, name) if all(has_weights(one, function.scope) for one in values) else None
-        if deposit is not None and _is_seen(function, name):
-            found.append((deposit, name))
+        if all(has_weights(one, function.scope) for one in values) and _is_seen(function, name):
+            found += [(deposit, name) for deposit in [_deposit_through(function, name)] if deposit is not None]
     for deposit, name in found:
         related = (Related(function.site(made[0]), "the optimizer is made here"),)
         told = {"deposit": deposit.what, "parameters": f"the parameters of {name}"}
@@ -96,8 +95,11 @@ def _bound(function: Reading, held: frozenset[str]) -> dict[str, list[ast.expr]]
                 if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store) and part.id not in held:
                     bound.setdefault(part.id, []).append(node.value if target is part else target)
     own = {name: [one for one in values if not _moves(one, name)] for name, values in bound.items()}
-    called = {path_of(call.func) for call in function.of(ast.Call)}
-    handed = {path_of(one) for call in function.of(ast.Call) for one in call.args}
+    own_functions = {one.node.name for one in function.file.program.roots.functions}
+    calls = [(path_of(call.func) or "", call) for call in function.of(ast.Call)]
+    called = {path for path, _ in calls}
+    read = [call for path, call in calls if path.rpartition(".")[2] in own_functions]
+    handed = {path_of(one) for call in read for one in (*call.args, *(named.value for named in call.keywords))}
     return {
         name: values
         for name, values in own.items()
@@ -108,18 +110,23 @@ def _bound(function: Reading, held: frozenset[str]) -> dict[str, list[ast.expr]]
 def _through_it_alone(function: Reading, bound: dict[str, list[ast.expr]]) -> Iterator[tuple[Act, str]]:
     """Backwards of losses that go through such an object and through nothing else that has parameters: it is a module,
     or there was nothing to go through, and what is deposited there nobody steps."""
-    if function.file.says("requires_grad") or not function.having(Kind.CONSUME):
+    deposits = function.having(Kind.DEPOSIT)  # another one goes through what is held
+    if not 1 < len(deposits) <= _MOST or function.file.says("requires_grad") or not function.having(Kind.CONSUME):
+        return
+    called = {path_of(call.func) for call in function.of(ast.Call)}
+    seen = [name for name in bound if name in called and not _is_torchs(name, function) and _is_seen(function, name)]
+    if not seen:  # to follow a loss takes longer
         return
     ancestry: Ancestry | None = None
-    for act in function.having(Kind.DEPOSIT):
+    for act in deposits:
         loss = loss_of(act.node) if isinstance(act.node, ast.Call) else None
         if loss is None or act.node is None or function.loop_around(act.node) is None:
             continue
-        ancestry = ancestry or Ancestry(function)
+        ancestry = ancestry or Ancestry(function, deep=0)
         calls = ancestry.of(loss)
         paths = [path_of(one.func) or "?" for one in calls if isinstance(one, ast.Call)]
         modules = {path for path in paths if not _is_torchs(path, function)}
-        if len(paths) == len(calls) and len(modules) == 1 and modules <= bound.keys():
+        if len(paths) == len(calls) and len(modules) == 1 and modules <= set(seen):
             yield act, modules.pop()
 
 
