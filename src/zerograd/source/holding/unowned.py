@@ -59,7 +59,7 @@ def _inside(function: Reading) -> Iterator[Finding]:
         return
     held = frozenset(name for one in made for name in _given(one))
     bound = _bound(function, held)
-    found = list(_through_it_alone(function, bound))
+    found = list(_through_it_alone(function, bound)) if len(made) > 1 else []
     found = [(act, name) for act, name in found if _is_apart(function, name, held) and deposit_through(function, held)]
     for name, values in () if found else list(bound.items())[:_FEW]:
         if all(has_weights(one, function.scope) for one in values) and _is_seen(function, name):

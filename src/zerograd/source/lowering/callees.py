@@ -45,7 +45,16 @@ def _calls_alike(call: ast.Call, function: Function, scope: Scope) -> list[ast.C
     if not any(isinstance(one, ast.Constant) and (one.value is None or isinstance(one.value, int)) for one in given):
         return []
     homes = {home for home in (scope.module.home, function.scope.module.home) if home is not None}
+    if not _asks_parameters(function):
+        return []
     return [one for home in homes for _, _, one in home.calls_by_name.get(function.node.name, ())]
+
+
+def _asks_parameters(function: Function) -> bool:
+    """Whether what it is handed decides anything."""
+    home, handed = function.scope.module.home, function.scope.parameters
+    tests = home.nodes(function.node).of(ast.If) if home is not None else []
+    return any(isinstance(part, ast.Name) and part.id in handed for one in tests for part in below(one.test))
 
 
 def callees_of(path: str, scope: Scope) -> list[Callee]:

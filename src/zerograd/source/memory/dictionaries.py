@@ -100,14 +100,19 @@ def _add(found: dict[str, Items], name: str, call: ast.Call, key: str) -> None:
 def _handed_back(function: Reading) -> dict[str, Items]:
     """logs of logs = self.train_step(batch), which goes backward from what it returns"""
     found: dict[str, Items] = {}
-    for node in function.of(ast.Assign) if function.parts(Call) else ():
+    names = {part.function.node.name for part in function.parts(Call)}
+    for node in function.of(ast.Assign) if names else ():
         match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call):
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if _last(call.func) in names:
                 made = [one for one in definitions_of(function).every(name) if not one.adds]
                 keys = returned_items(function, call) if len(made) == 1 else frozenset[str]()
                 if keys:
                     found[name] = Items(call, keys, True)
     return found
+
+
+def _last(func: ast.expr) -> str:
+    return (path_of(func) or "").rpartition(".")[2]
 
 
 def is_live(function: Reading, losses: str, items: Items, node: ast.AST) -> bool:

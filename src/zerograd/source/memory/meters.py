@@ -46,10 +46,10 @@ class Given(NamedTuple):
 def detect(function: Reading) -> Iterator[Finding]:
     losses = live_losses(function)
     more = _others(function, losses) if losses else {}
-    asked = 0
+    known, asked = losses | more, 0
     for call in function.of(ast.Call) if losses else ():
-        loss = _loss_of(call, losses | more) if call.args or call.keywords else None
-        deposit = losses[loss] if loss in losses else more.get(loss or "")
+        loss = _loss_of(call, known) if call.args or call.keywords else None
+        deposit = known.get(loss or "")
         if loss is None or deposit is None or holds(deposit, call):  # scaler.scale(loss).backward()
             continue
         given = _own(call, function) or read(call)

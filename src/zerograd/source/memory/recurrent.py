@@ -26,11 +26,12 @@ from zerograd.source.values.definitions import assigned_by, definitions_of
 from zerograd.source.values.instances import class_of
 from zerograd.source.values.reading import Reading
 
+_WORDS = ("hidden", "LSTM", "GRU", "RNN")
 _RECURRENT = frozenset(f"torch.nn.{one}{cell}" for one in ("LSTM", "GRU", "RNN") for cell in ("", "Cell"))
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    if not function.loops or not (function.file.says("hidden") or function.file.says("h,") or function.file.says("hx")):
+    if not function.loops or not any(map(function.file.says, _WORDS)):
         return
     for act in function.having(Kind.DEPOSIT):
         call = act.node

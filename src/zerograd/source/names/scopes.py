@@ -9,6 +9,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Union
 
+from zerograd.source.text.nodes import Nodes
 from zerograd.source.text.paths import path_of
 
 if TYPE_CHECKING:
@@ -73,6 +74,8 @@ class Home(Protocol):
     def function(self, function: "Function") -> "Block": ...
 
     def does_something(self, function: "Function") -> bool: ...
+
+    def nodes(self, function: ast.AST) -> Nodes: ...
 
     @property
     def calls_by_name(self) -> "dict[str, list[tuple[ast.AST, Scope, ast.Call]]]": ...

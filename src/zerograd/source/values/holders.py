@@ -62,7 +62,7 @@ def _made_together(slot: str, scope: Scope, nodes: Nodes) -> _Held:
     assigned = [(one, scope) for one in nodes.of(ast.Assign)]
     if slot.startswith("self.") and scope.owner is not None:
         methods = [method for cls in scope.owner.lineage() for method in cls.functions.values()]
-        assigned = [(one, method.scope) for method in methods for one in _assignments(method)]
+        assigned = [(one, method.scope) for method in methods for one in _assigned(method)]
     found = [(one, where, place) for one, where in assigned for place in _places(one, slot)]
     if len(found) != 1:
         return _NONE
@@ -78,8 +78,9 @@ def _made_together(slot: str, scope: Scope, nodes: Nodes) -> _Held:
     return frozenset(over) if of_self and over and all(one.startswith("self.") for one in over) else _NONE
 
 
-def _assignments(method: Function) -> Iterator[ast.Assign]:
-    return (part for part in below(method.node) if isinstance(part, ast.Assign))
+def _assigned(method: Function) -> list[ast.Assign]:
+    home = method.scope.module.home
+    return home.nodes(method.node).of(ast.Assign) if home is not None else []
 
 
 def _places(made: ast.Assign, slot: str) -> Iterator[tuple[int, int]]:
