@@ -11,10 +11,10 @@ from zerograd.source.names.literals import SAID
 
 def is_said(test: Test | None, assumed: Assumptions) -> bool:
     """Whether a test is answered by what stands in the calls that led here, and by nothing else."""
-    known = frozenset((key[len(SAID) :], answer) for key, answer in assumed if key.startswith(SAID))
-    return bool(known) and decide(test, known) is not None
+    known = [(key[len(SAID) :], answer) for key, answer in assumed if key.startswith(SAID)]
+    return bool(known) and decide(test, frozenset(known)) is not None
 
 
 def forgetting(assumed: Assumptions, keys: frozenset[str]) -> Assumptions:
     """What is still known when these questions may have other answers."""
-    return frozenset(known for known in assumed if known[0].removeprefix(SAID) not in keys)
+    return frozenset([known for known in assumed if known[0].removeprefix(SAID) not in keys])

@@ -127,14 +127,16 @@ def _items(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[str, ast.
 def summands_of(own: Nodes, value: ast.expr) -> Iterator[str]:
     """The names that a value is a sum of, through the assignments of its function."""
     pending, seen = list(_names(value)), set[str]()
+    assigned: dict[str | None, list[ast.expr]] = {}
+    for one in own.of(ast.Assign) if pending else ():
+        for path in {path_of(target) for target in one.targets}:
+            assigned.setdefault(path, []).append(one.value)
     while pending:
         name = pending.pop()
         if name not in seen:
             seen.add(name)
             yield name
-            made = [
-                node.value for node in own.of(ast.Assign) if any(path_of(target) == name for target in node.targets)
-            ]
+            made = assigned.get(name, [])
             pending += _names(made[0]) if len(made) == 1 else ()
             added = [node.value for node in own.of(ast.AugAssign) if path_of(node.target) == name]
             pending += [its for value in added for its in _names(value)]
