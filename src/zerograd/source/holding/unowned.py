@@ -88,23 +88,20 @@ def _is_told(made: ast.expr) -> bool:
 
 def _bound(function: Reading, held: frozenset[str]) -> dict[str, list[ast.expr]]:
     """The names that are called or handed on, are bound to new objects, and are given to no optimizer; with those."""
+    functions = {one.node.name for one in function.file.program.roots.functions}
+    calls = [(path_of(call.func) or "", call) for call in function.of(ast.Call)]
+    read = [call for path, call in calls if path.rpartition(".")[2] in functions]
+    handed = {path_of(one) for call in read for one in (*call.args, *(named.value for named in call.keywords))}
+    asked = ({path for path, _ in calls} | handed) - held
     bound: dict[str, list[ast.expr]] = {}
     for node in function.of(ast.Assign):
         for target in node.targets:
-            for part in below(target):
-                if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store) and part.id not in held:
+            parts = below(target) if isinstance(target, ast.Tuple | ast.List) else [target]
+            for part in parts:
+                if isinstance(part, ast.Name) and part.id in asked and isinstance(part.ctx, ast.Store):
                     bound.setdefault(part.id, []).append(node.value if target is part else target)
     own = {name: [one for one in values if not _moves(one, name)] for name, values in bound.items()}
-    own_functions = {one.node.name for one in function.file.program.roots.functions}
-    calls = [(path_of(call.func) or "", call) for call in function.of(ast.Call)]
-    called = {path for path, _ in calls}
-    read = [call for path, call in calls if path.rpartition(".")[2] in own_functions]
-    handed = {path_of(one) for call in read for one in (*call.args, *(named.value for named in call.keywords))}
-    return {
-        name: values
-        for name, values in own.items()
-        if name in called | handed and values and all(isinstance(one, ast.Call) for one in values)
-    }
+    return {name: values for name, values in own.items() if values and all(isinstance(one, ast.Call) for one in values)}
 
 
 def _through_it_alone(function: Reading, bound: dict[str, list[ast.expr]]) -> Iterator[tuple[Act, str]]:
