@@ -30,6 +30,26 @@ BUGS: dict[str, set[str]] = {
     "gan-wrong-optimizer": {"ZG003", "ZG004", "ZG005", "ZG006"},
     "nosync-misaligned": {"ZG501", "ZG502"},
     "sched-before-step": {"ZG301"},
+    # Kinds that only the reported faults have.
+    "accum-setting-not-applied": {"ZG106"},
+    "backward-without-step": {"ZG002", "ZG003", "ZG008", "ZG010"},
+    "deepspeed-boundary-not-set": {"ZG002"},
+    "input-grad-not-zeroed": {"ZG001", "ZG009"},
+    "kept-graph": {"ZG402"},
+    "loss-cut": {"ZG003", "ZG010"},
+    "missing-detach": {"ZG001", "ZG005", "ZG006", "ZG008"},
+    "optimizer-never-stepped": {"ZG002", "ZG003", "ZG008", "ZG010"},
+    "orphan-optimizer": {"ZG003", "ZG008", "ZG010"},
+    "param-in-two-optimizers": {"ZG004", "ZG005", "ZG010"},
+    "params-not-in-optimizer": {"ZG006", "ZG008", "ZG010"},
+    "retain-graph": {"ZG402"},
+    "scaler-update-missing": {"ZG203"},
+    "scaler-update-skipped": {"ZG203", "ZG204"},
+    "scaler-updated-twice": {"ZG203"},
+    "sched-each-microbatch": {"ZG301"},
+    "sched-per-batch": {"ZG301"},
+    "step-before-backward": {"ZG001", "ZG003", "ZG004"},
+    "step-without-backward": {"ZG003", "ZG004", "ZG010"},
 }
 
 MUTANTS: dict[str, set[str]] = {

@@ -49,14 +49,14 @@ def read_repositories(facts: Path) -> list[Snapshot]:
 
 
 @contextmanager
-def laid_out(mirrors: Path, snapshot: Snapshot) -> Iterator[Path | None]:
+def laid_out(mirrors: Path, snapshot: Snapshot, *, notebooks: bool = False) -> Iterator[Path | None]:
     """A folder with the Python files of a commit; None where the mirrors do not have the repository."""
     git = git_directory(mirrors / snapshot.repo.replace("/", "+"))
     if git is None:
         yield None
         return
     with TemporaryDirectory() as folder:
-        _unpack(git, snapshot.commit, Path(folder))
+        _unpack(git, snapshot.commit, Path(folder), (b".py", b".ipynb") if notebooks else (b".py",))
         yield Path(folder)
 
 
@@ -66,10 +66,10 @@ def git_directory(home: Path) -> Path | None:
     return next((place for place in places if (place / "HEAD").exists()), None)
 
 
-def _unpack(git: Path, commit: str, into: Path) -> None:
+def _unpack(git: Path, commit: str, into: Path, suffixes: tuple[bytes, ...]) -> None:
     """A mirror may list a file without holding it: such a file is left out."""
     listed = _git(git, "ls-tree", "-r", "-z", commit).split(b"\0")
-    entries = [entry.split(b"\t", 1) for entry in listed if entry.endswith(b".py")]
+    entries = [entry.split(b"\t", 1) for entry in listed if entry.endswith(suffixes)]
     blobs = [(about.split()[2], os.fsdecode(name)) for about, name in entries if about.split()[1] == b"blob"]
     packed = _git(git, "cat-file", "--batch", given=b"".join(blob + b"\n" for blob, _ in blobs))
     at = 0

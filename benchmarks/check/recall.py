@@ -56,7 +56,7 @@ def measure(tool: Tool, cases: list[Case], mirrors: Path) -> Recall:
     results: list[Result] = []
     troubles: list[str] = []
     for snapshot, here in grouped.items():
-        with laid_out(mirrors, snapshot) as folder:
+        with laid_out(mirrors, snapshot, notebooks=True) as folder:
             if folder is None or not all((folder / case.path).exists() for case in here):
                 troubles.append(f"{snapshot.repo}: not in the mirrors")
                 continue
