@@ -30,7 +30,7 @@ from zerograd.source.text.paths import path_of
 from zerograd.source.text.suppression import allow
 from zerograd.source.text.triggers import may_train
 from zerograd.source.values.callers import is_handed_too
-from zerograd.source.values.holders import modules_of, supposed, with_wholes
+from zerograd.source.values.holders import modules_held, supposed, with_wholes
 from zerograd.source.values.reading import File, Reading
 from zerograd.source.walking.flow import Interpreter
 from zerograd.source.walking.frames import CYCLE
@@ -240,7 +240,7 @@ class _Checker:
     def _owned(self, block: Block, slot: str, scope: Scope, node: ast.AST | None, alone: bool) -> Owned:
         """What is known of a slot that shares its loop with others: its modules, and whom each deposit serves."""
         nodes = self._program.nodes(node) if node is not None else None
-        modules = modules_of(slot, scope, nodes)
+        modules = modules_held(slot, scope, nodes)
         probes = self._leaks.into(modules, block, node, scope.owner, alone=alone)
         if alone or not self._program.traces_losses:
             return Owned(slot, modules, probes=probes) if modules or probes else NOT_SHARED
@@ -249,7 +249,7 @@ class _Checker:
             self._deposits[key] = read_objectives(block, self._program.body_of)
         deposits = self._deposits[key]
         others = frozenset().union(*(one.serves for one in deposits.values())) - {slot}
-        theirs = frozenset().union(*(modules_of(other, scope, nodes) for other in others))
+        theirs = frozenset().union(*(modules_held(other, scope, nodes) for other in others))
         guessed = supposed(slot, scope, deposits) - theirs if not modules else frozenset[str]()
         return Owned(slot, with_wholes(modules, theirs), deposits, probes, theirs, guessed)
 

@@ -12,6 +12,7 @@ from zerograd.source.graphs.incoming import KEPT
 from zerograd.source.graphs.outsiders import calls_beside
 from zerograd.source.memory.escapes import is_handed_on, is_kept, is_stored, returned
 from zerograd.source.memory.passes import gone_through, others
+from zerograd.source.names.opaque import FAMILIAR_BASES
 from zerograd.source.names.scopes import Function
 from zerograd.source.text.nodes import below, parents_of, place
 from zerograd.source.text.paths import path_of
@@ -21,7 +22,6 @@ from zerograd.source.values.reading import Reading
 
 _DEEP = 3  # callers of callers
 _FEW = 8  # calls of one function
-_FAMILIAR = frozenset({"object", "torch.nn.Module", "abc.ABC"})
 
 
 def is_let_go(function: Reading, items: set[Item], deep: int = _DEEP) -> bool:
@@ -46,7 +46,7 @@ def is_let_go(function: Reading, items: set[Item], deep: int = _DEEP) -> bool:
 def _is_called_unseen(function: Reading, name: str) -> bool:
     """Whether a call need not name it: a module's forward pass, or what a framework's class asks of its heirs."""
     owner = function.scope.owner
-    return name in ("", "forward") or name.startswith("__") or not {*(owner.bases if owner else ())} <= _FAMILIAR
+    return name in ("", "forward") or name.startswith("__") or not {*(owner.bases if owner else ())} <= FAMILIAR_BASES
 
 
 def _is_named_otherwise(function: Reading, name: str) -> bool:

@@ -24,7 +24,7 @@ _ACCELERATE = frozenset(
     | {"save", "save_state", "load_state", "save_model", "get_state_dict", "free_memory"}
 )
 _ACCELERATOR = re.compile(r"accelerate\.(\w+\.)*Accelerator$")
-_FAMILIAR_BASES = frozenset({"object", "torch.nn.Module", "abc.ABC"})
+FAMILIAR_BASES = frozenset({"object", "torch.nn.Module", "abc.ABC"})
 _DEPOSITS: Doubts = frozenset({Kind.DEPOSIT})
 _trains = saying(r"backward|train|step|update|optimi|closure|learn|fit|run|grad|process_batch|iteration")
 # next_train_batch(), get_training_data(): what hands out data trains nothing.
@@ -213,4 +213,4 @@ def _is_inherited(path: str, scope: Scope) -> bool:
 
 def is_familiar(cls: Scope) -> bool:
     """Whether all that a class has it has from classes of this project, and of torch or Python."""
-    return all(base in _FAMILIAR_BASES or cls.class_scope(base) is not None for base in cls.bases)
+    return all(base in FAMILIAR_BASES or cls.class_scope(base) is not None for base in cls.bases)

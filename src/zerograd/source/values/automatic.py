@@ -1,16 +1,15 @@
 """What Lightning's own loop calls, and whether the class that it calls is known to the end."""
 
+from zerograd.source.names.opaque import FAMILIAR_BASES
 from zerograd.source.names.scopes import Scope
 from zerograd.source.values.reading import Reading
-
-_FAMILIAR = frozenset({"object", "torch.nn.Module", "abc.ABC"})
 
 
 def is_known(cls: Scope) -> bool:
     """Whether all that a class inherits can be read, or is torch's or Lightning's own."""
     bases = [(one, base) for one in cls.lineage() for base in one.bases]
     return all(
-        base in _FAMILIAR or base.endswith("LightningModule") or one.class_scope(base, derived=True)
+        base in FAMILIAR_BASES or base.endswith("LightningModule") or one.class_scope(base, derived=True)
         for one, base in bases
     )
 

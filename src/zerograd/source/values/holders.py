@@ -21,7 +21,7 @@ _Held = frozenset[str]
 _NONE: _Held = frozenset()
 
 
-def modules_of(slot: str, scope: Scope, nodes: Nodes | None) -> _Held:
+def modules_held(slot: str, scope: Scope, nodes: Nodes | None) -> _Held:
     """The modules that an optimizer was made over, by their names here."""
     binding = scope.lookup(slot)
     if binding is None and nodes is not None:

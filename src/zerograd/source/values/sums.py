@@ -145,7 +145,7 @@ def _called(call: ast.Call) -> list[str]:
     if func.attr == "get" and args and isinstance(args[0], ast.Constant) and isinstance(args[0].value, str):
         return [f"{path_of(func.value)}[{args[0].value!r}]"]
     if func.attr == "allreduce" and args and isinstance(func.value, ast.Name) and func.value.id == "hvd":
-        return summands(args[0])  # horovod 0.13.9 torch/mpi_ops.py: it is differentiable
+        return summands(args[0])  # horovod's is differentiable
     return []
 
 
