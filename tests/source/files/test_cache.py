@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+import zerograd
 from zerograd.core.events import Site
 from zerograd.core.findings import Certainty, Finding, Related, Severity
-from zerograd.source.files.cache import Cache
+from zerograd.source.files.cache import Cache, _fingerprint
 
 FINDING = Finding(
     code="ZG001",
@@ -50,6 +51,12 @@ def test_everything_it_hangs_on(folder: Path) -> None:
     assert fresh(folder).get("another.py", "text") is None
     assert fresh(folder, version="2").get("train.py", "text") is None
     assert fresh(folder, codes=["ZG001"]).get("train.py", "text") is None
+
+
+def test_the_code_that_finds_is_part_of_it() -> None:
+    """What was found by yesterday's rules must not be told by today's."""
+    read = {os.path.relpath(word, os.path.dirname(zerograd.__file__)) for word in _fingerprint().split()[::3]}
+    assert {"core/facts.py", "rules/telling.py", "source/check.py", "source/walking/flow.py"} <= read
 
 
 def test_what_was_imported_has_changed(folder: Path) -> None:

@@ -112,7 +112,7 @@ def _digest(text: str) -> str:
 
 def _fingerprint() -> str:
     """Changes when the checker itself does: a developer's cache must not answer for yesterday's rules."""
-    package = os.path.dirname(os.path.dirname(__file__))
+    package = __file__[: -len(os.path.join("source", "files", "cache.py"))]
     try:
         files = [entry for folder in _READERS for entry in _below(os.path.join(package, folder))]
     except OSError:  # inside a zip archive, where nobody edits

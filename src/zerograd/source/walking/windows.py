@@ -80,16 +80,29 @@ def steps_once_per_window(
     loop: Loop, hits: Callable[[str | None], bool], kinds: Callable[[Block], frozenset[Kind]]
 ) -> bool:
     """Whether every step of a slot in this loop waits for a guard, and the guard for nothing but the window."""
-    guarded = [node for node in walk(loop.body) if isinstance(node, Choice) and decide_place(node.test)]
-    both = [(one.orelse, one.body) if isinstance(one.test, Not) else (one.body, one.orelse) for one in guarded]
-    # An arm with a deposit of its own accumulates nothing: it is another objective's turn (n_critic, policy delay). Nor
-    # does one beside which another steps: two optimizers take turns.
-    arms = [arm for arm, other in both if Kind.DEPOSIT not in kinds(arm) and not _steps(other)]
+    turns = [_turn(node) for node in walk(loop.body) if isinstance(node, Choice) and decide_place(node.test)]
+    # Where the guard is asked before a deposit as well, that is another objective's turn (n_critic, policy delay), and
+    # so is what it is asked for behind.
+    others = {asked for asked, arm, other in turns if Kind.DEPOSIT in kinds(arm) and Kind.DEPOSIT not in kinds(other)}
+    # An arm with a deposit of its own accumulates nothing. Nor does one beside which another steps: two optimizers take
+    # turns.
+    arms = [
+        arm
+        for asked, arm, other in turns
+        if asked not in others and Kind.DEPOSIT not in kinds(arm) and not _steps(other)
+    ]
     waiting = {id(act) for arm in arms for act in walk(arm)}
     waiting |= {id(act) for size in loop.windows for arm in _without(loop, size) for act in walk(arm)}
     waiting |= {id(act) for arm in _other_ways(loop, kinds) for act in walk(arm)}
     steps = [act for act in walk(loop.body) if isinstance(act, Act) and act.kind is Kind.CONSUME and hits(act.slot)]
     return bool(steps) and all(id(step) in waiting for step in steps)
+
+
+def _turn(node: Choice) -> tuple[Test | None, Block, Block]:
+    """What is asked, what is done at that place in the window, and what at all others."""
+    if isinstance(node.test, Not):
+        return node.test.test, node.orelse, node.body
+    return node.test, node.body, node.orelse
 
 
 def _steps(block: Block) -> bool:
