@@ -38,13 +38,11 @@ class Library:
         self._opening: set[str] = set()
         self._importable: dict[str, frozenset[str]] = {}  # by folder, the modules and packages that are in sight there
         self._does: dict[str, bool] = {}  # by path, whether the text names an event
-        self._only_read: set[str] = set()  # files without one that were opened for what is cut there
         self._absent: dict[str, set[str]] = {}  # by importing file, dotted names of no package of ours
 
     def open(self, path: str, text: str) -> Program:
         """The program of a file whose text is at hand. A file that has another text by now is read anew."""
         path = os.path.normpath(path)
-        self._only_read.discard(path)
         if len(self._programs) >= _MOST:  # only here: a file that is being checked still needs those it imports
             self._programs.clear()
             self._texts.clear()
@@ -124,34 +122,29 @@ class Library:
         return found or top.class_scope(name, derived=derived) or top.class_scope(top.dotted(name), derived=derived)
 
     def _imported(self, path: str, name: str, derived: bool, cutting: bool) -> Program | None:
-        program = self._programs.get(path)
-        if program is not None and path in self._only_read and not (derived or cutting):
-            return None  # nobody is to know more for its having been read for somebody else
-        if program is None and path not in self._opening:
-            try:
-                if path not in self._texts:
-                    self._texts[path] = read_text(path)
-                if self._may_define(name, path, derived):
-                    program = self._enter(path, self._texts[path])
-                elif cutting and cuts(name, self._texts[path]):
-                    program = self._enter(path, self._texts[path])
-                    self._only_read.add(path)
-            except (SourceError, RecursionError):
-                self._texts[path] = ""  # its own check says why it cannot be read
-        return program
+        """The program of a file, for a name that it is worth reading for. That hangs on its text alone, not on whether
+        somebody has read it before for another name: findings must not change with the order of files."""
+        try:
+            if path not in self._texts:
+                self._texts[path] = read_text(path)
+            worth = self._may_define(name, path, derived) or (cutting and cuts(name, self._texts[path]))
+            if not worth or path in self._opening:
+                return None
+            return self._programs.get(path) or self._enter(path, self._texts[path])
+        except (SourceError, RecursionError):
+            self._texts[path] = ""  # its own check says why it cannot be read
+            return None
 
     def _may_define(self, name: str, path: str, derived: bool) -> bool:
         """Whether it is worth parsing a module for a name: it defines it beside some event, or passes it on."""
         text = self._texts[path]
         if os.path.basename(path) == _REEXPORTS and name in text:
             return True
-        if f"def {name}" not in text and f"class {name}" not in text:
-            return False
         if derived and f"class {name}" in text:
             return True
         if path not in self._does:
             self._does[path] = any(word in text for word in _EVENTS) or _GRADIENT.search(text) is not None
-        return self._does[path]
+        return self._does[path] and name in text
 
     def _in_sight(self, folder: str) -> frozenset[str]:
         """The modules and packages that lie where a file of this folder could import them from. Folders are listed

@@ -40,12 +40,17 @@ def _called_or_read(path: str, function: Reading) -> Function | None:
         if found is not None:
             return found if isinstance(found, Function) else None
     for kept, method in ((path, "forward"), (path.rpartition(".")[0], path.rpartition(".")[2])):
-        makers = {maker_of(value) for value in values_of(kept, function)}
+        makers = {maker_of(value) for value in values_of(kept, function) if not _wraps(value, kept)}
         maker = makers.pop() if len(makers) == 1 else None
         cls = _cutting(maker, scope) if maker is not None and is_term(maker.lower()) else None
         if isinstance(cls, Scope):
-            return cls.method(method)
+            return cls.method(method) or (cls.method("__call__") if kept == path else None)
     return None
+
+
+def _wraps(value: ast.expr, path: str) -> bool:
+    """criterion = DataParallel(criterion): it does what it did."""
+    return isinstance(value, ast.Call) and any(path_of(given) == path for given in value.args)
 
 
 def brings_cut(file: File) -> bool:
