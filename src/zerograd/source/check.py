@@ -2,11 +2,11 @@
 
 import ast
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 
 from zerograd.core.events import Kind, Site
-from zerograd.core.facts import ALL_DOUBTS, CLEAN, NOWHERE, Fact, Facts, doubt, join, reassume
+from zerograd.core.facts import ALL_DOUBTS, CLEAN, Doubts, Fact, Facts
 from zerograd.core.findings import Certainty, Finding, once
 from zerograd.core.judgement import Code, Verdict
 from zerograd.errors import SourceError
@@ -14,7 +14,6 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Rule, Sees, idiom
 from zerograd.rules.telling import note, tell
 from zerograd.source import idioms, wholes
-from zerograd.source.counting.tests import places
 from zerograd.source.groups import accumulation
 from zerograd.source.lowering.library import Library
 from zerograd.source.lowering.program import Program
@@ -39,8 +38,9 @@ from zerograd.source.walking.objectives import NOT_SHARED, Deposits, Owned, read
 from zerograd.source.walking.templates import templates
 from zerograd.source.walking.unclaimed import Unclaimed
 from zerograd.source.walking.unfolding import waits_for_others
-from zerograd.source.walking.verdicts import is_trial, met_by_then, worth_telling
-from zerograd.source.walking.ways import Budget, TooMuch
+from zerograd.source.walking.verdicts import is_trial, worth_telling
+from zerograd.source.walking.walks import Walk, Walker
+from zerograd.source.walking.ways import Budget
 
 _DEPTH = 5
 # A function is entered by someone we cannot see, who may have done anything but take its steps for it.
@@ -171,61 +171,47 @@ class _Checker:
         scope: Scope | None = None,
         shared: Unclaimed | None = None,
     ) -> Iterator[Finding]:
-        verdicts: list[Verdict[Rule]] = []
         owned = self._owned(block, slot, scope, node, alone) if scope is not None else NOT_SHARED
-        interpreter = Interpreter(
-            slot,
-            alone=alone,
-            laws=self._laws,
-            report=verdicts.append,
-            body_of=self._program.body_of,
-            budget=self._budget,
-            cls=cls,
-            owned=owned,
-        )
-        if not interpreter.may_fault(block):
+        undone = partial(self._undone, slot=slot, scope=scope) if again else None
+        walker = Walker(slot, alone, owned, cls, self._program.body_of, entry, undone)
+        for walk_ in walker.walks(block, self._laws, self._budget):
+            interpreter, _, verdicts = walk_
+            verdicts += shared.agreed(interpreter.unclaimed) if shared is not None else ()
+            worth = worth_telling(verdicts, block, slot)
+            learns = node is None or not any(one.law.needs_loss for one in worth) or self._learns(block, node)
+            for verdict in worth:
+                if verdict.law.needs_loss and not learns:
+                    continue
+                if verdict.event.kind is Kind.SCHEDULE and is_excused(verdict.event, self._file, cls, scope):
+                    continue
+                if verdict.law.code == "ZG001" and may_be_tidy(slot, scope, self._file):
+                    continue
+                yield from self._tell(verdict, walk_, slot, self._entry(node) if again else None)
+
+    def _undone(self, interpreter: Interpreter, block: Block, slot: str, scope: Scope | None) -> Doubts:
+        """What a function leaves undone, its caller may do before it calls again."""
+        undone = CYCLE - interpreter.kinds(block, seen=True)
+        if Kind.CLEAR in undone and self.privacy.of(slot, scope):
+            undone -= {Kind.CLEAR}
+        if Kind.DEPOSIT in undone and self._file.says("unscale_"):  # who deposits may unscale too
+            undone |= {Kind.UNSCALE}
+        if any(isinstance(loop, Loop) and loop.begun for loop in walk(block)):
+            undone |= {Kind.CLEAR}  # with a first iteration of its own it may be meant to be called once
+        return undone
+
+    def _tell(self, verdict: Verdict[Rule], met: Walk, slot: str, entered_at: Site | None) -> Iterator[Finding]:
+        told = tell(verdict, met.interpreter.trail)
+        exactly = self._told_exactly(told, verdict, met, slot)
+        finding = exactly or told
+        if exactly is None and finding.code not in self._chosen:
             return
-        head = new = entry
-        while new:
-            try:
-                flow = interpreter.block(block, new)
-            except TooMuch:
-                verdicts = met_by_then(verdicts)
-                break
-            # What this function leaves undone, its caller may do before it calls again.
-            undone = CYCLE - interpreter.kinds(block, seen=True)
-            if Kind.CLEAR in undone and self.privacy.of(slot, scope):
-                undone -= {Kind.CLEAR}
-            if Kind.DEPOSIT in undone and self._file.says("unscale_"):  # who deposits may unscale too
-                undone |= {Kind.UNSCALE}
-            if any(isinstance(loop, Loop) and loop.begun for loop in walk(block)):
-                undone |= {Kind.CLEAR}  # with a first iteration of its own it may be meant to be called once
-            back = doubt(join(flow.normal, flow.returns), undone)
-            # The settings of one call are those of the next; a place in a window is not.
-            grown = join(head, reassume(back, lambda assumed: assumed - places(assumed)))
-            head, new = grown, grown - head if again else NOWHERE
-        verdicts += shared.agreed(interpreter.unclaimed) if shared is not None else ()
-        worth = worth_telling(verdicts, block, slot)
-        learns = node is None or not any(one.law.needs_loss for one in worth) or self._learns(block, node)
-        for verdict in worth:
-            if verdict.law.needs_loss and not learns:
-                continue
-            if verdict.event.kind is Kind.SCHEDULE and is_excused(verdict.event, self._file, cls, scope):
-                continue
-            if verdict.law.code == "ZG001" and may_be_tidy(slot, scope, self._file):
-                continue
-            told = tell(verdict, interpreter.trail)
-            exactly = self._told_exactly(told, verdict, block, slot, interpreter)
-            finding = exactly or told
-            if exactly is None and finding.code not in self._chosen:
-                continue
-            if not verdict.certain:
-                if (finding.site, finding.code) in self._told:
-                    continue  # many ways lead to one doubt, and to look for its reason takes as long as to judge
-                why = interpreter.excuse(block, verdict, self._entry(node) if again else None)
-                finding = finding._replace(related=(*finding.related, *([why] if why is not None else ())))
-            self._told.add((finding.site, finding.code))
-            yield finding
+        if not verdict.certain:
+            if (finding.site, finding.code) in self._told:
+                return  # many ways lead to one doubt, and to look for its reason takes as long as to judge
+            why = met.interpreter.excuse(met.block, verdict, entered_at)
+            finding = finding._replace(related=(*finding.related, *([why] if why is not None else ())))
+        self._told.add((finding.site, finding.code))
+        yield finding
 
     def _entry(self, node: ast.AST | None) -> Site | None:
         """Where a function begins, if it has a place."""
@@ -253,14 +239,12 @@ class _Checker:
         guessed = supposed(slot, scope, deposits) - theirs if not modules else frozenset[str]()
         return Owned(slot, with_wholes(modules, theirs), deposits, probes, theirs, guessed)
 
-    def _told_exactly(
-        self, finding: Finding, verdict: Verdict[Rule], block: Block, slot: str, interpreter: Interpreter
-    ) -> Finding | None:
+    def _told_exactly(self, finding: Finding, verdict: Verdict[Rule], met: Walk, slot: str) -> Finding | None:
         """The event that is lacking happens to others and never to this slot: what is there does not cover it."""
         rule, lacking = self._exactly.get(finding.code), verdict.law.lacks(verdict.state, verdict.event)
-        if rule is None or lacking in interpreter.kinds(block):
+        if rule is None or lacking in met.interpreter.kinds(met.block):
             return None
-        others = sorted({named for named, kind in self._named(block, 0, None) if kind is lacking and named != slot})
+        others = sorted({named for named, kind in self._named(met.block, 0, None) if kind is lacking and named != slot})
         names = {"step": verdict.event.what, "cleared": others[0] if others else "", "slot": slot}
         certain = finding.certainty is Certainty.CERTAIN
         return note(rule, finding.site, certain=certain, related=finding.related, **names) if others else None

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator
 
 from zerograd.source.counting.counters import read_guard
 from zerograd.source.counting.origins import Origins
+from zerograd.source.names.scopes import Scope
 from zerograd.source.text.nodes import Nodes, below, holds, written
 from zerograd.source.text.paths import path_of
 
@@ -51,8 +52,8 @@ def runs_over(loop: ast.AST | None, word: str) -> bool:
     return isinstance(loop, ast.For) and word in written(loop.iter).lower()
 
 
-def windows_of(nodes: Nodes, origins: Origins) -> frozenset[tuple[ast.AST | None, str]]:
-    """The counters, by loop and N, that decide whether something is stepped."""
+def windows_of(nodes: Nodes, origins: Origins, scope: Scope) -> frozenset[tuple[ast.AST | None, str]]:
+    """The counters, by loop and N, that decide whether something is stepped, here or in what is called."""
     if not origins.asked:
         return frozenset()
     steps = [call for call in nodes.of(ast.Call) if getattr(call.func, "attr", "") in _STEPS]
@@ -63,9 +64,23 @@ def windows_of(nodes: Nodes, origins: Origins) -> frozenset[tuple[ast.AST | None
             asked.append(node.test)
         elif isinstance(node.body[-1], ast.Continue):
             skipping.append(node.test)
+        elif read_guard(node.test, origins) is not None and any(_steps_by_call(part, scope) for part in below(node)):
+            asked.append(node.test)
     found = [guard for test in asked if (guard := read_guard(test, origins)) is not None]
     found += [guard for test in skipping if (guard := read_guard(test, origins)) is not None and guard.accumulates]
     return frozenset((guard.loop, guard.size) for guard in found)
+
+
+def _steps_by_call(node: ast.AST, scope: Scope) -> bool:
+    """self.finish_update(), a method that steps."""
+    path = path_of(node.func) if isinstance(node, ast.Call) else None
+    called = scope.function(path) if path is not None else None
+    return called is not None and any(isinstance(part, ast.Call) and _is_step(part) for part in below(called.node))
+
+
+def _is_step(call: ast.Call) -> bool:
+    """optimizer.step(), scaler.step(optimizer); not controller.step(score)"""
+    return getattr(call.func, "attr", "") in _STEPS and (not call.args or "opt" in written(call).lower())
 
 
 def accumulates(context: ast.expr) -> bool:

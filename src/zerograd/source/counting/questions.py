@@ -27,7 +27,7 @@ class Questions:
         if isinstance(function, ast.FunctionDef):
             for name in _BATCH_INDICES & set(scope.parameters):
                 self._origins.add(name, Origin(function, 0))
-        self._windows = windows_of(own, self._origins)
+        self._windows = windows_of(own, self._origins, scope)
         self._branches = own.of(ast.If)
         self._counted: list[ast.For | ast.AsyncFor] = [*own.of(ast.For), *own.of(ast.AsyncFor)]
         self.begun: set[ast.AST] = set()  # loops that are asked whether this is their first iteration

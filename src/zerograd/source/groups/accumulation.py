@@ -16,7 +16,6 @@ from zerograd.source.counting.counters import ACCUMULATION
 from zerograd.source.counting.losses import Losses, loss_of
 from zerograd.source.groups.beginnings import begins_later
 from zerograd.source.groups.each import divides_itself, every_micro_batch, is_split
-from zerograd.source.groups.emptied import emptied
 from zerograd.source.groups.running import divided_by_counter
 from zerograd.source.lowering.skeleton import Act, Block, Call, Choice, Loop, blocks_of, walk
 from zerograd.source.names.scopes import Function, Scope
@@ -52,7 +51,6 @@ def detect(function: Reading) -> Iterator[Finding]:
         unfolded = Unfolded(block, scope.owner, program.body_of, program.nodes)
         for window in guarded_windows(unfolded.block):
             yield from _judge_window(window, losses, unfolded)
-            yield from emptied(window) if not unfolded.may_leave else ()
     if any(map(_size_of, function.parts(Loop))):
         yield from _inner_loops(block, losses, program.body_of)
     if {act.kind for act in function.acts} >= _CYCLE:

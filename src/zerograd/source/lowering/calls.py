@@ -8,8 +8,9 @@ from zerograd.core.events import Kind, Site
 from zerograd.core.facts import ALL_DOUBTS, Doubts
 from zerograd.source.counting.losses import loss_of
 from zerograd.source.lowering.callees import Callee, callees_of, functions_of, methods_of
-from zerograd.source.lowering.clips import CLIPS, clips_a_list, only_measures
+from zerograd.source.lowering.clips import CLIPS, clips_a_list, knows_scale, only_measures
 from zerograd.source.lowering.moving import is_begun, is_guessed, is_old, moved_by
+from zerograd.source.lowering.receivers import clipped, is_a_part, is_gradient, picked
 from zerograd.source.lowering.scales import is_plain, is_scaled
 from zerograd.source.lowering.sharpness import HALVES, clears_too
 from zerograd.source.lowering.skeleton import Act, Blur, Call, Choice
@@ -99,6 +100,8 @@ class CallReader(Tools):
                 yield act(Kind.CONSUME, first, scaled=True)
                 if may_clear(first, scope):
                     yield blur(_CLEARED, first)
+            case "step" if receiver and self.is_optimizer(receiver, scope) and (one := picked(call)):
+                yield act(Kind.CONSUME, receiver + one)
             case "step" if receiver and self.is_optimizer(receiver, scope):
                 yield from self._closure(call, receiver, scope)
                 yield act(Kind.CONSUME, receiver)
@@ -120,16 +123,18 @@ class CallReader(Tools):
                 yield self._clear(act, receiver, scope)
             case "unscale_" if first:
                 yield act(Kind.UNSCALE, first)
-            case "zero_" if _is_gradient(call.func):
+            case "zero_" if is_gradient(call.func):
                 yield act(Kind.CLEAR, None)
-            case "mul_" | "div_" if _is_gradient(call.func):
+            case "mul_" | "div_" if is_gradient(call.func):
                 yield act(Kind.RESCALE, None)
-            case "fill_" | "copy_" | "set_" if _is_gradient(call.func):
+            case "fill_" | "copy_" | "set_" if is_gradient(call.func):
                 yield blur(ALL_DOUBTS)  # gradients of the user's own making
             case _ if name in CLIPS and not only_measures(call) and not clips_a_list(call, scope):
                 # Accelerate's and Fabric's own clipping divides the loss scale out first.
                 own = receiver is not None and not scope.dotted(receiver).startswith("torch")
-                module = _clipped(call)
+                module = clipped(call)
+                if knows_scale(call):
+                    yield blur(_SCALES)
                 clip = act(Kind.CLIP, scope.optimizer_of(module))._replace(scaled=own)
                 yield clip._replace(reaches=frozenset({module})) if module is not None else clip
 
@@ -139,7 +144,7 @@ class CallReader(Tools):
             return act(Kind.CLEAR, receiver)._replace(reaches=frozenset(binding.over if binding else ()))
         reaches = frozenset({receiver} if receiver is not None else ())
         cleared = act(Kind.CLEAR, scope.optimizer_of(receiver))._replace(reaches=reaches, of_module=True)
-        return cleared._replace(partial=True) if receiver is None and _is_a_part(cleared.node) else cleared
+        return cleared._replace(partial=True) if receiver is None and is_a_part(cleared.node) else cleared
 
     def _is_read(self, path: str, scope: Scope) -> bool:
         """Whether what has the name of an event is a method that this project defines: it is read, not guessed at.
@@ -272,24 +277,3 @@ def _is_made_leaf(loss: str | None, scope: Scope) -> bool:
     """Whether the loss is a copy without a graph: its backward() reaches no parameter."""
     binding = scope.bindings.get(loss) if loss is not None else None
     return binding is not None and binding.role is Role.LEAF
-
-
-def _clipped(call: ast.Call) -> str | None:
-    """The module whose parameters are clipped, if it is one."""
-    match call.args:
-        case [ast.Call(func=ast.Attribute(value=value, attr="parameters")), *_]:
-            return path_of(value)
-    return None
-
-
-def _is_gradient(func: ast.expr) -> bool:
-    """`p.grad.zero_`, `p.grad.data.zero_`."""
-    value = func.value if isinstance(func, ast.Attribute) else func
-    value = value.value if isinstance(value, ast.Attribute) and value.attr == "data" else value
-    return isinstance(value, ast.Attribute) and value.attr == "grad"
-
-
-def _is_a_part(clear: ast.AST | None) -> bool:
-    """unwrap(model).generator.zero_grad(): one module of those that the model has."""
-    on = clear.func.value if isinstance(clear, ast.Call) and isinstance(clear.func, ast.Attribute) else None
-    return isinstance(on, ast.Attribute)

@@ -18,3 +18,9 @@ def only_measures(call: ast.Call) -> bool:
     """clip_grad_norm_(p, inf) clips nothing: it is asked for the norm."""
     values = [*call.args[1:2], *(keyword.value for keyword in call.keywords if keyword.arg == "max_norm")]
     return any("inf" in written(value).lower() for value in values)
+
+
+def knows_scale(call: ast.Call) -> bool:
+    """clip_grad_norm_(p, 1.0 * scaler.get_scale()): the bound is scaled as the gradients are."""
+    values = [*call.args[1:], *(keyword.value for keyword in call.keywords)]
+    return any("scale" in written(value).lower() for value in values)

@@ -150,7 +150,7 @@ class Jump(NamedTuple):
 
 FORKS = (Choice, Loop)  # they have a body and another
 _HOLDERS = frozenset({Choice, Loop, Attempt})
-_RAISED: Block = (Jump("raise"),)
+RAISED: Block = (Jump("raise"),)
 Node = Act | Create | Blur | Call | Choice | Forget | Loop | Attempt | Jump
 
 
@@ -224,9 +224,16 @@ def leaves(block: Block) -> bool:
     return bool(block) and isinstance(block[-1], Jump)
 
 
+def with_rest(choice: Choice, rest: Block) -> Choice:
+    """`if bad: continue`: the rest of the block is a part of the other arm."""
+    body, orelse = choice.body, choice.orelse
+    body, orelse = (body, (*orelse, *rest)) if leaves(body) else ((*body, *rest), orelse)
+    return choice._replace(body=body, orelse=orelse)
+
+
 def refuses(node: Node) -> bool:
     """`if wrong: raise`: outside of any try, whoever comes by there has seen nothing."""
-    return isinstance(node, Choice) and node.test is None and node.body == _RAISED and not node.orelse
+    return isinstance(node, Choice) and node.test is None and node.body == RAISED and not node.orelse
 
 
 def going_on(block: Block) -> Block:

@@ -28,7 +28,8 @@ def is_made_otherwise(program: Program, path: str, site: Site | None) -> bool:
 
 
 def waits_for_count(program: Program, schedule: Event) -> bool:
-    """if epoch >= warm: scheduler.step(): whether a branch that leads to it asks how far the training is."""
+    """if epoch >= warm: scheduler.step(): whether a branch that leads to it asks how far the training is. One that asks
+    whether it is still near its beginning, `if epoch < warm`, is taken at once."""
     site, slot = schedule.site, schedule.slot or ""
     if site is None or site.path != program.path:
         return False
@@ -37,10 +38,24 @@ def waits_for_count(program: Program, schedule: Event) -> bool:
     loops = [loop for its in nodes for loop in its.of(ast.For) if _spans(loop, site.line)]
     counters = {name for loop in loops if (name := _counter(loop)) is not None}
     branches = [one for its in nodes for one in its.of(ast.If) if _spans(one, site.line)]
-    asked = {
-        path_of(part) or "" for one in branches if not _steps_too(one, site.line, slot) for part in below(one.test)
-    }
+    waiting = [one for one in branches if not _steps_too(one, site.line, slot)]
+    asked = {name for one in waiting for name in _asked(one, site.line)}
     return any(name in counters or _COUNTER.search(name) for name in asked)
+
+
+def _asked(branch: ast.If, line: int) -> set[str]:
+    """What a branch asks about, but for what it asks to be small."""
+    names = {path_of(part) or "" for part in below(branch.test)}
+    if not any(_spans(one, line) for one in branch.body):
+        return names
+    for part in below(branch.test):
+        match part:
+            case (
+                ast.Compare(left=small, ops=[ast.Lt() | ast.LtE()])
+                | ast.Compare(ops=[ast.Gt() | ast.GtE()], comparators=[small])
+            ):
+                names.discard(path_of(small) or "")
+    return names
 
 
 def _counter(loop: ast.For) -> str | None:

@@ -9,7 +9,18 @@ import ast
 from collections.abc import Callable
 
 from zerograd.core.events import Event, Kind, Site
-from zerograd.core.facts import ALL_DOUBTS, Doubts, Fact, Facts, join, lift, lift_weak, slim
+from zerograd.core.facts import (
+    ALL_DOUBTS,
+    NOTHING_ASSUMED,
+    Assumptions,
+    Doubts,
+    Fact,
+    Facts,
+    join,
+    lift,
+    lift_weak,
+    slim,
+)
 from zerograd.core.findings import Related
 from zerograd.core.judgement import Code, Trail, Verdict, judge
 from zerograd.core.machine import State, advance, is_just_deposited
@@ -20,7 +31,7 @@ from zerograd.source.walking.excuses import Excuses
 from zerograd.source.walking.frames import Frames
 from zerograd.source.walking.objectives import Owned
 from zerograd.source.walking.rows import Met, Rows
-from zerograd.source.walking.windows import is_inside, is_regular, steps_once_per_window
+from zerograd.source.walking.windows import Round, is_inside, is_regular
 
 # Clips, rescaling and schedules name no optimizer: beside a second one nobody can say whose they are, unless a caller
 # knows whose the module is that is clipped.
@@ -40,6 +51,9 @@ class Actor:
         self._frames, self._owned = frames, owned
         self._loops: list[Doubts] = []  # what the loops we are in may do
         self._windows: list[Loop] = []
+        self._rounds: dict[tuple[int, int], Round] = {}
+        self._turning: list[Round] = []  # the loops we are in that counters cut into windows
+        self._at: Assumptions = NOTHING_ASSUMED  # where in their windows the functions stand that have called this one
         self._met: dict[tuple[int, int], Met | None] = {}
         self._followed: set[tuple[State, int]] = set()
         self.trail = Trail(latest=False)
@@ -134,13 +148,30 @@ class Actor:
 
     def _clear_inside_window(self, facts: Facts, event: Event, act: Act) -> None:
         """A clear that erases the micro-batches before it, in a loop that steps once per window."""
-        if not self._windows:
+        if not self._turning:
             return
         midway = event._replace(midway=True)
         at_fault = [fact for fact in facts if self._code.broken(fact.state, midway)]
-        for loop in self._windows if at_fault else ():
-            for size in loop.windows:
-                inside = frozenset(fact for fact in at_fault if is_inside(loop, size, fact, act))
-                if inside and steps_once_per_window(loop, self._frames.hits, self._frames.kinds):
-                    for verdict in judge(inside, midway, self._code, weak=not is_regular(loop.body, size, act)):
-                        self._report(verdict)
+        for one in self._turning if at_fault else ():
+            for size in one.loop.windows if one.steps_once else ():
+                inside = frozenset(fact for fact in at_fault if is_inside(one, size, fact.assumed | self._at, act))
+                weak = one.may_leave or (bool(inside) and not is_regular(one.body, size, act))
+                for verdict in judge(inside, midway, self._code, weak=weak):
+                    self._report(verdict)
+
+    def turn_into(self, loop: Loop, does: Doubts) -> None:
+        """Be in a loop that may do events of these kinds."""
+        self._loops.append(does)
+        self._windows.append(loop)
+        if not loop.windows:
+            return
+        key = (id(loop), self._frames.here)
+        if key not in self._rounds:
+            self._rounds[key] = Round.of(loop, self._frames)
+        self._turning.append(self._rounds[key])
+
+    def turn_out_of(self, loop: Loop) -> None:
+        self._loops.pop()
+        self._windows.pop()
+        if loop.windows:
+            self._turning.pop()

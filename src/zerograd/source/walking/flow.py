@@ -11,6 +11,7 @@ from zerograd.core.events import Kind
 from zerograd.core.facts import (
     ALL_DOUBTS,
     NO_DOUBT,
+    NOTHING_ASSUMED,
     NOWHERE,
     Assumptions,
     Doubts,
@@ -27,7 +28,7 @@ from zerograd.rules.rule import Rule
 from zerograd.source.counting.indifferent import without_indifferent
 from zerograd.source.counting.loops import runs_over
 from zerograd.source.counting.said import forgetting, is_said
-from zerograd.source.counting.tests import Test, assume, carried, decide, returned
+from zerograd.source.counting.tests import Test, assume, carried, decide, places, returned
 from zerograd.source.lowering.skeleton import (
     Act,
     Attempt,
@@ -42,6 +43,7 @@ from zerograd.source.lowering.skeleton import (
     Node,
     leaves,
     refuses,
+    with_rest,
 )
 from zerograd.source.names.scopes import Scope
 from zerograd.source.walking.acting import Actor, Report
@@ -85,7 +87,7 @@ class Interpreter(Actor):
         self._known: dict[tuple[object, ...], tuple[Flow, int]] = {}
         self._first = 0  # what functions have cost that were run for the first time
         self._place = 0  # which loops and calls we are in
-        self._places: dict[tuple[int, int], int] = {}
+        self._places: dict[tuple[int, int, Assumptions], int] = {}
 
     def block(self, block: Block, facts: Facts) -> Flow:
         out = _NO_WAY  # those that lead out before the end
@@ -163,9 +165,7 @@ class Interpreter(Actor):
         block is known by its identity."""
         key = id(block), position
         if key not in self._rests:
-            body, orelse, rest = choice.body, choice.orelse, block[position + 1 :]
-            body, orelse = (body, (*orelse, *rest)) if leaves(body) else ((*body, *rest), orelse)
-            self._rests[key] = block, choice._replace(body=body, orelse=orelse)
+            self._rests[key] = block, with_rest(choice, block[position + 1 :])
         return self._rests[key][1]
 
     def _choice(self, choice: Choice, facts: Facts) -> Flow:
@@ -200,17 +200,17 @@ class Interpreter(Actor):
 
     def _call(self, call: Call, facts: Facts) -> Flow:
         kinds, call = self._frames.kinds_of_call(call), self._frames.run_by(call)
-        if not kinds:
-            return Flow(facts, raises=facts if self._trying else NOWHERE)
-        if self._frames.is_closed(call):
-            after = doubt(facts, ALL_DOUBTS)
+        if not kinds or self._frames.is_closed(call):
+            after = doubt(facts, ALL_DOUBTS) if kinds else facts
             return Flow(after, raises=after if self._trying else NOWHERE)
         # What the caller knows holds in the callee under the callee's names; what the callee learns stays there.
         flow = Flow()
         alike: dict[Assumptions, list[Fact]] = {}
         for fact in facts:
             alike.setdefault(fact.assumed, []).append(fact)
+        outer, clears = self._at, bool(self._turning) and Kind.CLEAR in kinds
         for assumed, these in alike.items():
+            self._at = outer | places(assumed) if clears else NOTHING_ASSUMED
             known = carried(assumed, call.arguments, call.shares_self) | call.literals
             entering = these if known == assumed else [Fact(state, doubts, known) for state, doubts, _ in these]
             inner = self._run(call, frozenset(entering))
@@ -221,12 +221,13 @@ class Interpreter(Actor):
                 for way in (inner.normal, inner.raises)
             )
             flow = flow.beside(Flow(normal, raises=raises))
+        self._at = outer
         return flow
 
     def _run(self, call: Call, facts: Facts) -> Flow:
         frames, place = self._frames, self._enter(call)
         frames.enter(call)
-        key = (call.function, frames.names, frames.modules, frames.cls, facts, self._trying > 0)
+        key = (call.function, frames.names, frames.modules, frames.cls, facts, self._at, self._trying > 0)
         if key not in self._returned:
             before = self._budget.left + self._first
             inner = self.block(frames.body_of(call.function), facts)
@@ -240,7 +241,7 @@ class Interpreter(Actor):
     def _enter(self, node: Call | Loop) -> int:
         """Be inside; returns where we were."""
         place = self._place
-        self._place = self._places.setdefault((place, id(node)), len(self._places) + 1)
+        self._place = self._places.setdefault((place, id(node), self._at), len(self._places) + 1)
         return place
 
     def _loop(self, loop: Loop, facts: Facts) -> Flow:
@@ -253,8 +254,7 @@ class Interpreter(Actor):
         # `for scheduler in schedulers` is a step of the loop around it, and so is training another for a while.
         feeds = Kind.DEPOSIT in seen and Kind.CONSUME not in kinds
         passing = runs_over(loop.node, "sched") if kinds == _SCHEDULE else feeds
-        self._loops.append(self._loops[-1] if passing and self._loops else kinds)
-        self._windows.append(loop)
+        self.turn_into(loop, self._loops[-1] if passing and self._loops else kinds)
         place = self._enter(loop)
         # What a function that is called once per batch leaves undone, its caller may do.
         undone = CYCLE - seen if isinstance(loop.node, FunctionDef) else NO_DOUBT
@@ -267,8 +267,7 @@ class Interpreter(Actor):
             came = doubt(turn(loop, join(once.normal, once.continues)), undone)
             grown = join(head, came)
             head, new, back = grown, grown - head, join(back, came)
-        self._loops.pop()
-        self._windows.pop()
+        self.turn_out_of(loop)
         self._place = place
         # That the loop ran not even once is possible, but doubtful; so is an end in the middle of a window.
         never = NOWHERE if loop.runs else doubt(facts, kinds)

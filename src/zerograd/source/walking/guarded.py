@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from zerograd.core.events import Kind
 from zerograd.source.counting.counters import Guard
-from zerograd.source.lowering.skeleton import Act, Block, Choice, Jump, Loop, blocks_of, leaves, walk
+from zerograd.source.lowering.skeleton import Act, Block, Choice, Jump, Loop, blocks_of, leaves, walk, with_rest
 from zerograd.source.text.paths import path_of
 
 
@@ -40,7 +40,7 @@ def guarded_windows(block: Block) -> Iterator[Window]:
 
 
 def _windows_of(loop: Loop, stepped_after: bool) -> Iterator[Window]:
-    loop = loop._replace(body=_settled(loop.body))
+    loop = loop._replace(body=settled(loop.body))
     for node in walk(loop.body):
         if not isinstance(node, Choice) or node.guard is None or node.guard.loop is not loop.node:
             continue
@@ -78,15 +78,13 @@ def _alike(loop: Loop, guard: Guard) -> Iterator[Choice]:
             yield from [node] if node.guard[:3] == guard[:3] and node.guard.asks == guard.asks else ()
 
 
-def _settled(block: Block) -> Block:
+def settled(block: Block) -> Block:
     """The block with what follows `if (i + 1) % N != 0: continue` as the other arm of that branch."""
     for position, node in enumerate(block):
         if isinstance(node, Choice) and node.guard is not None and leaves(node.body) != leaves(node.orelse):
             away = node.body if leaves(node.body) else node.orelse
             if away[-1] == Jump("continue"):
-                rest = _settled(block[position + 1 :])
-                body, orelse = (arm if arm is away else (*arm, *rest) for arm in (node.body, node.orelse))
-                return (*block[:position], node._replace(body=body, orelse=orelse))
+                return (*block[:position], with_rest(node, settled(block[position + 1 :])))
     return block
 
 

@@ -23,7 +23,9 @@ _MOST = 400  # nodes: a function that calls half the project has no one loop to 
 class Unfolded:
     """`block`: the skeleton with its calls in place. Each loss is read where it is made."""
 
-    def __init__(self, block: Block, cls: Scope | None, body_of: BodyOf, nodes_of: Callable[[ast.AST], Nodes]) -> None:
+    def __init__(
+        self, block: Block, cls: Scope | None, body_of: BodyOf, nodes_of: Callable[[ast.AST], Nodes] = Nodes
+    ) -> None:
         self._body_of, self._nodes_of = body_of, nodes_of
         self._homes: dict[int, Function] = {}  # of the deposits that are called
         self._losses: dict[ast.AST, Losses] = {}
@@ -31,6 +33,10 @@ class Unfolded:
         self._whole: set[int] = set()  # the bodies of functions
         self.may_leave = False  # whether a function that is called may end early: what is behind it need not run
         self.block = self._unfold(block, cls, ())
+
+    @property
+    def is_whole(self) -> bool:
+        return self._left >= 0
 
     def losses(self, act: Act, own: Losses) -> Losses:
         """What is known of the losses of the function that deposits."""

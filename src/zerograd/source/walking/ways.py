@@ -50,6 +50,11 @@ class Budget:
 
     def __init__(self, facts: int = 20_000) -> None:
         self.left = facts
+        self._rest = facts // 2  # for what else is in a file, where a tangle has used up the whole
+
+    def renew(self) -> None:
+        if self.is_spent:
+            self.left, self._rest = self._rest, -1
 
     @property
     def is_spent(self) -> bool:

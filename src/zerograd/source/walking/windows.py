@@ -6,14 +6,35 @@ behind the last comes a first again; behind any other, a last or one in the midd
 there is nothing to accumulate, and nothing to say.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
+from typing import NamedTuple
 
 from zerograd.core.events import Kind
 from zerograd.core.facts import Assumptions, Doubts, Fact, Facts, doubt, reassume, slim
 from zerograd.source.counting.counters import start_key
 from zerograd.source.counting.tests import All, Atom, Not, Some, Test, decide
-from zerograd.source.lowering.skeleton import Act, Block, Choice, Loop, walk
+from zerograd.source.lowering.skeleton import Act, Block, Choice, Loop, Node, walk
+from zerograd.source.walking.frames import Frames
+from zerograd.source.walking.guarded import settled
+from zerograd.source.walking.unfolding import Unfolded
+
+_UPDATE = frozenset({Kind.DEPOSIT, Kind.CONSUME})
+
+
+class Round(NamedTuple):
+    """A loop that a counter cuts into windows, with what it calls put in its place, as one slot sees it."""
+
+    loop: Loop
+    body: Block
+    steps_once: bool  # every step of the slot waits for a guard, and the guard for nothing but the window
+    may_leave: bool  # a function that is called may end early: what is behind it need not run
+
+    @staticmethod
+    def of(loop: Loop, frames: Frames) -> "Round":
+        unfolded = Unfolded(loop.body, frames.cls, frames.body_of)
+        body = settled(unfolded.block)
+        return Round(loop, body, _steps_once(loop, body, frames) and unfolded.is_whole, unfolded.may_leave)
 
 
 def begin(loop: Loop, facts: Facts) -> Facts:
@@ -43,11 +64,11 @@ def left(loop: Loop, facts: Facts, kinds: Doubts) -> Facts:
     return facts
 
 
-def is_inside(loop: Loop, size: str, fact: Fact, act: Act) -> bool:
+def is_inside(round_: Round, size: str, assumed: Assumptions, act: Act) -> bool:
     """Whether the window has begun and goes on behind `act`: a clear at its very end gives the group up, on purpose."""
-    if (_key("first", loop, size), False) not in fact.assumed:
+    if (_key("first", round_.loop, size), False) not in assumed:
         return False
-    return (_key("last", loop, size), False) in fact.assumed or _deposits_beyond(loop.body, act)
+    return (_key("last", round_.loop, size), False) in assumed or _deposits_beyond(round_.body, act)
 
 
 def is_regular(block: Block, size: str, act: Act) -> bool:
@@ -55,14 +76,23 @@ def is_regular(block: Block, size: str, act: Act) -> bool:
     its own, such as a validation or a loss that is broken. A branch that deposits too is a way to train, unless all
     that it deposits is cleared by `act`: it was to probe something."""
     for node in block:
-        if not isinstance(node, Choice) or not any(inner is act for inner in walk((node,))):
+        if not isinstance(node, Choice) or not _holds((node,), act):
             continue
         arm, other = node.body, node.orelse
-        if not any(inner is act for inner in walk(arm)):
+        if not _holds(arm, act):
             arm, other = other, arm
         trains = _deposits_beyond(arm, act) or (_deposits_in(arm) and _deposits_in(other))
         return (trains or decide_place(node.test, size)) and is_regular(arm, size, act)
     return True
+
+
+def _holds(block: Block, act: Act) -> bool:
+    return any(_is_it(node, act) for node in walk(block))
+
+
+def _is_it(node: Node, act: Act) -> bool:
+    """Whether a node is `act`, which may have another name for its slot where it is called."""
+    return isinstance(node, Act) and node.site == act.site and node.kind is act.kind
 
 
 def _deposits_in(block: Block) -> bool:
@@ -72,15 +102,13 @@ def _deposits_in(block: Block) -> bool:
 def _deposits_beyond(block: Block, act: Act) -> bool:
     """Whether a block deposits behind `act`."""
     nodes = list(walk(block))
-    here = next((position for position, node in enumerate(nodes) if node is act), len(nodes))
+    here = next((position for position, node in enumerate(nodes) if _is_it(node, act)), len(nodes))
     return any(isinstance(node, Act) and node.kind is Kind.DEPOSIT for node in nodes[here:])
 
 
-def steps_once_per_window(
-    loop: Loop, hits: Callable[[str | None], bool], kinds: Callable[[Block], frozenset[Kind]]
-) -> bool:
-    """Whether every step of a slot in this loop waits for a guard, and the guard for nothing but the window."""
-    turns = [_turn(node) for node in walk(loop.body) if isinstance(node, Choice) and decide_place(node.test)]
+def _steps_once(loop: Loop, body: Block, frames: Frames) -> bool:
+    kinds, hits = frames.kinds, frames.hits
+    turns = [_turn(node) for node in walk(body) if isinstance(node, Choice) and decide_place(node.test)]
     # Where the guard is asked before a deposit as well, that is another objective's turn (n_critic, policy delay), and
     # so is what it is asked for behind.
     others = {asked for asked, arm, other in turns if Kind.DEPOSIT in kinds(arm) and Kind.DEPOSIT not in kinds(other)}
@@ -92,9 +120,9 @@ def steps_once_per_window(
         if asked not in others and Kind.DEPOSIT not in kinds(arm) and not _steps(other)
     ]
     waiting = {id(act) for arm in arms for act in walk(arm)}
-    waiting |= {id(act) for size in loop.windows for arm in _without(loop, size) for act in walk(arm)}
-    waiting |= {id(act) for arm in _other_ways(loop, kinds) for act in walk(arm)}
-    steps = [act for act in walk(loop.body) if isinstance(act, Act) and act.kind is Kind.CONSUME and hits(act.slot)]
+    waiting |= {id(act) for size in loop.windows for arm in _without(body, size) for act in walk(arm)}
+    waiting |= {id(act) for arm in _other_ways(body, frames) for act in walk(arm)}
+    steps = [act for act in walk(body) if isinstance(act, Act) and act.kind is Kind.CONSUME and hits(act.slot)]
     return bool(steps) and all(id(step) in waiting for step in steps)
 
 
@@ -109,20 +137,20 @@ def _steps(block: Block) -> bool:
     return any(isinstance(act, Act) and act.kind is Kind.CONSUME for act in walk(block))
 
 
-def _other_ways(loop: Loop, kinds: Callable[[Block], frozenset[Kind]]) -> Iterator[Block]:
+def _other_ways(body: Block, frames: Frames) -> Iterator[Block]:
     """Arms that deposit and step, beside one that deposits and waits: a setting chooses between two ways to train."""
-    for node in walk(loop.body):
+    for node in walk(body):
         if isinstance(node, Choice) and not decide_place(node.test):
             for arm, other in ((node.body, node.orelse), (node.orelse, node.body)):
                 waits = any(isinstance(inner, Choice) and decide_place(inner.test) for inner in walk(other))
-                if waits and Kind.DEPOSIT in kinds(other) and {Kind.DEPOSIT, Kind.CONSUME} <= kinds(arm):
+                if waits and Kind.DEPOSIT in frames.kinds(other) and frames.kinds(arm) >= _UPDATE:
                     yield arm
 
 
-def _without(loop: Loop, size: str) -> Iterator[Block]:
+def _without(body: Block, size: str) -> Iterator[Block]:
     """What is done where nothing is accumulated: `if not N: optimizer.step()`."""
     several = frozenset({(size, True), (f"{size} >= 2", True), (f"{size} is None", False)})
-    for node in walk(loop.body):
+    for node in walk(body):
         answer = decide(node.test, several) if isinstance(node, Choice) else None
         if isinstance(node, Choice) and answer is not None:
             yield node.orelse if answer else node.body
