@@ -5,7 +5,17 @@ from collections.abc import Iterator
 
 from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
-from zerograd.source.groups import ascending, seldom, settled, summed, synchronising, uncounted, unguarded, untold
+from zerograd.source.groups import (
+    ascending,
+    belated,
+    seldom,
+    settled,
+    summed,
+    synchronising,
+    uncounted,
+    unguarded,
+    untold,
+)
 from zerograd.source.holding import exhausted, moved, parameters, reloaded, renewed, uncovered
 from zerograd.source.learning import adapted, bypassing, nonleaf, severed, starved, unreached
 from zerograd.source.memory import (
@@ -93,6 +103,7 @@ def _steps(function: Reading) -> Iterator[Finding]:
     """Of what steps: when it does, with what, and whose gradients."""
     yield from uncounted.detect(function)
     yield from seldom.detect(function)
+    yield from belated.detect(function)
     yield from unguarded.detect(function)
     yield from untold.detect(function)
     yield from closures.detect(function)
