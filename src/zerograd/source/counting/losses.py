@@ -11,6 +11,7 @@ from functools import cached_property
 
 from zerograd.source.counting.divisors import counts, divides, divides_by_what_it_is_told, is_weighted_mean
 from zerograd.source.counting.ones import is_one
+from zerograd.source.counting.summands import adds_to, summands, undivided
 from zerograd.source.names.scopes import Scope
 from zerograd.source.text.nodes import Nodes, below, written
 from zerograd.source.text.paths import path_of
@@ -54,6 +55,7 @@ class Losses:
         self._nodes = nodes
         self._loops = [*nodes.of(ast.For), *nodes.of(ast.AsyncFor), *nodes.of(ast.While)]
         self._around: tuple[int, int] = (0, 0)
+        self._line = 0  # what is made behind it in the same iteration comes too late
         self._handed = True
 
     def is_one(self, size: str) -> bool:
@@ -94,18 +96,27 @@ class Losses:
 
     def _at(self, loss: ast.expr) -> None:
         """Look from here: the innermost loop around the loss."""
+        self._line = loss.end_lineno or loss.lineno
         spans = [(loop.lineno, loop.end_lineno or loop.lineno) for loop in self._loops]
         self._around = max((span for span in spans if span[0] <= loss.lineno <= span[1]), default=(0, 0))
 
     def _made(self, path: str) -> list[ast.expr]:
         every = self._all_made.get(path, [])
-        near = [value for value in every if self._around[0] <= value.lineno <= self._around[1]] or every
-        return near[-_FEW:]
+        near = [value for value in every if self._around[0] <= value.lineno <= self._around[1]]
+        before = [value for value in near if value.lineno <= self._line]
+        return (before or near or every)[-_FEW:]
 
     def _changed(self, path: str) -> list[ast.AugAssign]:
         every = self._all_changed.get(path, [])
-        near = [change for change in every if self._around[0] <= change.lineno <= self._around[1]]
+        first, last = self._around
+        if self._is_made_before(path):
+            last = self._line
+        near = [change for change in every if first <= change.lineno <= last]
         return (near if self._around != (0, 0) else every)[-_FEW:]
+
+    def _is_made_before(self, path: str) -> bool:
+        """Whether the iteration makes it anew before it is used: what the last one did with it is gone."""
+        return any(self._around[0] <= value.lineno <= self._line for value in self._all_made.get(path, ()))
 
     def _sums(self, change: ast.AugAssign) -> bool:
         """`loss += ...` in a loop of its own: a sum over the items of the micro-batch, not a mean."""
@@ -156,13 +167,13 @@ class Losses:
         """Whether something on the loss's way may be a sum over iterations: `total += loss`, `losses.append(loss)`."""
         pending, seen = [loss] if loss is not None else [], set[str]()
         while pending:
-            for part in _undivided(pending.pop()):
+            for part in undivided(pending.pop()):
                 path = path_of(part)
                 if path and path not in seen:
                     seen.add(path)
                     made = self._all_made.get(path, [])
                     grows = any(isinstance(change.op, ast.Add) for change in self._all_changed.get(path, ()))
-                    if grows or any(_adds_to(path, value) for value in made) or path in self._collected:
+                    if grows or any(adds_to(path, value) for value in made) or path in self._collected:
                         return True
                     pending += made[-_FEW:]
         return False
@@ -225,7 +236,7 @@ class Losses:
 
     def _may_sum(self, node: ast.expr, seen: frozenset[str], depth: int) -> bool:
         """A sum is divided only if all of it is: a weight at one of its parts says nothing about the others."""
-        parts = [part for part in _summands(node) if not isinstance(part, ast.Constant) and path_of(part) not in seen]
+        parts = [part for part in summands(node) if not isinstance(part, ast.Constant) and path_of(part) not in seen]
         return bool(parts) and all(self._may(part, seen, depth) for part in parts)
 
     def _any(self, nodes: list[ast.expr], seen: frozenset[str], depth: int) -> bool:
@@ -273,27 +284,5 @@ class Losses:
                 return self._may(node.value, seen | {path}, depth + 1)
             return self._handed  # made elsewhere
         # `loss = loss + more` adds to what was there: whether that was divided, the other assignments tell.
-        begun = [value for value in made if not isinstance(value, ast.Constant) and not _adds_to(path, value)]
+        begun = [value for value in made if not isinstance(value, ast.Constant) and not adds_to(path, value)]
         return any(self._may(value, seen | {path}, depth + 1) for value in begun or made)
-
-
-def _adds_to(path: str, value: ast.expr) -> bool:
-    return isinstance(value, ast.BinOp) and any(path_of(part) == path for part in _summands(value))
-
-
-def _summands(node: ast.expr) -> Iterator[ast.expr]:
-    match node:
-        case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
-            yield from _summands(left)
-            yield from _summands(right)
-        case _:
-            yield node
-
-
-def _undivided(node: ast.AST) -> Iterator[ast.AST]:
-    """The parts of an expression, but for what it divides by: that may well be counted up."""
-    yield node
-    for child in (
-        [node.left] if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) else ast.iter_child_nodes(node)
-    ):
-        yield from _undivided(child)

@@ -1,0 +1,28 @@
+"""The parts of a sum, as it is written."""
+
+import ast
+from collections.abc import Iterator
+
+from zerograd.source.text.paths import path_of
+
+
+def adds_to(path: str, value: ast.expr) -> bool:
+    return isinstance(value, ast.BinOp) and any(path_of(part) == path for part in summands(value))
+
+
+def summands(node: ast.expr) -> Iterator[ast.expr]:
+    match node:
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
+            yield from summands(left)
+            yield from summands(right)
+        case _:
+            yield node
+
+
+def undivided(node: ast.AST) -> Iterator[ast.AST]:
+    """The parts of an expression, but for what it divides by: that may well be counted up."""
+    yield node
+    for child in (
+        [node.left] if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) else ast.iter_child_nodes(node)
+    ):
+        yield from undivided(child)
