@@ -20,6 +20,7 @@ _TRIGGERS = ("clip_grad_norm", "clip_grad_value", "scaler")
 # What is stepped or cleared, as it is written: self.opt, opts[0], states["opt"].
 _WRITTEN = re.compile(r"[A-Za-z_][\w.]*(?:\[[^\[\]\n]*\])*$")
 _GIVEN = re.compile(r"\(\s*([A-Za-z_][\w.]*(?:\[[^\[\]\n]*\])*)\s*[,)]")  # scaler.step(opt)
+_HANDED = re.compile(r"[(,]\s*(?:\w+=)?\w*optim\w*\s*[,)]")  # train(model, optimizer)
 _LONGEST = 80
 _WORD = re.compile(r"\w+")
 _MANY = 50  # names that are searched for one by one
@@ -45,6 +46,8 @@ def read_relevance(tree: ast.Module, text: str, functions: Sequence[Function]) -
             given = _GIVEN.match(text, match.end()) if before is not None and "scaler" in before[0] else None
             if given is not None:
                 named["scaler.step"].add(_canonical(given[1]))
+    if not users:  # whoever has the events is handed the optimizer
+        users = {words.owner(match.start()) for match in _HANDED.finditer(text)}
     stepped = {path for path in named["step"] if "sched" not in path and "scaler" not in path}
     return Relevance(
         _closure(words, users), len(stepped | named["scaler.step"]) > 1, frozenset(named["step"] & named["zero_grad"])

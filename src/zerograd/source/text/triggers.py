@@ -13,6 +13,8 @@ _CHANGES = re.compile(
 _HELD = re.compile(r"ptim[^\n]{0,120}?\b(\w+)\.parameters\(\)")
 _MADE = re.compile(r"^[ \t\"]*(\w+)(?:\.[\w.]+)? = ([^\n]{0,120}?\b[A-Z]\w*\([^\n]{0,200})", re.MULTILINE)
 
+_OPTIMIZER = re.compile(r"\b(\w*opt\w*) = [^\n]*(?:optim\b|Adam|SGD)")
+_ROUNDS = re.compile(r"^[ \t]*(?:for \w*ep\w* in|while) ", re.MULTILINE)
 _LEAF = re.compile(r"(?:ensor|Variable)\((?!torch\.(?:zeros|ones|rand|empty))[a-z_][^\n]*requires_grad=True")
 _LOSS = re.compile(r"^class \w*Loss\w*\(", re.MULTILINE)
 _SHOWN = re.compile(r"^[ \t]*(?:>>>|\.\.\.) .*", re.MULTILINE)  # in a docstring: such lines are no Python
@@ -35,6 +37,7 @@ def _trains(text: str) -> bool:
         or "scheduler.step()" in text
         or _may_deposit(text)
         or _may_hand_out(text)
+        or _may_hand_over(text)
         or may_cut_losses(text)
         or ("def training_step(" in text and (_LISTS.search(text) is not None or _hands_nothing_back(text)))
     )
@@ -78,6 +81,15 @@ def _may_hand_out(text: str) -> bool:
     if ".parameters()" not in text:
         return False
     return all(word in text for word in _YIELDED) or may_replace(text)
+
+
+def _may_hand_over(text: str) -> bool:
+    """Whether it makes an optimizer and hands it to somebody in a loop: what that one does again and again, and what
+    nobody does in between, only this file tells."""
+    made = _OPTIMIZER.search(text) if ".parameters()" in text else None
+    if made is None or _ROUNDS.search(text, made.end()) is None:
+        return False
+    return re.compile(rf"[(,] *(?:\w+=)?{re.escape(made[1])}\b").search(text, made.end()) is not None
 
 
 def may_replace(text: str) -> bool:
