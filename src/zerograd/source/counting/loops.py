@@ -96,7 +96,10 @@ def inside(loop: ast.AST) -> Iterator[ast.AST]:
 
 
 def runs_at_least_once(over: ast.expr) -> bool:
-    """for _ in range(4): nobody needs to ask what happens if it never runs."""
+    """for _ in range(4), for p in model.parameters(): nobody needs to ask what happens if it never runs."""
+    match over:
+        case ast.Call(func=ast.Attribute(attr="parameters" | "named_parameters")):
+            return True
     if not (isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.func.id in ("range", "trange")):
         return False
     given = [arg.value if isinstance(arg, ast.Constant) else None for arg in over.args]

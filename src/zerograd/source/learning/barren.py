@@ -102,6 +102,8 @@ def _returning(function: Reading, *, is_module: bool) -> Iterator[Finding]:
     values = [back.value for back in function.of(ast.Return) if back.value is not None and not _is_number(back.value)]
     if not values or not function.scope.parameters or any(isinstance(value, ast.Tuple) for value in values):
         return
+    if _goes_backward(function):
+        return
     cut = _Given(function)
     if any(cut.of(value) is not Has.LOST for value in values):
         return
@@ -114,6 +116,11 @@ def _returning(function: Reading, *, is_module: bool) -> Iterator[Finding]:
         and all(_Followed(function).of(value) is Has.MAYBE for value in values)
     ):
         yield _told(function, values[-1], "all that the loss is made of is detached, or computed under no_grad()")
+
+
+def _goes_backward(function: Reading) -> bool:
+    """A closure that has gone backward itself returns the loss as a number, in whatever form it is wanted."""
+    return any(isinstance(call.func, ast.Attribute) and call.func.attr == "backward" for call in function.of(ast.Call))
 
 
 def _is_number(value: ast.expr) -> bool:
