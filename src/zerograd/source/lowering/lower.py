@@ -14,7 +14,7 @@ from zerograd.source.lowering.adjoining import adjoined
 from zerograd.source.lowering.byhand import read_assignment, read_deletion
 from zerograd.source.lowering.calls import site_of
 from zerograd.source.lowering.expressions import Expressions
-from zerograd.source.lowering.made import made_anew
+from zerograd.source.lowering.made import made_anew, picked_out
 from zerograd.source.lowering.measuring import of_round, without_clips
 from zerograd.source.lowering.parted import is_context, is_run_around, is_run_in_parts
 from zerograd.source.lowering.skeleton import (
@@ -151,6 +151,8 @@ class FunctionLowering(Expressions):
         if target is not None and isinstance(value, ast.Call):
             path = name or path_of(target)
             found += made_anew(path, value, self._scope, self._calls) if path else ()
+        if name is not None and isinstance(value, ast.Subscript | ast.Call):
+            found += picked_out(name, value, self._own, self._scope, self._calls)
         elif isinstance(value, ast.Attribute) and value.attr == "backward":
             found.append(Blur(_REST))  # run = loss.backward: whoever has it may run it
         if name is None or name in self._keys:

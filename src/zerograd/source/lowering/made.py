@@ -2,6 +2,7 @@
 
 optimizer = Adam(model.parameters())
 trainer = Trainer(model)        # and with it trainer.optimizer, which its __init__ makes
+optimizer = getattr(self, f"optimizer_{i}")     # or one that is another each time
 """
 
 import ast
@@ -10,7 +11,7 @@ from zerograd.source.lowering.calls import CallReader
 from zerograd.source.lowering.skeleton import Create
 from zerograd.source.names.roles import role_of
 from zerograd.source.names.scopes import Role, Scope
-from zerograd.source.text.nodes import below
+from zerograd.source.text.nodes import Nodes, below, holds
 from zerograd.source.text.paths import path_of
 
 
@@ -23,6 +24,20 @@ def made_anew(path: str, call: ast.Call, scope: Scope, calls: CallReader) -> lis
         return []
     own = {one for cls in made.cls.lineage() for one in cls.optimizers if one.startswith("self.")}
     return [Create(path + one.removeprefix("self"), inside=True) for one in sorted(own)]
+
+
+def picked_out(path: str, value: ast.expr, nodes: Nodes, scope: Scope, calls: CallReader) -> list[Create]:
+    """optimizer = getattr(self, f"optimizer_{i}"), optimizer = optimizers[i], in a loop that counts i: another one each
+    time."""
+    match value:
+        case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.JoinedStr() as which]) | ast.Subscript(slice=which):
+            asked = {part.id for part in below(which) if isinstance(part, ast.Name)}
+        case _:
+            return []
+    loops = [loop for kind in (ast.For, ast.While) for loop in nodes.of(kind) if holds(loop, value)] if asked else []
+    named = {path_of(part) for loop in loops if isinstance(loop, ast.For) for part in below(loop.target)}
+    counted = {path_of(one.target) for one in nodes.of(ast.AugAssign) if any(holds(loop, one) for loop in loops)}
+    return [Create(path)] if asked & (named | counted) and calls.is_optimizer(path, scope) else []
 
 
 def _is_optimizer(path: str, call: ast.Call, scope: Scope, calls: CallReader) -> bool:

@@ -26,7 +26,7 @@ _PARTS: tuple[tuple[Doubts, frozenset[str]], ...] = (
     ),
     (frozenset(Kind) - {Kind.SCHEDULE}, frozenset({"ZG107", "ZG201", "ZG202", "ZG204", "ZG302"})),
 )
-_AGAIN = 12_000  # facts that each part may move
+_AGAIN = 8_000  # facts that each part may move
 
 
 class Walk(NamedTuple):
