@@ -11,7 +11,7 @@ from functools import cached_property
 
 from zerograd.source.counting.divisors import counts, divides, divides_by_what_it_is_told, is_weighted_mean
 from zerograd.source.counting.ones import is_one
-from zerograd.source.counting.summands import adds_to, summands, undivided
+from zerograd.source.counting.summands import adds_to, summands, terms_of, undivided
 from zerograd.source.names.scopes import Scope
 from zerograd.source.text.nodes import Nodes, below, written
 from zerograd.source.text.paths import path_of
@@ -244,6 +244,9 @@ class Losses:
 
     def _may_call(self, call: ast.Call, func: ast.expr, seen: frozenset[str], depth: int) -> bool:
         name = path_of(func) or (func.attr if isinstance(func, ast.Attribute) else "")
+        terms = terms_of(call)
+        if terms is not None:
+            return self._may(terms, seen, depth)
         if _SUMMED.search(name) or any(keyword.arg == "reduction" for keyword in call.keywords):
             return True
         if name.endswith("mean"):
