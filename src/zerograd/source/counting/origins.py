@@ -1,12 +1,12 @@
 """Counters, and where each begins: enumerate, range, or a variable that every iteration increases."""
 
 import ast
-from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple
 
 from zerograd.source.counting.arms import Arms, counting_arms, deposits_beside
+from zerograd.source.counting.bars import bars_of
 from zerograd.source.counting.resumed import begins_at, start_of, wrapped, wrapping
 from zerograd.source.text.nodes import Nodes, below
 from zerograd.source.text.paths import path_of
@@ -60,7 +60,7 @@ class Origins:
             return
         self.is_one = cache(is_one)  # asked for every guard
         loops: list[ast.For | ast.AsyncFor] = [*nodes.of(ast.For), *nodes.of(ast.AsyncFor)]
-        bars = _bars(nodes) if any(isinstance(loop.iter, ast.Name) for loop in loops) else {}
+        bars = bars_of(nodes) if any(isinstance(loop.iter, ast.Name) for loop in loops) else {}
         for loop in loops:
             bar = self._bar(loop, bars)
             for name, origin in enumerated(loop, bar).items():
@@ -127,8 +127,10 @@ class Origins:
             return None
         around = [self.at(name.id, value.lineno) for name in parts if isinstance(name, ast.Name)]
         loops = [origin.loop for origin in around if origin is not None]
-        innermost = max(loops, key=lambda loop: getattr(loop, "lineno", 0), default=None)
-        return Origin(innermost, None, begun=self._begins_with(value)) if innermost is not None else None
+        innermost = self.around(value.lineno)
+        if innermost in loops:
+            return Origin(innermost, None, begun=self._begins_with(value))
+        return Origin(innermost, None) if loops and innermost is not None else None  # by a counter nobody knows
 
     def _begins_with(self, value: ast.expr) -> int | None:
         """What such a sum is when both loops begin: len(loader) * 0 + 0."""
@@ -177,19 +179,6 @@ def _stored(nodes: Nodes) -> list[ast.expr]:
 
 def spans(loop: ast.AST, line: int) -> bool:
     return getattr(loop, "lineno", 0) <= line <= getattr(loop, "end_lineno", 0)
-
-
-def _bars(nodes: Nodes) -> dict[str, ast.expr]:
-    """bar = tqdm(enumerate(loader)), with tqdm(enumerate(loader)) as bar: what the loops over a name go through."""
-    stored = Counter(name.id for name in nodes.of(ast.Name) if isinstance(name.ctx, ast.Store))
-    made = [(node.targets[0], node.value) for node in nodes.of(ast.Assign)]
-    made += [(item.optional_vars, item.context_expr) for item in nodes.of(ast.withitem) if item.optional_vars]
-    return {
-        target.id: value
-        for target, value in made
-        if isinstance(target, ast.Name) and stored[target.id] == 1 and isinstance(value, ast.Call)
-        if (path_of(value.func) or "").rpartition(".")[2] in ("tqdm", "track", "enumerate")
-    }
 
 
 def enumerated(loop: ast.For | ast.AsyncFor, bar: ast.expr | None = None) -> dict[str, Origin]:

@@ -43,8 +43,9 @@ def detect(function: Reading) -> Iterator[Finding]:
     asks = any(choice.guard is not None for choice in function.parts(Choice))
     windows = list(guarded_windows(block)) if asks else []
     engines = _told_by_engines(nodes, {window.guard.size for window in windows})
+    attached = function.file.attached if windows else frozenset[str]()  # an engine of its own averages what it steps on
     for window in windows:
-        if window.guard.size not in engines:
+        if window.guard.size not in engines and attached.isdisjoint(act.slot or "" for act in window.stepped):
             yield from _judge_window(window, losses)
             yield from divided_by_counter(window, losses)
     if asks and not windows and waits_for_others(block):
