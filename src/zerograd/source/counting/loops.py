@@ -98,8 +98,8 @@ def inside(loop: ast.AST) -> Iterator[ast.AST]:
 def runs_at_least_once(over: ast.expr) -> bool:
     """for _ in range(4), for p in model.parameters(): nobody needs to ask what happens if it never runs."""
     match over:
-        case ast.Call(func=ast.Attribute(attr="parameters" | "named_parameters")):
-            return True
+        case ast.Call(func=ast.Attribute(value=model, attr="parameters" | "named_parameters")):
+            return "." not in (path_of(model) or ".").removeprefix("self.")  # of a part, not all are meant
     if not (isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.func.id in ("range", "trange")):
         return False
     given = [arg.value if isinstance(arg, ast.Constant) else None for arg in over.args]

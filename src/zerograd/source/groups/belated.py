@@ -8,10 +8,11 @@ for batch in loader:
         optimizer.step()
 
 Where the question is one of counters, the interpreter tells it. Here nothing need be known of what is asked but that it
-is the same twice, and may be answered in another way in every iteration: when it says no, a backward() was for nothing.
+is the same twice, and hangs on how far the training is: when it says no, a backward() was for nothing.
 """
 
 import ast
+import re
 from collections.abc import Iterator
 from itertools import chain
 
@@ -23,6 +24,8 @@ from zerograd.source.lowering.skeleton import Act
 from zerograd.source.text.nodes import below, holds, place, written
 from zerograd.source.text.paths import path_of
 from zerograd.source.values.reading import Reading
+
+_UPDATES = re.compile(r"update|accum|sync|boundary|(^|_)step")
 
 
 def detect(function: Reading) -> Iterator[Finding]:
@@ -38,7 +41,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     if guard is None or other is None or guard is other or written(guard.test) != written(other.test):
         return
     loop = function.loop_around(clear.node) if clear.node is not None else None
-    if loop is None or loop is not function.loop_around(other) or not _varies(guard.test, loop):
+    if loop is None or loop is not function.loop_around(other) or not _counts(guard.test, loop):
         return
     between = [act for act in function.having(Kind.DEPOSIT) if clear.site < act.site < step.site]
     if _may_change(function, guard, other, between):
@@ -73,9 +76,21 @@ def _may_change(function: Reading, guard: ast.If, other: ast.If, between: list[A
     return any(begin < place(node)[0] < end for node in chain(names, calls))
 
 
-def _varies(test: ast.expr, loop: ast.AST) -> bool:
-    """Whether it asks for what the loop may change: a call that is told something, or a name that is bound there."""
-    asked = {path_of(part) for part in below(test) if isinstance(part, ast.Name | ast.Attribute)}
-    calls = [part for part in below(test) if isinstance(part, ast.Call)]
-    stored = [part for part in below(loop) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)]
-    return any(call.args for call in calls) or any(name.id in asked and not holds(test, name) for name in stored)
+def _counts(test: ast.expr, loop: ast.AST) -> bool:
+    """Whether a function is asked that is named for updates, of something that moves on in the loop: by its own method,
+    or because the loop counts it. A batch that is asked whether it is worth learning from is none."""
+    called = path_of(test.func) if isinstance(test, ast.Call) else None
+    if called is None or not isinstance(test, ast.Call) or _UPDATES.search(called.rpartition(".")[2].lower()) is None:
+        return False
+    given = {path_of(one) for one in test.args} - {None}
+    calls = (part.value for part in below(loop) if isinstance(part, ast.Expr))
+    methods = [call.func for call in calls if isinstance(call, ast.Call)]
+    moved = {path_of(func.value) for func in methods if isinstance(func, ast.Attribute)}
+    added = {path_of(part.target) for part in below(loop) if isinstance(part, ast.AugAssign)}
+    return not given.isdisjoint(moved | added | _counters(loop))
+
+
+def _counters(loop: ast.AST) -> set[str | None]:
+    """i, of for i, batch in enumerate(loader)"""
+    target = loop.target if isinstance(loop, ast.For) else None
+    return {path_of(target.elts[0] if isinstance(target, ast.Tuple) else target)} if target is not None else set()

@@ -101,6 +101,7 @@ class CallReader(Tools):
                 if may_clear(first, scope):
                     yield blur(_CLEARED, first)
             case "step" if receiver and self.is_optimizer(receiver, scope) and (one := picked(call)):
+                yield from (blur(_SCALES),) if call.keywords else ()  # step("decoder", scaler=scaler)
                 yield act(Kind.CONSUME, receiver + one)
             case "step" if receiver and self.is_optimizer(receiver, scope):
                 yield from self._closure(call, receiver, scope)

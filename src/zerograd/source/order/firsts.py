@@ -46,18 +46,18 @@ def waits_for_count(program: Program, schedule: Event) -> bool:
 
 
 def _asked(branch: ast.If, line: int) -> set[str]:
-    """What a branch asks about, but for what it asks to be small."""
-    names = {path_of(part) or "" for part in below(branch.test)}
-    if not any(_spans(one, line) for one in branch.body):
-        return names
-    for part in below(branch.test):
-        match part:
-            case (
-                ast.Compare(left=small, ops=[ast.Lt() | ast.LtE()])
-                | ast.Compare(ops=[ast.Gt() | ast.GtE()], comparators=[small])
-            ):
-                names.discard(path_of(small) or "")
-    return names
+    """What a branch asks about, but for what it asks only to be small."""
+    parts = list(below(branch.test))
+    early: set[int] = set()
+    if any(_spans(one, line) for one in branch.body):
+        for part in parts:
+            match part:
+                case (
+                    ast.Compare(left=small, ops=[ast.Lt() | ast.LtE()])
+                    | ast.Compare(ops=[ast.Gt() | ast.GtE()], comparators=[small])
+                ):
+                    early |= {id(one) for one in below(small)}
+    return {path_of(part) or "" for part in parts if id(part) not in early}
 
 
 def _counter(loop: ast.For) -> str | None:

@@ -70,10 +70,10 @@ class Frames:
     def hits(self, slot: str | None) -> bool:
         """Whether an event at `slot` is one at ours. A wrapper and the optimizer inside it are one slot: whichever of
         `opt` and `opt.optimizer` is stepped or cleared, the same gradients are. And what happens to all of a container
-        happens to each in it."""
+        happens to each that it has by name."""
         if slot is None or slot in self.names:
             return True
-        return any(slot.startswith(f"{name}.") or name.startswith((f"{slot}.", f"{slot}[")) for name in self.names)
+        return any(slot.startswith(f"{name}.") or name.startswith((f"{slot}.", f"{slot}['")) for name in self.names)
 
     def _may_hit(self, act: Act) -> bool | None:
         """None if a slot is one of several and ours may be that one, by its key: opts[*] and opts['D']; else False. A

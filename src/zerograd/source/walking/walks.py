@@ -26,7 +26,6 @@ _PARTS: tuple[tuple[Doubts, frozenset[str]], ...] = (
     ),
     (frozenset(Kind) - {Kind.SCHEDULE}, frozenset({"ZG107", "ZG201", "ZG202", "ZG204", "ZG302"})),
 )
-_AGAIN = 8_000  # facts that each part may move
 
 
 class Walk(NamedTuple):
@@ -58,11 +57,13 @@ class Walker(NamedTuple):
         budget.renew()
         yield whole._replace(verdicts=met_by_then(whole.verdicts))
         for kinds, codes in _PARTS:
+            own = budget.part()
             focus = Focus(block, kinds, self.body_of)
             some = Code(law for law in laws.laws if law.code in codes)
-            part = self._begin(some, focus.body_of, Budget(_AGAIN), focus.block)
-            if self._goes_through(part):
+            part = self._begin(some, focus.body_of, own, focus.block)
+            if not own.is_spent and self._goes_through(part):
                 yield part
+            budget.spend_on(own)
 
     def _begin(self, laws: Code[Rule], body_of: BodyOf, budget: Budget, block: Block) -> Walk:
         verdicts: list[Verdict[Rule]] = []

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 from zerograd.core.facts import NOWHERE, Facts, join
 
+_PART = 8_000  # facts that one part of the laws may move
+
 
 class Flow(NamedTuple):
     """The facts with which a block may be left, by the way it is left."""
@@ -51,10 +53,19 @@ class Budget:
     def __init__(self, facts: int = 20_000) -> None:
         self.left = facts
         self._rest = facts // 2  # for what else is in a file, where a tangle has used up the whole
+        self._parts = facts  # for what is left of tangles, law by law
+        self._given = facts
 
     def renew(self) -> None:
         if self.is_spent:
             self.left, self._rest = self._rest, -1
+
+    def part(self) -> "Budget":
+        """What one part of the laws may spend on a tangle."""
+        return Budget(min(_PART, self._parts) if self._parts > 0 else -1)
+
+    def spend_on(self, part: "Budget") -> None:
+        self._parts -= part._given - part.left
 
     @property
     def is_spent(self) -> bool:

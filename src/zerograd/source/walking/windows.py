@@ -122,8 +122,11 @@ def _steps_once(loop: Loop, body: Block, frames: Frames) -> bool:
     waiting = {id(act) for arm in arms for act in walk(arm)}
     waiting |= {id(act) for size in loop.windows for arm in _without(body, size) for act in walk(arm)}
     waiting |= {id(act) for arm in _other_ways(body, frames) for act in walk(arm)}
-    steps = [act for act in walk(body) if isinstance(act, Act) and act.kind is Kind.CONSUME and hits(act.slot)]
-    return bool(steps) and all(id(step) in waiting for step in steps)
+    every = [act for act in walk(body) if isinstance(act, Act) and act.kind is Kind.CONSUME]
+    steps = [act for act in every if hits(act.slot)]
+    # Where another optimizer steps with every micro-batch, this one is slow on purpose.
+    shared = any(id(step) not in waiting for step in every if not hits(step.slot))
+    return bool(steps) and not shared and all(id(step) in waiting for step in steps)
 
 
 def _turn(node: Choice) -> tuple[Test | None, Block, Block]:
