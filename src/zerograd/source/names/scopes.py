@@ -70,6 +70,7 @@ class Home(Protocol):
     path: str
     text: str
     tree: ast.Module
+    copies: bool  # something is copied there
 
     def function(self, function: "Function") -> "Block": ...
 
@@ -77,8 +78,7 @@ class Home(Protocol):
 
     def nodes(self, function: ast.AST) -> Nodes: ...
 
-    @property
-    def calls_by_name(self) -> "dict[str, list[tuple[ast.AST, Scope, ast.Call]]]": ...
+    def calls_named(self, name: str) -> "list[tuple[ast.AST, Scope, ast.Call]]": ...
 
 
 class Elsewhere(Protocol):
