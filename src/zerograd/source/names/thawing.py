@@ -13,8 +13,9 @@ from typing import NamedTuple
 from zerograd.source.names.reach import freezes
 from zerograd.source.text.nodes import below, holds, parents_of
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 
-_DECIDES = re.compile(r"requires_grad(?!_$)|toggle|freeze|frozen|revers|trainable|param_?grad", re.IGNORECASE)
+_DECIDES = pattern(r"requires_grad(?!_$)|toggle|freeze|frozen|revers|trainable|param_?grad", re.IGNORECASE)
 _REVERSES = ("Revers", "grad_reverse")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _LOOPS = (ast.For, ast.While, ast.AsyncFor)

@@ -1,7 +1,6 @@
 """From a text to a syntax tree, or to one clear sentence about why there is none."""
 
 import ast
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from functools import lru_cache
@@ -11,17 +10,16 @@ from zerograd.errors import SourceError
 from zerograd.source.text.lines import lines_of, starts_of
 from zerograd.source.text.nodes import held_by
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.text.python2 import read_python2
 
 _LARGEST = 500_000  # characters of a file, and
 _LONGEST = 100_000  # of a line: beyond that Python itself takes a second to parse, and nobody wrote it by hand
 # A word first: that is what makes a search fast. `params = ...` at the beginning of a line is a variable.
-_NAMED = re.compile(r"param(?:(?<=[(, ]param)(?:s|eters)=|(?:(?<=\(param)|(?<=, param))(?:s|eters) =)")
-_KEYWORD = re.compile(r"param(?:s|eters)\s*[=#\\]")  # wherever one may stand
+_NAMED = pattern(r"param(?:(?<=[(, ]param)(?:s|eters)=|(?:(?<=\(param)|(?<=, param))(?:s|eters) =)")
+_KEYWORD = pattern(r"param(?:s|eters)\s*[=#\\]")  # wherever one may stand
 _FIRST = frozenset({"params", "parameters"})  # what optimizers and clips call their first argument
-_TAKES = re.compile(
-    r"(Ada|SGD|RMS|LBFGS|Rprop|Lion|LAMB|Lamb|Ranger|Optim)\w*$|^clip_grad_"
-)  # others have other firsts
+_TAKES = pattern(r"(Ada|SGD|RMS|LBFGS|Rprop|Lion|LAMB|Lamb|Ranger|Optim)\w*$|^clip_grad_")  # others have other firsts
 
 
 @lru_cache(maxsize=2)
