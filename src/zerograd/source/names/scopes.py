@@ -103,6 +103,13 @@ Binder = Callable[["Scope", list[Assigned]], None]
 class Scope:
     """The bindings of one function, class or module; an unknown path is looked up outside."""
 
+    __slots__ = (  # thousands of them, and asked all the time
+        *("parent", "module", "owner", "imports", "_bindings", "_later", "_binder", "functions", "bases", "shared"),
+        *("makers", "optimizers", "assigned", "workers", "scaled", "elements", "parameters", "kept", "keeps"),
+        *("stands_for", "class_scopes", "elsewhere", "stars", "ones", "tidies", "repairs", "home", "old", "settled"),
+        "_lineage",
+    )
+
     def __init__(self, parent: "Scope | None" = None, *, owner: "Scope | None" = None) -> None:
         self.parent = parent
         self.module: Scope = self if parent is None else parent.module
