@@ -5,16 +5,16 @@ or 1, incremented before or behind the test) and from the test itself: `phase` 0
 """
 
 import ast
-import re
 from typing import NamedTuple
 
 from zerograd.source.counting.origins import Origins, enumerated, spans
 from zerograd.source.text.nodes import written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 
-_LAST = re.compile(r"\blen\(|\bn_?batch|num_batch|total_steps|last|is_final|n_iter")
-_TRAINING = re.compile(r"^(self\.)?(phase|mode|split) == ['\"]tr|^(self\.)?(is_)?train(ing)?$|^(self\.)?\w+\.training$")
-ACCUMULATION = re.compile(
+_LAST = pattern(r"\blen\(|\bn_?batch|num_batch|total_steps|last|is_final|n_iter")
+_TRAINING = pattern(r"^(self\.)?(phase|mode|split) == ['\"]tr|^(self\.)?(is_)?train(ing)?$|^(self\.)?\w+\.training$")
+ACCUMULATION = pattern(
     r"accum|grad_acc|\bacc_?(steps?|iters?)|iter_?size|upd(ate)?_?(freq|every|interval|period)|sub_?div|micro|virtual"
     r"|\baccu_?(steps?|iters?|grad)|grad_?cum|\bcum(ul)?_?(grads?|steps?|iters?)\b|batch(es)?_per_(update|optim)"
     r"|aggregat|batch_?(split|multipl)|optimize_every|steps?_(per_update|every|interval)|backward_passes"

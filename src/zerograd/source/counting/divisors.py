@@ -7,8 +7,9 @@ from zerograd.source.counting.counters import ACCUMULATION
 from zerograd.source.names.scopes import Function
 from zerograd.source.text.nodes import Nodes, below, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 
-_MEASURED = re.compile(r"\.(sum|numel|size|shape|mean|norm|nelement|count_nonzero)\b")  # of tensors
+_MEASURED = pattern(r"\.(sum|numel|size|shape|mean|norm|nelement|count_nonzero)\b")  # of tensors
 
 
 def divides_by_what_it_is_told(function: Function) -> bool:

@@ -56,18 +56,17 @@ def windows_of(nodes: Nodes, origins: Origins, scope: Scope) -> frozenset[tuple[
     """The counters, by loop and N, that decide whether something is stepped, here or in what is called."""
     if not origins.asked:
         return frozenset()
-    steps = [call for call in nodes.of(ast.Call) if getattr(call.func, "attr", "") in _STEPS]
     asked: list[ast.expr] = [one.value for one in nodes.of(ast.keyword) if isinstance(one.value, _ASKING)]
-    skipping: list[ast.expr] = []
-    for node in nodes.of(ast.If):
-        if steps and any(holds(node, step) for step in steps):
-            asked.append(node.test)
-        elif isinstance(node.body[-1], ast.Continue):
-            skipping.append(node.test)
-        elif read_guard(node.test, origins) is not None and any(_steps_by_call(part, scope) for part in below(node)):
-            asked.append(node.test)
     found = [guard for test in asked if (guard := read_guard(test, origins)) is not None]
-    found += [guard for test in skipping if (guard := read_guard(test, origins)) is not None and guard.accumulates]
+    guarded = [(node, guard) for node in nodes.of(ast.If) if (guard := read_guard(node.test, origins)) is not None]
+    steps = [call for call in nodes.of(ast.Call) if getattr(call.func, "attr", "") in _STEPS] if guarded else []
+    for node, guard in guarded:
+        if any(holds(node, step) for step in steps):
+            found.append(guard)
+        elif isinstance(node.body[-1], ast.Continue):
+            found += [guard] if guard.accumulates else []
+        elif any(_steps_by_call(part, scope) for part in below(node)):
+            found.append(guard)
     return frozenset((guard.loop, guard.size) for guard in found)
 
 

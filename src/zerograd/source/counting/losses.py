@@ -15,9 +15,10 @@ from zerograd.source.counting.summands import adds_to, summands, terms_of, undiv
 from zerograd.source.names.scopes import Scope
 from zerograd.source.text.nodes import Nodes, below, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 
-_LOSS = re.compile(r"loss(?!.*f(n|ct|unc))(?<!compute_loss)")  # a value, no function that makes one
-_SUMMED = re.compile(r"(^|[._])(sum|div_?|mul_?|true_divide|scale|normali[sz]e\w*|average\w*|weighted\w*)$")
+_LOSS = pattern(r"loss(?!.*f(n|ct|unc))(?<!compute_loss)")  # a value, no function that makes one
+_SUMMED = pattern(r"(^|[._])(sum|div_?|mul_?|true_divide|scale|normali[sz]e\w*|average\w*|weighted\w*)$")
 _TELLING = {"gradient_accumulation_steps", "gradient_accumulation_plugin", "deepspeed_plugin", None}  # None: **settings
 _DEPTH = 4
 _FEW = 8  # assignments of one name that are followed: nobody's loss has more, and a tangle's thousands take seconds

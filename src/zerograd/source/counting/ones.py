@@ -9,22 +9,22 @@ together with something else (if args.clip and args.steps > 1) where that is spo
 """
 
 import ast
-import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from zerograd.source.names.scopes import Scope
 from zerograd.source.text.nodes import Nodes, below, inner_statements, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import ENDINGS
 
-_NAME = re.compile(r"[A-Za-z_]\w*(?=\W*$)")
+_NAME = pattern(r"[A-Za-z_]\w*(?=\W*$)")
 # What stands behind a number that is compared with 1, and in front of it.
-_BEHIND = re.compile(r"[\"'\])]*\s*(?:[=!<>]=?|not in|in)\s*[\[(]?\s*(?:None,\s*|0,\s*)?[12]\b")
-_BEFORE = re.compile(r"\b[12]\s*[<>=!]=?\s*[\w.]*$")
+_BEHIND = pattern(r"[\"'\])]*\s*(?:[=!<>]=?|not in|in)\s*[\[(]?\s*(?:None,\s*|0,\s*)?[12]\b")
+_BEFORE = pattern(r"\b[12]\s*[<>=!]=?\s*[\w.]*$")
 _NEAR = 40  # characters
-_MEANS = re.compile(r"acc|grad|micro|virtual|sub_?batch|chunk|update|freq|every|interval")
-_HALF = re.compile(r"fp16|amp|half|mixed|bf16|precision")  # where this is on, a scaler is used
+_MEANS = pattern(r"acc|grad|micro|virtual|sub_?batch|chunk|update|freq|every|interval")
+_HALF = pattern(r"fp16|amp|half|mixed|bf16|precision")  # where this is on, a scaler is used
 _THINGS = frozenset({"optimizer", "model", "batch_size", "loader", "epochs", "len", "device", "lr", "args"})  # no modes
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _AT_MOST_ONE = ((ast.Eq, 1), (ast.LtE, 1), (ast.Lt, 2))

@@ -233,6 +233,8 @@ def _incremented(nodes: Nodes) -> Iterator[tuple[str, Origin, int]]:
     if not steps:
         return
     for made in nodes.of(ast.Assign):
+        if isinstance(made.targets[0], ast.Name) and made.targets[0].id not in steps and len(made.targets) == 1:
+            continue  # most: nothing that is counted
         for one in made.targets if _counted_up(made) is None and wrapped(made) is None else ():
             for name, its in _pairs(one, made.value):
                 starts.setdefault(name, []).append((made.lineno, _int(its, None) if its is not None else None))

@@ -9,21 +9,21 @@ goes over numbers, steps two things by name, and calls nothing else but what rea
 """
 
 import ast
-import re
 from collections.abc import Callable
 
 from zerograd.source.text.nodes import below, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import BUILTINS, tells
 
 _MOST = 20  # lines: to draw a curve takes no more
 _COUNTS = frozenset({"range", "trange", "tqdm", "count", "enumerate", "arange"})
-_SHOWS = re.compile(
+_SHOWS = pattern(
     r"^(step|zero_grad|append|extend|add|get_\w*lrs?|get_\w*lr_\w*|\w*lrs?|assert\w*|approx|isclose|allclose|close|plot"
     r"|scatter|log\w*|format|round|sleep|set_\w+|state_dict|load_state_dict|item|tolist|items|values|keys|pow"
     r"|sqrt|cos|sin|exp|ceil|floor|warn|time|perf_counter|get|figure|array|catch_warnings|simplefilter)$"
 )
-_SCHEDULES = re.compile(r"sched|(^|_)(sch|lr|lrs|warm\w*|cosine|decay)(_|\d|$)")
+_SCHEDULES = pattern(r"sched|(^|_)(sch|lr|lrs|warm\w*|cosine|decay)(_|\d|$)")
 
 
 def only_moves(loop: ast.For | ast.AsyncFor | ast.While, is_schedule: Callable[[str], bool]) -> bool:

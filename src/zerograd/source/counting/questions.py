@@ -14,10 +14,11 @@ from zerograd.source.counting.tests import All, Atom, Not, Test, questions_in, r
 from zerograd.source.names.scopes import FunctionNode, Scope
 from zerograd.source.text.nodes import Nodes, below, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 
 # How frameworks call the counter that they hand to a function they call once per batch.
 _BATCH_INDICES = frozenset({"batch_idx", "batch_index", "batch_nb", "batch_i"})
-_BROKEN = re.compile(r"nan\b|isnan|(?<!in)finite|isinf|overflow", re.IGNORECASE)
+_BROKEN = pattern(r"nan\b|isnan|(?<!in)finite|isinf|overflow", re.IGNORECASE)
 
 
 class Questions:

@@ -7,14 +7,14 @@ n = (n + 1) % N         # 0 at the last of every N
 """
 
 import ast
-import re
 from collections.abc import Iterator
 
 from zerograd.source.names.literals import default_of
 from zerograd.source.text.nodes import Nodes
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 
-_RESUMED = re.compile(r"start|resume|begin|skip|init|done|first|offset")
+_RESUMED = pattern(r"start|resume|begin|skip|init|done|first|offset")
 
 
 def start_of(over: ast.expr) -> ast.expr | None:

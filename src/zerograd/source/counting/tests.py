@@ -15,12 +15,13 @@ from typing import NamedTuple
 from zerograd.core.facts import NOTHING_ASSUMED, Assumptions
 from zerograd.source.text.nodes import Nodes, below, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 
 _IMPURE: frozenset[type[ast.AST]] = frozenset(
     {ast.Call, ast.Await, ast.Yield, ast.NamedExpr, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.BinOp}
 )
-_WORD = re.compile(r"\w+")
-_COMPARISON = re.compile(r"([\w.]+) (==|<=|>=|<|>) (-?\d+)")
+_WORD = pattern(r"\w+")
+_COMPARISON = pattern(r"([\w.]+) (==|<=|>=|<|>) (-?\d+)")
 _COMPARED: dict[str, Callable[[float, float], bool]] = {
     "==": operator.eq,
     "<": operator.lt,

@@ -7,9 +7,10 @@ from functools import lru_cache
 
 from zerograd.errors import SourceError
 from zerograd.source.files.discover import NOTEBOOK, read_text
+from zerograd.source.text.patterns import pattern
 
-_CLASS = re.compile(r"^class ", re.MULTILINE)
-_TOP = re.compile(r"^[^\s#)\]}]", re.MULTILINE)
+_CLASS = pattern(r"^class ", re.MULTILINE)
+_TOP = pattern(r"^[^\s#)\]}]", re.MULTILINE)
 _MOST = 400  # files
 _LONGEST = 5000  # characters of a line that somebody wrote: a picture is one line of a million
 

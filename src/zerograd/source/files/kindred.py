@@ -7,13 +7,14 @@ import re
 from zerograd.errors import SourceError
 from zerograd.source.files.beside import text_of
 from zerograd.source.files.discover import NOTEBOOK
+from zerograd.source.text.patterns import pattern
 
 _MOST = 400  # files
 _HIGHEST = 4  # folders to go up
-_MARK = re.compile(r"\.git$|setup\.py$|pyproject\.toml$|requirements.*\.txt$|(readme|licen[cs]e)\b", re.IGNORECASE)
+_MARK = pattern(r"\.git$|setup\.py$|pyproject\.toml$|requirements.*\.txt$|(readme|licen[cs]e)\b", re.IGNORECASE)
 _READ = (".py", NOTEBOOK)
-_IMPORT = re.compile(r"^[ \t\"]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+([^#\n]*)|import[ \t]+([^#\n]*))", re.MULTILINE)
-_WORD = re.compile(r"\w+")
+_IMPORT = pattern(r"^[ \t\"]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+([^#\n]*)|import[ \t]+([^#\n]*))", re.MULTILINE)
+_WORD = pattern(r"\w+")
 _NOT_OURS = frozenset({"node_modules", "site-packages", "__pycache__", "venv", "env", "build"})
 
 

@@ -9,11 +9,12 @@ from zerograd.source.fixes.page import Page
 from zerograd.source.fixes.statements import LOOPS, calls
 from zerograd.source.text.nodes import place
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 
-_NOT_OPTIMIZERS = re.compile(r"sched|lr_|_lr$|^lr|env|prof|bar\b|timer|ema|meter|sampler")
+_NOT_OPTIMIZERS = pattern(r"sched|lr_|_lr$|^lr|env|prof|bar\b|timer|ema|meter|sampler")
 # With these around, zero_grad() is not torch's, or is not the loop's to call: it does nothing off a window's end
 # (Accelerate), opens a quorum (torchft), must keep addresses (CUDA graphs), or the engine does it itself.
-_WRAPPERS = re.compile(
+_WRAPPERS = pattern(
     r"^\s*(?:import|from)\s+(?:accelerate|deepspeed|torchft|apex|horovod|bagua|colossalai|fairscale|ignite"
     r"|(?:pytorch_)?lightning)\b"
     r"|\b(?:[Aa]ccelerator|[Ff]abric|deepspeed|hvd|manual_backward|CUDAGraph|make_graphed_callables|fused_backward"

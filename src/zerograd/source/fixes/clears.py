@@ -1,7 +1,6 @@
 """Clears that are missing, out of place, or there twice: ZG001, ZG002, ZG005 to ZG007, ZG009, ZG305, ZG401, ZG403."""
 
 import ast
-import re
 from collections.abc import Iterator
 
 from zerograd.core.findings import Finding, Fix, Safety
@@ -21,8 +20,9 @@ from zerograd.source.fixes.page import Page
 from zerograd.source.fixes.statements import calls
 from zerograd.source.text.nodes import place
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 
-_READS_GRADIENT = re.compile(r"(?<!autograd)\.grad\b(?!\()")
+_READS_GRADIENT = pattern(r"(?<!autograd)\.grad\b(?!\()")
 
 
 def stale(page: Page, finding: Finding) -> Iterator[Fix]:

@@ -65,6 +65,7 @@ class Trial:
         self._left = min(_MOST, _LONGEST // (len(text) + 1))
         self._before = check(text) if before is None else before
         self._tried: dict[Finding, Fix] = {}
+        self._found: dict[str, list[Finding] | None] = {}  # by text: one fix may cure several findings
 
     def fix(self, finding: Finding) -> Fix | None:
         if finding in self._tried:
@@ -91,16 +92,24 @@ class Trial:
 
     def cures(self, findings: Sequence[Finding], fix: Fix) -> bool:
         fixed = self._page.places.apply(fix.edits)
-        try:
-            tree_of(fixed, self._page.path)
-            after = self._check(fixed)
-        except (SyntaxError, ValueError, SourceError):
+        if fixed not in self._found:
+            self._found[fixed] = self._look(fixed)
+        after = self._found[fixed]
+        if after is None:
             return False
         before, later = self._before, Lines(Places(fixed), _rewritten(fix, self._lines))
         gone = self._lines.count(before) - later.count(after)
         return not self._lines.count(findings) - gone and not any(
             later.count(chosen(after)) - self._lines.count(chosen(before)) for chosen in (_serious, _certain)
         )
+
+    def _look(self, text: str) -> list[Finding] | None:
+        """What is found in a text; None if it cannot be read."""
+        try:
+            tree_of(text, self._page.path)
+            return self._check(text)
+        except (SyntaxError, ValueError, SourceError):
+            return None
 
 
 def fault(code: str) -> str:

@@ -44,10 +44,10 @@ def _calls_alike(call: ast.Call, function: Function, scope: Scope) -> list[ast.C
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
     if not any(isinstance(one, ast.Constant) and (one.value is None or isinstance(one.value, int)) for one in given):
         return []
-    homes = {home for home in (scope.module.home, function.scope.module.home) if home is not None}
     if not _asks_parameters(function):
         return []
-    return [one for home in homes for _, _, one in home.calls_by_name.get(function.node.name, ())]
+    homes = {home for home in (scope.module.home, function.scope.module.home) if home is not None}
+    return [one for home in homes for _, _, one in home.calls_named(function.node.name)]
 
 
 def _asks_parameters(function: Function) -> bool:
@@ -126,9 +126,10 @@ def _method(cls: Scope, name: str) -> Function | None:
 
 def _copied_in(function: Function) -> frozenset[str]:
     """The parameters that a function copies, under the same name: what it does to the copy, its caller never sees."""
-    found = set[str]()
     home = function.scope.module.home
-    body = function.node.body if home is not None and "deepcopy" in home.text else []
+    if home is None or not home.copies:
+        return frozenset()
+    found, body = set[str](), function.node.body
     for place, node in enumerate(body):
         if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
             continue

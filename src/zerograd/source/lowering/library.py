@@ -6,7 +6,6 @@ executed.
 """
 
 import os
-import re
 from collections.abc import Iterable
 
 from zerograd.core.findings import Finding
@@ -16,10 +15,11 @@ from zerograd.source.lowering.program import Program
 from zerograd.source.names.scopes import Elsewhere, Function, Scope
 from zerograd.source.text.cutting import cuts
 from zerograd.source.text.parsing import parse
+from zerograd.source.text.patterns import pattern
 from zerograd.source.text.suppression import allows
 
 _EVENTS = ("backward(", "zero_grad", ".step(", "clip_grad", "unscale_")
-_GRADIENT = re.compile(r"\.grad\b")
+_GRADIENT = pattern(r"\.grad\b")
 _REEXPORTS = "__init__.py"
 _MOST = 400  # programs kept in memory
 _HIGHEST = 6  # folders to look in, from that of the file upwards

@@ -16,17 +16,18 @@ from zerograd.source.lowering.skeleton import Act, Block, Blur, Call, walk
 from zerograd.source.names.scopes import Function, Scope
 from zerograd.source.text.nodes import below, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import BUILTINS
 
 RUNS = frozenset(
     {"map", "imap", "imap_unordered", "map_async", "starmap", "submit", "apply", "apply_async", "filter", "reduce"}
     | {"methodcaller", "getattr", "partial", "Thread", "Process", "run_in_executor", "delayed"}
 )
-_PICKED = re.compile(r"optimi[sz]er|^opt$|_opt$|loss|hook|callback|(^|_)cb$|^self$|trainer")
+_PICKED = pattern(r"optimi[sz]er|^opt$|_opt$|loss|hook|callback|(^|_)cb$|^self$|trainer")
 _DEPOSITS: Doubts = frozenset({Kind.DEPOSIT})
-_LOSSES = re.compile(r"loss|objective|cost|(^|_)err")
-_COMPUTES = re.compile(r"loss|criteri|forward|metric|encod|decod|score")
-_TRAINS = re.compile(r"back|step|train|updat|optim|zero|clear|hook|callback")
+_LOSSES = pattern(r"loss|objective|cost|(^|_)err")
+_COMPUTES = pattern(r"loss|criteri|forward|metric|encod|decod|score")
+_TRAINS = pattern(r"back|step|train|updat|optim|zero|clear|hook|callback")
 
 
 def picked_by_name(asked: ast.Call, call: ast.Call, scope: Scope, is_idle: Callable[[Function], bool]) -> Doubts:
@@ -70,9 +71,9 @@ def _own_methods(name: ast.expr, scope: Scope) -> list[Function]:
     if not isinstance(name, ast.JoinedStr) or scope.owner is None:
         return []
     parts = (re.escape(str(one.value)) if isinstance(one, ast.Constant) else r"\w*" for one in name.values)
-    pattern = re.compile("".join(parts))
+    written_so = re.compile("".join(parts))
     methods = {word: method for cls in scope.owner.lineage() for word, method in cls.functions.items()}
-    return [method for word, method in methods.items() if pattern.fullmatch(word)]
+    return [method for word, method in methods.items() if written_so.fullmatch(word)]
 
 
 def _is_over_losses(call: ast.Call, given: ast.expr) -> bool:

@@ -4,17 +4,17 @@ A clip that was copied into one from the training loop shortens gradients that n
 """
 
 import ast
-import re
 from collections.abc import Callable
 
 from zerograd.core.events import Kind
 from zerograd.source.lowering.skeleton import FORKS, Act, Block, Blur, Call, walk
 from zerograd.source.names.scopes import Function
 from zerograd.source.text.nodes import Nodes, holds, written
+from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import looks_away
 
-_MEASURES = re.compile(r"(^|[^a-z])(vals?|valid\w*|tests?|testing|testset|eval\w*|dev|infer\w*|hold_?out)([^a-z]|$)")
-_JOINED = re.compile(r"(val|valid|test|eval|dev)_?(loader|dataloader|iter|set|data|dl|gen)")
+_MEASURES = pattern(r"(^|[^a-z])(vals?|valid\w*|tests?|testing|testset|eval\w*|dev|infer\w*|hold_?out)([^a-z]|$)")
+_JOINED = pattern(r"(val|valid|test|eval|dev)_?(loader|dataloader|iter|set|data|dl|gen)")
 
 
 def without_clips(

@@ -12,17 +12,17 @@ def step(self, batch): ...                          and here it is the decorator
 """
 
 import ast
-import re
 from collections.abc import Iterator
 
 from zerograd.source.names.roles import role_of
 from zerograd.source.names.scopes import Function, Scope
 from zerograd.source.text.nodes import Nodes, below
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import BUILTINS
 
-_EVENT = re.compile(r"^(zero_grad|step|backward|grad|unscale_|clip_grad\w*)$")
-_OTHERS = re.compile(r"env|sched|prof|(^|_)p?bar$|timer|sim|game|world|state")  # that step too
+_EVENT = pattern(r"^(zero_grad|step|backward|grad|unscale_|clip_grad\w*)$")
+_OTHERS = pattern(r"env|sched|prof|(^|_)p?bar$|timer|sim|game|world|state")  # that step too
 _FEW = 4  # calls around what a loop goes over: tqdm(enumerate(batches))
 
 

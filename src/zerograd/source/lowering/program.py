@@ -1,7 +1,6 @@
 """One file: its scopes, and the skeletons of its functions, made when they are asked for."""
 
 import ast
-from functools import cached_property
 
 from zerograd.source.lowering.calls import CallReader
 from zerograd.source.lowering.lower import FunctionLowering
@@ -13,6 +12,7 @@ from zerograd.source.names.reach import Reach
 from zerograd.source.names.relevance import hands_on, read_relevance
 from zerograd.source.names.scopes import Elsewhere, Function, FunctionNode, Scope
 from zerograd.source.names.thawing import thaws
+from zerograd.source.text.lines import within
 from zerograd.source.text.nodes import Nodes
 from zerograd.source.text.paths import path_of
 
@@ -39,21 +39,29 @@ class Program:
         self.relevant = relevance.functions
         self._blocks: dict[ast.AST, Block] = {}
         self._nodes: dict[ast.AST, Nodes] = {}
+        self._calls: dict[str, list[tuple[ast.AST, Scope, ast.Call]]] = {}  # by the last word of what is called
         # Losses are traced to modules only where it can matter: several optimizers, and nothing frozen and thawed.
         self.traces_losses = relevance.has_several and not thaws(text, tree)
         self.has_several = relevance.has_several  # optimizers
         self._asks_inputs = "requires_grad" in text
+        self.copies = "deepcopy" in text
         self.roots.module.old = ".data[0]" in text or "volatile=True" in text
         self.calls = CallReader(path, by_manner=relevance.by_manner, scales=".scale(" in text, idle=self._is_idle)
 
-    @cached_property
-    def calls_by_name(self) -> dict[str, list[tuple[ast.AST, Scope, ast.Call]]]:
-        """All the calls, by the last word of what is called, and the functions they stand in."""
-        found: dict[str, list[tuple[ast.AST, Scope, ast.Call]]] = {}
-        roots: list[tuple[ast.AST, Scope]] = [(self.tree, self.roots.module), *self.roots.functions]
-        for node, scope in roots:
-            for call in self.nodes(node).of(ast.Call):
-                found.setdefault((path_of(call.func) or "").rpartition(".")[2], []).append((node, scope, call))
+    def calls_named(self, name: str) -> list[tuple[ast.AST, Scope, ast.Call]]:
+        """The calls of what has this last word, and the functions they stand in: those that do not write it are not
+        even listed."""
+        found = self._calls.get(name)
+        if found is None:
+            found = self._calls[name] = []
+            writing = [one for one in self.roots.functions if name in within(self.text, one.node)]
+            roots: list[tuple[ast.AST, Scope]] = [(self.tree, self.roots.module), *writing]
+            for node, scope in roots:
+                for call in self.nodes(node).of(ast.Call):
+                    func = call.func
+                    last = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+                    if last == name and path_of(func) is not None:
+                        found.append((node, scope, call))
         return found
 
     def body_of(self, function: Function) -> Block:

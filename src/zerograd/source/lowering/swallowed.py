@@ -7,13 +7,13 @@ backward() and the step may stand in functions that are tried.
 """
 
 import ast
-import re
 
 from zerograd.core.events import Kind
 from zerograd.source.lowering.skeleton import Act, Block, Call, Choice, Forget, Jump, Node, leaves, walk
 from zerograd.source.names.scopes import Function
 from zerograd.source.text.nodes import below, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 
 # What autograd raises: RuntimeError, and OutOfMemoryError, which is one.
 _TAKES = frozenset({"Exception", "BaseException", "RuntimeError", "OutOfMemoryError"})
@@ -24,7 +24,7 @@ _OF_LOGS = frozenset({"info", "warning", "error", "debug", "exception", "log_met
 _NAMED = {Kind.DEPOSIT: "backward", Kind.CONSUME: "step"}
 _GOES_ON = (Jump("continue"), Jump("return"))  # a return that ends the training is not swallowed
 _QUIET = ("torch.no_grad", "torch.inference_mode")
-_PLAIN = re.compile(r"^torch\.|autocast|no_grad|no_sync|enable_grad")
+_PLAIN = pattern(r"^torch\.|autocast|no_grad|no_sync|enable_grad")
 _MOST = 12  # functions that are looked into
 
 

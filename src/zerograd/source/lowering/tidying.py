@@ -17,17 +17,18 @@ from zerograd.source.lowering.callees import maker_of
 from zerograd.source.names.scopes import Role, Scope
 from zerograd.source.text.nodes import below, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import BUILTINS
 
 _SPEAKS = "def step("
-_STORED = re.compile(r"\.step\s*=(?!=)")
-_SET = re.compile(r"setattr\(\w*opt\w*, *['\"]step['\"]")
+_STORED = pattern(r"\.step\s*=(?!=)")
+_SET = pattern(r"setattr\(\w*opt\w*, *['\"]step['\"]")
 _HOOK = "step_post_hook("
 _LONGEST = 40  # letters of a name
 _CLEARS = frozenset({"zero_grad", "zero_", "clear_grad", "clear_grads"})
 _ALIKE = frozenset({"zero_grad", "add_param_group", "param_groups", "__getattr__"})
-_OPTIMIZER = re.compile(r"[Oo]pt|Adam|SGD|RMSprop|Adagrad|Lookahead|SAM\b")
-_TRAINED = re.compile(
+_OPTIMIZER = pattern(r"[Oo]pt|Adam|SGD|RMSprop|Adagrad|Lookahead|SAM\b")
+_TRAINED = pattern(
     r"model|net|polic|actor|critic|agent|env|load|data|(^|_)(c(on)?fi?g|args|hparams|dim|layers?|module)s?$|size|criteri|loss"
 )
 

@@ -1,7 +1,6 @@
 """The assignments of one function, each with the branches it stands in: which of them a use of a name sees."""
 
 import ast
-import re
 from bisect import bisect_left
 from collections.abc import Iterable
 from operator import itemgetter
@@ -9,10 +8,11 @@ from typing import NamedTuple
 
 from zerograd.source.text.nodes import written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 
 Branches = tuple[tuple[int, bool], ...]  # an `if`, and which of its arms
 _LAST = itemgetter(1)  # line of a statement
-_NO_GRAD = re.compile(r"no_grad|inference_mode|set_grad_enabled")
+_NO_GRAD = pattern(r"no_grad|inference_mode|set_grad_enabled")
 
 
 class Definition(NamedTuple):

@@ -5,9 +5,9 @@ word in it that elsewhere means training or clearing. And who is handed an optim
 """
 
 import ast
-import re
 from functools import lru_cache
 
+from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import is_model, saying
 
 # What begins anew and has no weights: an environment, a meter, a buffer.
@@ -18,9 +18,9 @@ _begins = saying(
 )
 _schedules = saying(r"sched|(^|_)sch$")
 _OWN = frozenset({"to", "type_as", "view_as", "expand_as", "reshape_as", "new_tensor", "new_zeros", "new_ones", "cpu"})
-_ASKS = re.compile(r"^_*(get|num|count|is|has|should)_(?!.*(grad|loss|train|backward|update))")  # recorder.get_steps()
+_ASKS = pattern(r"^_*(get|num|count|is|has|should)_(?!.*(grad|loss|train|backward|update))")  # recorder.get_steps()
 _MODES = frozenset({"train", "eval"})
-_LOSS = re.compile(r"^[A-Z][A-Za-z0-9]*(Loss|Criterion)$")
+_LOSS = pattern(r"^[A-Z][A-Za-z0-9]*(Loss|Criterion)$")
 keeps_optimizer = saying(  # adjust_learning_rate(optimizer, epoch): no step is taken, nothing cleared
     r"(adjust|update|set|change|decay|get|print|show|log|poly|warm\w*|cosine|anneal|schedule|scale|modify|reduce)\w*_(lr|learning_?rate)s?"
     r"|(lr|learning_?rate)_?(sched\w*|policy|decay|adjust\w*|update\w*)$|^(lr_?)?scheduler$|save|checkpoint|^(re)?store"

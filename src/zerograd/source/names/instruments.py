@@ -1,16 +1,15 @@
 """Which paths are what one trains with: optimizers, scalers and schedules, as they are bound or by their names."""
 
-import re
-
 from zerograd.source.names.scopes import Role, Scope
+from zerograd.source.text.patterns import pattern
 
-_SCHEDULES = re.compile(r"sched|(^|_)sch(_|\d|$)")
+_SCHEDULES = pattern(r"sched|(^|_)sch(_|\d|$)")
 # Of something else than the learning rate: no optimizer need have stepped before it.
-_OTHER_SCHEDULES = re.compile(
+_OTHER_SCHEDULES = pattern(
     r"(temp\w*|tau|beta|kl\w*|noise|mask\w*|scal\w*|factor|eps\w*|forcing|sampling|dropout|weight|margin|curriculum"
     r"|loss|mixup|alpha|gamma|ddpm|diffusion|prun\w*|spars\w*|quant\w*|momentum|ema|wd|job|entropy|mmd|gp)_sched"
 )
-_NOT_OPTIMIZERS = re.compile(r"sched|loss|lr_|_lr$|^lr|env|prof|writer|bar|logger|timer|ema|meter|sampler|adapt_loss")
+_NOT_OPTIMIZERS = pattern(r"sched|loss|lr_|_lr$|^lr|env|prof|writer|bar|logger|timer|ema|meter|sampler|adapt_loss")
 
 
 class Tools:

@@ -1,15 +1,15 @@
 """The optimizers of a list that is written out: `for opt in opts` is one after the other, of `opts = [one, two]`."""
 
 import ast
-import re
 from collections.abc import Iterable
 from functools import lru_cache
 
 from zerograd.source.names.scopes import Scope
 from zerograd.source.text.nodes import below
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 
-_OPTIMIZERS = re.compile(r"opti?m\w*$|opts?$")
+_OPTIMIZERS = pattern(r"opti?m\w*$|opts?$")
 _CHANGES = frozenset({"append", "extend", "insert", "remove", "pop", "clear"})
 
 

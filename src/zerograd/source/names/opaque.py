@@ -1,7 +1,6 @@
 """Calls that cannot be read: what each may do, told by its name and by what it is handed."""
 
 import ast
-import re
 import sys
 from itertools import chain
 
@@ -10,6 +9,7 @@ from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT, Doubts
 from zerograd.source.names.harmless import does_nothing
 from zerograd.source.names.scopes import Role, Scope
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import BUILTINS, saying
 
 _PACKAGES = frozenset(sys.stdlib_module_names) | {"torch", "numpy", "tqdm", "np", "wandb", "torchvision", "apex"}
@@ -23,7 +23,7 @@ _ACCELERATE = frozenset(
     | {"init_trackers", "get_tracker", "end_training", "register_for_checkpointing", "skip_first_batches"}
     | {"save", "save_state", "load_state", "save_model", "get_state_dict", "free_memory"}
 )
-_ACCELERATOR = re.compile(r"accelerate\.(\w+\.)*Accelerator$")
+_ACCELERATOR = pattern(r"accelerate\.(\w+\.)*Accelerator$")
 FAMILIAR_BASES = frozenset({"object", "torch.nn.Module", "abc.ABC"})
 _DEPOSITS: Doubts = frozenset({Kind.DEPOSIT})
 _trains = saying(r"backward|train|step|update|optimi|closure|learn|fit|run|grad|process_batch|iteration")
@@ -33,7 +33,7 @@ _hands_out = saying(
 )
 _learns = saying(r"model|net(work)?s?$|generator|critic|encoder|policy|actor")
 _teaches = saying(r"loss|criterion|accelerator|scaler|fabric")
-_NETWORK = re.compile(r"^([A-WZ]|net|net_?[A-Z]\w*|\w*_net|model|generator|discriminator|critic)$")
+_NETWORK = pattern(r"^([A-WZ]|net|net_?[A-Z]\w*|\w*_net|model|generator|discriminator|critic)$")
 _goes_backward = saying(r"backprop|backward")
 _is_of_losses = saying(r"criteri|loss")
 _FEW = 2  # that a loss is made of; one that is told more may know the optimizer's part too: criterion(out, y, n)
@@ -44,7 +44,7 @@ _tallies = saying(
     r"|logger|dict$|info$"
 )
 _averages = saying(r"(^|_)ema(_|$)|moving_av|swa|shadow")
-_AVERAGING = re.compile(r"^_*((update|step|apply)_(the_)?ema(_\w+)?|ema_(update|step)|(soft|hard|polyak)_update)$")
+_AVERAGING = pattern(r"^_*((update|step|apply)_(the_)?ema(_\w+)?|ema_(update|step)|(soft|hard|polyak)_update)$")
 _AVERAGES = frozenset({"update_parameter", "update_parameters", "update_params", "update_ema", "step_ema"})
 # callback.before_batch(), fire("start"): what was registered somewhere else, and may do anything.
 _calls_hooks = saying(

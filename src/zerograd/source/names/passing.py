@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from zerograd.source.names.scopes import Function, Scope
 from zerograd.source.text.nodes import below, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import INTEGER, SAME, SMOOTH
 
 _MOST = 200  # nodes: what is longer does more than to compute a loss
@@ -18,8 +19,8 @@ _NO_GRAPH = frozenset({"data", "grad", "requires_grad", "no_grad", "set_grad_ena
 _SIZES = frozenset({"shape", "size", "device", "dtype", "ndim", "dim", "numel"})
 _LIKE = frozenset({"type_as", "expand_as", "view_as"})  # of the other only what it looks like
 _KEEPS = (SMOOTH | SAME | {"square", "softplus", "relu", "norm", "sub", "add", "mul", "div"}) - {"stack"}
-_PLAIN = re.compile(r"^torch\.nn\.functional\.(?!one_hot|gumbel|multi_head)\w+$|^torch\.\w+_like$")
-_JUDGES = re.compile(r"loss|crit|bce|mse|l1", re.IGNORECASE)
+_PLAIN = pattern(r"^torch\.nn\.functional\.(?!one_hot|gumbel|multi_head)\w+$|^torch\.\w+_like$")
+_JUDGES = pattern(r"loss|crit|bce|mse|l1", re.IGNORECASE)
 _SEVERAL = (ast.Tuple, ast.List, ast.Dict)
 # Now this is used and now that, or one of several.
 _CHOOSES = (ast.If, ast.IfExp, ast.Compare, ast.Try, ast.Lambda, ast.Yield, ast.Subscript, ast.NamedExpr)

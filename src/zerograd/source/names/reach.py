@@ -6,7 +6,6 @@ nothing. The answer is a lower bound: silence is always right.
 """
 
 import ast
-import re
 
 from zerograd.source.names.defining import Definition, Definitions, Place
 from zerograd.source.names.networks import is_network
@@ -14,6 +13,7 @@ from zerograd.source.names.passing import passed_on
 from zerograd.source.names.roles import role_of
 from zerograd.source.names.scopes import Function, Scope
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 
 Modules = frozenset[str]
 NOTHING: Modules = frozenset()
@@ -26,7 +26,7 @@ _CUTS = frozenset(
     | {"new_full", "dim", "numel", "ndim", "device", "dtype", "requires_grad", "parameters"}
 )
 _LIKE = frozenset({"type_as", "expand_as", "view_as", "reshape_as"})  # of the other only what it looks like
-_FREEZES = re.compile(
+_FREEZES = pattern(
     r"set_requires_grad|toggle_grad|toggle_optimizer|freeze|\.requires_grad\s*=|requires_grad_\((?!\)|True)|Revers|grad_reverse"
 )
 # One of these is in each of them. GradientReversal, ReverseLayer: what is left in others is meant for them.

@@ -5,7 +5,6 @@ relevant that is not, and costs nothing but the time to read it. Everything else
 """
 
 import ast
-import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -14,15 +13,16 @@ from zerograd.source.names.scopes import Function
 from zerograd.source.text.lines import starts_of
 from zerograd.source.text.nodes import Nodes
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 
-_TRIGGER = re.compile(r"\.(?:(step|zero_grad)|backward|manual_backward|unscale_|grad|clip_gradients)\b")
+_TRIGGER = pattern(r"\.(?:(step|zero_grad)|backward|manual_backward|unscale_|grad|clip_gradients)\b")
 _TRIGGERS = ("clip_grad_norm", "clip_grad_value", "scaler")
 # What is stepped or cleared, as it is written: self.opt, opts[0], states["opt"].
-_WRITTEN = re.compile(r"[A-Za-z_][\w.]*(?:\[[^\[\]\n]*\])*$")
-_GIVEN = re.compile(r"\(\s*([A-Za-z_][\w.]*(?:\[[^\[\]\n]*\])*)\s*[,)]")  # scaler.step(opt)
-_HANDED = re.compile(r"[(,]\s*(?:\w+=)?\w*optim\w*\s*[,)]")  # train(model, optimizer)
+_WRITTEN = pattern(r"[A-Za-z_][\w.]*(?:\[[^\[\]\n]*\])*$")
+_GIVEN = pattern(r"\(\s*([A-Za-z_][\w.]*(?:\[[^\[\]\n]*\])*)\s*[,)]")  # scaler.step(opt)
+_HANDED = pattern(r"[(,]\s*(?:\w+=)?\w*optim\w*\s*[,)]")  # train(model, optimizer)
 _LONGEST = 80
-_WORD = re.compile(r"\w+")
+_WORD = pattern(r"\w+")
 _MANY = 50  # names that are searched for one by one
 
 

@@ -70,6 +70,7 @@ class Home(Protocol):
     path: str
     text: str
     tree: ast.Module
+    copies: bool  # something is copied there
 
     def function(self, function: "Function") -> "Block": ...
 
@@ -77,8 +78,7 @@ class Home(Protocol):
 
     def nodes(self, function: ast.AST) -> Nodes: ...
 
-    @property
-    def calls_by_name(self) -> "dict[str, list[tuple[ast.AST, Scope, ast.Call]]]": ...
+    def calls_named(self, name: str) -> "list[tuple[ast.AST, Scope, ast.Call]]": ...
 
 
 class Elsewhere(Protocol):
@@ -102,6 +102,13 @@ Binder = Callable[["Scope", list[Assigned]], None]
 
 class Scope:
     """The bindings of one function, class or module; an unknown path is looked up outside."""
+
+    __slots__ = (  # thousands of them, and asked all the time
+        *("parent", "module", "owner", "imports", "_bindings", "_later", "_binder", "functions", "bases", "shared"),
+        *("makers", "optimizers", "assigned", "workers", "scaled", "elements", "parameters", "kept", "keeps"),
+        *("stands_for", "class_scopes", "elsewhere", "stars", "ones", "tidies", "repairs", "home", "old", "settled"),
+        "_lineage",
+    )
 
     def __init__(self, parent: "Scope | None" = None, *, owner: "Scope | None" = None) -> None:
         self.parent = parent

@@ -13,8 +13,9 @@ from typing import NamedTuple
 from zerograd.source.names.reach import freezes
 from zerograd.source.text.nodes import below, holds, parents_of
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 
-_DECIDES = re.compile(r"requires_grad(?!_$)|toggle|freeze|frozen|revers|trainable|param_?grad", re.IGNORECASE)
+_DECIDES = pattern(r"requires_grad(?!_$)|toggle|freeze|frozen|revers|trainable|param_?grad", re.IGNORECASE)
 _REVERSES = ("Revers", "grad_reverse")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _LOOPS = (ast.For, ast.While, ast.AsyncFor)
@@ -32,15 +33,19 @@ def thaws(text: str, tree: ast.Module) -> bool:
     """Whether what a backward fills may change from one to the next."""
     if not freezes(text):
         return False
-    nodes = below(tree)
-    if any(word in text for word in _REVERSES) or any(_decides(node) for node in nodes):
+    if any(word in text for word in _REVERSES):
         return True
-    told = [one for node in nodes for one in _settings(node)]
+    nodes = below(tree)
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    if any(map(_decides, calls)):
+        return True
+    telling: list[ast.Assign | ast.Call] = [*calls, *(node for node in nodes if isinstance(node, ast.Assign))]
+    told = [one for node in telling for one in _settings(node)]
     if any(one.on is None for one in told):
         return True
     if not any(one.on is False for one in told):
         return False
-    called = {path_of(node.func) for node in nodes if isinstance(node, ast.Call)}
+    called = {path_of(call.func) for call in calls}
     targets = [node.target for node in nodes if isinstance(node, ast.For | ast.comprehension)]
     looped = {part.id for target in targets for part in below(target) if isinstance(part, ast.Name)}
     return _comes_and_goes([one for one in told if _is_of_parameters(one.who, called, looped)], parents_of(tree))
@@ -54,12 +59,10 @@ def _comes_and_goes(told: list[_Set], parents: dict[ast.AST, ast.AST]) -> bool:
     return (both and len(homes) > 1) or any(_is_told_again(one.node, parents) for one in told)
 
 
-def _decides(node: ast.AST) -> bool:
+def _decides(call: ast.Call) -> bool:
     """set_requires_grad(net, False), self.freeze(), setattr(p, "requires_grad", on): what it does is its own affair."""
-    if not isinstance(node, ast.Call):
-        return False
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    by_name = name == "setattr" and len(node.args) == 3 and not _is_other(node.args[1])
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    by_name = name == "setattr" and len(call.args) == 3 and not _is_other(call.args[1])
     return by_name or _DECIDES.search(name) is not None
 
 
@@ -67,7 +70,7 @@ def _is_other(name: ast.expr) -> bool:
     return isinstance(name, ast.Constant) and name.value != "requires_grad"
 
 
-def _settings(node: ast.AST) -> Iterator[_Set]:
+def _settings(node: ast.Assign | ast.Call) -> Iterator[_Set]:
     match node:
         case ast.Assign(targets=targets, value=value):
             for target in targets:

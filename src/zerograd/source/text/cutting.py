@@ -3,14 +3,16 @@
 import re
 from functools import lru_cache
 
-_CUT = re.compile(
+from zerograd.source.text.patterns import pattern
+
+_CUT = pattern(
     r"\.(item|detach|numpy|tolist)\(\)|\.data\b|no_grad|ensor\(|from_numpy|argm(ax|in)\(|\bgrad\(|\.(long|int|bool|byte)\(\)"
     r"|\.(eq|gt|ge|lt|le|ne)\(|\b(np|scipy|ndimage|cv2|skimage|measure)\.|[^-=<>]>=? |[^<>]<=? | == "
 )
-_ASKS = re.compile(r"^\s*(#|if|elif|while|assert|for|return .* if|\"\"\"|def|class|print)\b")
-_CALLED = re.compile(r"\b([A-Za-z_]\w*)\(")
-_BEGINS = re.compile(r"^(?:class|(?:async )?def) (\w+)", re.MULTILINE)
-_ENDS = re.compile(r"^[^\s#)\]]", re.MULTILINE)
+_ASKS = pattern(r"^\s*(#|if|elif|while|assert|for|return .* if|\"\"\"|def|class|print)\b")
+_CALLED = pattern(r"\b([A-Za-z_]\w*)\(")
+_BEGINS = pattern(r"^(?:class|(?:async )?def) (\w+)", re.MULTILINE)
+_ENDS = pattern(r"^[^\s#)\]]", re.MULTILINE)
 _DEEP = 2
 
 

@@ -5,13 +5,14 @@ are bytes of UTF-8 (`Site`). Editors and SARIF count UTF-16 code units, and Pyth
 """
 
 import ast
-import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from io import StringIO
 from itertools import accumulate
 
-_END = re.compile(r"\r\n|\r|\n")
+from zerograd.source.text.patterns import pattern
+
+_END = pattern(r"\r\n|\r|\n")
 
 
 def lines_of(text: str) -> list[str]:

@@ -1,9 +1,10 @@
 """Whose loss it is, told by names: `g_loss`, `lossG` and `errG_fake` are `optimizerG`'s; so is the module `netG`."""
 
-import re
 from collections.abc import Iterable
 
-_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+from zerograd.source.text.patterns import pattern
+
+_WORDS = pattern(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _PLAIN = frozenset(
     {"loss", "losses", "err", "error", "cost", "objective", "total", "train", "optimizer", "optimiser", "optim", "opt"}
     | {"optimizers", "net", "network", "model", "module", "adam", "sgd", "self"}

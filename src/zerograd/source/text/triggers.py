@@ -2,23 +2,23 @@
 
 import re
 
+from zerograd.source.text.patterns import pattern
+
 _YIELDED = (".modules()", "yield ")
 _FAMILY = ("torch", "lightning", "accelerate", "ignite", "fairseq", "deepspeed")
 _UPDATES = ("optim", "epoch", "learning_rate", "retain_graph", "sgd", "no_sync")  # words are faster than patterns
-_STEPS, _RATE = re.compile(r"step\w*\("), re.compile(r"lr\b(?<!\wlr)")
-_GRADIENT = re.compile(r"\.grad\b(?!\()")
-_CHANGES = re.compile(
-    r"-=|\.data ?[-+]?= |\.(add|sub|copy|zero)_\(|\.sign\(\)|\.grad = None|[*/] ?\w+\.grad|\.grad ?[*/]"
-)
-_HELD = re.compile(r"ptim[^\n]{0,120}?\b(\w+)\.parameters\(\)")
-_MADE = re.compile(r"^[ \t\"]*(\w+)(?:\.[\w.]+)? = ([^\n]{0,120}?\b[A-Z]\w*\([^\n]{0,200})", re.MULTILINE)
+_STEPS, _RATE = pattern(r"step\w*\("), pattern(r"lr\b(?<!\wlr)")
+_GRADIENT = pattern(r"\.grad\b(?!\()")
+_CHANGES = pattern(r"-=|\.data ?[-+]?= |\.(add|sub|copy|zero)_\(|\.sign\(\)|\.grad = None|[*/] ?\w+\.grad|\.grad ?[*/]")
+_HELD = pattern(r"ptim[^\n]{0,120}?\b(\w+)\.parameters\(\)")
+_MADE = pattern(r"^[ \t\"]*(\w+)(?:\.[\w.]+)? = ([^\n]{0,120}?\b[A-Z]\w*\([^\n]{0,200})", re.MULTILINE)
 
-_OPTIMIZER = re.compile(r"\b(\w*opt\w*) = [^\n]*(?:optim\b|Adam|SGD)")
-_ROUNDS = re.compile(r"^[ \t]*(?:for \w*ep\w* in|while) ", re.MULTILINE)
-_LEAF = re.compile(r"(?:ensor|Variable)\((?!torch\.(?:zeros|ones|rand|empty))[a-z_][^\n]*requires_grad=True")
-_LOSS = re.compile(r"^class \w*Loss\w*\(", re.MULTILINE)
-_SHOWN = re.compile(r"^[ \t]*(?:>>>|\.\.\.) .*", re.MULTILINE)  # in a docstring: such lines are no Python
-_LISTS = re.compile(r"self\.\w+(?:\[[^\]\n]*\])?(?:\.(?:append|update|add)\(| \+= )[^\n]*loss")
+_OPTIMIZER = pattern(r"\b(\w*opt\w*) = [^\n]*(?:optim\b|Adam|SGD)")
+_ROUNDS = pattern(r"^[ \t]*(?:for \w*ep\w* in|while) ", re.MULTILINE)
+_LEAF = pattern(r"(?:ensor|Variable)\((?!torch\.(?:zeros|ones|rand|empty))[a-z_][^\n]*requires_grad=True")
+_LOSS = pattern(r"^class \w*Loss\w*\(", re.MULTILINE)
+_SHOWN = pattern(r"^[ \t]*(?:>>>|\.\.\.) .*", re.MULTILINE)  # in a docstring: such lines are no Python
+_LISTS = pattern(r"self\.\w+(?:\[[^\]\n]*\])?(?:\.(?:append|update|add)\(| \+= )[^\n]*loss")
 
 
 def may_train(text: str) -> bool:

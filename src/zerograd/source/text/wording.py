@@ -5,6 +5,8 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
+from zerograd.source.text.patterns import pattern
+
 BUILTINS = frozenset(dir(builtins))
 # What has no graph, whatever it is asked of: numbers, shapes, places.
 CUTS = frozenset(
@@ -31,7 +33,7 @@ SMOOTH = frozenset(
         "log2",
     }
 )
-INTEGER = re.compile(r"\b(u?int\d*|long|bool|short)\b")
+INTEGER = pattern(r"\b(u?int\d*|long|bool|short)\b")
 NUMBERS = frozenset({"numpy", "math", "random", "os", "time", "len", "int", "float", "range", "str", "bool", "print"})
 SAME = frozenset({"to", "cuda", "cpu", "float", "double", "half", "view", "reshape", "squeeze", "unsqueeze", "clone"})
 SHAPES = frozenset({"view", "reshape", "repeat", "expand", "permute", "transpose", "squeeze", "unsqueeze", "to"})
@@ -44,55 +46,53 @@ HANDS_OUT = frozenset({"tqdm", "trange", "cycle", "islice"})  # what they are gi
 _COPIES = frozenset(
     {"tensor", "from_numpy", "zeros", "ones", "rand", "randn", "full", "arange", "randint", "device"} | {"one_hot"}
 )
-_LIKE = re.compile(r"_like$|Tensor$")
-_LOADS = re.compile(
+_LIKE = pattern(r"_like$|Tensor$")
+_LOADS = pattern(
     r"^_?(get|load|read|fetch)_(?!\w*(loss|fake|emb|feat|gen|pred|out))(\w*_)?(data|dataset|loader|csv)(_|s?$)"
 )
-_DATA_CLASS = re.compile(r"(data_?set|data_?loader|sampler)$")
-_DATA = re.compile(r"load|data|batch|range|replay|sampler|iter")
+_DATA_CLASS = pattern(r"(data_?set|data_?loader|sampler)$")
+_DATA = pattern(r"load|data|batch|range|replay|sampler|iter")
 # What is asked for data, by its last word: no data_encoder, and no criterion.
-_SOURCE = re.compile(r"(load(er)?|data(set|module)?s?|batch(es|er)?|sampler|iter(ator)?|replay|fetcher)s?\d*$|replay")
-_GIVEN = re.compile(
+_SOURCE = pattern(r"(load(er)?|data(set|module)?s?|batch(es|er)?|sampler|iter(ator)?|replay|fetcher)s?\d*$|replay")
+_GIVEN = pattern(
     r"^(real\w*|images?|imgs?|inputs?(_tensor|_ima?ge?s?|_batch)?|labels?|rewards?|dones?|masks?|input_ids|gt\w*|ones"
     r"|zeros|noise|targets?|epochs?|experiences?|transitions?|mini_?batch|\w*_size)$"
     r"|(^|_)(data|batch|loader|iter|dataset|sampler)$"
 )
-_SETTING = re.compile(
+_SETTING = pattern(
     r"(^|[._])((device|args?|opts?|options?|cfg|config|hparams|flags)(\.|\[|$)|conf\.)",
     re.IGNORECASE,  # conf: also of boxes
 )
-_COEFFICIENT = re.compile(
+_COEFFICIENT = pattern(
     r"(^|[._])(weight|coef\w*|lambda\w*|lmbda|alpha|beta|gamma|eps\w*|tau|lr|num|max|min|scale|ratio|temp\w*|clip\w*)(_|$)",
     re.IGNORECASE,
 )
-_KEEPS = re.compile(
-    r"hidden|memor|mem$|traj|storage|buffer|prev|last|old|cache|log_?prob|log_?prior|loss|state$|history"
-)
-_MOVES = re.compile(r"roll_?out|unroll|simul|(^|_)step")
-_TELLS = re.compile(r"(^|\.)(log\w*|add_scalars?|\w*print\w*|info|debug|write|set_postfix\w*|set_description|step)$")
-_RECURRENT = re.compile(
+_KEEPS = pattern(r"hidden|memor|mem$|traj|storage|buffer|prev|last|old|cache|log_?prob|log_?prior|loss|state$|history")
+_MOVES = pattern(r"roll_?out|unroll|simul|(^|_)step")
+_TELLS = pattern(r"(^|\.)(log\w*|add_scalars?|\w*print\w*|info|debug|write|set_postfix\w*|set_description|step)$")
+_RECURRENT = pattern(
     r"hidden(?!s|_?(size|dim|layer|unit|channel|feature|node|num|neuron))|\b[hc]x\b|\b[hc]_?0\b|lstm|\bgru|rnn|init_state",
     re.IGNORECASE,
 )
-_CARRIES = re.compile(  # in no comment
+_CARRIES = pattern(  # in no comment
     r"^[^#\n]*(\.\w*(hidden(?!s|_?(size|dim|layer|unit|channel|feature|node|num|neuron|act|drop))|cell_|\b[hc]_|[hc]x\b)"
     r"\w* *=(?!=)|init_?_?(hidden|state)\(\)|reset_?\w*(hidden|state)|hidden\w*\.detach|repackage"
     r"|detach_\w*(hidden|state)|zero_state|tbptt)",
     re.IGNORECASE | re.MULTILINE,
 )
-_VARIATIONAL = re.compile(r"log_variational|log_prior|bayes(ian)?_?(linear|conv|net|layer)|\bbbb\b", re.IGNORECASE)
-_STATE = re.compile(r"hidden|(^|[._])[hc](x|_?0|_t|_prev)$")
-_MODEL = re.compile(r"model|net(work)?$|(^|[._])(net|vae|flow|encoder|decoder|unet|generator|policy)\w*$")
-_MEASURES = re.compile(r"(^|_)(accuracy|auc|auroc|f1_score|confusion_matrix|(get|calc|compute|calculate)_acc)$")
-_LEARNED = re.compile(r"\bhigher\b|learn2learn|\bl2l\b|fmodel|\bmaml\.|\.clone\(\)|Meta(Module|Learner)")
-_TERM = re.compile(
+_VARIATIONAL = pattern(r"log_variational|log_prior|bayes(ian)?_?(linear|conv|net|layer)|\bbbb\b", re.IGNORECASE)
+_STATE = pattern(r"hidden|(^|[._])[hc](x|_?0|_t|_prev)$")
+_MODEL = pattern(r"model|net(work)?$|(^|[._])(net|vae|flow|encoder|decoder|unet|generator|policy)\w*$")
+_MEASURES = pattern(r"(^|_)(accuracy|auc|auroc|f1_score|confusion_matrix|(get|calc|compute|calculate)_acc)$")
+_LEARNED = pattern(r"\bhigher\b|learn2learn|\bl2l\b|fmodel|\bmaml\.|\.clone\(\)|Meta(Module|Learner)")
+_TERM = pattern(
     r"loss|penalt|entropy|regulari[sz]|wasserstein|diverg|discrepan|bonus|dice|jaccard"
     r"|(^|_)(kl|kld|ent|gp|r1|l[12]|reg|mmd|bce|mse|nll|mi|tv|iou|recon|err[a-z]?)(_|$)"
 )
-_FACTOR = re.compile(
+_FACTOR = pattern(
     r"weight|coef|scale|factor|lambda|beta|anneal|rate|baseline|target|old|prev|last|mean_loss|best|(^|_)ref(_|$)|teacher"
 )
-_QUIET = re.compile(r"no_grad|inference_mode(?!\(False)|set_grad_enabled\(False")
+_QUIET = pattern(r"no_grad|inference_mode(?!\(False)|set_grad_enabled\(False")
 
 
 def is_data(name: str) -> bool:
@@ -210,5 +210,5 @@ def is_term(name: str) -> bool:
 
 def saying(words: str) -> Callable[[str], bool]:
     """Whether a name has one of these words in it, in whatever case: the same names are called all the time."""
-    pattern = re.compile(words)
-    return lru_cache(maxsize=4096)(lambda name: pattern.search(name.lower()) is not None)
+    said = pattern(words)
+    return lru_cache(maxsize=4096)(lambda name: said.search(name.lower()) is not None)

@@ -125,7 +125,7 @@ def arguments(call: ast.Call, function: Function) -> Iterator[tuple[str, ast.exp
 def calls_of(function: Reading) -> Iterator[tuple[Reading, ast.Call]]:
     """The calls of a function in its own file, by its name, and where they stand."""
     program, name = function.file.program, getattr(function.node, "name", None)
-    for node, scope, call in program.calls_by_name.get(name, ()) if name else ():
+    for node, scope, call in program.calls_named(name) if name else ():
         if node is not function.node:
             yield Reading(node, (), scope, function.file), call
 
