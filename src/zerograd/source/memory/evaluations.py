@@ -77,6 +77,7 @@ def _changes_its_mind(file: File, function: Function) -> bool:
     return (".training" in text or function.node.name == "__call__") and _looks_away(text)
 
 
+@lru_cache(maxsize=1024)  # the same few hundred names stand in all files
 def _is_named_so(name: str) -> bool:
     return _EVALUATES.search(name) is not None or _PREDICTS.search(name) is not None
 
