@@ -61,15 +61,11 @@ def detect(function: Reading) -> Iterator[Finding]:
     if Kind.SCHEDULE in kinds:
         yield from unstepped.detect(function)
     if Kind.DEPOSIT in kinds or Kind.CONSUME in kinds:
-        yield from scalers.detect(function)
-        yield from unsettled.detect(function)
-        yield from misclipped.detect(function)
-        yield from misscaled.detect(function)
-        yield from clears.detect(function)
+        yield from _between(function, kinds)
     if Kind.DEPOSIT in kinds:
         yield from _backwards(function)
     if Kind.CONSUME in kinds:
-        yield from _steps(function)
+        yield from _steps(function, kinds)
     if function.loops:
         yield from scalers.made_each_epoch(function)
         yield from keepsakes.detect(function)
@@ -80,7 +76,21 @@ def detect(function: Reading) -> Iterator[Finding]:
     yield from severed.detect(function)
     yield from starved.detect(function)
     yield from synchronising.detect(function)
-    yield from settled.detect(function)
+    if Kind.DEPOSIT in kinds:
+        yield from settled.detect(function)
+
+
+def _between(function: Reading, kinds: set[Kind]) -> Iterator[Finding]:
+    """Of what scales, unscales, clips and clears."""
+    yield from scalers.detect(function)
+    if Kind.UNSCALE in kinds:
+        yield from unsettled.detect(function)
+    if Kind.CLIP in kinds:
+        yield from misclipped.detect(function)
+    if Kind.CLIP in kinds and Kind.UNSCALE in kinds:
+        yield from misscaled.detect(function)
+    if Kind.CLEAR in kinds:
+        yield from clears.detect(function)
 
 
 def _backwards(function: Reading) -> Iterator[Finding]:
@@ -99,18 +109,23 @@ def _backwards(function: Reading) -> Iterator[Finding]:
     yield from evaluations.inside(function)
 
 
-def _steps(function: Reading) -> Iterator[Finding]:
+def _steps(function: Reading, kinds: set[Kind]) -> Iterator[Finding]:
     """Of what steps: when it does, with what, and whose gradients."""
     yield from uncounted.detect(function)
     yield from seldom.detect(function)
-    yield from belated.detect(function)
-    yield from unguarded.detect(function)
-    yield from untold.detect(function)
+    if Kind.CLEAR in kinds and Kind.DEPOSIT in kinds:
+        yield from belated.detect(function)
+    if Kind.CLIP in kinds:
+        yield from unguarded.detect(function)
+    if Kind.DEPOSIT in kinds:
+        yield from untold.detect(function)
     yield from closures.detect(function)
-    yield from uncovered.detect(function)
+    if Kind.CLEAR in kinds:
+        yield from uncovered.detect(function)
     yield from unreached.detect(function)
-    yield from adapted.detect(function)
-    yield from bypassing.detect(function)
+    if Kind.DEPOSIT in kinds:
+        yield from adapted.detect(function)
+        yield from bypassing.detect(function)
 
 
 def _by_hand(function: Reading, kinds: set[Kind]) -> Iterator[Finding]:

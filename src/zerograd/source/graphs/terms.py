@@ -129,7 +129,7 @@ def summands_of(own: Nodes, value: ast.expr) -> Iterator[str]:
     pending, seen = list(_names(value)), set[str]()
     assigned: dict[str | None, list[ast.expr]] = {}
     for one in own.of(ast.Assign) if pending else ():
-        for path in {path_of(target) for target in one.targets}:
+        for path in dict.fromkeys(map(path_of, one.targets)):
             assigned.setdefault(path, []).append(one.value)
     while pending:
         name = pending.pop()

@@ -24,7 +24,7 @@ from zerograd.source.walking.guarded import acts_in
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    if not function.file.says("first_step"):
+    if not any(choice.guard for choice in function.parts(Choice)) or not function.file.says("first_step"):
         return
     for loop in (one for one in function.parts(Loop) if one.node is not None):
         for choice in (node for node in loop.body if isinstance(node, Choice)):

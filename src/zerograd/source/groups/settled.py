@@ -29,8 +29,6 @@ _LISTENS = ("fsdp", "FSDP", "FullyShardedDataParallel", "fully_shard", "deepspee
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    if not function.having(Kind.DEPOSIT):
-        return
     if function.file.says(_FLAG):
         yield from _said_late(function)
     if function.file.says("no_sync") and function.file.says("DistributedDataParallel"):

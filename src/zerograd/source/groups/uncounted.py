@@ -24,10 +24,12 @@ _FEW = 8  # branches: a tangle has more
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    if not function.file.says("%") or function.file.says("nonlocal ") or function.file.says("global "):
+    if not function.file.says("%"):
         return
     branches = [(branch, counter) for branch in function.of(ast.If) if (counter := _counter(branch.test)) is not None]
-    for branch, counter in branches if len(branches) <= _FEW else ():
+    if not 0 < len(branches) <= _FEW or function.file.says("nonlocal ") or function.file.says("global "):
+        return
+    for branch, counter in branches:
         inside = [act for act in function.acts if act.node is not None and holds(branch, act.node)]
         step = next((act for act in inside if act.kind is Kind.CONSUME), None)
         if step is None or any(act.kind is Kind.DEPOSIT for act in inside) or not _deposits_before(function, branch):

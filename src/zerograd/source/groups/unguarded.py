@@ -25,7 +25,7 @@ _WAITS = ("accelerat", "deepspeed", "horovod", "engine", "fabric", "backward_pas
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    if not function.file.says("%") or not function.having(Kind.CLIP) or any(map(function.file.says, _WAITS)):
+    if not function.file.says("%") or any(map(function.file.says, _WAITS)):
         return
     loops = [node for node in walk(function.block) if isinstance(node, Loop) and not node.windows]
     for loop in loops:

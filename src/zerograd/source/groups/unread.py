@@ -82,17 +82,21 @@ def _tell(step: Act, name: str, told: Told, path: str) -> Finding:
 
 def _parameters(file: File) -> Iterator[Finding]:
     """Parameters of a function that trains, which only scale what is planned and told."""
-    if not any(map(file.says, _WORDS)) or _WAITS.search(file.text) is not None:
+    if not any(map(file.says, _WORDS)):
         return
     program = file.program
     for function in program.roots.functions:
         given = function.node.args
-        names = [one.arg for one in (*given.args, *given.kwonlyargs) if SETTING.fullmatch(one.arg)]
+        names = [one.arg for one in (*given.args, *given.kwonlyargs) if _is_setting(one.arg)]
         step = _at_once(program.function(function)) if names and function.node in program.relevant else None
         for name in names if step is not None else ():
             told = Uses(function.node, file.text).told(name)
-            if step is not None and told is not None and told.claims:
+            if step is not None and told is not None and told.claims and _WAITS.search(file.text) is None:
                 yield _tell(step, name, told, file.path)
+
+
+def _is_setting(name: str) -> bool:
+    return "acc" in name.lower() and SETTING.fullmatch(name) is not None  # the pattern is a slow one
 
 
 def _unread(names: list[str], tree: ast.Module | None, text: str) -> dict[str, Told]:
@@ -109,7 +113,7 @@ def _tree(text: str, path: str) -> ast.Module | None:
 
 
 def _names_in(text: str) -> list[str]:
-    lines = "\n".join(line for line in text.split("\n") if "acc" in line.lower())  # the pattern is a slow one
+    lines = "\n".join(line for line in text.split("\n") if "acc" in line.lower())
     return list(dict.fromkeys(SETTING.findall(_code(lines))))[:_FEW] if lines else []
 
 

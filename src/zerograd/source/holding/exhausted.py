@@ -88,8 +88,10 @@ def detect(function: Reading) -> Iterator[Finding]:
 
 def _may_generate(function: Reading) -> bool:
     """Whether a generator may be named here; what an object has, another method may have made."""
+    if function.scope.owner is not None:
+        return True
     chains = function.file.says("itertools")
-    return function.scope.owner is not None or any(
+    return any(
         isinstance(node.value, ast.GeneratorExp)
         or (isinstance(node.value, ast.Call) and (chains or _last(node.value.func) in ("filter", "parameters")))
         for node in function.of(ast.Assign)

@@ -24,6 +24,7 @@ from zerograd.source.text.nodes import below
 from zerograd.source.text.paths import path_of
 from zerograd.source.values.reading import File
 
+_WORD = ".parameters()"
 _SEVERAL = re.compile(r"\.parameters\(\)[^=;#]{1,60}?\.parameters\(\)")
 _TWICE = "{optimizer}() is given the parameters of {model} twice: each step consumes their gradients twice"
 _INSIDE = "{optimizer}() is given {inner} and {model}, which holds it: each step consumes its gradients twice"
@@ -33,7 +34,7 @@ _CURE = "list every parameter once; modules() and parameters() both go through a
 
 def detect(file: File) -> Iterator[Finding]:
     roots = file.program.roots
-    lines = [bisect_right(starts_of(file.text), match.start()) for match in _SEVERAL.finditer(file.text)]
+    lines = [bisect_right(starts_of(file.text), place) for place in _several(file.text)]
     if lines:
         yield from _given_twice(file, file.program.tree, roots.module)
         for node, scope in roots.functions:
@@ -43,6 +44,16 @@ def detect(file: File) -> Iterator[Finding]:
         for function in roots.functions:
             if ".modules()" in within(file.text, function.node):
                 yield from _nested(file, function)
+
+
+def _several(text: str) -> Iterator[int]:
+    """Where two models are named one behind the other: a search for the word is faster than the pattern's own."""
+    at = text.find(_WORD)
+    while at >= 0:
+        found = _SEVERAL.match(text, at)
+        if found is not None:
+            yield at
+        at = text.find(_WORD, found.end() if found is not None else at + 1)
 
 
 def _given_twice(file: File, node: ast.AST, scope: Scope) -> Iterator[Finding]:

@@ -23,13 +23,14 @@ from zerograd.source.text.nodes import below
 from zerograd.source.text.paths import path_of
 from zerograd.source.values.reading import File, Reading
 
+_QUOTED = ("params'", 'params"')  # hardly anybody names it: two words to look for, and not four
 _EMPTY = ("'params'] = []", '"params"] = []', "'params': []", '"params": []')
 _MESSAGE = "{name} is filled with parameters here, and no optimizer is given them"
 _CURE = "append {name} to the groups of the optimizer, as the ones before it"
 
 
 def detect(file: File) -> Iterator[Finding]:
-    if not any(map(file.says, _EMPTY)):
+    if not any(map(file.says, _QUOTED)) or not any(map(file.says, _EMPTY)):
         return
     for one in file.program.roots.functions:
         text = within(file.text, one.node)

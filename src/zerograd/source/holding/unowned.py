@@ -89,10 +89,15 @@ def _is_told(made: ast.expr) -> bool:
 def _bound(function: Reading, held: frozenset[str]) -> dict[str, list[ast.expr]]:
     """The names that are called or handed on, are bound to new objects, and are given to no optimizer; with those."""
     functions = {one.node.name for one in function.file.program.roots.functions}
-    calls = [(path_of(call.func) or "", call) for call in function.of(ast.Call)]
-    read = [call for path, call in calls if path.rpartition(".")[2] in functions]
-    handed = {path_of(one) for call in read for one in (*call.args, *(named.value for named in call.keywords))}
-    asked = ({path for path, _ in calls} | handed) - held
+    asked = set[str]()
+    for call in function.of(ast.Call):
+        func = call.func
+        last = func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
+        if isinstance(func, ast.Name):
+            asked.add(last)
+        if last in functions and path_of(func) is not None:
+            asked |= {one.id for one in (*call.args, *(k.value for k in call.keywords)) if isinstance(one, ast.Name)}
+    asked -= held
     bound: dict[str, list[ast.expr]] = {}
     for node in function.of(ast.Assign):
         for target in node.targets:

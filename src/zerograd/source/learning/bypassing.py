@@ -40,8 +40,6 @@ def detect(function: Reading) -> Iterator[Finding]:
     file = function.file
     if not file.says(".module") or not file.says("DistributedDataParallel") or any(map(file.says, _AVERAGES)):
         return
-    if not function.having(Kind.CONSUME) or not function.having(Kind.DEPOSIT):
-        return
     by_hand = file.reads_gradients and (file.says("all_reduce") or file.says("all_gather"))
     past = [] if by_hand else list(_past(function))
     for wrapper, call in past if past and not _ANY_AVERAGE.search(file.text) else ():

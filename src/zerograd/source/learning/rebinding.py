@@ -83,12 +83,17 @@ def _updates(loop: ast.For, scope: Scope) -> Iterator[tuple[ast.Assign, str]]:
     """The assignments of a loop's own rounds that compute a new value for a parameter it hands out."""
     anything = {part.id for part in below(loop.target) if isinstance(part, ast.Name)}
     parameters = set(_parameters(loop.target, loop.iter))
-    inner = [one for one in below(loop) if isinstance(one, ast.For | ast.AsyncFor | ast.While) and one is not loop]
-    for node in (one for statement in loop.body for one in below(statement) if isinstance(one, ast.Assign)):
+    parts = [one for statement in loop.body for one in below(statement)]
+    for node in (one for one in parts if isinstance(one, ast.Assign)):
         match node.targets:
-            case [ast.Name(id=name)] if name in anything and not any(holds(one, node) for one in inner):
+            case [ast.Name(id=name)] if name in anything and not _stands_deeper(node, parts):
                 if _is_pure(node.value, scope) and _is_update(node.value, name, parameters):
                     yield node, name
+
+
+def _stands_deeper(node: ast.AST, parts: list[ast.AST]) -> bool:
+    """Whether it stands in a loop that is among the parts of another."""
+    return any(isinstance(one, ast.For | ast.AsyncFor | ast.While) and holds(one, node) for one in parts)
 
 
 def _parameters(target: ast.expr, over: ast.expr) -> Iterator[str]:

@@ -34,7 +34,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     says = function.file.says
     if says("requires_grad") and (says("requires_grad=True") or says(".requires_grad_(")):
         yield from _made_leaves(function)
-    if says("innerloop_ctx"):
+    if function.of(ast.With) and says("innerloop_ctx"):
         yield from _copied_weights(function)
 
 

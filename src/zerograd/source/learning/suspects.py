@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable
+from functools import lru_cache
 from math import inf
 
 from zerograd.source.text.cutting import cuts_in
@@ -87,7 +88,12 @@ def _is_read(call: ast.Call, function: Reading) -> bool:
     """Whether it runs a function of the project that cuts something off, by its words."""
     path = path_of(call.func)
     run = called_or_read(path, function) if path is not None and is_term(path.lower()) else None
-    return run is not None and cuts_in(written(run.node))
+    return run is not None and _cuts_off(run.node)
+
+
+@lru_cache(maxsize=32)  # many losses are made by the same few, and to write a whole function takes long
+def _cuts_off(function: ast.AST) -> bool:
+    return cuts_in(written(function))
 
 
 def _cuts(value: ast.expr) -> bool:

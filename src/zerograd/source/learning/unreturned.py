@@ -26,7 +26,7 @@ _LOSS = re.compile(r"(^|_)loss(es)?(_|$)")
 
 
 def detect(file: File) -> Iterator[Finding]:
-    if not file.says("def training_step(") or not file.says("LightningModule") or any(map(file.says, _BY_HAND)):
+    if not file.says("LightningModule") or not file.says("def training_step(") or any(map(file.says, _BY_HAND)):
         return
     for one in file.program.roots.functions:
         if one.node.name != "training_step" or one.node.decorator_list:

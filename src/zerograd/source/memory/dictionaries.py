@@ -51,8 +51,9 @@ def dictionaries(function: Reading) -> dict[str, Items]:
         if isinstance(act.node, ast.Call) and (loss := loss_of(act.node)) is not None:
             _take(found, loss, act.node)
     for node in function.of(ast.Assign):
-        for call in (losses[name] for name in map(path_of, node.targets) if name in losses):
-            _take(found, node.value, call)
+        for path in map(path_of, node.targets):
+            if path is not None and path in losses:
+                _take(found, node.value, losses[path])
     return _handed_back(function) | found
 
 
@@ -102,17 +103,19 @@ def _handed_back(function: Reading) -> dict[str, Items]:
     found: dict[str, Items] = {}
     names = {part.function.node.name for part in function.parts(Call)}
     for node in function.of(ast.Assign) if names else ():
-        match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if _last(call.func) in names:
-                made = [one for one in definitions_of(function).every(name) if not one.adds]
-                keys = returned_items(function, call) if len(made) == 1 else frozenset[str]()
-                if keys:
-                    found[name] = Items(call, keys, True)
+        call, target = node.value, node.targets[0]
+        if not isinstance(call, ast.Call) or _last(call.func) not in names:
+            continue  # nearly all of them
+        if isinstance(target, ast.Name) and len(node.targets) == 1:
+            made = [one for one in definitions_of(function).every(target.id) if not one.adds]
+            keys = returned_items(function, call) if len(made) == 1 else frozenset[str]()
+            if keys:
+                found[target.id] = Items(call, keys, True)
     return found
 
 
 def _last(func: ast.expr) -> str:
-    return (path_of(func) or "").rpartition(".")[2]
+    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
 
 
 def is_live(function: Reading, losses: str, items: Items, node: ast.AST) -> bool:

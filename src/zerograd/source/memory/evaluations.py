@@ -47,14 +47,16 @@ _MANY = 12  # sums that are looked at in one function, and functions in one file
 
 
 def detect(file: File) -> Iterator[Finding]:
-    if not file.says("backward(") or file.says("set_grad_enabled") or file.says("volatile"):
-        return
-    if any(map(partial(_changes_its_mind, file), file.program.roots.functions)):
+    if not file.says("backward("):
         return
     switches = file.says(".eval()")
     asked = (one for one in file.program.roots.functions if switches or _is_named_so(one.node.name.lower()))
-    growing = (one for one in asked if _evaluates(one, within(file.text, one.node)))
-    for function in islice(growing, _MANY):
+    growing = list(islice((one for one in asked if _evaluates(one, within(file.text, one.node))), _MANY))
+    if not growing or file.says("set_grad_enabled") or file.says("volatile"):
+        return
+    if any(map(partial(_changes_its_mind, file), file.program.roots.functions)):
+        return
+    for function in growing:
         yield from _summed(Reading(function.node, (), function.scope, file))
 
 
@@ -77,6 +79,7 @@ def _changes_its_mind(file: File, function: Function) -> bool:
     return (".training" in text or function.node.name == "__call__") and _looks_away(text)
 
 
+@lru_cache(maxsize=1024)  # the same few hundred names stand in all files
 def _is_named_so(name: str) -> bool:
     return _EVALUATES.search(name) is not None or _PREDICTS.search(name) is not None
 

@@ -40,10 +40,10 @@ class _Kept(NamedTuple):
 
 def detect(function: Reading) -> Iterator[Finding]:
     calls = bool(function.parts(Call))  # of functions that touch gradients
-    if function.file.says(".detach_(") or not (calls or function.having(Kind.DEPOSIT)):
+    if not (calls or function.having(Kind.DEPOSIT)):
         return
     kept = [*_summed(function), *_listed(function)]
-    found = dictionaries(function) if kept else {}
+    found = dictionaries(function) if kept and not function.file.says(".detach_(") else {}
     for node, keeper, losses in kept[:_FEW]:
         items = found.get(losses)
         loop = _loop_over_data(function, node) if items is not None else None

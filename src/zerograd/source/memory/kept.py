@@ -84,7 +84,7 @@ def _deposit_of(function: Reading, loss: str, use: ast.AST) -> ast.Call | None:
     return next((call for call in its if not is_rebound(function, loss, call, use)), None) if len(its) > 1 else None
 
 
-@lru_cache(maxsize=1)  # several look at one function, one after the other
+@lru_cache(maxsize=2)  # several look at one function, one after the other, and on the way at one that it calls
 def live_losses(function: Reading) -> dict[str, ast.Call]:
     """The losses that backward() is called on, and their terms, by name: each has a graph."""
     calls = [act.node for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]

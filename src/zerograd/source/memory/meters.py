@@ -5,7 +5,8 @@ Only what keeps the parameter itself, in every call and for good, is a fault; of
 """
 
 import ast
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from zerograd.core.events import Kind
@@ -47,7 +48,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     losses = live_losses(function)
     more = _others(function, losses) if losses else {}
     known, asked = losses | more, 0
-    for call in function.of(ast.Call) if losses else ():
+    for call in _calls_near(known, function) if losses else ():
         loss = _loss_of(call, known) if call.args or call.keywords else None
         deposit = known.get(loss or "")
         if loss is None or deposit is None or holds(deposit, call):  # scaler.scale(loss).backward()
@@ -67,6 +68,16 @@ def detect(function: Reading) -> Iterator[Finding]:
             unless = "others may empty the meter, or a branch decides whether backward() is called on this loss"
             what = f"{written(given.node)} keeps the graph of every iteration alive: the meter keeps what it is given"
             yield note(REGISTRY["ZG402"], function.site(given.node), certain=certain, unless=unless, what=what)
+
+
+def _calls_near(names: Iterable[str], function: Reading) -> Iterator[ast.Call]:
+    """The calls on whose lines one of these is named: few, where every call has a look at all that it is given."""
+    roots = {name.partition("[")[0].partition(".")[0] for name in names}
+    lines = sorted({one.lineno for one in function.of(ast.Name) if one.id in roots})
+    for call in function.of(ast.Call):
+        first = bisect_left(lines, call.lineno)
+        if first < len(lines) and lines[first] <= (call.end_lineno or call.lineno):
+            yield call
 
 
 def _others(function: Reading, losses: dict[str, ast.Call]) -> dict[str, ast.Call]:
@@ -138,7 +149,10 @@ def _own(call: ast.Call, function: Reading) -> Given | None:
 def _loss_of(call: ast.Call, losses: dict[str, ast.Call]) -> str | None:
     """The first of these that a call is given."""
     for given in _all_given(call):
-        if (loss := weighed(given, losses)) is not None:
+        if isinstance(given, ast.Name):  # most of them
+            if given.id in losses:
+                return given.id
+        elif (loss := weighed(given, losses)) is not None:
             return loss
     return None
 

@@ -32,13 +32,11 @@ _PASSES = 40  # of one function: a tangle has more
 
 
 def detect(function: Reading) -> Iterator[Finding]:
-    if not function.file.says("retain_") and not function.file.says("create_graph"):
-        return
     acts = function.having(Kind.DEPOSIT)
     for act in acts if len(acts) <= _PASSES else ():
         call = act.node
-        if not isinstance(call, ast.Call):
-            continue
+        if not isinstance(call, ast.Call) or not call.keywords:
+            continue  # nearly all of them
         counted = _retains_until(function, call)
         certain = _keeps_for_nobody(function, call, [function.node]) if counted or _retains(call) else None
         certain = _in_drivers(function, call) if certain is False else certain

@@ -52,7 +52,7 @@ def _is_bound(function: Reading, path: str, node: ast.AST) -> bool:
     """Whether a name stands for such a loss, or on another way for a plain number: loss = 0."""
     names = definitions_of(function)
     every = names.every(path)
-    if path in function.scope.parameters or (every and not any(isinstance(one.value, ast.Call) for one in every)):
+    if path in function.scope.parameters or (every and not any(_runs_own(one.value, function) for one in every)):
         return False
     reached = names.reaching(path, node)
     if reached is None:
@@ -69,6 +69,12 @@ def _is_bound(function: Reading, path: str, node: ast.AST) -> bool:
     root, loop = path.partition("[")[0], function.loop_around(node)
     calls = [call for call in function.of(ast.Call) if loop is not None and holds(loop, call)]
     return not any(_may_change(call, root, function) for call in calls)
+
+
+def _runs_own(value: ast.expr, function: Reading) -> bool:
+    """Whether it calls a function of this project: that costs less to ask than which assignment reaches a use."""
+    path = path_of(value.func) if isinstance(value, ast.Call) else None
+    return path is not None and called(path, function.scope) is not None
 
 
 def _returns_loss(function: Reading, call: ast.Call, at: Item, node: ast.AST) -> bool:

@@ -26,12 +26,12 @@ _CURE = "clip between scaler.unscale_(optimizer) and the step, not in a hook"
 def detect(function: Reading) -> Iterator[Finding]:
     """Those of the function that deposits a scaled loss, of those who call it, and of the object that it belongs to."""
     file = function.file
-    if not file.says("register_hook") or file.says("get_scale"):
-        return
     scaled = [act for act in function.having(Kind.DEPOSIT) if act.scaled]
+    if not scaled or not file.says("register_hook") or file.says("get_scale"):
+        return
     alone = len({act.slot for act in function.having(Kind.CONSUME)}) == 1
     used = {name for call in function.of(ast.Call) for name in (path_of(call.func) or "").split(".")}
-    for where in _around(function, _DEPTH) if scaled and alone else ():
+    for where in _around(function, _DEPTH) if alone else ():
         for model, call in _clipping(where):
             if model.rpartition(".")[2] not in used:
                 continue

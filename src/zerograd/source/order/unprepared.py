@@ -33,11 +33,11 @@ _CURE = "optimizer = accelerator.prepare(optimizer), or with the model in one ca
 
 def detect(function: Reading) -> Iterator[Finding]:
     file = function.file
-    if not file.says("Accelerator(") or not file.says("mixed_precision") or not file.says(_HALF):
-        return
     deposits = [act for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
     scaled = [path_of(act.node.func) or "" for act in deposits if isinstance(act.node, ast.Call)]
     if not deposits or not all(map(_BACKWARD.search, scaled)):
+        return
+    if not file.says("Accelerator(") or not file.says("mixed_precision") or not file.says(_HALF):
         return
     accelerator = scaled[0].removesuffix(".backward")
     if function.having(Kind.RESCALE) or not _scales(accelerator, function) or _SCALE.search(file.text) is not None:

@@ -17,7 +17,7 @@ _JOINS = frozenset({"cat", "concat", "concatenate", "vstack", "hstack"})
 _GROWS = frozenset({"append", "extend", "insert"})
 
 
-@lru_cache(maxsize=1)  # several look at one function, one after the other
+@lru_cache(maxsize=2)  # several look at one function, one after the other, and on the way at one that it calls
 def adds_to(function: Reading) -> list[tuple[ast.AugAssign | ast.Assign, str, ast.expr]]:
     """Every sum that something is added to, and what; but total.data += added leaves no graph behind."""
     sums: list[tuple[ast.AugAssign | ast.Assign, str, ast.expr]] = [*_added(function), *weighed_anew(function)]
@@ -149,19 +149,22 @@ def _called(call: ast.Call) -> list[str]:
     return []
 
 
-def appends_to(function: Reading) -> Iterator[tuple[ast.Expr, str, ast.expr]]:
+@lru_cache(maxsize=2)
+def appends_to(function: Reading) -> list[tuple[ast.Expr, str, ast.expr]]:
     """Every list that something is appended to, and what."""
+    found: list[tuple[ast.Expr, str, ast.expr]] = []
     for node in function.of(ast.Expr):
         call = node.value
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr not in _GROWS:
             continue
         match call:
-            case ast.Call(func=ast.Attribute(value=keeper, attr="append"), args=[given]):
-                yield node, _list_of(keeper), given
-            case ast.Call(func=ast.Attribute(value=keeper, attr="extend"), args=[ast.Name() | ast.List() as given]):
-                yield node, _list_of(keeper), given
-            case ast.Call(func=ast.Attribute(value=keeper, attr="insert"), args=[ast.Constant(), given]):
-                yield node, _list_of(keeper), given
+            case (
+                ast.Call(func=ast.Attribute(value=keeper, attr="append"), args=[given])
+                | ast.Call(func=ast.Attribute(value=keeper, attr="extend"), args=[ast.Name() | ast.List() as given])
+                | ast.Call(func=ast.Attribute(value=keeper, attr="insert"), args=[ast.Constant(), given])
+            ):
+                found.append((node, _list_of(keeper), given))
+    return found
 
 
 def _list_of(keeper: ast.expr) -> str:
