@@ -5,15 +5,16 @@ import re
 
 from zerograd.source.names.literals import default_of
 from zerograd.source.names.scopes import Function
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.reading import Reading
 
-_OF_SETTINGS = re.compile(
+_OF_SETTINGS = pattern(
     r"^(self\.)?(args?|opts?|options|cfg|conf|config|hparams|hps?|settings|flags|FLAGS)"
     r"(\.|\[')(?!(T|mT|H|params?|param_groups|latents?|model|net)\b)"
 )
-_COEFFICIENT = re.compile(r"coef|lambda|lmbda|gamma|(^|_)eps", re.IGNORECASE)
-_CAPITALS = re.compile(r"^[A-Z][A-Z0-9]*(_[A-Z0-9]+)*$")
-_TENSORS = re.compile(r"LATENT|EMBED|PARAM|MODEL|NET$|TENSOR|LEAF|GRAPH")
+_COEFFICIENT = pattern(r"coef|lambda|lmbda|gamma|(^|_)eps", re.IGNORECASE)
+_CAPITALS = pattern(r"^[A-Z][A-Z0-9]*(_[A-Z0-9]+)*$")
+_TENSORS = pattern(r"LATENT|EMBED|PARAM|MODEL|NET$|TENSOR|LEAF|GRAPH")
 _SHORT = 3  # letters: W and B may be somebody's weights
 
 

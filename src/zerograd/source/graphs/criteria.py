@@ -6,7 +6,6 @@ Followed to where an object is made: here, in its class, or by whoever calls thi
 """
 
 import ast
-import re
 from collections.abc import Iterator
 
 from zerograd.source.names.literals import default_of
@@ -14,12 +13,13 @@ from zerograd.source.names.opaque import is_familiar
 from zerograd.source.names.scopes import Function, Scope
 from zerograd.source.text.nodes import below
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import is_term
 from zerograd.source.values.callers import handed_in, maker_of, values_of
 from zerograd.source.values.definitions import definitions_of
 from zerograd.source.values.reading import Reading
 
-_NAMED = re.compile(r"criteri|loss|crit$")
+_NAMED = pattern(r"criteri|loss|crit$")
 _LEARNS = frozenset({"Parameter", "ParameterList", "register_parameter", "requires_grad", "requires_grad_"})
 _FEW = 4  # calls of a function that hand one in
 

@@ -5,7 +5,6 @@ assignment that reaches it; what cannot be read may have a graph.
 """
 
 import ast
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
@@ -22,15 +21,16 @@ from zerograd.source.names.scopes import Function, Scope
 from zerograd.source.text import wording
 from zerograd.source.text.nodes import below, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.callers import reading_of
 from zerograd.source.values.definitions import Definition, Item, definitions_of, item_of
 from zerograd.source.values.overwritten import overwritten
 from zerograd.source.values.reading import Reading
 
-_LEARNED = re.compile(
+_LEARNED = pattern(
     r"loss|entropy|(^|_)(kl|kld|ent)(_|$)|log_?p|logit|pred|output|fake|recon|critic|discrim|disc_|score|value"
 )
-_LOADER = re.compile(r"^range$|load|data_?set|^data$|_data$|^(train|valid?|test)_?(set|iter|batches)$")
+_LOADER = pattern(r"^range$|load|data_?set|^data$|_data$|^(train|valid?|test)_?(set|iter|batches)$")
 _HANDS_OUT = wording.HANDS_OUT | {"enumerate", "iter", "list", "zip", "reversed"}
 _PACKED = ("pack_", "PackedSequence")
 _READERS = frozenset(

@@ -1,7 +1,6 @@
 """Whether a sum or a list of values with their graphs is itself differentiated, here or by whoever is handed it."""
 
 import ast
-import re
 from collections.abc import Collection, Iterator
 from functools import lru_cache
 
@@ -9,11 +8,12 @@ from zerograd.core.events import Kind
 from zerograd.source.graphs.living import is_number
 from zerograd.source.text.nodes import Nodes, below
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.callers import called
 from zerograd.source.values.reading import Reading
 
 # Of those who cannot be read: grad(total, alphas), learner.learn(total), meta.minimize(total).
-_GOES = re.compile(
+_GOES = pattern(
     r"(^|[._])(\w*backward\w*|grad|jacobian|hessian|hvp|vjp|\w*descend|descent|minimi[sz]e\w*|optimi[sz]e\w*|learn\w*"
     r"|(outer|meta|arch)_\w+)$"
 )

@@ -6,19 +6,19 @@ def store(self, logp): ...                                       what all the ca
 """
 
 import ast
-import re
 
 from zerograd.source.names.scopes import Function
 from zerograd.source.text import wording
 from zerograd.source.text.nodes import below, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.callers import called, calls_of, handed_in
 from zerograd.source.values.definitions import Item, definitions_of
 from zerograd.source.values.reading import Reading
 
 _DRAWN = frozenset({"log_prob", "entropy"})
-_VALUES = re.compile(r"(^|[._])(\w*critic|value_?(net(work)?|function|fn|head)|v_?net)$")
-_FROZEN = re.compile(r"target|old|ema|frozen|ref|fixed")
+_VALUES = pattern(r"(^|[._])(\w*critic|value_?(net(work)?|function|fn|head)|v_?net)$")
+_FROZEN = pattern(r"target|old|ema|frozen|ref|fixed")
 _TELLS = frozenset({"device", "dtype", "shape", "size", "dim"})  # in what is asked of a tensor: logp.to(s.device)
 _DEEP = 8  # from name to name
 _FEW = 6  # returns of one function, and calls

@@ -14,14 +14,15 @@ from zerograd.source.names.scopes import Function, Scope
 from zerograd.source.text import wording
 from zerograd.source.text.nodes import holds, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.callers import arguments, called
 from zerograd.source.values.definitions import Definition, Item, definitions_of, is_key, item_of
 from zerograd.source.values.reading import Reading
 
-_LOSS = re.compile(r"(^|[._])(criteri\w*|\w*loss(_?fn|_func\w*|_f)?|loss_\w+|\w*crit)$|(Loss|entropy|_div|likelihood)$")
-_OUTPUT = re.compile(r"loss|logit|pred|out|score")
-FROZEN = re.compile(r"teacher|target|ema|old|frozen|pretrain|ref|fixed|vgg|inception|clip", re.IGNORECASE)
-_MODEL = re.compile(r"(^|_)(model|net|network|encoder|decoder|generator|vae|unet|net[A-Z])\d*$")
+_LOSS = pattern(r"(^|[._])(criteri\w*|\w*loss(_?fn|_func\w*|_f)?|loss_\w+|\w*crit)$|(Loss|entropy|_div|likelihood)$")
+_OUTPUT = pattern(r"loss|logit|pred|out|score")
+FROZEN = pattern(r"teacher|target|ema|old|frozen|pretrain|ref|fixed|vgg|inception|clip", re.IGNORECASE)
+_MODEL = pattern(r"(^|_)(model|net|network|encoder|decoder|generator|vae|unet|net[A-Z])\d*$")
 _PLAIN = frozenset({"encoder", "decoder", "generator"})  # of labels, of texts, of numbers: not every one is a network
 _OF_MODULES = ("parameters", "train", "eval", "zero_grad", "state_dict", "cuda", "to")
 _NUMBERS = frozenset({"numpy", "math", "len", "int", "float"})

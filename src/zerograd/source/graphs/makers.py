@@ -1,7 +1,6 @@
 """What a call makes of the graphs that it is given: it keeps them, it cuts them off, or it cannot be read."""
 
 import ast
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
@@ -12,6 +11,7 @@ from zerograd.source.graphs.revived import are_idle, copied_by
 from zerograd.source.names.scopes import Function, Role
 from zerograd.source.text.nodes import holds, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import CUTS, SAME, SMOOTH, is_model
 from zerograd.source.values.callers import arguments, called_or_read
 from zerograd.source.values.definitions import Definitions, Item
@@ -37,13 +37,13 @@ _OF_TENSORS = (
         | {"masked_select", "bernoulli", "type", "pop", "gt", "lt", "ge", "le"}
     )
 )
-_DIFFERS = re.compile(r"^torch\.(nn\.functional\.)?[a-z]\w*$")
+_DIFFERS = pattern(r"^torch\.(nn\.functional\.)?[a-z]\w*$")
 _WEIGHTLESS = frozenset({"Sigmoid", "Tanh", "ReLU", "LeakyReLU", "Softmax", "LogSoftmax", "Softplus", "Flatten"})
 _ARRAYS = frozenset({"scipy", "cv2", "skimage", "sklearn"})
-_INTEGER = re.compile(r"\b(u?int\d*|long|bool|short|(Long|Int|Bool|Byte)Tensor)\b")
+_INTEGER = pattern(r"\b(u?int\d*|long|bool|short|(Long|Int|Bool|Byte)Tensor)\b")
 _SECOND = 4  # where autograd.grad() is told of create_graph
-_PLAIN = re.compile(r"(^|\.)(staticmethod|classmethod|no_grad|inference_mode|script|script_method|autocast)$")
-_CLASS = re.compile(r"^torch\.nn\.(\w+\.)*[A-Z]\w*$")
+_PLAIN = pattern(r"(^|\.)(staticmethod|classmethod|no_grad|inference_mode|script|script_method|autocast)$")
+_CLASS = pattern(r"^torch\.nn\.(\w+\.)*[A-Z]\w*$")
 _OPENS = frozenset({"load", "compile", "jit", "hub"})  # whatever they give is no function of what they are given
 
 

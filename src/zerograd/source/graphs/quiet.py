@@ -1,16 +1,16 @@
 """Where autograd is told to look away: surely, or perhaps. (`Reading.without_grad` asks for more, and silences.)"""
 
 import ast
-import re
 from collections.abc import Callable, Iterator
 
 from zerograd.source.text.nodes import below, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import looks_away
 from zerograd.source.values.reading import Reading
 
 _PLAIN = frozenset({"torch", "tqdm", "warnings", "time", "functools", "abc", "typing", "tempfile", "rich", "click"})
-_HARMLESS = re.compile(
+_HARMLESS = pattern(
     r"^(staticmethod|classmethod|property|abstractmethod|open|suppress|autocast|device|override)$"
     r"|tqdm|bar|progress|time|prof|log|lock|print|record|writer|pool|seed|main"
 )

@@ -5,21 +5,21 @@ optimizer or hands it on, that is what it was made for.
 """
 
 import ast
-import re
 from collections.abc import Callable
 from functools import lru_cache
 
 from zerograd.source.graphs.leaves import leaves_of, makes_leaf, moved
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import is_term
 from zerograd.source.values.reading import File, Reading
 
 _COPIES = frozenset({"tensor", "Variable", "as_tensor", "Tensor", "FloatTensor"})
-_ASKS = re.compile(
+_ASKS = pattern(
     r"autograd\.|(?<!_)\bgrad\(|create_graph|jacobian|retain_grad\(|_hook\(|inputs="
     r"|(SGD|Adam\w*|LBFGS|RMSprop|Adagrad|[Oo]ptim\w*)\(\s*(params=)?\[(?!\s*\{)|add_param_group"
 )
-_HARMLESS = re.compile(r"autograd\.(Variable|set_detect_anomaly|detect_anomaly|profiler|no_grad)\b|import .*")
+_HARMLESS = pattern(r"autograd\.(Variable|set_detect_anomaly|detect_anomaly|profiler|no_grad)\b|import .*")
 
 
 def copied_by(call: ast.Call, dotted: Callable[[str], str]) -> ast.expr | None:

@@ -1,7 +1,6 @@
 """The terms of a loss, where they can be read: each of them has a graph, as the loss has."""
 
 import ast
-import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from operator import attrgetter
@@ -9,11 +8,12 @@ from operator import attrgetter
 from zerograd.source.text import wording
 from zerograd.source.text.nodes import Nodes, place
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.callers import called
 from zerograd.source.values.reading import Reading
 
-_TERM = re.compile(r"loss|(^|[_'])(kl|kld|nll|elbo|bound|bce|mse|err|likelihood|jac|log_?det|recon)(_|'|$)")
-_FACTOR = re.compile(r"weight|coef|scale|factor|lambda|beta|anneal|rate")
+_TERM = pattern(r"loss|(^|[_'])(kl|kld|nll|elbo|bound|bce|mse|err|likelihood|jac|log_?det|recon)(_|'|$)")
+_FACTOR = pattern(r"weight|coef|scale|factor|lambda|beta|anneal|rate")
 
 
 def parts_of(function: Reading, deposits: dict[str, ast.Call]) -> dict[str, ast.Call]:

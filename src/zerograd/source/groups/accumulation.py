@@ -5,7 +5,6 @@ inner loop of backwards between two steps.
 """
 
 import ast
-import re
 from collections.abc import Callable, Iterator
 
 from zerograd.core.events import Kind
@@ -21,6 +20,7 @@ from zerograd.source.lowering.skeleton import Act, Block, Call, Choice, Loop, bl
 from zerograd.source.names.scopes import Function, Scope
 from zerograd.source.text.nodes import Nodes, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.reading import Reading
 from zerograd.source.walking.frames import BodyOf
 from zerograd.source.walking.guarded import Window, acts_in, guarded_windows
@@ -28,7 +28,7 @@ from zerograd.source.walking.unfolding import Unfolded, waits_for_others
 
 _CYCLE = {Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR}
 _FOR = (ast.For, ast.AsyncFor)
-_TASKS = re.compile(r"meta|task|episode")
+_TASKS = pattern(r"meta|task|episode")
 _MOST = 30  # functions that are looked into
 _INVERTED = "the guard is the wrong way round: it steps on every micro-batch but the last of a group ({size})"
 _OVER = "the guard is true only after {size} + 1 micro-batches: every group has one more than {size}"

@@ -12,7 +12,6 @@ is the same twice, and hangs on how far the training is: when it says no, a back
 """
 
 import ast
-import re
 from collections.abc import Iterator
 from itertools import chain
 
@@ -23,9 +22,10 @@ from zerograd.rules.telling import erased
 from zerograd.source.lowering.skeleton import Act
 from zerograd.source.text.nodes import below, holds, place, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.reading import Reading
 
-_UPDATES = re.compile(r"update|accum|sync|boundary|(^|_)step")
+_UPDATES = pattern(r"update|accum|sync|boundary|(^|_)step")
 
 
 def detect(function: Reading) -> Iterator[Finding]:

@@ -7,24 +7,23 @@ from typing import NamedTuple
 from zerograd.source.names.literals import default_of
 from zerograd.source.text.nodes import below, parents_of
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 
-SETTING = re.compile(
+SETTING = pattern(
     r"\b(?!\w*(?:eval|valid|test|pred|ema|metric))\w*"
     r"(?:grad(?:ient)?s?_?acc(?:um|_|s\b|\b)|accum(?:ulat\w*?)?_?(?:grad|step|iter|batch)|\bacc_(?:step|iter)s?)\w*",
     re.IGNORECASE,
 )
-_UNUSED = re.compile(
+_UNUSED = pattern(
     r"unused|not (?:yet )?(?:used|implemented|supported|needed)|todo|deprecated|ignored|reserved|compatib|no effect"
     r"|no longer|legacy|obsolete|placeholder|kept for|only for",
     re.IGNORECASE,
 )
 _TELLERS = frozenset({"print", "info", "debug", "warning", "write", "log", "log_param", "log_params", "echo", "pprint"})
-_TOTAL = re.compile(
-    r"(total|num|max|train|warmup|optim|update).*(steps|updates|iters|iterations)(_per_epoch)?$|^t_total$"
-)
-_RATE = re.compile(r"(^|_)(lr|learning_rate)$")
+_TOTAL = pattern(r"(total|num|max|train|warmup|optim|update).*(steps|updates|iters|iterations)(_per_epoch)?$|^t_total$")
+_RATE = pattern(r"(^|_)(lr|learning_rate)$")
 _SCHEDULE = frozenset({"num_warmup_steps", "num_training_steps", "total_steps", "T_max"})
-_BATCH = re.compile(r"^(total|effective|global|real)_(\w+_)?batch_?size$")
+_BATCH = pattern(r"^(total|effective|global|real)_(\w+_)?batch_?size$")
 _FEW = 4  # names that one goes by
 
 

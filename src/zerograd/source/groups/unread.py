@@ -26,13 +26,14 @@ from zerograd.source.files.kindred import kin_of
 from zerograd.source.groups.settings import SETTING, Told, Uses
 from zerograd.source.lowering.skeleton import Act, Block, blocks_of
 from zerograd.source.text.parsing import parse
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.reading import File
 from zerograd.source.walking.guarded import acts_in, taken_at_once
 
 _WORDS = ("accum", "acc_steps", "grad_acc", "ACCUM", "ACC_STEPS", "GRAD_ACC")
-_CONFIGS = re.compile(r"conf|setting|param|option|constant|args|opts|\bcfg")
+_CONFIGS = pattern(r"conf|setting|param|option|constant|args|opts|\bcfg")
 # Whoever is told by others than its own loop, or hands on what nobody can see.
-_READ_ELSEWHERE = re.compile(
+_READ_ELSEWHERE = pattern(
     r"accelerate\b|deepspeed|lightning|TrainingArguments|import [^\n]*\bTrainer\b|composer|colossalai|[Ff]abric"
     r"|megatron|fairseq|mmengine|mmcv|horovod|ignite|globals\(\)"
     r"|\*\*\s*(?!kwargs)(?:vars|asdict|self\.|\w*(?:arg|conf|cfg|param|opt|sett))"
@@ -42,7 +43,7 @@ _READ_ELSEWHERE = re.compile(
     r"|(?i:\b(?!kw)\w*(?:conf|cfg|param|sett|default|args|opts?|hp|hyper)\w*)(?:\.values\(|\.items\(|\.__dict__)|dumps\("
     r"|\[\s*f[\"'][^\"'\n]*\}\w*acc"
 )
-_WAITS = re.compile(r"accelerator|deepspeed|lightning|fabric|horovod|locals\(\)|exec\(|eval\([\"']", re.IGNORECASE)
+_WAITS = pattern(r"accelerator|deepspeed|lightning|fabric|horovod|locals\(\)|exec\(|eval\([\"']", re.IGNORECASE)
 _FEW = 4  # settings of one file
 
 

@@ -27,16 +27,17 @@ from zerograd.source.counting.loops import accumulates
 from zerograd.source.lowering.skeleton import Act
 from zerograd.source.text.nodes import below, holds, place
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.reading import File, Reading
 
 _SETTING = "gradient_accumulation_steps"
 # Who may tell it after all: a plugin, the launcher's environment, or somebody who sets it afterwards.
-_TOLD = re.compile(
+_TOLD = pattern(
     r"deep_?speed|accumulation_plugin|GradientAccumulationPlugin|gradient_state|ACCELERATE_|megatron"
     r"|accelerator\.gradient_accumulation_steps\s*=|accelerate launch[^\n]*accumulation",
     re.IGNORECASE,
 )
-_ENGINES = re.compile(r"deep_?speed_?plugin|megatron", re.IGNORECASE)
+_ENGINES = pattern(r"deep_?speed_?plugin|megatron", re.IGNORECASE)
 
 
 def detect(function: Reading) -> Iterator[Finding]:

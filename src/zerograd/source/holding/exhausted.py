@@ -10,7 +10,6 @@ So it is with one that a loop reads in every iteration, and that was made before
 """
 
 import ast
-import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -24,14 +23,15 @@ from zerograd.source.names.roles import makes_optimizer, names_optimizer
 from zerograd.source.names.scopes import Scope
 from zerograd.source.text.nodes import Nodes, below, holds, place
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.reading import Reading
 
 _CHAINS = ("itertools.chain", "itertools.chain.from_iterable")
 _NAMED = (ast.Name, ast.Attribute, ast.Subscript)
 _Use = ast.Call | ast.For
 # Whatever else it does, it makes an optimizer of what it is given.
-_HELPS = re.compile(r"(^|\.)_*(make|create|build|get|init|configure|setup|set_up|prepare)_optim(izer)?$")
-_SETTINGS = re.compile(r"^(self\.)?(args?|cfg|config|conf|opts?|hparams|hp|flags|FLAGS|settings)$")
+_HELPS = pattern(r"(^|\.)_*(make|create|build|get|init|configure|setup|set_up|prepare)_optim(izer)?$")
+_SETTINGS = pattern(r"^(self\.)?(args?|cfg|config|conf|opts?|hparams|hp|flags|FLAGS|settings)$")
 
 
 class _Maker(NamedTuple):

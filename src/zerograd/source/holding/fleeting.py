@@ -21,14 +21,15 @@ from zerograd.source.names.scopes import Scope
 from zerograd.source.text.lines import within
 from zerograd.source.text.nodes import written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.reading import File, Reading
 
 _FEW = 4  # layers of one forward pass
-_LAYERS = re.compile(r"torch\.nn\.(Linear|Bilinear|Conv(Transpose)?[123]d|Embedding|RNN|LSTM|GRU|MultiheadAttention)")
+_LAYERS = pattern(r"torch\.nn\.(Linear|Bilinear|Conv(Transpose)?[123]d|Embedding|RNN|LSTM|GRU|MultiheadAttention)")
 _NAMED = ("nn.", "inear(", "Conv", "Embedding(", "RNN(", "LSTM(", "GRU(", "Attention(")
-_MISSING = re.compile(r"None|hasattr|not in ")
+_MISSING = pattern(r"None|hasattr|not in ")
 _MOVES = frozenset({"to", "cuda", "double", "float"})
-_DICE = re.compile(r"rand|noise|aug|perturb|fixed|frozen", re.IGNORECASE)  # what is meant to stay as it fell
+_DICE = pattern(r"rand|noise|aug|perturb|fixed|frozen", re.IGNORECASE)  # what is meant to stay as it fell
 _ASIDE = ("detach", "data", "shape", "size")  # nn.Conv2d(3, 8, 3)(x).shape
 _MESSAGE = "{what} makes new parameters in every forward pass: no optimizer holds them, and they stay random"
 _CURE = "make the layer in __init__"

@@ -32,6 +32,7 @@ from zerograd.source.names.scopes import Function, Scope
 from zerograd.source.text.lines import within
 from zerograd.source.text.nodes import below
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.bonds import Bonds
 from zerograd.source.values.callers import arguments, called
 from zerograd.source.values.glances import Parents, is_only_asked
@@ -39,12 +40,10 @@ from zerograd.source.values.holdings import gives, overlap
 from zerograd.source.values.reading import File, Reading
 
 _MAKERS = ("Adam", "SGD", "RMSprop", "Adagrad", "Adadelta")
-_MAKES = re.compile(r"(?:Adam\w{0,3}|SGD|RMSprop|Adagrad|Adadelta)\(")
-_NAMED = re.compile(r"\s*((?:self\.)?\w+)\s*=\s*[\w.]*$")
+_MAKES = pattern(r"(?:Adam\w{0,3}|SGD|RMSprop|Adagrad|Adadelta)\(")
+_NAMED = pattern(r"\s*((?:self\.)?\w+)\s*=\s*[\w.]*$")
 _ASKED = frozenset({"zero_grad", "param_groups", "state_dict", "load_state_dict", "defaults"})
-_SPACES = re.compile(
-    r"(?<![.\w])(locals|globals|vars|eval|exec|getattr)\(|__dict__|^\s*(global|nonlocal) ", re.MULTILINE
-)
+_SPACES = pattern(r"(?<![.\w])(locals|globals|vars|eval|exec|getattr)\(|__dict__|^\s*(global|nonlocal) ", re.MULTILINE)
 _MESSAGE = "{optimizer} is never stepped: {deposit} keeps adding to {modules}, and no other optimizer holds them"
 _CURE = "call {optimizer}.step() behind the backward() that is its own, or freeze what it holds"
 

@@ -22,10 +22,11 @@ from zerograd.source.names.scopes import Function, Scope
 from zerograd.source.text.lines import starts_of, within
 from zerograd.source.text.nodes import below
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.reading import File
 
 _WORD = ".parameters()"
-_SEVERAL = re.compile(r"\.parameters\(\)[^=;#]{1,60}?\.parameters\(\)")
+_SEVERAL = pattern(r"\.parameters\(\)[^=;#]{1,60}?\.parameters\(\)")
 _TWICE = "{optimizer}() is given the parameters of {model} twice: each step consumes their gradients twice"
 _INSIDE = "{optimizer}() is given {inner} and {model}, which holds it: each step consumes its gradients twice"
 _NESTED = "{name}() gives each parameter once for every module around it: a step consumes its gradient as often"

@@ -9,7 +9,6 @@ What stands by its name in the list of an optimizer is a tensor, and a leaf: tor
 """
 
 import ast
-import re
 from collections.abc import Iterator
 
 from zerograd.core.events import Kind
@@ -19,11 +18,12 @@ from zerograd.rules.telling import note
 from zerograd.source.names.roles import makes_optimizer
 from zerograd.source.text.nodes import below, place, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.reading import Reading
 
 _FEW = 12  # tensors that are looked at in one function
 _MOVES = frozenset({"to", "cuda"})
-_DEVICE = re.compile(r"device|cuda|\.to\(")
+_DEVICE = pattern(r"device|cuda|\.to\(")
 _MESSAGE = "{what} makes another tensor on a GPU: not that of {line}"
 _CURE = "move the tensor first, and give the optimizer what was moved"
 

@@ -1,7 +1,6 @@
 """What an optimizer was given: parameters that the model has since replaced (ZG010)."""
 
 import ast
-import re
 from collections.abc import Iterator
 from itertools import islice
 from math import inf
@@ -18,13 +17,14 @@ from zerograd.source.names.roles import dotted_as, makes_optimizer, role_of
 from zerograd.source.names.scopes import Function, Role, Scope
 from zerograd.source.text.nodes import below, holds, place, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import ENDINGS
 from zerograd.source.values.mentions import Mentions
 from zerograd.source.values.reading import Reading
 
 _FEW = 12  # optimizers of a function, and changes of its model, that are looked at: a tangle of hundreds takes seconds
 # The layers of torch.nn that have parameters; an activation or Identity() has none to be held.
-_LAYERS = re.compile(
+_LAYERS = pattern(
     r"(Lazy)?Linear|Bilinear|Conv(Transpose)?[123]d|Embedding(Bag)?|BatchNorm[12]d|LayerNorm|RNN|LSTM|GRU|Parameter"
 )
 # These make parameters of their own; torch's own convert_sync_batchnorm() does not.
@@ -32,12 +32,12 @@ _WRAPPERS = ("FullyShardedDataParallel", "fully_shard", "get_peft_model", "conve
 _LOADERS = ("load", "from_pretrained")
 _BRINGS = ("torch.load", "copy.deepcopy")
 # A model that is loaded for something else.
-_ELSE = re.compile(r"test|eval|infer|play|demo|predict|mode(?!l)|valid|train")
+_ELSE = pattern(r"test|eval|infer|play|demo|predict|mode(?!l)|valid|train")
 _LATER = (inf, inf)
-_NETWORK = re.compile(
+_NETWORK = pattern(
     r"^(?!.*(path|dir|file|name|size|dim|cfg|config|type|save)).*(model|net|backbone|encoder|base|module)"
 )
-_REMAKES = re.compile(r"reset|re?build|renew|remake|refill|refresh|replace|swap|configure|(^|\.)(set|add|init|make)_?")
+_REMAKES = pattern(r"reset|re?build|renew|remake|refill|refresh|replace|swap|configure|(^|\.)(set|add|init|make)_?")
 
 
 class _Made(NamedTuple):

@@ -6,13 +6,13 @@ model = deepcopy(best);  evaluate(model);  model = current
 """
 
 import ast
-import re
 
 from zerograd.source.text.nodes import below, holds, place, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.reading import LoopNode, Reading
 
-_LAST = re.compile(r"last|final|done|stop|finish|\bend")
+_LAST = pattern(r"last|final|done|stop|finish|\bend")
 
 
 def goes_round(loop: LoopNode, change: ast.Assign, model: str, function: Reading) -> bool:

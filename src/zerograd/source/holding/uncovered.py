@@ -28,10 +28,11 @@ from zerograd.source.names.reach import freezes
 from zerograd.source.names.roles import makes_optimizer
 from zerograd.source.text.nodes import below, holds
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.owned import READERS
 from zerograd.source.values.reading import File, Reading
 
-_BY_OTHER_MEANS = re.compile(r"""['"]zero_grad['"]|_foreach_|@torch\.(no_grad|inference_mode)""")
+_BY_OTHER_MEANS = pattern(r"""['"]zero_grad['"]|_foreach_|@torch\.(no_grad|inference_mode)""")
 _BARE = (ast.Name, ast.Attribute, ast.Tuple, ast.List, ast.Dict)  # what is in them is not called
 _FEW, _MOST = 8, 20  # steps that are looked at in one function, and optimizers of a file
 

@@ -7,7 +7,6 @@ self.optimizer = deepcopy(Adam(model.parameters()))     holds copies of them
 """
 
 import ast
-import re
 from collections.abc import Iterator
 
 from zerograd.core.findings import Finding
@@ -19,13 +18,14 @@ from zerograd.source.names.scopes import Scope
 from zerograd.source.text.lines import within
 from zerograd.source.text.nodes import below, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.reading import File, Reading
 
-_OPTIMIZER = re.compile(r"(^|[._])\w*optim(i[sz]er)?(_\w+)?$")
-_MODEL = re.compile(r"model|net|generator|discriminator|encoder|decoder|actor|critic")
-_STATE = re.compile(r"state|dict|param|name|type|class|config|args?$")
-_COPIES = re.compile(r"deepcopy\(\s*[\w.]*(optim|[A-Z])[\w.]*\(")
-_TAKES = re.compile(r"opt\w* *= *\w+\[['\"]")
+_OPTIMIZER = pattern(r"(^|[._])\w*optim(i[sz]er)?(_\w+)?$")
+_MODEL = pattern(r"model|net|generator|discriminator|encoder|decoder|actor|critic")
+_STATE = pattern(r"state|dict|param|name|type|class|config|args?$")
+_COPIES = pattern(r"deepcopy\(\s*[\w.]*(optim|[A-Z])[\w.]*\(")
+_TAKES = pattern(r"opt\w* *= *\w+\[['\"]")
 _CURE = "optimizer.load_state_dict(...) of a saved optimizer.state_dict()"
 
 

@@ -32,18 +32,19 @@ from zerograd.source.names.scopes import Function
 from zerograd.source.text.lines import within
 from zerograd.source.text.nodes import below, holds, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.text.triggers import may_cut_losses
 from zerograd.source.text.wording import is_factor, is_term
 from zerograd.source.values.callers import reading_of
 from zerograd.source.values.definitions import definitions_of
 from zerograd.source.values.reading import File, Reading
 
-_MEASURE = re.compile(r"metric|eval|valid|(^|_)(test|log|monitor|report|plot)|accuracy|score", re.IGNORECASE)
+_MEASURE = pattern(r"metric|eval|valid|(^|_)(test|log|monitor|report|plot)|accuracy|score", re.IGNORECASE)
 _RUN = frozenset({"forward", "__call__"})
-_LOG_PROB = re.compile(r"log_?prob")
-_LOG_PROBS = re.compile(r"(^|[._])log_?probs?(_list|_history|_buffer)?$")
-_OTHERS = re.compile(r"log_?p|^dist|ratio|surr|softmax|nll", re.IGNORECASE)
-_WORD = re.compile(r"\w+")
+_LOG_PROB = pattern(r"log_?prob")
+_LOG_PROBS = pattern(r"(^|[._])log_?probs?(_list|_history|_buffer)?$")
+_OTHERS = pattern(r"log_?p|^dist|ratio|surr|softmax|nll", re.IGNORECASE)
+_WORD = pattern(r"\w+")
 _ALONE = 2  # self and labels
 _FEW = 24  # names that are followed to see whether an argument is among them
 

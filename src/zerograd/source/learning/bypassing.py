@@ -6,7 +6,6 @@ that way as anyone likes; and a wrapper that is also called, here or by someone 
 """
 
 import ast
-import re
 from collections.abc import Iterator
 
 from zerograd.core.events import Kind
@@ -16,21 +15,22 @@ from zerograd.rules.telling import note
 from zerograd.source.counting.losses import loss_of
 from zerograd.source.text.nodes import below, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.callers import arguments, called, calls_of
 from zerograd.source.values.reading import Reading
 
 _WRAPPERS = ("torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.distributed.DistributedDataParallel")
 # Each of these averages gradients itself, or may.
 _AVERAGES = ("accelerat", "deepspeed", "fabric", "horovod", "hvd.", "apex", "average_grad", "reduce_grad", "sync_grad")
-_ANY_AVERAGE = re.compile(r"grad\w*_(all_?)?reduc|all_?reduce\w*_grad|(aggregate|gather|synchroni[sz]e)_grad")
+_ANY_AVERAGE = pattern(r"grad\w*_(all_?)?reduc|all_?reduce\w*_grad|(aggregate|gather|synchroni[sz]e)_grad")
 _CUTS = frozenset({"detach", "detach_", "item", "data", "cpu", "numpy", "tolist", "no_grad"})
 # What is asked of the module inside without a forward pass: what every nn.Module has, and what tensors have.
-_NO_FORWARD = re.compile(
+_NO_FORWARD = pattern(
     r"(\w*parameters|\w*state_dict|\w*modules|\w*children|\w*buffers|train|eval|to|cuda|cpu|half|float|zero_grad|apply"
     r"|requires_grad_|register_\w+|get_\w*(?<!loss)|set_\w+|update\w*|reset\w*|save\w*|load\w*|freeze\w*|clip\w*"
     r"|norm|sum|mean|pow|abs|size|item|clone|detach|dim|numel|copy_)"
 )
-_LOOKS_ON = re.compile(r"eval|valid|test|save|sampl|log|print|count|ema|state|len|isinstance|hasattr")
+_LOOKS_ON = pattern(r"eval|valid|test|save|sampl|log|print|count|ema|state|len|isinstance|hasattr")
 _KEEPS = ("to", "cuda", "train", "float")
 _DEPTH = 3
 _CURE = "call the wrapper itself, with a forward() that computes the loss"

@@ -6,7 +6,6 @@ are what they are called. Tests and what stands alone at the top of a file, wher
 """
 
 import ast
-import re
 from collections.abc import Iterator
 
 from zerograd.core.findings import Finding
@@ -14,13 +13,14 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.text.nodes import holds, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.definitions import definitions_of
 from zerograd.source.values.reading import File, Reading
 
 _CLIPS = ("clamp", "clip", "clamp_min", "clamp_max")
 _OPERATIONS = (*_CLIPS, "add", "sub", "mul", "div", "addcmul", "addcdiv", "lerp", "masked_fill", "renorm")
-_OPERATION = re.compile(rf"\.(?:{'|'.join(_OPERATIONS)})\(")
-_ALONE = re.compile(r"[ \t]+[\w.]+")
+_OPERATION = pattern(rf"\.(?:{'|'.join(_OPERATIONS)})\(")
+_ALONE = pattern(r"[ \t]+[\w.]+")
 _GRADIENTS = (".grad", ".grad.data")
 _WEIGHTS = (".weight.data", ".bias.data")
 _HANDS_OUT = frozenset({"zip", "enumerate", "filter", "list", "tuple", "reversed"})

@@ -2,18 +2,18 @@
 the entropy is left to be learned from."""
 
 import ast
-import re
 from collections.abc import Iterator
 
 from zerograd.source.graphs.addends import Sum, Term, words_of
 from zerograd.source.text.nodes import below
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import is_factor
 from zerograd.source.values.definitions import definitions_of
 from zerograd.source.values.reading import Reading
 
-_ACTOR = re.compile(r"actor|policy|(^|_)pi(_|$)")
-_VALUE = re.compile(r"(^|_)(min_?)?(q|qf)\d?(_|$)|(^|_)q_?val|critic")
+_ACTOR = pattern(r"actor|policy|(^|_)pi(_|$)")
+_VALUE = pattern(r"(^|_)(min_?)?(q|qf)\d?(_|$)|(^|_)q_?val|critic")
 _FEW = 12  # names that are followed
 
 

@@ -5,7 +5,6 @@ loss = policy_loss - 0.01 * entropy        # no bonus for entropy: a number has 
 """
 
 import ast
-import re
 from collections.abc import Iterator
 
 from zerograd.core.events import Kind
@@ -26,6 +25,7 @@ from zerograd.source.text.cutting import cuts_in
 from zerograd.source.text.lines import lines_with, within
 from zerograd.source.text.nodes import below, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import is_factor, is_term
 from zerograd.source.values.callers import brings_cut
 from zerograd.source.values.definitions import Item, definitions_of
@@ -44,9 +44,9 @@ _WORDS = (
     ".grad",
     "requires_grad",
 )
-_ENGINE = re.compile(r"accelerator|fabric|engine|manual_backward")
+_ENGINE = pattern(r"accelerator|fabric|engine|manual_backward")
 _CURE = "leave its graph on: no item(), detach(), no_grad() or torch.tensor() between the model and the loss"
-_CUT = re.compile(
+_CUT = pattern(
     r"\.(item|detach|numpy|tolist)\(\)|\.data\b|no_grad|ensor\(|from_numpy|argm(ax|in)\(|(?<!_)\bgrad\(|\.round\("
     r"|= \w+\.grad\b|Variable\(.*requires_grad=True|loss\w*\.requires_grad"
 )
@@ -65,13 +65,13 @@ _CUTS = (
     ".grad",
     "requires_grad",
 )
-_TELLS = re.compile(
+_TELLS = pattern(
     r"\bacc|correct|\+=|append\(|print|\blog(?!_softmax|_prob|its?\b)|add_scalar|write|update\(|format|wandb|tqdm|postfix|f\"|f'"
 )
-_RETURNS = re.compile(r"return\b[^\n]*loss")
-_HOOKED = re.compile(r"\w\] = \w+\.(detach\(\)|data\b)")  # activation[name] = output.detach()
-_CRITIC = re.compile(r"critic|value|baseline|(^|_|\.)(q|v|vf|qf|td)\d?(_|$)")
-_ACTOR = re.compile(r"actor|polic|(^|_)(pi|pg|surr\w*|act|total)(_|$)")
+_RETURNS = pattern(r"return\b[^\n]*loss")
+_HOOKED = pattern(r"\w\] = \w+\.(detach\(\)|data\b)")  # activation[name] = output.detach()
+_CRITIC = pattern(r"critic|value|baseline|(^|_|\.)(q|v|vf|qf|td)\d?(_|$)")
+_ACTOR = pattern(r"actor|polic|(^|_)(pi|pg|surr\w*|act|total)(_|$)")
 
 
 def detect(file: File) -> Iterator[Finding]:

@@ -10,7 +10,6 @@ somebody says retain_grad(), and where the tensor may be a leaf: moved to a devi
 """
 
 import ast
-import re
 from collections.abc import Iterator
 
 from zerograd.core.events import Kind
@@ -22,6 +21,7 @@ from zerograd.source.order.unfilled import uses_of
 from zerograd.source.order.updates import is_leaf
 from zerograd.source.text.nodes import below, holds, place, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.definitions import Definition, definitions_of
 from zerograd.source.values.reading import Reading
 
@@ -34,7 +34,7 @@ _COMPUTES = frozenset(
     {"view", "reshape", "unsqueeze", "squeeze", "permute", "transpose", "t", "repeat", "expand", "clone"}
     | {"mul", "div", "add", "sub", "pow", "exp", "sigmoid", "tanh", "abs", "clamp", "sqrt", "softmax", "mean", "sum"}
 )
-_ELSE = re.compile(r"suppress|raises")  # with pytest.raises(TypeError): x.grad + 1
+_ELSE = pattern(r"suppress|raises")  # with pytest.raises(TypeError): x.grad + 1
 _FUNCTIONS = _COMPUTES | {"cat", "stack", "relu", "normalize", "interpolate", "pad", "matmul", "mm"}
 # Tensors that torch makes where nobody says otherwise: on the CPU.
 _MAKERS = ("torch.randn", "torch.rand", "torch.zeros", "torch.ones", "torch.empty", "torch.full", "torch.from_numpy")

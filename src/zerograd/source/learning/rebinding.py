@@ -21,12 +21,13 @@ from zerograd.source.names.scopes import Scope
 from zerograd.source.text.lines import lines_with, starts_of
 from zerograd.source.text.nodes import below, holds, place, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.reading import File
 
-_LOOP = re.compile(r"for\b([^\n]+?)\bin\b[^\n]*(?:parameters|\($)", re.MULTILINE)
-_DESCENT = re.compile(r"[ \t]+(\w+) ?=[^\n]*\b\1\.grad\b")
+_LOOP = pattern(r"for\b([^\n]+?)\bin\b[^\n]*(?:parameters|\($)", re.MULTILINE)
+_DESCENT = pattern(r"[ \t]+(\w+) ?=[^\n]*\b\1\.grad\b")
 _CURE = "with torch.no_grad(): {name}.copy_(...)"
-_WORD = re.compile(r"\w+")
+_WORD = pattern(r"\w+")
 _NAMED = (ast.Name, ast.Attribute, ast.Subscript, ast.Slice, ast.Constant)
 _PLAIN = (*_NAMED, ast.BinOp, ast.UnaryOp, ast.Call, ast.keyword, ast.Tuple, ast.List)
 _COMPUTES = frozenset({"add", "sub", "mul", "div", "lerp", "clamp", "clip", "addcmul", "addcdiv", "where"})

@@ -8,7 +8,6 @@ optimizer.step()                                           # of the model, whose
 """
 
 import ast
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -20,13 +19,14 @@ from zerograd.source.names.scopes import Scope
 from zerograd.source.text.lines import within
 from zerograd.source.text.nodes import below, holds, place, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import MODULES
 from zerograd.source.values.callers import called
 from zerograd.source.values.definitions import Definition, Definitions, Item, definitions_of
 from zerograd.source.values.holdings import held_by
 from zerograd.source.values.reading import File, Reading
 
-_LOSS = re.compile(r"loss|penalty|(^|_)(err|gp|cost)")
+_LOSS = pattern(r"loss|penalty|(^|_)(err|gp|cost)")
 _COPIES = frozenset({"Variable", "tensor"})
 
 

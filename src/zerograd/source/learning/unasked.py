@@ -8,7 +8,6 @@ tensor for nothing else: a stand-in to draw a schedule with.
 """
 
 import ast
-import re
 from collections.abc import Iterator
 
 from zerograd.core.findings import Finding
@@ -21,14 +20,15 @@ from zerograd.source.names.scopes import Scope
 from zerograd.source.text.lines import within
 from zerograd.source.text.nodes import below, holds
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import CUTS, SAME
 from zerograd.source.values.definitions import assigned_by, definitions_of
 from zerograd.source.values.reading import File, Reading
 
 _NAMES = ("SGD", "Adam", "AdamW", "LBFGS", "RMSprop", "Adagrad")
 # Adam([, Adam(params=[: the bracket first, which is what makes a search fast.
-_HOLDS = re.compile(rf"\((?=\[|params=\[|\n)(?:{'|'.join(rf'(?<={name}.)' for name in _NAMES)})")
-_ASKS = re.compile(r"\.requires_grad(_|\s*[|,]?=(?!=)\s*(?!\s|False))|['\"]requires_grad['\"]")
+_HOLDS = pattern(rf"\((?=\[|params=\[|\n)(?:{'|'.join(rf'(?<={name}.)' for name in _NAMES)})")
+_ASKS = pattern(r"\.requires_grad(_|\s*[|,]?=(?!=)\s*(?!\s|False))|['\"]requires_grad['\"]")
 _FEW = 24  # tensors that somebody lists by hand
 _MADE = MAKES | {"tensor", "from_numpy", "Tensor", "FloatTensor", "empty", "eye", "linspace", "detach"}
 

@@ -9,7 +9,6 @@ another file that calls this one, a base class that cannot be read.
 """
 
 import ast
-import re
 from collections.abc import Iterator
 
 from zerograd.core.findings import Finding
@@ -17,12 +16,13 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.names.scopes import Scope
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.automatic import is_known, is_training_step
 from zerograd.source.values.reading import File, Reading
 
 _BY_HAND = ("automatic_optimization", "manual_backward", ".backward(", "optimizer_step", "training_step_end")
-_CALLED = re.compile(r"\.training_step\(|training_step_end")
-_LOSS = re.compile(r"(^|_)loss(es)?(_|$)")
+_CALLED = pattern(r"\.training_step\(|training_step_end")
+_LOSS = pattern(r"(^|_)loss(es)?(_|$)")
 
 
 def detect(file: File) -> Iterator[Finding]:

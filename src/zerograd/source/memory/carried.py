@@ -12,7 +12,6 @@ state, where another backward may need the graph, and where one step takes the g
 """
 
 import ast
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -23,10 +22,11 @@ from zerograd.source.memory.passes import others, through
 from zerograd.source.memory.remembered import remembered_by
 from zerograd.source.text.nodes import below, holds, place
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.definitions import Definition, definitions_of
 from zerograd.source.values.reading import Reading
 
-_STATE = re.compile(r"hidden|state|(^|[._])[hc](x|s|_?[0nt]|_prev)?$|(^|[._])(hc|memory)$")
+_STATE = pattern(r"hidden|state|(^|[._])[hc](x|s|_?[0nt]|_prev)?$|(^|[._])(hc|memory)$")
 _FEW = 3  # calls that a loss goes through and that may carry a state
 
 

@@ -17,6 +17,7 @@ from zerograd.source.memory.passes import AGAIN
 from zerograd.source.names.scopes import Function
 from zerograd.source.text.nodes import below, holds, place
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import CUTS
 from zerograd.source.values.definitions import Item, definitions_of
 from zerograd.source.values.inlined import is_fresh
@@ -24,15 +25,15 @@ from zerograd.source.values.reading import Reading
 from zerograd.source.values.storing import stores
 
 _READERS = frozenset({"torch", "print", "numpy", "math", "matplotlib", "wandb"})  # none of them keeps a graph
-_RECORDS = re.compile(
+_RECORDS = pattern(
     r"^log|^add_(scalar|image|figure|histogram|text|video|audio)|record|write|print|info|debug|set_postfix|track|meter"
     r"|set_description|backward|format|numpy|save_im|plot|imshow|^(float|str|isnan|isfinite|step|reduce\w*)$"
 )
 # self.adjacency = torch.softmax(self.embedding, 0)
-_COMPUTED = re.compile(
+_COMPUTED = pattern(
     r"^ +self\.\w+ = (?:torch|F)\.(?:\w*softmax|exp|sigmoid|tanh|relu|mm|matmul)\([^\n]*\bself\.", re.MULTILINE
 )
-_TRAINS = re.compile(r"backward|train|update|optimi|closure|learn|grad|hess|jac|fisher|eig")
+_TRAINS = pattern(r"backward|train|update|optimi|closure|learn|grad|hess|jac|fisher|eig")
 
 
 def returned(

@@ -28,6 +28,7 @@ from zerograd.source.text import wording
 from zerograd.source.text.lines import within
 from zerograd.source.text.nodes import Nodes, below, holds, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.callers import called, calls_of, handed_in
 from zerograd.source.values.few import counts_to_few
 from zerograd.source.values.owned import is_made_empty
@@ -35,12 +36,12 @@ from zerograd.source.values.reading import File, Reading
 from zerograd.source.values.readouts import is_only_read
 from zerograd.source.values.sums import adds_to, appends_to, summands
 
-_EVALUATES = re.compile(r"eval|(^|[_.])val|valid|test|(^|[_.])dev(?!ice)|score")
-_SUMS = re.compile(r"= *(\w+) *\+")
+_EVALUATES = pattern(r"eval|(^|[_.])val|valid|test|(^|[_.])dev(?!ice)|score")
+_SUMS = pattern(r"= *(\w+) *\+")
 _AWAY = ("no_grad", "inference_mode", "set_grad_enabled", "volatile", "backward", "autograd")
-_DETACHED = re.compile(r"\.detach\(\)\s*$", re.MULTILINE)
-_PREDICTS = re.compile(r"predict|(^|_)infer(ence)?(_|$)|extract_")
-_COUNTS = re.compile(r"acc(uracy)?(_|$)|metric|score")
+_DETACHED = pattern(r"\.detach\(\)\s*$", re.MULTILINE)
+_PREDICTS = pattern(r"predict|(^|_)infer(ence)?(_|$)|extract_")
+_COUNTS = pattern(r"acc(uracy)?(_|$)|metric|score")
 _CUTS = frozenset({"training", "item", "is_grad_enabled", "detach", "argmax", "tolist"})
 _FEW = 3  # levels of callers
 _MANY = 12  # sums that are looked at in one function, and functions in one file

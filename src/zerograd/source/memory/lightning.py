@@ -6,7 +6,6 @@ What hooks of an epoch empty was kept for an epoch; what a hook of a batch, or a
 """
 
 import ast
-import re
 from collections.abc import Iterator
 
 from zerograd.core.findings import Finding
@@ -19,6 +18,7 @@ from zerograd.source.memory.meters import read, starts_anew
 from zerograd.source.names.scopes import Function
 from zerograd.source.text.nodes import below, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.automatic import is_known, is_training_step
 from zerograd.source.values.instances import class_of
 from zerograd.source.values.owned import hands_itself_on
@@ -27,7 +27,7 @@ from zerograd.source.values.rebound import is_rebound
 from zerograd.source.values.sums import adds_to, appends_to, weighed, weighs
 
 _FEW = 12  # sums and lists that are looked at in one step
-_SELDOM = re.compile(r"epoch|^(on_)?(fit|train|validation|test)_(start|end)$|^setup$")
+_SELDOM = pattern(r"epoch|^(on_)?(fit|train|validation|test)_(start|end)$|^setup$")
 
 
 def detect(file: File) -> Iterator[Finding]:

@@ -5,7 +5,6 @@ agent.update(x) and total += agent.loss
 """
 
 import ast
-import re
 from collections.abc import Iterator
 
 from zerograd.source.graphs.living import is_constant
@@ -15,6 +14,7 @@ from zerograd.source.memory.kept import live_losses, retains
 from zerograd.source.names.scopes import Function, Scope
 from zerograd.source.text.nodes import Nodes, below, holds, place
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import CUTS, INTEGER, SMOOTH
 from zerograd.source.values.callers import called
 from zerograd.source.values.definitions import Item, assigned_by, definitions_of, is_key, item_of
@@ -22,7 +22,7 @@ from zerograd.source.values.reading import File, Reading
 from zerograd.source.values.rebound import is_rebound
 from zerograd.source.values.sums import summands, weighed
 
-_TAKES = re.compile(r"number|item|numpy|float|detach|cpu|reduce|scalar")
+_TAKES = pattern(r"number|item|numpy|float|detach|cpu|reduce|scalar")
 _DEEP = 1  # calls from a method to others of its object
 
 

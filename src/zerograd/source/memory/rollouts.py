@@ -24,6 +24,7 @@ from zerograd.source.names.reach import freezes
 from zerograd.source.text import wording
 from zerograd.source.text.nodes import below, holds, parents_of
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.definitions import Definition, definitions_of
 from zerograd.source.values.owned import is_empty_list
 from zerograd.source.values.reading import File, Reading
@@ -32,7 +33,7 @@ from zerograd.source.values.sums import appends_to
 
 _DEEP = 3  # levels of callers, and lists that are poured into others
 _KEEPING = frozenset({"append", "extend", "clear"})
-_KEY = re.compile(r"\['(\w+)'\]$")
+_KEY = pattern(r"\['(\w+)'\]$")
 
 
 def detect(file: File) -> Iterator[Finding]:

@@ -17,8 +17,9 @@ from zerograd.source.fixes.places import Places
 from zerograd.source.notebooks.layout import Cell
 from zerograd.source.notebooks.magics import tame
 from zerograd.source.text.nodes import place
+from zerograd.source.text.patterns import pattern
 
-_EVENT = re.compile(r"\.(?:step|backward|manual_backward|zero_grad|unscale_|clip_gradients)\b|clip_grad_|\.grad\b")
+_EVENT = pattern(r"\.(?:step|backward|manual_backward|zero_grad|unscale_|clip_gradients)\b|clip_grad_|\.grad\b")
 _LOOSE = (ast.If, ast.With, ast.AsyncWith, ast.Try, ast.TryStar, ast.Match)
 _KEPT = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.AsyncFor, ast.While, ast.Import)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

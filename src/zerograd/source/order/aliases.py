@@ -5,7 +5,6 @@ one of them lets go: the other goes on adding to the old sum.
 """
 
 import ast
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
@@ -19,10 +18,11 @@ from zerograd.source.names.scopes import Scope
 from zerograd.source.order.clears import keeps_zeros
 from zerograd.source.text.nodes import Nodes, below, holds, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.definitions import assigned_by
 from zerograd.source.values.reading import File, LoopNode, Reading
 
-_ALIAS = re.compile(r"grad\s*=\s*\w+\._?grad\b(?!\.)")
+_ALIAS = pattern(r"grad\s*=\s*\w+\._?grad\b(?!\.)")
 
 
 class _Alias(NamedTuple):

@@ -1,7 +1,6 @@
 """Clears that do more work than is asked for: zeros that nobody reads, and the same clear twice."""
 
 import ast
-import re
 from collections.abc import Iterator
 
 from zerograd.core.events import Kind
@@ -10,10 +9,11 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.lowering.skeleton import Act, Attempt, Block, Choice, Jump, Loop, walk
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.reading import File, Reading
 
 # Captured graphs and some wrappers keep the addresses of gradients; other code reads a gradient that may not be None.
-_NEEDS_ZEROS = re.compile(
+_NEEDS_ZEROS = pattern(
     r"(?<!autograd)\.grad\b|_grad\b\.|[gG]raph|capture|compile|apex|xla|deepspeed|[aA]ccelerat|fsdp|FullyShard"
 )
 

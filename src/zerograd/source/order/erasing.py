@@ -10,7 +10,6 @@ they read what they deposited, or its input's gradient; a file that never looks 
 """
 
 import ast
-import re
 from collections.abc import Callable, Iterator
 
 from zerograd.core.events import Kind
@@ -22,6 +21,7 @@ from zerograd.source.lowering.skeleton import Act, Block, Blur, Choice, Forget, 
 from zerograd.source.names.opaque import is_harmless
 from zerograd.source.text.nodes import below, holds, place, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import is_model, tells
 from zerograd.source.values.callers import called
 from zerograd.source.values.reading import Reading
@@ -33,9 +33,9 @@ _BESIDE = (
     Kind.RESCALE,
     Kind.SCHEDULE,
 )  # what may stand between the last backward and the step
-_KEEPS = re.compile(r"save|checkpoint|eval|valid|update|append|write|flush|close|synchronize|empty_cache|barrier|reset")
+_KEEPS = pattern(r"save|checkpoint|eval|valid|update|append|write|flush|close|synchronize|empty_cache|barrier|reset")
 _CYCLE = (Kind.DEPOSIT, Kind.CLEAR, Kind.CONSUME)
-_WORD = re.compile(r"\w+")
+_WORD = pattern(r"\w+")
 _WAYS = 6  # branches in a row
 
 

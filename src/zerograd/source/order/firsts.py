@@ -1,14 +1,14 @@
 """What a first call makes and only later ones use: `if not hasattr(self, "schedule"): make it; else: move it`."""
 
 import ast
-import re
 
 from zerograd.core.events import Event, Site
 from zerograd.source.lowering.program import Program
 from zerograd.source.text.nodes import below
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 
-_COUNTER = re.compile(r"(^|[._])(epoch|ep|step|iter|iteration)$")
+_COUNTER = pattern(r"(^|[._])(epoch|ep|step|iter|iteration)$")
 _COUNTS = ("range", "trange", "tqdm", "enumerate")
 
 

@@ -13,9 +13,10 @@ from zerograd.source.names.opaque import is_familiar
 from zerograd.source.names.scopes import Binding, Role, Scope
 from zerograd.source.text.nodes import below, holds
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.reading import File
 
-_SLOT = re.compile(r"self\.(\w+)")
+_SLOT = pattern(r"self\.(\w+)")
 
 
 class Privacy:

@@ -15,13 +15,14 @@ from zerograd.source.names.roles import makes_optimizer
 from zerograd.source.names.scopes import Function
 from zerograd.source.text.nodes import below, holds, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.few import counts_to_few
 from zerograd.source.values.reading import File, Reading
 from zerograd.source.walking.guarded import guarded_windows
 
-_EPOCH = re.compile(r"(^|_)epoch(_?(i|idx|index|num|id))?$|^ep$")
+_EPOCH = pattern(r"(^|_)epoch(_?(i|idx|index|num|id))?$|^ep$")
 # range(1, args.num_epochs + 1); of clients_per_epoch each is another training.
-_EPOCHS = re.compile(
+_EPOCHS = pattern(
     r"^\w*range\(([^,]+, )?([\w.\[\]'\"]*\W)?(\w*epochs|(n|nb|num|max|total)_?epoch)['\"\]]*( \+ 1)?\)$", re.IGNORECASE
 )
 _PLAIN = ("scale", "step", "update", "unscale_")

@@ -6,10 +6,11 @@ from zerograd.core.events import Event
 from zerograd.source.files.beside import classes_with
 from zerograd.source.names.scopes import Scope
 from zerograd.source.order.firsts import is_made_otherwise, waits_for_count
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.reading import File
 from zerograd.source.walking.templates import is_another
 
-_SETS = re.compile(r"\[['\"]lr['\"]\]\s*[-+*/]?=(?!=)|\.lr\s*=(?!=)|_lr\(")
+_SETS = pattern(r"\[['\"]lr['\"]\]\s*[-+*/]?=(?!=)|\.lr\s*=(?!=)|_lr\(")
 _TORCHS = frozenset(
     {"step", "get_last_lr", "get_lr", "state_dict", "load_state_dict", "last_epoch", "base_lrs", "optimizer"}
     | {"_step_count", "_last_lr", "_get_lr", "total_steps", "T_max", "T_0", "milestones", "step_size", "gamma"}
@@ -17,7 +18,7 @@ _TORCHS = frozenset(
     | {"best", "num_bad_epochs", "patience", "factor", "threshold", "mode", "cooldown", "T_cur", "T_mult", "eta_min"}
     | {"max_lrs", "min_lrs", "lr_lambda", "total_iters", "start_factor", "end_factor", "power"}
 )
-_HANDS = re.compile(r"\b\w+\(self\.\w*opt\w*\b")  # adjust(self.optimizer, self.count)
+_HANDS = pattern(r"\b\w+\(self\.\w*opt\w*\b")  # adjust(self.optimizer, self.count)
 
 
 def is_excused(schedule: Event, file: File, cls: Scope | None, scope: Scope | None) -> bool:

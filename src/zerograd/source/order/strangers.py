@@ -4,11 +4,12 @@ import re
 
 from zerograd.source.files.beside import classes_with
 from zerograd.source.names.scopes import Scope
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.reading import File
 
-_IS_OPTIMIZER = re.compile(r"class \w*(Opt|Adam|SGD)|class \w+\([^\n]*(Optim|optim\.|Adam|SGD|RMSprop)")
-_CLEARS = re.compile(r"\.zero_grad\(|\.grad = None|\.grad\.zero_\(")
-_NEXT = re.compile(r"^ {4}\S", re.MULTILINE)
+_IS_OPTIMIZER = pattern(r"class \w*(Opt|Adam|SGD)|class \w+\([^\n]*(Optim|optim\.|Adam|SGD|RMSprop)")
+_CLEARS = pattern(r"\.zero_grad\(|\.grad = None|\.grad\.zero_\(")
+_NEXT = pattern(r"^ {4}\S", re.MULTILINE)
 
 
 def may_be_tidy(path: str, scope: Scope | None, file: File) -> bool:

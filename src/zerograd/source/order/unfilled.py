@@ -8,7 +8,6 @@ read leaves it possible.
 
 import ast
 import builtins
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -25,11 +24,12 @@ from zerograd.source.order.clears import keeps_zeros
 from zerograd.source.order.updates import is_leaf
 from zerograd.source.text.nodes import below, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.reading import Reading
 
 _HARMLESS = frozenset(sys.stdlib_module_names) | frozenset(dir(builtins)) | {"torch", "numpy", "tqdm"}
 # What tensors, modules and lists are asked for between a clear and a backward, and whatever a gradient is asked for.
-_METHODS = re.compile(
+_METHODS = pattern(
     r"\.grad\.|\.(to|cuda|cpu|view|reshape|float|long|item|size|detach|clone|sum|mean|pow|square|abs|mm|matmul|t|append"
     r"|format|train|eval|(named_)?parameters|zero_(grad)?|(load_)?state_dict|items|keys|values)$"
 )

@@ -22,12 +22,13 @@ from zerograd.source.names.roles import makes_optimizer
 from zerograd.source.names.scopes import Function, Scope
 from zerograd.source.text.nodes import below
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.reading import Reading
 
-_BACKWARD = re.compile(r"(^|\.)accelerator\.backward$")
+_BACKWARD = pattern(r"(^|\.)accelerator\.backward$")
 _HALF = "fp16"
 # Whoever speaks of the scale may divide it out; DeepSpeed has one of its own; handlers may switch it off.
-_SCALE = re.compile(r"unscale|\.scaler\b|GradScaler\w*\(|get_scale|deep_?speed|kwargs_handlers", re.IGNORECASE)
+_SCALE = pattern(r"unscale|\.scaler\b|GradScaler\w*\(|get_scale|deep_?speed|kwargs_handlers", re.IGNORECASE)
 _CURE = "optimizer = accelerator.prepare(optimizer), or with the model in one call"
 
 

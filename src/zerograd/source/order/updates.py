@@ -1,7 +1,6 @@
 """Parameters that are updated by hand: where autograd is watching, or under a new name."""
 
 import ast
-import re
 from collections.abc import Iterator
 
 from zerograd.core.events import Kind
@@ -12,11 +11,12 @@ from zerograd.source.lowering.skeleton import Blur, Call
 from zerograd.source.names.scopes import Scope
 from zerograd.source.text.nodes import below, holds, place, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.reading import Reading
 
 _IN_PLACE = frozenset({"sub_", "add_"})
 CURE = "no optimizer holds it: set {name}.grad = None once for every update, before the next backward()"
-_CLEARED = re.compile(r"(\w+)\.grad(?:\.data)?(?:\.zero_\(\)| = None)$")
+_CLEARED = pattern(r"(\w+)\.grad(?:\.data)?(?:\.zero_\(\)| = None)$")
 
 
 def detect(function: Reading) -> Iterator[Finding]:

@@ -9,13 +9,14 @@ import re
 from zerograd.source.names.opaque import makes_object
 from zerograd.source.text.nodes import below
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import is_data, is_setting
 from zerograd.source.values.definitions import definitions_of
 from zerograd.source.values.reading import Reading
 
 _COPIES = frozenset({"load_state_dict", "deepcopy"})
-_TOOL = re.compile(r"pars|args|conf|device|log|writ|crit|loss", re.IGNORECASE)
-_HARMLESS = re.compile(
+_TOOL = pattern(r"pars|args|conf|device|log|writ|crit|loss", re.IGNORECASE)
+_HARMLESS = pattern(
     r"init|summar|count|print|load|save|log|freez|eval|test|valid|train|fit|watch|seed|info|optim|sched|plot|^len$",
     re.IGNORECASE,
 )

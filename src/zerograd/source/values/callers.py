@@ -8,11 +8,12 @@ from zerograd.source.lowering.callees import callees_of
 from zerograd.source.lowering.program import Program
 from zerograd.source.names.scopes import Function, Scope
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import SAME, is_term
 from zerograd.source.values.definitions import assigned_by, definitions_of
 from zerograd.source.values.reading import File, Reading
 
-_CALLED = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\(")
+_CALLED = pattern(r"(?<![\w.])([A-Za-z_]\w*)\(")
 
 
 def called(path: str, scope: Scope) -> Function | None:

@@ -1,7 +1,6 @@
 """Which assignments of a function may have made what a name stands for, at one place in it."""
 
 import ast
-import re
 from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
@@ -10,12 +9,13 @@ from zerograd.source.names.scopes import Function, Scope
 from zerograd.source.text.lines import within
 from zerograd.source.text.nodes import below, holds, place, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.reading import File, LoopNode, Reading
 
 _GROWS = frozenset({"append", "extend", "insert", "add", "copy_", "add_", "update", "put", "push", "appendleft"})
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _COMPREHENSIONS = frozenset({ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp})
-_KEY = re.compile(r"\[(?:'(\w+)'|(\d+))\]$")
+_KEY = pattern(r"\[(?:'(\w+)'|(\d+))\]$")
 _Branches = frozenset[tuple[str, bool]]
 _Arms = frozenset[tuple[ast.If, bool]]
 _JUMPS = (ast.Continue, ast.Break, ast.Return, ast.Raise)

@@ -9,21 +9,22 @@ from collections.abc import Iterator
 
 from zerograd.source.text.nodes import written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.definitions import definitions_of
 from zerograd.source.values.reading import LoopNode, Reading
 
-_DATA = re.compile(r"batch|iter|epoch|len\(|(^|\W)len_|_len\b|steps?\b|size|(^|\W|_)n(um)?_(train|samples?|data)\b")
+_DATA = pattern(r"batch|iter|epoch|len\(|(^|\W)len_|_len\b|steps?\b|size|(^|\W|_)n(um)?_(train|samples?|data)\b")
 # As many networks as there are.
-_NETWORKS = re.compile(
+_NETWORKS = pattern(
     r"len\((self\.)?\w*(nets?|models?|disc\w*|heads?|experts|agents|clients|tasks|scales|optimizers)[A-Z]?\)"
 )
-_COUNTED = re.compile(r"len\([^)]*(load|data|iter|batch|train|sample|image|file)")
-_SEVERAL = re.compile(
+_COUNTED = pattern(r"len\([^)]*(load|data|iter|batch|train|sample|image|file)")
+_SEVERAL = pattern(
     r"(^|[._])(nets|networks|models|discs|discriminators|generators|critics|actors|heads|experts|agents|clients|workers"
     r"|tasks|modalities|names|keys|domains|fields|scales|levels|stages|layers|branches|members|ensemble|views|optimizers|optims|opts|micro_?batches|chunks)$",
     re.IGNORECASE,
 )
-_OF_DATA = re.compile(r"train|valid|test|data|load|file|image")
+_OF_DATA = pattern(r"train|valid|test|data|load|file|image")
 _MANY = 50  # repetitions are fewer
 
 

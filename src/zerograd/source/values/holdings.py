@@ -1,19 +1,19 @@
 """Which modules an optimizer holds, where its construction tells, or the module that it is a part of."""
 
 import ast
-import re
 
 from zerograd.source.names.opaque import makes_object
 from zerograd.source.names.roles import modules_of, role_of
 from zerograd.source.names.scopes import Role, Scope
 from zerograd.source.text.nodes import Nodes, below
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import CUTS, MODULES, SAME
 from zerograd.source.values.reading import Reading
 
 _PARTS = frozenset({"optimizer", "optim", "opt"})
 _ASKED = MODULES | SAME | CUTS | {"forward"}
-_PIECE = re.compile(
+_PIECE = pattern(
     r"^(self\.)?\w*(encoder|backbone|body|shared|base|feature|trunk|embed|net|model)\w*(?<!width)(?<!dim)(?<!size)$"
 )
 

@@ -1,16 +1,16 @@
 """Whether a name of a function stands for a value, or for an object that makes values: a module, a distribution."""
 
 import ast
-import re
 from functools import cached_property
 
 from zerograd.source.names.opaque import makes_object, makes_something
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import MODULES
 from zerograd.source.values.definitions import definitions_of
 from zerograd.source.values.reading import Reading
 
-_MODULE = re.compile(r"(^|_)(model|net|network|encoder|decoder|generator|discriminator|critic|actor|policy)\d*$")
+_MODULE = pattern(r"(^|_)(model|net|network|encoder|decoder|generator|discriminator|critic|actor|policy)\d*$")
 _ASKED = MODULES | {"forward", "step"}
 
 

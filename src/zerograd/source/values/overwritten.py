@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 from zerograd.source.text.nodes import below
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import BUILTINS
 from zerograd.source.values.definitions import definitions_of
 from zerograd.source.values.reading import Reading
 
-_LEAF = re.compile(r"(?<!clip_)(?<!zero_)grad|leaf|track|trainable|param", re.IGNORECASE)
-_TELLS = re.compile(r"log|print|plot|save|show|record|meter|writ|draw|display|report|summar", re.IGNORECASE)
+_LEAF = pattern(r"(?<!clip_)(?<!zero_)grad|leaf|track|trainable|param", re.IGNORECASE)
+_TELLS = pattern(r"log|print|plot|save|show|record|meter|writ|draw|display|report|summar", re.IGNORECASE)
 
 
 def overwritten(function: Reading) -> frozenset[str]:

@@ -2,19 +2,19 @@
 
 import ast
 import builtins
-import re
 
 from zerograd.source.text import wording
 from zerograd.source.text.nodes import below, holds
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.values.definitions import Reached, assigned_by, definitions_of
 from zerograd.source.values.reading import Reading
 
 READERS = frozenset(dir(builtins)) | {"torch", "numpy", "np", "math", "statistics", "matplotlib", "plt"}
 _ARRAYS = frozenset({"zeros", "ones", "empty", "full", "array", "zeros_like", "ones_like", "arange"})
-_PLAIN = re.compile(r"Tensor$|^(Variable|Parameter|Counter|OrderedDict|Decimal)$")
+_PLAIN = pattern(r"Tensor$|^(Variable|Parameter|Counter|OrderedDict|Decimal)$")
 _KIN = frozenset({"super", "isinstance", "print", "type", "str", "repr", "len", "hasattr", "getattr"})
-_KEY = re.compile(r"\[([^\[\]]*)\]")
+_KEY = pattern(r"\[([^\[\]]*)\]")
 
 
 def is_made_empty(function: Reading, root: str, name: str, use: ast.AST, within: ast.AST | None = None) -> bool:

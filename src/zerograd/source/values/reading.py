@@ -1,7 +1,6 @@
 """One function of a file, as the small detectors look at it: its nodes by kind, its events, what stands around what."""
 
 import ast
-import re
 from bisect import bisect_right
 from functools import cached_property
 from operator import attrgetter, itemgetter
@@ -15,13 +14,14 @@ from zerograd.source.lowering.skeleton import Act, Block, walk
 from zerograd.source.names.scopes import Function, Scope
 from zerograd.source.text.nodes import below, holds, place, written
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 
 if TYPE_CHECKING:
     from zerograd.source.values.definitions import Definitions
 
 P = TypeVar("P")  # of a block: Act, Call, Loop
 LoopNode = ast.For | ast.AsyncFor | ast.While
-_GRADIENT = re.compile(r"\.grad\b(?!\()(?<!autograd\.grad)")  # a word first: that is what makes a search fast
+_GRADIENT = pattern(r"\.grad\b(?!\()(?<!autograd\.grad)")  # a word first: that is what makes a search fast
 _BEGIN = attrgetter("begin")
 _QUIET = ("no_grad", "inference_mode", "set_grad_enabled")
 

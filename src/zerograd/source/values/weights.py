@@ -4,11 +4,11 @@ nn.Linear(64, 10), and a loss or a head of this project that makes an nn.Paramet
 """
 
 import ast
-import re
 
 from zerograd.source.names.scopes import Scope
 from zerograd.source.text.nodes import below
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import SAME
 
 _LAYERS = frozenset(
@@ -18,7 +18,7 @@ _LAYERS |= {"Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "
 _BEGINS = frozenset({"randn", "rand", "zeros", "ones", "empty", "Tensor", "FloatTensor", "full"})
 # What says that somebody keeps weights as they are, or brings them from elsewhere.
 _FIXES = frozenset({"requires_grad", "requires_grad_", "load_state_dict", "eval", "copy_", "register_hook"})
-_FIXED = re.compile(r"kernel|filter|mean|std|mask|window|target|basis|grid|center_freq|sobel|lapl|gauss|ema|queue")
+_FIXED = pattern(r"kernel|filter|mean|std|mask|window|target|basis|grid|center_freq|sobel|lapl|gauss|ema|queue")
 
 
 def has_weights(value: ast.expr, scope: Scope) -> bool:

@@ -8,7 +8,6 @@ A branch that may only cast doubt has a way round it, on which nothing is doubte
 told. So nothing is lost with the whole branch, but for the answer.
 """
 
-import re
 from collections.abc import Iterator
 
 from zerograd.core.facts import Doubts
@@ -29,9 +28,10 @@ from zerograd.source.lowering.skeleton import (
     walk,
 )
 from zerograd.source.names.scopes import Function
+from zerograd.source.text.patterns import pattern
 from zerograd.source.walking.frames import BodyOf
 
-_PATH = re.compile(r"(?!(?:is|in|not|and|or|None|True|False)\b)[A-Za-z_][\w.]*")
+_PATH = pattern(r"(?!(?:is|in|not|and|or|None|True|False)\b)[A-Za-z_][\w.]*")
 
 
 class Focus:

@@ -1,6 +1,5 @@
 """The calls we are in, seen from one slot: what each function calls it, and what a block may do to it there."""
 
-import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -21,13 +20,14 @@ from zerograd.source.lowering.skeleton import (
     leaves,
 )
 from zerograd.source.names.scopes import Function, Scope
+from zerograd.source.text.patterns import pattern
 
 BodyOf = Callable[[Function], Block]
 _Frame = tuple[frozenset[str], frozenset[str], Scope | None, int]  # names, modules, class, and their number
 CYCLE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR})
 _UPDATE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME})
 _DEPTH = 5
-_KEY = re.compile(r"\[([^\]]*)\]")
+_KEY = pattern(r"\[([^\]]*)\]")
 
 
 class _Done(NamedTuple):

@@ -18,10 +18,11 @@ from zerograd.source.counting.tests import Atom, assume, decide
 from zerograd.source.lowering.skeleton import Act, Attempt, Block, Call, Choice, Loop
 from zerograd.source.names.scopes import Function
 from zerograd.source.text.paths import path_of
+from zerograd.source.text.patterns import pattern
 from zerograd.source.text.stems import is_of, named_for
 
 _DEPTH = 3
-_JUDGES = re.compile(r"loss|crit|bce|mse|l1", re.IGNORECASE)  # a criterion belongs to nobody
+_JUDGES = pattern(r"loss|crit|bce|mse|l1", re.IGNORECASE)  # a criterion belongs to nobody
 _TURNS = (Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR)
 _MOST = 500  # acts, those of calls counted in place: beyond that a block is a tangle, and nothing is said of it
 

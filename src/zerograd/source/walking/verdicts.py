@@ -1,7 +1,6 @@
 """Which verdicts on a slot are worth telling, of all that its ways through a block have met."""
 
 import ast
-import re
 from collections.abc import Iterable, Iterator
 from itertools import chain, pairwise
 
@@ -11,11 +10,12 @@ from zerograd.rules.rule import Rule
 from zerograd.source.lowering.skeleton import Act, Block, Choice, Loop, before_made, walk
 from zerograd.source.names.scopes import FunctionNode
 from zerograd.source.text.nodes import below, written
+from zerograd.source.text.patterns import pattern
 
 # What it lacks is lacking on that very way. A schedule may wait for what the walk has not come to; of the others one
 # may be told in place of another: see worth_telling().
 _LASTING = frozenset({"ZG201"})
-_EXPECTS = re.compile(r"^_*(assert|check|expect|raises|verify|compare|allclose)")
+_EXPECTS = pattern(r"^_*(assert|check|expect|raises|verify|compare|allclose)")
 
 
 def met_by_then(verdicts: Iterable[Verdict[Rule]]) -> list[Verdict[Rule]]:
