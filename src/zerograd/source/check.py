@@ -174,10 +174,11 @@ class _Checker:
         owned = self._owned(block, slot, scope, node, alone) if scope is not None else NOT_SHARED
         undone = partial(self._undone, slot=slot, scope=scope) if again else None
         walker = Walker(slot, alone, owned, cls, self._program.body_of, entry, undone)
-        for walk_ in walker.walks(block, self._laws, self._budget):
-            interpreter, _, verdicts = walk_
-            verdicts += shared.agreed(interpreter.unclaimed) if shared is not None else ()
-            worth = worth_telling(verdicts, block, slot)
+        walks = list(walker.walks(block, self._laws, self._budget))
+        if shared is not None and walks:
+            walks[-1].verdicts.extend(shared.agreed([met for one in walks for met in one.interpreter.unclaimed]))
+        for walk_ in walks:
+            worth = worth_telling(walk_.verdicts, block, slot)
             learns = node is None or not any(one.law.needs_loss for one in worth) or self._learns(block, node)
             for verdict in worth:
                 if verdict.law.needs_loss and not learns:

@@ -10,6 +10,8 @@ from zerograd.source.text.nodes import Nodes, below, holds, written
 from zerograd.source.text.paths import path_of
 
 _STEPS = frozenset({"step", "optimize", "zero_grad"})
+_EVENTS = _STEPS | {"backward", "unscale_", "clip_grad_norm_", "clip_grad_value_", "grad"}
+_BRANCHES = (ast.If, ast.IfExp, ast.BoolOp, ast.Try, ast.While)
 _ASKING = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.Name)
 
 
@@ -65,7 +67,7 @@ def windows_of(nodes: Nodes, origins: Origins, scope: Scope) -> frozenset[tuple[
             found.append(guard)
         elif isinstance(node.body[-1], ast.Continue):
             found += [guard] if guard.accumulates else []
-        elif any(_steps_by_call(part, scope) for part in below(node)):
+        elif any(_steps_by_call(part, scope) for part in below(node)) and _is_plain(guard.loop, scope):
             found.append(guard)
     return frozenset((guard.loop, guard.size) for guard in found)
 
@@ -75,6 +77,16 @@ def _steps_by_call(node: ast.AST, scope: Scope) -> bool:
     path = path_of(node.func) if isinstance(node, ast.Call) else None
     called = scope.function(path) if path is not None else None
     return called is not None and any(isinstance(part, ast.Call) and _is_step(part) for part in below(called.node))
+
+
+def _is_plain(loop: ast.AST | None, scope: Scope) -> bool:
+    """Whether what a loop calls asks nothing where it does something to gradients: if last: clip(). What it asks there
+    may be the place in the window, by another name."""
+    called = (
+        [scope.function(path_of(part.func) or "") for part in below(loop) if isinstance(part, ast.Call)] if loop else []
+    )
+    branches = [part for one in called if one is not None for part in below(one.node) if isinstance(part, _BRANCHES)]
+    return not any(getattr(part, "attr", "") in _EVENTS for branch in branches for part in below(branch))
 
 
 def _is_step(call: ast.Call) -> bool:
@@ -94,11 +106,27 @@ def inside(loop: ast.AST) -> Iterator[ast.AST]:
     return (node for node in below(loop) if node is not loop)
 
 
+def goes_over_part(name: str, nodes: Nodes) -> bool:
+    """for p in model.backbone.parameters(): those of a part."""
+    for loop in nodes.of(ast.For):
+        match loop:
+            case ast.For(
+                target=ast.Name(id=variable),
+                iter=ast.Call(func=ast.Attribute(value=model, attr="parameters" | "named_parameters")),
+            ) if variable == name and _is_part(model):
+                return True
+    return False
+
+
+def _is_part(model: ast.expr) -> bool:
+    return "." in (path_of(model) or ".").removeprefix("self.")
+
+
 def runs_at_least_once(over: ast.expr) -> bool:
     """for _ in range(4), for p in model.parameters(): nobody needs to ask what happens if it never runs."""
     match over:
         case ast.Call(func=ast.Attribute(value=model, attr="parameters" | "named_parameters")):
-            return "." not in (path_of(model) or ".").removeprefix("self.")  # of a part, not all are meant
+            return not _is_part(model)
     if not (isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.func.id in ("range", "trange")):
         return False
     given = [arg.value if isinstance(arg, ast.Constant) else None for arg in over.args]

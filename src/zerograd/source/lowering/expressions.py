@@ -6,7 +6,7 @@ from typing import Any
 
 from zerograd.core.events import Kind
 from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT
-from zerograd.source.counting.loops import accumulates, elements, picked
+from zerograd.source.counting.loops import accumulates, elements, goes_over_part, picked
 from zerograd.source.counting.losses import loss_of
 from zerograd.source.counting.questions import Questions, chooses
 from zerograd.source.counting.tests import Atom, keys_of
@@ -241,5 +241,6 @@ class Expressions:
     def _reaches_some(self, parameter: ast.expr) -> bool:
         """A clear by hand reaches all parameters only from a loop over them that chooses none."""
         name = path_of(parameter) or ""
+        root = name.partition(".")[0]
         picked = any(chooses(test, name) for test in self._asked)
-        return picked or name.partition(".")[0] not in self._scope.elements
+        return picked or root not in self._scope.elements or goes_over_part(root, self._own)

@@ -4,8 +4,7 @@ What is too tangled to be walked whole can often be walked law by law: a schedul
 out are the events of other kinds, and with them the questions that lead to none of those left, unless an answer is of
 use where some do. Each question that is left out halves the ways.
 
-A branch that may only cast doubt has a way round it, on which nothing is doubted, and what can be told of that way is
-told. So nothing is lost with the whole branch, but for the answer.
+A branch that may only cast doubt casts it on whoever goes round it, too: what is left of it are its doubts.
 """
 
 from collections.abc import Iterator
@@ -64,7 +63,7 @@ class Focus:
     def _is_done(self, node: Node) -> bool:
         if isinstance(node, Call):
             if node.function not in self._does:
-                self._does[node.function] = False  # until it is known: what calls itself does nothing more
+                self._does[node.function] = True  # until it is known: two that call each other
                 self._does[node.function] = any(map(self._is_done, walk(self._body_of(node.function))))
             return self._does[node.function]
         return isinstance(node, Create | Jump) or (isinstance(node, Act) and node.kind in self._kinds)
@@ -98,14 +97,12 @@ class Focus:
         if self._decides(node):
             yield node._replace(body=body, orelse=orelse)
             return
-        if body == RAISED:
-            yield node._replace(body=body, orelse=orelse, test=None)
-            return
-        forgets = [inner for inner in walk((*body, *orelse)) if isinstance(inner, Forget)]
-        if any(self._is_of_use(key) for forget in forgets for key in forget.keys):
+        inner = walk((*body, *orelse))
+        if any(self._is_of_use(key) for one in inner if isinstance(one, Forget) for key in one.keys):
             yield node._replace(body=body, orelse=orelse, test=node.test if self._is_asked(node) else None)
-        elif any(isinstance(inner, Blur | Call) for inner in body) and orelse:
-            yield node._replace(body=body, orelse=orelse, test=None)
+            return
+        # What may be done is taken for what is done: whoever goes round it is in doubt as well.
+        yield from (one for one in inner if isinstance(one, Blur | Call | Forget))
 
     def _is_asked(self, node: Choice) -> bool:
         return any(map(self._is_of_use, questions_in(node.test)))

@@ -74,14 +74,16 @@ def is_inside(round_: Round, size: str, assumed: Assumptions, act: Act) -> bool:
 def is_regular(block: Block, size: str, act: Act) -> bool:
     """Whether `act` comes with every micro-batch, or with a place in the window of this size: not with an occasion of
     its own, such as a validation or a loss that is broken. A branch that deposits too is a way to train, unless all
-    that it deposits is cleared by `act`: it was to probe something."""
+    that it deposits is cleared by `act`: it was to probe something; or the other way deposits and does not clear: this
+    one may be for the first of a group."""
     for node in block:
         if not isinstance(node, Choice) or not _holds((node,), act):
             continue
         arm, other = node.body, node.orelse
         if not _holds(arm, act):
             arm, other = other, arm
-        trains = _deposits_beyond(arm, act) or (_deposits_in(arm) and _deposits_in(other))
+        both = _deposits_in(arm) and _deposits_in(other)
+        trains = (_deposits_beyond(arm, act) or both) and (not both or _clears_in(other))
         return (trains or decide_place(node.test, size)) and is_regular(arm, size, act)
     return True
 
@@ -93,6 +95,10 @@ def _holds(block: Block, act: Act) -> bool:
 def _is_it(node: Node, act: Act) -> bool:
     """Whether a node is `act`, which may have another name for its slot where it is called."""
     return isinstance(node, Act) and node.site == act.site and node.kind is act.kind
+
+
+def _clears_in(block: Block) -> bool:
+    return any(isinstance(node, Act) and node.kind is Kind.CLEAR for node in walk(block))
 
 
 def _deposits_in(block: Block) -> bool:
