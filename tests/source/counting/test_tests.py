@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from zerograd.source.counting.tests import assume, by_word, carried, decide, read_test, returned, touched
+from zerograd.source.counting.tests import assume, by_word, decide, read_test, touched
 
 
 def _test(text: str):
@@ -35,10 +35,3 @@ def test_assigning_a_name_touches_what_mentions_it() -> None:
     keys = by_word(["amp", "self.amp", "x.amp == 1", "ramp"])
     assert touched("amp", keys) == ["amp"]
     assert touched("x", keys) == ["x.amp == 1"]
-
-
-def test_answers_travel_with_arguments() -> None:
-    assumed = frozenset({("self.scaler is None", True), ("flag", True)})
-    inside = carried(assumed, (("scaler", "self.scaler"),), shares_self=False)
-    assert inside == {("scaler is None", True)}
-    assert returned(inside, (("scaler", "self.scaler"),)) == {("self.scaler is None", True)}

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator
 
 from zerograd.source.counting.counters import read_guard
 from zerograd.source.counting.origins import Origins
+from zerograd.source.names.arguments import arguments
 from zerograd.source.names.scopes import Scope
 from zerograd.source.text.nodes import Nodes, below, holds, written
 from zerograd.source.text.paths import path_of
@@ -67,7 +68,7 @@ def windows_of(nodes: Nodes, origins: Origins, scope: Scope) -> frozenset[tuple[
             found.append(guard)
         elif isinstance(node.body[-1], ast.Continue):
             found += [guard] if guard.accumulates else []
-        elif any(_steps_by_call(part, scope) for part in below(node)) and _is_plain(guard.loop, scope):
+        elif any(_steps_by_call(part, scope) for part in below(node)) and _is_plain(guard.loop, origins, scope):
             found.append(guard)
     return frozenset((guard.loop, guard.size) for guard in found)
 
@@ -79,14 +80,25 @@ def _steps_by_call(node: ast.AST, scope: Scope) -> bool:
     return called is not None and any(isinstance(part, ast.Call) and _is_step(part) for part in below(called.node))
 
 
-def _is_plain(loop: ast.AST | None, scope: Scope) -> bool:
-    """Whether what a loop calls asks nothing where it does something to gradients: if last: clip(). What it asks there
-    may be the place in the window, by another name."""
-    called = (
-        [scope.function(path_of(part.func) or "") for part in below(loop) if isinstance(part, ast.Call)] if loop else []
-    )
-    branches = [part for one in called if one is not None for part in below(one.node) if isinstance(part, _BRANCHES)]
-    return not any(getattr(part, "attr", "") in _EVENTS for branch in branches for part in below(branch))
+def _is_plain(loop: ast.AST | None, origins: Origins, scope: Scope) -> bool:
+    """Whether what a loop calls asks nothing where it does something to gradients, but for what it is told of the place
+    in the window: micro(x, last=i % N == 0). What else it asks there may be the place by another name."""
+    for call in (part for part in below(loop) if isinstance(part, ast.Call)) if loop is not None else ():
+        called = scope.function(path_of(call.func) or "")
+        if called is None:
+            continue
+        told = {name for name, given in arguments(call, called) if read_guard(given, origins) is not None}
+        branches = [part for part in below(called.node) if isinstance(part, _BRANCHES) and not _asks_only(part, told)]
+        if any(getattr(part, "attr", "") in _EVENTS for branch in branches for part in below(branch)):
+            return False
+    return True
+
+
+def _asks_only(branch: ast.AST, told: set[str]) -> bool:
+    """if last:, if not last:"""
+    test = branch.test if isinstance(branch, ast.If) else None
+    asked = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
+    return isinstance(asked, ast.Name) and asked.id in told
 
 
 def _is_step(call: ast.Call) -> bool:

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections import Counter
+from collections.abc import Iterable
 from functools import cached_property
 
 from zerograd.source.counting.born import born_with
@@ -30,6 +31,7 @@ class Questions:
                 self._origins.add(name, Origin(function, 0))
         self._windows = windows_of(own, self._origins, scope)
         self._branches = own.of(ast.If)
+        self._parameters = frozenset(scope.parameters)
         self._counted: list[ast.For | ast.AsyncFor] = [*own.of(ast.For), *own.of(ast.AsyncFor)]
         self.begun: set[ast.AST] = set()  # loops that are asked whether this is their first iteration
         self._unplaced = self._torn(own)
@@ -55,6 +57,19 @@ class Questions:
         made = [flag.lineno for name, flag in self._origins.flags.items() if name in named]
         return min([branch.lineno, *made])
 
+    def place(self, test: ast.expr) -> Test | None:
+        """The place in a window that an expression asks for, if it asks for nothing else."""
+        return self._place(read_guard(test, self._origins)) if self._windows else None
+
+    @property
+    def has_windows(self) -> bool:
+        return bool(self._windows)
+
+    @property
+    def flags(self) -> Iterable[str]:
+        """The variables that keep such a question's answer."""
+        return self._origins.flags if self._windows else ()
+
     def windows(self, loop: ast.AST) -> tuple[str, ...]:
         """The sizes of the windows that a loop is cut into."""
         return tuple(sorted(size for other, size in self._windows if other is loop))
@@ -64,7 +79,8 @@ class Questions:
         where it is asked again: `if whole: continue`, and behind the loop `if whole: optimizer.step()`."""
         guard = read_guard(test, self._origins)
         question = self._place(guard) or _gate(test, gate)
-        if question is None and guard is None and (decides or (leads_away and self._is_asked_again(test))):
+        again = decides or (leads_away and (self._is_asked_again(test) or self._is_told(test)))
+        if question is None and guard is None and again:
             question = self._start(test) or read_test(test)
         return question, guard
 
@@ -75,6 +91,11 @@ class Questions:
     def settled(self, test: ast.expr) -> bool | None:
         """The answer of a test that nothing can change."""
         return settled(test, self._origins) if self._origins.asked else None
+
+    def _is_told(self, test: ast.expr) -> bool:
+        """if not last: return, of a function that its caller tells."""
+        asked = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
+        return isinstance(asked, ast.Name) and asked.id in self._parameters
 
     def _is_asked_again(self, test: ast.expr) -> bool:
         return any(self._times[key] > 1 for key in questions_in(read_test(test)))

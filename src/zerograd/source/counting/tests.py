@@ -7,7 +7,6 @@ they mention is assigned.
 
 import ast
 import operator
-import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
@@ -200,30 +199,6 @@ def _are_settings(node: ast.expr, impure: Iterable[ast.AST]) -> bool:
     return all(id(one) in owners for one in impure)
 
 
-def carried(assumed: Assumptions, arguments: tuple[tuple[str, str], ...], shares_self: bool) -> Assumptions:
-    """What the caller knows, in the words of the function it calls."""
-    inside: set[tuple[str, bool]] = set()
-    for key, answer in assumed:
-        for parameter, path in arguments:
-            if path in key and _mentions(key, path) and not is_place(key):
-                inside.add((_renamed(key, path, parameter), answer))
-        if shares_self and key.startswith("self."):
-            inside.add((key, answer))
-    return frozenset(inside)
-
-
-def returned(assumed: Assumptions, arguments: tuple[tuple[str, str], ...]) -> Assumptions:
-    """What a function has learned about its arguments, in the words of its caller."""
-    if not assumed:
-        return assumed
-    return frozenset(
-        (_renamed(key, parameter, path), answer)
-        for key, answer in assumed
-        for parameter, path in arguments
-        if parameter in key and _mentions(key, parameter) and not is_place(key) and parameter != "self"
-    )
-
-
 def places(assumed: Assumptions) -> Assumptions:
     """Of what is assumed, the places in windows."""
     return frozenset(known for known in assumed if is_place(known[0]))
@@ -233,19 +208,14 @@ def is_place(key: str) -> bool:
     return "@" in key
 
 
-@lru_cache(maxsize=1024)  # a pattern for each: compiling it is most of the work
-def _renamed(key: str, path: str, name: str) -> str:
-    return re.sub(rf"(?<![\w.]){re.escape(path)}(?!\w)", name, key)
-
-
 def touched(path: str, keys: Keys) -> list[str]:
     """The keys whose answer may change when `path` is assigned."""
     asked = keys.get(path.partition(".")[0].partition("[")[0], ())
-    return [key for key in asked if path in key and _mentions(key, path)]
+    return [key for key in asked if path in key and mentions(key, path)]
 
 
 @lru_cache(maxsize=4096)  # asked for every fact that comes to a call
-def _mentions(key: str, path: str) -> bool:
+def mentions(key: str, path: str) -> bool:
     start = key.find(path)
     while start >= 0:
         before, after = key[start - 1 : start], key[start + len(path) : start + len(path) + 1]

@@ -13,12 +13,13 @@ from zerograd.source.graphs.incoming import KEPT, NONE, OLD, Incoming
 from zerograd.source.graphs.leaves import LEAF, Ancestors, leaves_of, makes_leaf, recorded
 from zerograd.source.graphs.memories import forgets, hands_state, holds_values, may_carry, may_have_graphs, remembers
 from zerograd.source.graphs.quiet import quiet_parts
+from zerograd.source.names.arguments import arguments
 from zerograd.source.names.scopes import Function, Role
 from zerograd.source.text import wording
 from zerograd.source.text.nodes import holds, written
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.wording import BUILTINS, COUNTS, CUTS, HANDS_OUT, NUMBERS, RANKS, SAME, SHAPES, TENSORS
-from zerograd.source.values.callers import arguments, called
+from zerograd.source.values.callers import called
 from zerograd.source.values.definitions import Definition, Item, definitions_of, is_key, item_at, item_of
 from zerograd.source.values.objects import Objects
 from zerograd.source.values.reading import LoopNode, Reading

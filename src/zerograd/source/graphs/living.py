@@ -10,12 +10,13 @@ from functools import cached_property
 
 from zerograd.source.graphs.leaves import makes_leaf
 from zerograd.source.graphs.quiet import perhaps_quiet_parts
+from zerograd.source.names.arguments import arguments
 from zerograd.source.names.scopes import Function, Scope
 from zerograd.source.text import wording
 from zerograd.source.text.nodes import holds, written
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.patterns import pattern
-from zerograd.source.values.callers import arguments, called
+from zerograd.source.values.callers import called
 from zerograd.source.values.definitions import Definition, Item, definitions_of, is_key, item_of
 from zerograd.source.values.reading import Reading
 

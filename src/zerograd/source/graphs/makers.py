@@ -8,12 +8,13 @@ from enum import IntEnum
 from zerograd.source.graphs.criteria import is_weightless
 from zerograd.source.graphs.leaves import makes_leaf
 from zerograd.source.graphs.revived import are_idle, copied_by
+from zerograd.source.names.arguments import arguments
 from zerograd.source.names.scopes import Function, Role
 from zerograd.source.text.nodes import holds, written
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import CUTS, SAME, SMOOTH, is_model
-from zerograd.source.values.callers import arguments, called_or_read
+from zerograd.source.values.callers import called_or_read
 from zerograd.source.values.definitions import Definitions, Item
 from zerograd.source.values.reading import Reading
 

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from zerograd.source.graphs.ancestry import Ancestry
 from zerograd.source.graphs.leaves import moved
 from zerograd.source.lowering.program import Program
+from zerograd.source.names.arguments import arguments
 from zerograd.source.names.scopes import Function, Scope
 from zerograd.source.text.nodes import below
 from zerograd.source.text.paths import path_of
-from zerograd.source.values.callers import arguments, calls_of
+from zerograd.source.values.callers import calls_of
 from zerograd.source.values.definitions import definitions_of
 from zerograd.source.values.reading import File, Reading
 

@@ -25,6 +25,7 @@ from zerograd.source.counting.losses import loss_of
 from zerograd.source.graphs.ancestry import Ancestry
 from zerograd.source.lowering.calls import site_of
 from zerograd.source.lowering.skeleton import Act
+from zerograd.source.names.arguments import arguments
 from zerograd.source.names.opaque import is_familiar
 from zerograd.source.names.reach import freezes
 from zerograd.source.names.roles import makes_optimizer
@@ -34,7 +35,7 @@ from zerograd.source.text.nodes import below
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.patterns import pattern
 from zerograd.source.values.bonds import Bonds
-from zerograd.source.values.callers import arguments, called
+from zerograd.source.values.callers import called
 from zerograd.source.values.glances import Parents, is_only_asked
 from zerograd.source.values.holdings import gives, overlap
 from zerograd.source.values.reading import File, Reading

@@ -17,6 +17,7 @@ from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.lowering.skeleton import Act, Block, Call, walk
+from zerograd.source.names.arguments import arguments
 from zerograd.source.names.opaque import names_class
 from zerograd.source.names.probes import called_modules
 from zerograd.source.names.roles import makes_optimizer, modules_of
@@ -24,7 +25,7 @@ from zerograd.source.names.scopes import Function, Scope
 from zerograd.source.text.nodes import Nodes, below, holds, place, written
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.wording import ENDINGS
-from zerograd.source.values.callers import arguments, called
+from zerograd.source.values.callers import called
 from zerograd.source.values.reading import File, Reading
 
 _LOADERS = ("load", "from_pretrained")

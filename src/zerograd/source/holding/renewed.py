@@ -16,11 +16,12 @@ from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.holding.reloaded import follows, grows, is_stepped, is_trained, made_with
+from zerograd.source.names.arguments import arguments
 from zerograd.source.names.roles import makes_optimizer
 from zerograd.source.names.scopes import Function, Scope
 from zerograd.source.text.nodes import below, written
 from zerograd.source.text.paths import path_of
-from zerograd.source.values.callers import arguments, called
+from zerograd.source.values.callers import called
 from zerograd.source.values.copies import makes_module
 from zerograd.source.values.reading import Reading
 

@@ -26,13 +26,14 @@ from zerograd.source.counting.losses import loss_of
 from zerograd.source.graphs.ancestry import Ancestry
 from zerograd.source.holding.forgotten import deposit_through
 from zerograd.source.lowering.skeleton import Act
+from zerograd.source.names.arguments import arguments
 from zerograd.source.names.roles import makes_optimizer
 from zerograd.source.names.scopes import Role
 from zerograd.source.text.lines import within
 from zerograd.source.text.nodes import below
 from zerograd.source.text.paths import path_of
 from zerograd.source.values.bonds import Bonds
-from zerograd.source.values.callers import arguments, called
+from zerograd.source.values.callers import called
 from zerograd.source.values.glances import Parents, is_only_asked
 from zerograd.source.values.reading import File, Reading
 from zerograd.source.values.weights import has_weights

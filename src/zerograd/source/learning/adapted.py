@@ -20,10 +20,11 @@ from zerograd.rules.telling import note
 from zerograd.source.counting.losses import loss_of
 from zerograd.source.learning.severed import is_used
 from zerograd.source.lowering.skeleton import Call
+from zerograd.source.names.arguments import arguments
 from zerograd.source.text.nodes import below, holds, place
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.wording import BUILTINS, SAME
-from zerograd.source.values.callers import arguments, called, reading_of
+from zerograd.source.values.callers import called, reading_of
 from zerograd.source.values.copies import makes_module
 from zerograd.source.values.definitions import definitions_of
 from zerograd.source.values.holdings import held_by

@@ -13,10 +13,11 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.counting.losses import loss_of
+from zerograd.source.names.arguments import arguments
 from zerograd.source.text.nodes import below, written
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.patterns import pattern
-from zerograd.source.values.callers import arguments, called, calls_of
+from zerograd.source.values.callers import called, calls_of
 from zerograd.source.values.reading import Reading
 
 _WRAPPERS = ("torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.distributed.DistributedDataParallel")

@@ -18,13 +18,14 @@ from zerograd.source.counting.losses import loss_of
 from zerograd.source.graphs.ancestry import Ancestry
 from zerograd.source.learning.unreached import hides, in_front, paths_in
 from zerograd.source.lowering.skeleton import Act, Call
+from zerograd.source.names.arguments import arguments
 from zerograd.source.names.opaque import makes_object
 from zerograd.source.names.scopes import Function, Role, Scope
 from zerograd.source.text.nodes import below
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.wording import BUILTINS
 from zerograd.source.values.bonds import Bonds
-from zerograd.source.values.callers import arguments, called, reading_of
+from zerograd.source.values.callers import called, reading_of
 from zerograd.source.values.definitions import definitions_of
 from zerograd.source.values.holdings import held_by, is_made_alone, overlap
 from zerograd.source.values.reading import Reading

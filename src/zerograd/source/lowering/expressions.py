@@ -9,22 +9,24 @@ from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT
 from zerograd.source.counting.loops import accumulates, elements, goes_over_part, picked
 from zerograd.source.counting.losses import loss_of
 from zerograd.source.counting.questions import Questions, chooses
-from zerograd.source.counting.tests import Atom, keys_of
+from zerograd.source.counting.tests import Atom, Test, keys_of
 from zerograd.source.lowering.calls import CallReader, site_of
 from zerograd.source.lowering.mapped import RUNS, handed_on, kinds_inside, picked_by_name
 from zerograd.source.lowering.parted import waits_inside
 from zerograd.source.lowering.scales import deposits_scaled
 from zerograd.source.lowering.skeleton import Act, Block, Blur, Call, Choice, Jump, Loop, Node, leaves, walk
+from zerograd.source.names.arguments import arguments
 from zerograd.source.names.members import members_of
 from zerograd.source.names.probes import called_modules
 from zerograd.source.names.reach import NOTHING, Reach
-from zerograd.source.names.scopes import FunctionNode, Scope
+from zerograd.source.names.scopes import Function, FunctionNode, Scope
 from zerograd.source.text.nodes import LEAVES, READ, Nodes
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.wording import BUILTINS
 
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _SCALE, _GATED = frozenset({Kind.UNSCALE}), (Kind.CONSUME, Kind.CLEAR, Kind.SCHEDULE)
+_ALLOWS = frozenset({"update_grad", "need_update", "do_update", "do_step"})
 _IDLE = BUILTINS - RUNS  # print(...), len(...)
 _BRANCHING = frozenset(
     {ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp}
@@ -132,6 +134,8 @@ class Expressions:
         """Events, each with what its place in the function says."""
         of_input = bool(self._inputs) and self._is_of_input(call.func)
         for event in events:
+            if isinstance(event, Call):
+                event = event._replace(places=tuple(self._places(call, event.function)))
             if not isinstance(event, Act):
                 yield from () if of_input else (event,)
                 continue
@@ -141,6 +145,17 @@ class Expressions:
                 parameter = event.what.removesuffix(".zero_()").removesuffix(".data").removesuffix(".grad")
                 event = event._replace(partial=self._reaches_some(ast.Name(parameter.partition(".")[0])))
             yield from self._when_told(call, self._gated(self._traced(event)))
+
+    def _places(self, call: ast.Call, function: Function) -> Iterator[tuple[str, Test]]:
+        """micro(batch, last=(i + 1) % N == 0): what the function that is called calls this place in a window."""
+        for name in self._questions.flags if function.scope.is_inside(self._scope) else ():
+            place = self._questions.place(ast.copy_location(ast.Name(name), call))
+            if place is not None and not function.scope.owns(name):
+                yield name, place
+        for parameter, given in arguments(call, function) if self._questions.has_windows else ():
+            place = self._questions.place(given)
+            if place is not None:
+                yield parameter, place
 
     def _traced(self, node: Act) -> Act:
         """A deposit, with the modules its loss is proved to reach."""
@@ -171,7 +186,7 @@ class Expressions:
 
     def _when_told(self, call: ast.Call, node: Node) -> Iterator[Node]:
         """A step that a keyword allows: loss_scaler(loss, optimizer, update_grad=(i + 1) % N == 0)."""
-        allowed = next((keyword.value for keyword in call.keywords if keyword.arg == "update_grad"), None)
+        allowed = next((keyword.value for keyword in call.keywords if keyword.arg in _ALLOWS), None)
         if allowed is not None and isinstance(node, Act) and node.kind is Kind.CONSUME:
             yield from self._choice(allowed, (node,), ())
         else:

@@ -59,6 +59,7 @@ class Call(NamedTuple):
     literals: Assumptions = frozenset()  # what the call itself says: train(is_training=True)
     cls: Scope | None = None  # of a method: the class of the object it is called on
     site: Site | None = None
+    places: tuple[tuple[str, Test], ...] = ()  # what it calls the caller's place in a window: micro(x, last=is_last)
 
     def on(self, cls: Scope | None) -> "Call":
         """The same call where `self` is known to be of class `cls`: an override runs instead of what it overrides."""

@@ -16,10 +16,11 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.graphs.differentiated import feeds_a_loss
 from zerograd.source.memory.kept import live_losses
+from zerograd.source.names.arguments import arguments
 from zerograd.source.names.scopes import Function, FunctionNode
 from zerograd.source.text.nodes import Nodes, below, holds, parents_of, written
 from zerograd.source.text.paths import path_of
-from zerograd.source.values.callers import arguments, called, calls_of, runs
+from zerograd.source.values.callers import called, calls_of, runs
 from zerograd.source.values.definitions import Definition, assigned_by, definitions_of, loops_around
 from zerograd.source.values.few import counts_to_few
 from zerograd.source.values.owned import READERS, begins_empty, hands_itself_on, is_handed_on

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from zerograd.source.graphs.living import is_constant
 from zerograd.source.memory.kept import is_storage
+from zerograd.source.names.arguments import arguments
 from zerograd.source.names.scopes import Function, Scope
 from zerograd.source.text.nodes import Nodes, below, holds, place, written
 from zerograd.source.text.paths import path_of
 from zerograd.source.values.automatic import is_known
-from zerograd.source.values.callers import arguments
 from zerograd.source.values.definitions import Definition, assigned_by, definitions_of
 from zerograd.source.values.instances import class_of
 from zerograd.source.values.owned import begins_empty, is_empty_list

@@ -18,10 +18,10 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.graphs.ancestry import Ancestry
 from zerograd.source.memory.carried import Carrier, carriers_of
+from zerograd.source.names.arguments import arguments
 from zerograd.source.names.scopes import Function
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.wording import SAME
-from zerograd.source.values.callers import arguments
 from zerograd.source.values.definitions import assigned_by, definitions_of
 from zerograd.source.values.instances import class_of
 from zerograd.source.values.reading import Reading

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from zerograd.source.lowering.callees import callees_of
 from zerograd.source.lowering.program import Program
+from zerograd.source.names.arguments import arguments
 from zerograd.source.names.scopes import Function, Scope
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.patterns import pattern
@@ -112,15 +113,6 @@ def reading_of(function: Function, file: File) -> Reading:
         file.others[home] = File(home, home.text)
         file.others[home].definitions = file.definitions
     return Reading(function.node, (), function.scope, file.others[home])
-
-
-def arguments(call: ast.Call, function: Function) -> Iterator[tuple[str, ast.expr]]:
-    """What a call hands to each parameter."""
-    parameters = function.scope.parameters
-    if function.scope.owner is not None and parameters[:1] in (("self",), ("cls",)):
-        parameters = parameters[1:]
-    yield from zip(parameters, call.args, strict=False)
-    yield from ((keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg)
 
 
 def calls_of(function: Reading) -> Iterator[tuple[Reading, ast.Call]]:

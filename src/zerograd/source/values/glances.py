@@ -6,10 +6,11 @@ optimizer.zero_grad(), scheduler = StepLR(optimizer, 10), decay(optimizer)   whe
 import ast
 from collections.abc import Callable, Iterable
 
+from zerograd.source.names.arguments import arguments
 from zerograd.source.names.scopes import Function, Scope
 from zerograd.source.text.nodes import below, holds, parents_of
 from zerograd.source.text.paths import path_of
-from zerograd.source.values.callers import arguments, called
+from zerograd.source.values.callers import called
 
 _PRINTS = frozenset({"print", "len", "type", "str", "repr", "id", "isinstance", "hasattr"})
 _DEPTH = 2

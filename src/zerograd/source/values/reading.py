@@ -99,12 +99,15 @@ class File:
 
     @cached_property
     def attached(self) -> frozenset[str]:
-        """What an engine was attached to: engine.attach(optimizer) may give it another step() of its own."""
-        calls = (
-            [node for node in below(self.program.tree) if isinstance(node, ast.Call)] if self.says(".attach(") else []
-        )
-        attaches = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "attach"]
-        return frozenset(path_of(given) or "" for call in attaches for given in call.args)
+        """What an engine was attached to, engine.attach(optimizer), or has steps of its own, optimizer.virtual_step():
+        its step() may do anything."""
+        if not self.says(".attach(") and not self.says(".virtual_step("):
+            return frozenset()
+        calls = [node for node in below(self.program.tree) if isinstance(node, ast.Call)]
+        methods = [(call, call.func) for call in calls if isinstance(call.func, ast.Attribute)]
+        given = [one for call, func in methods if func.attr == "attach" for one in call.args]
+        given += [func.value for _, func in methods if func.attr == "virtual_step"]
+        return frozenset(path_of(one) or "" for one in given)
 
     @cached_property
     def updated(self) -> frozenset[str]:

@@ -5,10 +5,11 @@ What numpy is handed as it is has no graph, or the program would stop there: the
 
 import ast
 
+from zerograd.source.names.arguments import arguments
 from zerograd.source.text.nodes import holds, parents_of
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.wording import CUTS, SMOOTH, tells
-from zerograd.source.values.callers import arguments, called
+from zerograd.source.values.callers import called
 from zerograd.source.values.reading import Reading
 
 _CLIMBS = (ast.BinOp, ast.UnaryOp, ast.Subscript, ast.List, ast.Tuple, ast.Dict, ast.keyword, ast.Starred)

@@ -28,7 +28,7 @@ from zerograd.rules.rule import Rule
 from zerograd.source.counting.indifferent import without_indifferent
 from zerograd.source.counting.loops import runs_over
 from zerograd.source.counting.said import forgetting, is_said
-from zerograd.source.counting.tests import Test, assume, carried, decide, places, returned
+from zerograd.source.counting.tests import Test, assume, decide, places
 from zerograd.source.lowering.skeleton import (
     Act,
     Attempt,
@@ -47,6 +47,7 @@ from zerograd.source.lowering.skeleton import (
 )
 from zerograd.source.names.scopes import Scope
 from zerograd.source.walking.acting import Actor, Report
+from zerograd.source.walking.carrying import carried, returned
 from zerograd.source.walking.frames import CYCLE, BodyOf, Frames
 from zerograd.source.walking.objectives import NOT_SHARED, Owned
 from zerograd.source.walking.ways import Budget, Flow, TooMuch
@@ -211,11 +212,11 @@ class Interpreter(Actor):
         outer, clears = self._at, bool(self._turning) and Kind.CLEAR in kinds
         for assumed, these in alike.items():
             self._at = outer | places(assumed) if clears else NOTHING_ASSUMED
-            known = carried(assumed, call.arguments, call.shares_self) | call.literals
+            known = carried(call, assumed)
             entering = these if known == assumed else [Fact(state, doubts, known) for state, doubts, _ in these]
             inner = self._run(call, frozenset(entering))
             learned = {fact.assumed for way in (inner.normal, inner.raises) for fact in way}
-            later = {known: assumed | returned(known, call.arguments) for known in learned}
+            later = {known: assumed | returned(call, known) for known in learned}
             normal, raises = (
                 slim([Fact(state, doubts, later[known]) for state, doubts, known in way]) if way else NOWHERE
                 for way in (inner.normal, inner.raises)
@@ -271,8 +272,8 @@ class Interpreter(Actor):
         self._place = place
         # That the loop ran not even once is possible, but doubtful; so is an end in the middle of a window.
         never = NOWHERE if loop.runs else doubt(facts, kinds)
-        after = self.block(loop.orelse, NOWHERE if loop.endless else join(left(loop, back, kinds), never))
-        breaks = left(loop, out.breaks, kinds)
+        after = self.block(loop.orelse, NOWHERE if loop.endless else join(left(loop, back, kinds, self._frames), never))
+        breaks = left(loop, out.breaks, kinds, self._frames)
         returns, raises = join(out.returns, after.returns), join(out.raises, after.raises)
         return Flow(join(after.normal, breaks), after.breaks, after.continues, returns, raises)
 

@@ -55,13 +55,20 @@ def turn(loop: Loop, facts: Facts) -> Facts:
     return facts
 
 
-def left(loop: Loop, facts: Facts, kinds: Doubts) -> Facts:
+def left(loop: Loop, facts: Facts, kinds: Doubts, frames: Frames) -> Facts:
     """Out of the loop, which may end in the middle of a window: what was to happen at its end may have been skipped,
     and a step that flushes the rest may find something or nothing."""
     facts = _started(loop, facts, first=None)
+    if not loop.windows and any(_waits(node, frames) for node in loop.body):
+        facts = doubt(facts, kinds)
     for size in loop.windows:
         facts = reassume(doubt(facts, kinds), partial(_elsewhere, names=_names(loop, size)))
     return facts
+
+
+def _waits(node: Node, frames: Frames) -> bool:
+    """Whether a counter decides about a step, though nobody can say where in its window the loop is."""
+    return isinstance(node, Choice) and node.guard is not None and Kind.CONSUME in frames.kinds(node.body)
 
 
 def is_inside(round_: Round, size: str, assumed: Assumptions, act: Act) -> bool:
