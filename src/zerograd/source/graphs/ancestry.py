@@ -82,7 +82,9 @@ class Ancestry(Incoming):
             return known
         self._visited.add(key)
         self._depth += 1
-        found = known | (self._of(node, at) if self._depth < _DEPTH else OLD)
+        self._function.file.patience -= 1
+        endless = self._depth >= _DEPTH or self._function.file.patience < 0  # whatever it is, it may be older
+        found = known | (OLD if endless else self._of(node, at))
         self._depth -= 1
         if found != known:
             self._known[key], self._grew = found, True

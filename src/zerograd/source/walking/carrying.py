@@ -18,7 +18,7 @@ def carried(call: Call, assumed: Assumptions) -> Assumptions:
         for parameter, path in call.arguments:
             if path in key and mentions(key, path) and not is_place(key):
                 inside.add((_renamed(key, path, parameter), answer))
-        if (call.shares_self and key.startswith("self.")) or _is_free(key, call):
+        if _is_shared(key, call):
             inside.add((key, answer))
     told = ((key, decide(test, assumed)) for key, test in call.places)
     return frozenset(inside).union((key, answer) for key, answer in told if answer is not None)
@@ -35,11 +35,14 @@ def returned(call: Call, assumed: Assumptions) -> Assumptions:
         if parameter in key and mentions(key, parameter) and not is_place(key) and parameter != "self"
     )
     told = {key for key, _ in call.places}
-    return learned.union(one for one in assumed if one[0] not in told and _is_free(one[0], call))
+    return learned.union(one for one in assumed if _is_shared(one[0], call) and one[0] not in told)
 
 
-def _is_free(key: str, call: Call) -> bool:
-    """Whether it asks only for what a function sees of the one around it, and the two mean the same by it."""
+def _is_shared(key: str, call: Call) -> bool:
+    """Whether both mean the same by it: it asks for what their object keeps, or what a function sees of the one around
+    it."""
+    if call.shares_self and key.startswith("self."):
+        return True
     inner = call.function.scope
     if not inner.is_inside(call.caller) or is_place(key):
         return False
