@@ -145,6 +145,11 @@ def is_handed_too(name: str, function: Reading) -> bool:
     """Whether a function takes a variable of the file's that it is given as well: by the other name it may have done
     everything already."""
     scope, root = function.scope, name.partition(".")[0]
+    if root in scope.parameters and isinstance(function.node, ast.FunctionDef):
+        own = Function(function.node, scope)
+        pairs = (pair for _, call in calls_of(function) for pair in arguments(call, own))
+        handed = {path_of(one) for parameter, one in pairs if parameter == root} - {None}
+        return any(one.id in handed and not scope.owns(one.id) for one in function.of(ast.Name)) if handed else False
     if scope.owns(root) or root not in scope.module.assigned or not scope.parameters:
         return False
     if not _may_hand(root, f"{getattr(function.node, 'name', '')}(", function.file.text):
