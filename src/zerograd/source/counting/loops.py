@@ -68,14 +68,16 @@ def windows_of(nodes: Nodes, origins: Origins, scope: Scope) -> frozenset[tuple[
             found.append(guard)
         elif isinstance(node.body[-1], ast.Continue):
             found += [guard] if guard.accumulates else []
-        elif any(_steps_by_call(part, scope) for part in below(node)) and _is_plain(guard.loop, origins, scope):
+        elif any(_steps_by_call(part, scope) for part in below(node) if isinstance(part, ast.Call)) and _is_plain(
+            guard.loop, origins, scope
+        ):
             found.append(guard)
     return frozenset((guard.loop, guard.size) for guard in found)
 
 
-def _steps_by_call(node: ast.AST, scope: Scope) -> bool:
+def _steps_by_call(call: ast.Call, scope: Scope) -> bool:
     """self.finish_update(), a method that steps."""
-    path = path_of(node.func) if isinstance(node, ast.Call) else None
+    path = path_of(call.func)
     called = scope.function(path) if path is not None else None
     return called is not None and any(isinstance(part, ast.Call) and _is_step(part) for part in below(called.node))
 

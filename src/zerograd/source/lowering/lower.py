@@ -151,7 +151,7 @@ class FunctionLowering(Expressions):
         if target is not None and isinstance(value, ast.Call):
             path = name or path_of(target)
             found += made_anew(path, value, self._scope, self._calls) if path else ()
-        if name is not None and isinstance(value, ast.Subscript | ast.Call):
+        if name is not None and "opt" in name and isinstance(value, ast.Subscript | ast.Call):
             found += picked_out(name, value, self._own, self._scope, self._calls)
         elif isinstance(value, ast.Attribute) and value.attr == "backward":
             found.append(Blur(_REST))  # run = loss.backward: whoever has it may run it

@@ -13,40 +13,38 @@ _ROOT = pattern(r"(?<![\w.])[A-Za-z_]\w*")
 
 def carried(call: Call, assumed: Assumptions) -> Assumptions:
     """What the caller knows, in the words of the function it calls; of its place in a window, what that is told."""
-    inside: set[tuple[str, bool]] = {*call.literals}
+    inside: set[tuple[str, bool]] = {*call.literals, *_shared(call, assumed)}
     for key, answer in assumed:
         for parameter, path in call.arguments:
             if path in key and mentions(key, path) and not is_place(key):
                 inside.add((_renamed(key, path, parameter), answer))
-        if _is_shared(key, call):
-            inside.add((key, answer))
-    told = ((key, decide(test, assumed)) for key, test in call.places)
-    return frozenset(inside).union((key, answer) for key, answer in told if answer is not None)
+    for key, test in call.places:
+        told = decide(test, assumed)
+        inside |= {(key, told)} if told is not None else set()
+    return frozenset(inside)
 
 
 def returned(call: Call, assumed: Assumptions) -> Assumptions:
     """What a function has learned about its arguments, in the words of its caller."""
     if not assumed:
         return assumed
-    learned = frozenset(
-        (_renamed(key, parameter, path), answer)
-        for key, answer in assumed
-        for parameter, path in call.arguments
-        if parameter in key and mentions(key, parameter) and not is_place(key) and parameter != "self"
-    )
     told = {key for key, _ in call.places}
-    return learned.union(one for one in assumed if _is_shared(one[0], call) and one[0] not in told)
+    learned = [known for known in _shared(call, assumed) if known[0] not in told]
+    for key, answer in assumed:
+        for parameter, path in call.arguments:
+            if parameter in key and parameter != "self" and mentions(key, parameter) and not is_place(key):
+                learned.append((_renamed(key, parameter, path), answer))
+    return frozenset(learned)
 
 
-def _is_shared(key: str, call: Call) -> bool:
-    """Whether both mean the same by it: it asks for what their object keeps, or what a function sees of the one around
-    it."""
-    if call.shares_self and key.startswith("self."):
-        return True
+def _shared(call: Call, assumed: Assumptions) -> list[tuple[str, bool]]:
+    """Of what is assumed, that by which both mean the same: what their object keeps, and what a function sees of the
+    one around it."""
     inner = call.function.scope
-    if not inner.is_inside(call.caller) or is_place(key):
-        return False
-    return not any(inner.owns(root) for root in _ROOT.findall(key))
+    if inner.is_inside(call.caller):
+        free = [known for known in assumed if not is_place(known[0])]
+        return [known for known in free if not any(map(inner.owns, _ROOT.findall(known[0])))]
+    return [known for known in assumed if known[0].startswith("self.")] if call.shares_self else []
 
 
 @lru_cache(maxsize=1024)  # a pattern for each: compiling it is most of the work

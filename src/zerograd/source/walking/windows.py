@@ -59,7 +59,7 @@ def left(loop: Loop, facts: Facts, kinds: Doubts, frames: Frames) -> Facts:
     """Out of the loop, which may end in the middle of a window: what was to happen at its end may have been skipped,
     and a step that flushes the rest may find something or nothing."""
     facts = _started(loop, facts, first=None)
-    if not loop.windows and any(_waits(node, frames) for node in loop.body):
+    if not loop.windows and Kind.CONSUME in kinds and any(_waits(node, frames) for node in loop.body):
         facts = doubt(facts, kinds)
     for size in loop.windows:
         facts = reassume(doubt(facts, kinds), partial(_elsewhere, names=_names(loop, size)))
