@@ -18,7 +18,7 @@ from zerograd.source.walking.verdicts import met_by_then
 from zerograd.source.walking.ways import Budget, TooMuch
 
 # What each part of the laws asks for, once all of them together are too much.
-_PARTS: tuple[tuple[Doubts, frozenset[str]], ...] = (
+PARTS: tuple[tuple[Doubts, frozenset[str]], ...] = (
     (frozenset({Kind.CONSUME, Kind.SCHEDULE}), frozenset({"ZG301"})),
     (
         frozenset({Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR, Kind.ABANDON}),
@@ -57,7 +57,7 @@ class Walker(NamedTuple):
         budget.renew()
         yield whole._replace(verdicts=met_by_then(whole.verdicts))
         # What is no optimizer by its name may be none at all: a walk that was not finished has never said so.
-        for kinds, codes in _PARTS if "opt" in self.slot.lower() else ():
+        for kinds, codes in PARTS if "opt" in self.slot.lower() else ():
             own = budget.part()
             focus = Focus(block, kinds, self.body_of)
             some = Code(law for law in laws.laws if law.code in codes)
