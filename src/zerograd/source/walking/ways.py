@@ -52,8 +52,8 @@ class Budget:
 
     def __init__(self, facts: int = 20_000) -> None:
         self.left = facts
-        self._rest = facts // 2  # for what else is in a file, where a tangle has used up the whole
-        self._parts = facts  # for what is left of tangles, law by law
+        self._rest = facts // 4  # for what else is in a file, where a tangle has used up the whole
+        self._parts = facts // 2  # for what is left of tangles, law by law
         self._given = facts
 
     def renew(self) -> None:
