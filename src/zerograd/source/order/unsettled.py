@@ -39,12 +39,15 @@ _AWAY = (ast.Break, ast.Return, ast.Raise)
 def detect(function: Reading) -> Iterator[Finding]:
     if not function.file.says("unscale_") or not function.file.says(".update("):
         return
+    known: dict[str, list[ast.Call]] = {}  # by scaler: one may unscale for many optimizers
     for act in function.having(Kind.UNSCALE):
         call = act.node
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
             continue
         scaler = path_of(call.func.value) or ""
-        updates = [one for one in function.of(ast.Call) if path_of(one.func) == f"{scaler}.update"]
+        if scaler not in known:
+            known[scaler] = _only_updates(function, scaler)
+        updates = known[scaler]
         loop = function.loop_around(call)
         if not updates or not _is_kept_here(function, scaler, updates, loop):
             continue
@@ -57,20 +60,27 @@ def detect(function: Reading) -> Iterator[Finding]:
             yield found._replace(message=_MESSAGE.format(**names), cure=_CURE.format(update=update))
 
 
-def _is_kept_here(function: Reading, scaler: str, updates: list[ast.Call], loop: LoopNode | None) -> bool:
-    """Whether nobody else updates a scaler of torch's, and it outlives the iteration."""
+def _only_updates(function: Reading, scaler: str) -> list[ast.Call]:
+    """The calls of a scaler's update() in this function; none where it is not torch's, or others name them too."""
     binding, text = function.scope.lookup(scaler), function.file.text
     if binding is not None and (binding.role is not Role.SCALER or binding.over):
-        return False
+        return []
+    updates = [one for one in function.of(ast.Call) if path_of(one.func) == f"{scaler}.update"]
+    named = re.findall(rf"\b{re.escape(scaler.rpartition('.')[2])}\.update\b", text) if updates else []
+    return updates if len(named) == len(updates) and "_per_optimizer_states" not in text else []
+
+
+def _is_kept_here(function: Reading, scaler: str, updates: list[ast.Call], loop: LoopNode | None) -> bool:
+    """Whether a scaler is updated in this loop alone, outlives its iterations, and is handed to nobody in it."""
     if loop is None and not scaler.startswith("self."):
         return False  # one function for all of them: it may be called once
-    named = len(re.findall(rf"\b{re.escape(scaler.rpartition('.')[2])}\.update\b", text))
+    if any(function.loop_around(one) is not loop for one in updates):
+        return False
     within = loop or function.node
     calls = [one for one in function.of(ast.Call) if holds(within, one)]
     handed = [given for one in calls for given in (*one.args, *(named.value for named in one.keywords))]
     makes = [target for one in function.of(ast.Assign) if holds(within, one) for target in one.targets]
-    alone = scaler not in map(path_of, (*handed, *makes)) and "_per_optimizer_states" not in text
-    return alone and named == len(updates) and all(function.loop_around(one) is loop for one in updates)
+    return scaler not in map(path_of, (*handed, *makes))
 
 
 def _narrower(function: Reading, call: ast.Call, updates: list[ast.Call], loop: LoopNode | None) -> ast.If | None:
