@@ -131,9 +131,12 @@ class Walker:
             elif way != "raises":
                 ways.add((way, after))
             else:
-                caught = after._replace(doubts=after.doubts | self.interpreter.kinds(attempt.body))
+                does = self.interpreter.kinds(attempt.body)
+                caught = after._replace(doubts=after.doubts | does)
                 for handler in attempt.handlers:
-                    ways |= self.block(handler, caught)
+                    for end, last in self.block(handler, caught):
+                        lost = does & {Kind.DEPOSIT} if end in ("normal", "returns") else set()
+                        ways.add((end, last._replace(doubts=last.doubts | lost)))
                 if not attempt.catches_all:
                     ways.add(("raises", after))
         if not attempt.final:

@@ -104,8 +104,9 @@ def _move(state: State, kind: Kind, scaled: bool) -> State:
             now = Scale.SCALED if scaled and scale is not Scale.UNSCALED else scale
             return State(_DEPOSITED[content], now, (marks - _FLEETING) | {Mark.SPILLED})
         case Kind.CONSUME:
-            # A scaler's step divides what it reads; a plain step leaves it as it is.
-            return State(_CONSUMED[content], Scale.PLAIN if scaled else scale, (marks - _ENDING) | {Mark.STEPPED})
+            # A scaler's step divides what it reads. A plain one leaves it as it is, and is done with what was unscaled.
+            now = Scale.PLAIN if scaled or scale is Scale.UNSCALED else scale
+            return State(_CONSUMED[content], now, (marks - _ENDING) | {Mark.STEPPED})
         case Kind.CLEAR:
             return State(_CLEARED[content], Scale.PLAIN, marks - _ENDING)
         case Kind.UNSCALE:

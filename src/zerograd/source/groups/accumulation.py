@@ -16,11 +16,12 @@ from zerograd.source.counting.losses import Losses, loss_of
 from zerograd.source.groups.beginnings import begins_later
 from zerograd.source.groups.each import divides_itself, every_micro_batch, is_split
 from zerograd.source.groups.running import divided_by_counter
-from zerograd.source.lowering.skeleton import Act, Block, Call, Choice, Loop, blocks_of, walk
+from zerograd.source.lowering.skeleton import Act, Block, Blur, Call, Choice, Loop, Node, blocks_of, walk
 from zerograd.source.names.scopes import Function, Scope
 from zerograd.source.text.nodes import Nodes, written
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.patterns import pattern
+from zerograd.source.text.wording import saying
 from zerograd.source.values.reading import Reading
 from zerograd.source.walking.frames import BodyOf
 from zerograd.source.walking.guarded import Window, acts_in, guarded_windows
@@ -30,6 +31,7 @@ _CYCLE = {Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR}
 _FOR = (ast.For, ast.AsyncFor)
 _TASKS = pattern(r"meta|task|episode")
 _MOST = 30  # functions that are looked into
+_of_gradients = saying(r"grad")
 _INVERTED = "the guard is the wrong way round: it steps on every micro-batch but the last of a group ({size})"
 _OVER = "the guard is true only after {size} + 1 micro-batches: every group has one more than {size}"
 _LATE = "the guard is true after {size} + 1 micro-batches first: the first group has one more than all others ({size})"
@@ -46,6 +48,8 @@ def detect(function: Reading) -> Iterator[Finding]:
     attached = function.file.attached if windows else frozenset[str]()  # an engine of its own averages what it steps on
     for window in windows:
         if window.guard.size not in engines and attached.isdisjoint(act.slot or "" for act in window.stepped):
+            if not window.rescales and _may_rescale(window.loop.body, program.body_of):
+                window = window._replace(rescales=True)
             yield from _judge_window(window, losses)
             yield from divided_by_counter(window, losses)
     if asks and not windows and waits_for_others(block):
@@ -146,19 +150,29 @@ def _rescales(cls: Scope | None, body_of: BodyOf) -> bool:
     return any(isinstance(node, Act) and node.kind is Kind.RESCALE for one in methods for node in walk(body_of(one)))
 
 
+def _may_rescale(block: Block, body_of: BodyOf) -> bool:
+    """Whether gradients are rescaled in a block, or by what it calls: average_grads(model, N). Or by a function that is
+    named for them, and that nobody can read."""
+    return any(
+        node.kind is Kind.RESCALE if isinstance(node, Act) else isinstance(node, Blur) and _of_gradients(node.what)
+        for node in _everything(block, body_of)
+    )
+
+
 def _kinds(block: Block, body_of: BodyOf) -> set[Kind]:
     """What happens in a block and in what it calls."""
-    found: set[Kind] = set()
+    return {node.kind for node in _everything(block, body_of) if isinstance(node, Act)}
+
+
+def _everything(block: Block, body_of: BodyOf) -> Iterator[Node]:
     called: set[Function] = set()
     pending = [block]
     while pending:
         for node in walk(pending.pop()):
-            if isinstance(node, Act):
-                found.add(node.kind)
-            elif isinstance(node, Call) and node.function not in called and len(called) < _MOST:
+            yield node
+            if isinstance(node, Call) and node.function not in called and len(called) < _MOST:
                 called.add(node.function)
                 pending.append(body_of(node.function))
-    return found
 
 
 def _size_of(loop: Loop) -> str | None:

@@ -18,7 +18,7 @@ from zerograd.source.text.paths import path_of
 from zerograd.source.text.patterns import pattern
 from zerograd.source.values.few import counts_to_few
 from zerograd.source.values.reading import File, Reading
-from zerograd.source.walking.guarded import guarded_windows
+from zerograd.source.walking.guarded import Window, guarded_windows
 
 _EPOCH = pattern(r"(^|_)epoch(_?(i|idx|index|num|id))?$|^ep$")
 # range(1, args.num_epochs + 1); of clients_per_epoch each is another training.
@@ -84,7 +84,7 @@ def _updated_early(function: Reading) -> Iterator[Finding]:
             scaler = (path_of(call.func) or "").removesuffix(".update")
             steps = [act for act in function.having(Kind.CONSUME) if _scaler_of(act) == scaler]
             in_loop = function.loop_around(call) is window.loop.node
-            if in_loop and any(act in window.stepped for act in steps) and _waits(function, steps, call):
+            if in_loop and any(act in window.stepped for act in steps) and _waits(function, steps, call, window):
                 what = (
                     f"{scaler}.update() moves the scale in every micro-batch, while {steps[0].what} waits for the group"
                 )
@@ -229,10 +229,14 @@ def _begins(function: Reading, loop: ast.AST) -> bool:
     return any(makes_optimizer(call, function.scope) and holds(loop, call) for call in function.of(ast.Call))
 
 
-def _waits(function: Reading, steps: list[Act], call: ast.Call) -> bool:
-    """Whether every step waits for what the call waits for, and for one thing more."""
-    nodes = [act.node for act in steps if act.node is not None]
-    return all(function.arms(call) < function.arms(node) for node in nodes)
+def _waits(function: Reading, steps: list[Act], call: ast.Call, window: Window) -> bool:
+    """Whether every step waits for what the call waits for, and for the window's guard."""
+    its = function.arms(call)
+    behind = [function.arms(act.node) - its for act in steps if act.node is not None and its < function.arms(act.node)]
+    guard = window.choice.site
+    return len(behind) == len(steps) and all(
+        any(function.site(branch.test) == guard for branch, _ in one) for one in behind
+    )
 
 
 def _scaler_of(act: Act) -> str | None:

@@ -53,7 +53,7 @@ from zerograd.source.walking.objectives import NOT_SHARED, Owned
 from zerograd.source.walking.ways import Budget, Flow, TooMuch
 from zerograd.source.walking.windows import begin, decide_place, left, turn
 
-_SCHEDULE: Doubts = frozenset({Kind.SCHEDULE})
+_SCHEDULE, _DEPOSIT = frozenset({Kind.SCHEDULE}), frozenset({Kind.DEPOSIT})
 _STEPPED: Doubts = skipping(frozenset({Kind.CONSUME}))
 _MOST = 64  # facts that are carried along
 _NO_WAY = Flow()
@@ -281,11 +281,11 @@ class Interpreter(Actor):
         self._trying += 1
         tried = self.block(attempt.body, facts)
         self._trying -= 1
-        caught = doubt(join(facts, tried.raises), self._frames.kinds(attempt.body))
+        caught = doubt(join(facts, tried.raises), does := self._frames.kinds(attempt.body))
         flow = tried._replace(raises=NOWHERE).then(self.block(attempt.orelse, tried.normal))
         for handler in attempt.handlers:
-            # A handler that gives the iteration up skips what comes later, as an early `continue` does.
-            flow = flow.beside(self.block(handler, doubt(caught, self.skipped(handler, ()))))
+            # It may give the iteration up, as an early `continue` does; or tell others that nothing was deposited.
+            flow = flow.beside(self.block(handler, doubt(caught, self.skipped(handler, ()))).doubting(does & _DEPOSIT))
         if not attempt.catches_all:
             flow = flow.beside(Flow(raises=join(facts, tried.raises)))
         return self._finally(attempt.final, flow) if attempt.final else flow

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from zerograd.core.facts import NOWHERE, Facts, join
+from zerograd.core.facts import NOWHERE, Doubts, Facts, doubt, join
 
 _PART = 8_000  # facts that one part of the laws may move
 
@@ -41,6 +41,10 @@ class Flow(NamedTuple):
             join(self.returns, other.returns),
             join(self.raises, other.raises),
         )
+
+    def doubting(self, kinds: Doubts) -> "Flow":
+        """The same, where it goes on: what such events would have changed is not sure."""
+        return self._replace(normal=doubt(self.normal, kinds), returns=doubt(self.returns, kinds)) if kinds else self
 
 
 class TooMuch(Exception):
