@@ -17,7 +17,7 @@ from zerograd.source import idioms, wholes
 from zerograd.source.groups import accumulation
 from zerograd.source.lowering.library import Library
 from zerograd.source.lowering.program import Program
-from zerograd.source.lowering.skeleton import Act, Block, Call, Create, Loop, picks_several, walk
+from zerograd.source.lowering.skeleton import Act, Block, Blur, Call, Create, Loop, picks_several, walk
 from zerograd.source.names.scopes import Function, Scope
 from zerograd.source.order import erasing, wiping
 from zerograd.source.order.privacy import Privacy
@@ -37,7 +37,7 @@ from zerograd.source.walking.leaking import Leaks
 from zerograd.source.walking.objectives import NOT_SHARED, Deposits, Owned, read_objectives
 from zerograd.source.walking.templates import templates
 from zerograd.source.walking.unclaimed import Unclaimed
-from zerograd.source.walking.unfolding import waits_for_others
+from zerograd.source.walking.unfolding import everything, waits_for_others
 from zerograd.source.walking.verdicts import is_trial, worth_telling
 from zerograd.source.walking.walks import Walk, Walker
 from zerograd.source.walking.ways import Budget
@@ -147,9 +147,15 @@ class _Checker:
         if Kind.CLIP not in kinds or Kind.CONSUME in kinds:
             return
         # With several deposits, they may be rehearsals.
-        if kinds.count(Kind.DEPOSIT) == 1 and not self._steps_by_hand(reading):
+        if kinds.count(Kind.DEPOSIT) == 1 and not self._steps_by_hand(reading) and not self._steps_elsewhere(reading):
             slots = sorted({slot for slot, _ in self._named(block, 0, None)})
             yield from self._run(block, slots[0] if slots else "", True, entry=_UNKNOWN, again=False)
+
+    def _steps_elsewhere(self, reading: Reading) -> bool:
+        """Whether a function that is called here may take the step: opts.step(), of a class that has several."""
+        called = (self._program.body_of(call.function) for call in reading.parts(Call))
+        inside = chain.from_iterable(everything(body, self._program.body_of) for body in called)
+        return any(isinstance(node, Blur) or (isinstance(node, Act) and node.kind is Kind.CONSUME) for node in inside)
 
     def _steps_by_hand(self, reading: Reading) -> bool:
         """Whether a function of this project that is called here reads gradients: it may step with them."""

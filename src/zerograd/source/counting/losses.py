@@ -25,12 +25,15 @@ _FEW = 8  # assignments of one name that are followed: nobody's loss has more, a
 
 
 def loss_of(call: ast.Call) -> ast.expr | None:
-    """The loss of `loss.backward()`, `scaler.scale(loss).backward()`, `accelerator.backward(loss)`."""
+    """The loss of `loss.backward()`, `scaler.scale(loss).backward()`, `accelerator.backward(loss)`, also by name."""
     func = call.func
     if not isinstance(func, ast.Attribute):
         return None
     if call.args and path_of(func.value) is not None:
         return call.args[0]
+    for keyword in call.keywords:
+        if keyword.arg == "loss":
+            return keyword.value
     match func.value:
         case ast.Call(func=ast.Attribute(attr="scale"), args=[loss, *_]):
             return loss

@@ -16,8 +16,8 @@ from zerograd.source.counting.losses import Losses, loss_of
 from zerograd.source.groups.beginnings import begins_later
 from zerograd.source.groups.each import divides_itself, every_micro_batch, is_split
 from zerograd.source.groups.running import divided_by_counter
-from zerograd.source.lowering.skeleton import Act, Block, Blur, Call, Choice, Loop, Node, blocks_of, walk
-from zerograd.source.names.scopes import Function, Scope
+from zerograd.source.lowering.skeleton import Act, Block, Blur, Choice, Loop, blocks_of, walk
+from zerograd.source.names.scopes import Scope
 from zerograd.source.text.nodes import Nodes, written
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.patterns import pattern
@@ -25,12 +25,11 @@ from zerograd.source.text.wording import saying
 from zerograd.source.values.reading import Reading
 from zerograd.source.walking.frames import BodyOf
 from zerograd.source.walking.guarded import Window, acts_in, guarded_windows
-from zerograd.source.walking.unfolding import Unfolded, waits_for_others
+from zerograd.source.walking.unfolding import Unfolded, everything, waits_for_others
 
 _CYCLE = {Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR}
 _FOR = (ast.For, ast.AsyncFor)
 _TASKS = pattern(r"meta|task|episode")
-_MOST = 30  # functions that are looked into
 _of_gradients = saying(r"grad")
 _INVERTED = "the guard is the wrong way round: it steps on every micro-batch but the last of a group ({size})"
 _OVER = "the guard is true only after {size} + 1 micro-batches: every group has one more than {size}"
@@ -155,24 +154,13 @@ def _may_rescale(block: Block, body_of: BodyOf) -> bool:
     named for them, and that nobody can read."""
     return any(
         node.kind is Kind.RESCALE if isinstance(node, Act) else isinstance(node, Blur) and _of_gradients(node.what)
-        for node in _everything(block, body_of)
+        for node in everything(block, body_of)
     )
 
 
 def _kinds(block: Block, body_of: BodyOf) -> set[Kind]:
     """What happens in a block and in what it calls."""
-    return {node.kind for node in _everything(block, body_of) if isinstance(node, Act)}
-
-
-def _everything(block: Block, body_of: BodyOf) -> Iterator[Node]:
-    called: set[Function] = set()
-    pending = [block]
-    while pending:
-        for node in walk(pending.pop()):
-            yield node
-            if isinstance(node, Call) and node.function not in called and len(called) < _MOST:
-                called.add(node.function)
-                pending.append(body_of(node.function))
+    return {node.kind for node in everything(block, body_of) if isinstance(node, Act)}
 
 
 def _size_of(loop: Loop) -> str | None:

@@ -15,7 +15,7 @@ _Assignment = ast.Assign | ast.AugAssign | ast.AnnAssign
 def read_assignment(node: _Assignment, path: str, reaches_some: Callable[[ast.expr], bool]) -> Iterable[Act | Blur]:
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     for target in targets:
-        if isinstance(target, ast.Attribute):
+        if isinstance(target, ast.Attribute | ast.Tuple):
             return _read(node, path, reaches_some)
     return ()
 
@@ -42,6 +42,8 @@ def _read(node: _Assignment, path: str, reaches_some: Callable[[ast.expr], bool]
 
 
 def _is_gradient(target: ast.expr) -> bool:
+    if isinstance(target, ast.Tuple):  # a.grad, b.grad = torch.autograd.grad(loss, [a, b])
+        return any(map(_is_gradient, target.elts))
     if isinstance(target, ast.Attribute) and target.attr == "data":
         target = target.value
     return isinstance(target, ast.Attribute) and target.attr in ("grad", "_grad")

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from zerograd.core.events import Site
 from zerograd.source.lowering.skeleton import Call
+from zerograd.source.names.arguments import positional
 from zerograd.source.names.literals import read_literals
 from zerograd.source.names.scopes import Binding, Function, Role, Scope
 from zerograd.source.text.nodes import below
@@ -28,7 +29,7 @@ class Callee(NamedTuple):
         given = [scope.slot(argument) for argument in call.args]
         if receiver is not None:
             given.insert(0, receiver)
-        pairs = list(zip(callee.parameters, given, strict=False))
+        pairs = list(zip(positional(function), given, strict=False))
         pairs += [(keyword.arg, scope.slot(keyword.value)) for keyword in call.keywords if keyword.arg]
         pairs += self.made.keeps if self.made is not None else ()
         copied = _copied_in(function)

@@ -54,7 +54,7 @@ def inputs_of(function: ast.AST, nodes: Nodes, scope: Scope) -> frozenset[str]:
         if call.args and isinstance(call.args[0], ast.List) and scope.dotted(path).startswith("torch.optim."):
             stepped |= {path_of(element) for element in call.args[0].elts}
     deposits = [call for call in nodes.of(ast.Call) if isinstance(call.func, ast.Attribute) and _deposits(call.func)]
-    if any(keyword.arg == "create_graph" for call in deposits for keyword in call.keywords):
+    if not deposits or any(keyword.arg == "create_graph" for call in deposits for keyword in call.keywords):
         return frozenset()
     reads = [node for node in nodes.of(ast.Attribute) if node.attr == "grad" and path_of(node.value) in marked]
     read = {path_of(node.value) for node in reads}

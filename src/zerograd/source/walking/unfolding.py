@@ -7,7 +7,7 @@ for i, batch in enumerate(loader):
 """
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from zerograd.core.events import Kind
 from zerograd.source.counting.losses import Losses
@@ -17,6 +17,7 @@ from zerograd.source.text.nodes import Nodes
 from zerograd.source.walking.frames import BodyOf
 
 _DEPTH = 3
+_FUNCTIONS = 30  # that are looked into
 _MOST = 400  # nodes: a function that calls half the project has no one loop to be judged
 
 
@@ -83,6 +84,18 @@ class Unfolded:
         if act.node is not None:
             self._homes[id(act.node)] = path[-1].function
         return [act._replace(slot=slot)]
+
+
+def everything(block: Block, body_of: BodyOf) -> Iterator[Node]:
+    """What happens in a block and in what it calls, each function once."""
+    called: set[Function] = set()
+    pending = [block]
+    while pending:
+        for node in walk(pending.pop()):
+            yield node
+            if isinstance(node, Call) and node.function not in called and len(called) < _FUNCTIONS:
+                called.add(node.function)
+                pending.append(body_of(node.function))
 
 
 def waits_for_others(block: Block) -> bool:
