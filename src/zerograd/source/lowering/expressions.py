@@ -11,8 +11,8 @@ from zerograd.source.counting.losses import loss_of
 from zerograd.source.counting.questions import Questions, chooses
 from zerograd.source.counting.tests import Atom, Test, is_place, keys_of, questions_in
 from zerograd.source.lowering.calls import CallReader, site_of
-from zerograd.source.lowering.clips import waits_for_group
 from zerograd.source.lowering.mapped import RUNS, handed_on, kinds_inside, picked_by_name
+from zerograd.source.lowering.occasions import with_doubts
 from zerograd.source.lowering.parted import waits_inside
 from zerograd.source.lowering.scales import deposits_scaled
 from zerograd.source.lowering.skeleton import Act, Block, Blur, Call, Choice, Jump, Loop, Node, leaves, walk
@@ -26,7 +26,7 @@ from zerograd.source.text.paths import path_of
 from zerograd.source.text.wording import BUILTINS
 
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
-_STEP, _SCALE, _GATED = frozenset({Kind.CONSUME}), frozenset({Kind.UNSCALE}), (Kind.CONSUME, Kind.CLEAR, Kind.SCHEDULE)
+_SCALE, _GATED = frozenset({Kind.UNSCALE}), (Kind.CONSUME, Kind.CLEAR, Kind.SCHEDULE)
 _ALLOWS = frozenset({"update_grad", "need_update", "do_update", "do_step"})
 _IDLE = BUILTINS - RUNS  # print(...), len(...)
 _BRANCHING = frozenset(
@@ -252,8 +252,8 @@ class Expressions:
             if question is None and deposits_scaled(body) | deposits_scaled(orelse) == {True, False}:
                 # Scaled or not, by a test whose answer cannot be kept: the next time it is the same all the same.
                 body, orelse = (Blur(_SCALE), *body), (Blur(_SCALE), *orelse)
-            if not any(map(is_place, questions_in(question))) and waits_for_group(test, body):
-                body = (*body, Blur(_STEP))  # the step may wait for the same, by another name
+            if not any(map(is_place, questions_in(question))):
+                body, orelse = with_doubts(test, body, orelse)
             yield Choice(body, orelse, question, guard, site_of(test, self._path))
 
     def _reaches_some(self, parameter: ast.expr) -> bool:

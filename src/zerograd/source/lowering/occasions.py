@@ -1,0 +1,66 @@
+"""Branches that may ask for the very thing a rule misses, in words that nobody can follow.
+
+if self.is_last():                  # the end of the group, which the step waits for by another name
+    clip_grad_norm_(...)
+
+if accumulator.pending > 0:         # something was deposited since the last step
+    optimizer.step()
+
+What such a branch does is doubted where it matters, not judged as if it could be taken at any time.
+"""
+
+import ast
+
+from zerograd.core.events import Kind
+from zerograd.core.facts import Doubts
+from zerograd.source.lowering.skeleton import Act, Block, Blur, Call, leaves, walk
+from zerograd.source.text.nodes import below
+from zerograd.source.text.wording import saying
+
+_STEP: Doubts = frozenset({Kind.CONSUME})
+_DEPOSIT: Doubts = frozenset({Kind.DEPOSIT})
+# state.sync, self.is_last(), window.full(), do_update. A setting is the same for all micro-batches: args.max_norm > 0.
+_ends_group = saying(
+    r"sync|last|accum|boundar|ready|complete|full|step|update|flush|(^|_)(end|done)(_|$)"
+    r"|^_*(should|needs?|time_to|at_|is_(?!\w*(enabled|available|initialized|main|master|rank|cuda|train|finite|nan)))"
+)
+_is_pending = saying(
+    r"pending|count|accum|left|remain|open|dirty|queue|seen|since|micro|fresh|deposit|(^|_)(n|num|steps?|has_grads?)(_|$)"
+)
+
+
+def with_doubts(test: ast.expr, body: Block, orelse: Block) -> tuple[Block, Block]:
+    """The arms of a branch, with what its question may have settled."""
+    inside = walk(body)
+    kinds = {act.kind for act in inside if isinstance(act, Act)}
+    if Kind.CLIP in kinds and kinds.isdisjoint((Kind.DEPOSIT, Kind.CONSUME)) and _asks_for_end(test):
+        return (*body, Blur(_STEP)), orelse
+    steps = Kind.CONSUME in kinds or any(isinstance(node, Call) for node in inside)
+    if steps and Kind.DEPOSIT not in kinds:
+        return ((Blur(_DEPOSIT), *body), orelse) if _asks_for_pending(test) else (body, orelse)
+    if leaves(body) and not leaves(orelse) and _asks_for_pending(test):
+        return body, (Blur(_DEPOSIT), *orelse)
+    return body, orelse
+
+
+def _asks_for_end(test: ast.expr) -> bool:
+    parts = below(test)
+    return any(map(_ends_group, map(_word, parts))) or any(
+        isinstance(getattr(part, "op", None), ast.Mod) for part in parts
+    )
+
+
+def _asks_for_pending(test: ast.expr) -> bool:
+    """if pending, if not state["pending"], if self.pending == 0: whether there are any."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=asked) | ast.Compare(left=asked, comparators=[ast.Constant(value=0)]):
+            return _is_pending(_word(asked))
+    return _is_pending(_word(test))
+
+
+def _word(part: ast.AST) -> str:
+    """state.pending, pending, state["pending"]"""
+    match part:
+        case ast.Attribute(attr=name) | ast.Name(id=name) | ast.Subscript(slice=ast.Constant(value=str(name))):
+            return name
+    return ""
