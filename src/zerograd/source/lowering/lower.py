@@ -14,7 +14,7 @@ from zerograd.source.lowering.adjoining import adjoined
 from zerograd.source.lowering.byhand import read_assignment, read_deletion
 from zerograd.source.lowering.calls import site_of
 from zerograd.source.lowering.expressions import Expressions
-from zerograd.source.lowering.made import made_anew, picked_out
+from zerograd.source.lowering.made import made_anew, picked_out, unpacked
 from zerograd.source.lowering.measuring import of_round, without_clips
 from zerograd.source.lowering.parted import is_context, is_run_around, is_run_in_parts
 from zerograd.source.lowering.skeleton import (
@@ -149,8 +149,9 @@ class FunctionLowering(Expressions):
             made = read_assignment(node, self._path, self._reaches_some)
             found += self._at_inputs(node, made) if self._inputs else made
         if target is not None and isinstance(value, ast.Call):
-            path = name or path_of(target)
-            found += made_anew(path, value, self._scope, self._calls) if path else ()
+            for one in unpacked(target, value, self._scope):
+                path = path_of(one)
+                found += made_anew(path, value, self._scope, self._calls) if path else ()
         if name is not None and "opt" in name and isinstance(value, ast.Subscript | ast.Call):
             found += picked_out(name, value, self._own, self._scope, self._calls)
         elif isinstance(value, ast.Attribute) and value.attr == "backward":
@@ -250,7 +251,7 @@ class FunctionLowering(Expressions):
         """if isfinite(loss): optimizer.step(), with what it clears: the other way gives the iteration up."""
         kinds = {act.kind for act in walk(other) if isinstance(act, Act)}
         skips = Kind.CONSUME in kinds and Kind.DEPOSIT not in kinds and only_tell(statements)
-        skips = skips and not any(map(_may_matter, walk(arm)))
+        skips = skips and not any(map(_may_matter, walk(arm))) and not any(isinstance(one, Jump) for one in walk(other))
         return (*arm, self._abandon(node)) if skips else arm
 
     def _abandon(self, node: ast.stmt | ast.ExceptHandler) -> Act:

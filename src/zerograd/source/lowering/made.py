@@ -7,12 +7,15 @@ optimizer = getattr(self, f"optimizer_{i}")     # or one that is another each ti
 
 import ast
 
+from zerograd.core.events import Kind
 from zerograd.source.lowering.calls import CallReader
-from zerograd.source.lowering.skeleton import Create
+from zerograd.source.lowering.skeleton import Blur, Create
 from zerograd.source.names.roles import role_of
 from zerograd.source.names.scopes import Role, Scope
 from zerograd.source.text.nodes import Nodes, below, holds
 from zerograd.source.text.paths import path_of
+
+_DEPOSIT = frozenset({Kind.DEPOSIT})
 
 
 def made_anew(path: str, call: ast.Call, scope: Scope, calls: CallReader) -> list[Create]:
@@ -26,9 +29,18 @@ def made_anew(path: str, call: ast.Call, scope: Scope, calls: CallReader) -> lis
     return [Create(path + one.removeprefix("self"), inside=True) for one in sorted(own)]
 
 
-def picked_out(path: str, value: ast.expr, nodes: Nodes, scope: Scope, calls: CallReader) -> list[Create]:
+def unpacked(target: ast.expr, call: ast.Call, scope: Scope) -> list[ast.expr]:
+    """model and optimizer, of model, optimizer = build(args): what a function of the project returns may be new. What
+    an object hands out, g_opt, d_opt = self.optimizers(), is not."""
+    if not isinstance(target, ast.Tuple):
+        return [target]
+    built = isinstance(call.func, ast.Name) and scope.function(call.func.id) is not None
+    return target.elts if built else []
+
+
+def picked_out(path: str, value: ast.expr, nodes: Nodes, scope: Scope, calls: CallReader) -> list[Create | Blur]:
     """optimizer = getattr(self, f"optimizer_{i}"), optimizer = optimizers[i], in a loop that counts i: another one each
-    time."""
+    time, which is not new, and may have been fed before."""
     match value:
         case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.JoinedStr() as which]) | ast.Subscript(slice=which):
             asked = {part.id for part in below(which) if isinstance(part, ast.Name)}
@@ -37,7 +49,7 @@ def picked_out(path: str, value: ast.expr, nodes: Nodes, scope: Scope, calls: Ca
     loops = [loop for kind in (ast.For, ast.While) for loop in nodes.of(kind) if holds(loop, value)] if asked else []
     named = {path_of(part) for loop in loops if isinstance(loop, ast.For) for part in below(loop.target)}
     counted = {path_of(one.target) for one in nodes.of(ast.AugAssign) if any(holds(loop, one) for loop in loops)}
-    return [Create(path)] if asked & (named | counted) and calls.is_optimizer(path, scope) else []
+    return [Create(path), Blur(_DEPOSIT)] if asked & (named | counted) and calls.is_optimizer(path, scope) else []
 
 
 def _is_optimizer(path: str, call: ast.Call, scope: Scope, calls: CallReader) -> bool:

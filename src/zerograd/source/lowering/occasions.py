@@ -6,14 +6,15 @@ if self.is_last():                  # the end of the group, which the step waits
 if accumulator.pending > 0:         # something was deposited since the last step
     optimizer.step()
 
-What such a branch does is doubted where it matters, not judged as if it could be taken at any time.
+What such a branch does is doubted where it matters, not judged as if it could be taken at any time. And a step that is
+emptied on purpose is none.
 """
 
 import ast
 
 from zerograd.core.events import Kind
 from zerograd.core.facts import Doubts
-from zerograd.source.lowering.skeleton import Act, Block, Blur, Call, leaves, walk
+from zerograd.source.lowering.skeleton import Act, Block, Blur, Call, Node, leaves, walk
 from zerograd.source.text.nodes import below
 from zerograd.source.text.wording import saying
 
@@ -35,12 +36,28 @@ def with_doubts(test: ast.expr, body: Block, orelse: Block) -> tuple[Block, Bloc
     kinds = {act.kind for act in inside if isinstance(act, Act)}
     if Kind.CLIP in kinds and kinds.isdisjoint((Kind.DEPOSIT, Kind.CONSUME)) and _asks_for_end(test):
         return (*body, Blur(_STEP)), orelse
+    if Kind.CLEAR in kinds and leaves(body):
+        body = _without_empty_steps(body)
     steps = Kind.CONSUME in kinds or any(isinstance(node, Call) for node in inside)
     if steps and Kind.DEPOSIT not in kinds:
         return ((Blur(_DEPOSIT), *body), orelse) if _asks_for_pending(test) else (body, orelse)
     if leaves(body) and not leaves(orelse) and _asks_for_pending(test):
         return body, (Blur(_DEPOSIT), *orelse)
     return body, orelse
+
+
+def _without_empty_steps(body: Block) -> Block:
+    """if norm > 100: opt.zero_grad(); scaler.step(opt); scaler.update(); continue. Whoever clears right before a
+    scaler's step, on a way of its own, skips the step and lets the scaler know."""
+    return tuple(
+        node
+        for before, node in zip((None, *body), body, strict=False)
+        if not (_is(Kind.CLEAR, before) and _is(Kind.CONSUME, node) and isinstance(node, Act) and node.scaled)
+    )
+
+
+def _is(kind: Kind, node: Node | None) -> bool:
+    return isinstance(node, Act) and node.kind is kind
 
 
 def _asks_for_end(test: ast.expr) -> bool:

@@ -26,7 +26,7 @@ _ACCELERATE = frozenset(
 _ACCELERATOR = pattern(r"accelerate\.(\w+\.)*Accelerator$")
 FAMILIAR_BASES = frozenset({"object", "torch.nn.Module", "abc.ABC"})
 _DEPOSITS: Doubts = frozenset({Kind.DEPOSIT})
-_trains = saying(r"backward|train|step|update|optimi|closure|learn|fit|run|grad|process_batch|iteration")
+_trains = saying(r"backward|train|step|update|optimi|closure|learn|fit|run|execut|grad|process_batch|iteration")
 # next_train_batch(), get_training_data(): what hands out data trains nothing.
 _hands_out = saying(
     r"^_*(next|get|load|make|sample|fetch|build|create|prepare|split|read)_\w*(batch(es)?|data|loaders?|datasets?|set|iter)$"

@@ -17,7 +17,7 @@ from zerograd.source.text.nodes import below, holds, written
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.patterns import pattern
 from zerograd.source.values.few import counts_to_few
-from zerograd.source.values.reading import File, Reading
+from zerograd.source.values.reading import Reading
 from zerograd.source.walking.guarded import Window, guarded_windows
 
 _EPOCH = pattern(r"(^|_)epoch(_?(i|idx|index|num|id))?$|^ep$")
@@ -59,13 +59,16 @@ def _never_updated(function: Reading) -> Iterator[Finding]:
         scaler = _scaler_of(act)
         if scaler and scaler.rpartition(".")[2] not in function.file.updated:
             # `scaler.update` without its parentheses
-            certain = not _is_updated_elsewhere(function.file, scaler) or f"{scaler}.update" in _bare(function)
+            certain = not _is_updated_elsewhere(function, scaler) or f"{scaler}.update" in _bare(function)
             what = f"{act.what} is called, and {scaler}.update() never is"
             yield note(REGISTRY["ZG203"], act.site, certain=certain, what=what)
 
 
-def _is_updated_elsewhere(file: File, scaler: str) -> bool:
-    """Whether it is handed on; or a file beside this one says `trainer.scaler.update()`."""
+def _is_updated_elsewhere(function: Reading, scaler: str) -> bool:
+    """Whether it is handed on; or handed in, by a file that has the loop; or one beside says `self.scaler.update()`."""
+    file = function.file
+    if scaler in function.scope.parameters and not file.says("backward("):
+        return True
     if file.scaler_leaves or "." not in scaler:
         return file.scaler_leaves
     updates = f".{scaler.rpartition('.')[2]}.update("
