@@ -253,7 +253,9 @@ class Expressions:
                 # Scaled or not, by a test whose answer cannot be kept: the next time it is the same all the same.
                 body, orelse = (Blur(_SCALE), *body), (Blur(_SCALE), *orelse)
             if not any(map(is_place, questions_in(question))):
-                body, orelse = with_doubts(test, body, orelse)
+                body, orelse = with_doubts(
+                    test, body, orelse, home.text if (home := self._scope.module.home) is not None else ""
+                )
             yield Choice(body, orelse, question, guard, site_of(test, self._path))
 
     def _reaches_some(self, parameter: ast.expr) -> bool:

@@ -34,8 +34,8 @@ def unpacked(target: ast.expr, call: ast.Call, scope: Scope) -> list[ast.expr]:
     an object hands out, g_opt, d_opt = self.optimizers(), is not."""
     if not isinstance(target, ast.Tuple):
         return [target]
-    built = isinstance(call.func, ast.Name) and scope.function(call.func.id) is not None
-    return target.elts if built else []
+    path = path_of(call.func)
+    return target.elts if path is not None and scope.function(path) is not None else []
 
 
 def picked_out(path: str, value: ast.expr, nodes: Nodes, scope: Scope, calls: CallReader) -> list[Create | Blur]:

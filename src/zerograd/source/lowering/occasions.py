@@ -11,11 +11,13 @@ emptied on purpose is none.
 """
 
 import ast
+from functools import lru_cache
 
 from zerograd.core.events import Kind
 from zerograd.core.facts import Doubts
 from zerograd.source.lowering.skeleton import Act, Block, Blur, Call, Node, leaves, walk
 from zerograd.source.text.nodes import below
+from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import saying
 
 _STEP: Doubts = frozenset({Kind.CONSUME})
@@ -25,13 +27,12 @@ _ends_group = saying(
     r"sync|last|accum|boundar|ready|complete|full|step|update|flush|(^|_)(end|done)(_|$)"
     r"|^_*(should|needs?|time_to|at_|is_(?!\w*(enabled|available|initialized|main|master|rank|cuda|train|finite|nan)))"
 )
-_is_pending = saying(
-    r"pending|count|accum|left|remain|open|dirty|queue|seen|since|micro|fresh|deposit|(^|_)(n|num|steps?|has_grads?)(_|$)"
-)
+_is_pending = saying(r"pending|dirty|remain|since|has_grads?(_|$)")
+_COUNTED = pattern(r"(\w+)[\"'\]]*\s*\+=")  # self.filled += 1, state["filled"] += 1
 
 
-def with_doubts(test: ast.expr, body: Block, orelse: Block) -> tuple[Block, Block]:
-    """The arms of a branch, with what its question may have settled."""
+def with_doubts(test: ast.expr, body: Block, orelse: Block, text: str) -> tuple[Block, Block]:
+    """The arms of a branch, with what its question may have settled. `text`: that of the file."""
     inside = walk(body)
     kinds = {act.kind for act in inside if isinstance(act, Act)}
     if Kind.CLIP in kinds and kinds.isdisjoint((Kind.DEPOSIT, Kind.CONSUME)) and _asks_for_end(test):
@@ -40,8 +41,8 @@ def with_doubts(test: ast.expr, body: Block, orelse: Block) -> tuple[Block, Bloc
         body = _without_empty_steps(body)
     steps = Kind.CONSUME in kinds or any(isinstance(node, Call) for node in inside)
     if steps and Kind.DEPOSIT not in kinds:
-        return ((Blur(_DEPOSIT), *body), orelse) if _asks_for_pending(test) else (body, orelse)
-    if leaves(body) and not leaves(orelse) and _asks_for_pending(test):
+        return ((Blur(_DEPOSIT), *body), orelse) if _asks_for_pending(test, text) else (body, orelse)
+    if leaves(body) and not leaves(orelse) and _asks_for_pending(test, text):
         return body, (Blur(_DEPOSIT), *orelse)
     return body, orelse
 
@@ -67,12 +68,19 @@ def _asks_for_end(test: ast.expr) -> bool:
     )
 
 
-def _asks_for_pending(test: ast.expr) -> bool:
-    """if pending, if not state["pending"], if self.pending == 0: whether there are any."""
+def _asks_for_pending(test: ast.expr, text: str) -> bool:
+    """if pending, if not state["pending"], if self.filled == 0: whether there are any, of what is counted up."""
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=asked) | ast.Compare(left=asked, comparators=[ast.Constant(value=0)]):
-            return _is_pending(_word(asked))
-    return _is_pending(_word(test))
+            word = _word(asked)
+        case _:
+            word = _word(test)
+    return bool(word) and (_is_pending(word) or word in _counted(text))
+
+
+@lru_cache(maxsize=4)
+def _counted(text: str) -> frozenset[str]:
+    return frozenset(_COUNTED.findall(text))
 
 
 def _word(part: ast.AST) -> str:
