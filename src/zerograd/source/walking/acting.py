@@ -30,7 +30,7 @@ from zerograd.source.walking import unclaimed
 from zerograd.source.walking.excuses import Excuses
 from zerograd.source.walking.frames import Frames
 from zerograd.source.walking.objectives import Owned
-from zerograd.source.walking.rows import Met, Rows
+from zerograd.source.walking.states import Met, States
 from zerograd.source.walking.windows import Round, is_inside, is_regular
 
 # Clips, rescaling and schedules name no optimizer: beside a second one nobody can say whose they are, unless a caller
@@ -95,9 +95,9 @@ class Actor:
         """The doubts one earns by taking `arm` and not `other`."""
         return self._frames.skipped(arm, other)
 
-    def may_fault(self, block: Block) -> bool:
-        """False only if no way through `block` comes to a verdict."""
-        return Rows(block, self._frames, self.met).may_break(self._code)
+    def may_fault(self, block: Block, *, again: bool) -> bool:
+        """False only if no way through `block` comes to a verdict; `again`: it runs any number of times."""
+        return States(self._frames, self.met, self._code).may_break(block, again=again)
 
     def excuse(self, block: Block, verdict: Verdict[Rule], entered_at: Site | None) -> Related | None:
         """Why a verdict is only possible."""

@@ -27,6 +27,7 @@ _Frame = tuple[frozenset[str], frozenset[str], Scope | None, int]  # names, modu
 CYCLE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR})
 _UPDATE: Doubts = frozenset({Kind.DEPOSIT, Kind.CONSUME})
 _DEPTH = 5
+_MOVES = (Jump, Forget, Create)
 _KEY = pattern(r"\[([^\]]*)\]")
 
 
@@ -139,7 +140,7 @@ class Frames:
                     seen.add(node.kind)
             elif isinstance(node, Blur):
                 kinds |= node.kinds if self.hits(node.slot) else NO_DOUBT
-            elif isinstance(node, Jump | Forget | Create):
+            elif isinstance(node, _MOVES):
                 moves = True
             else:
                 moves = moves or (isinstance(node, Loop) and node.endless)

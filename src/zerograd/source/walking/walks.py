@@ -49,7 +49,7 @@ class Walker(NamedTuple):
     def walks(self, block: Block, laws: Code[Rule], budget: Budget) -> Iterator[Walk]:
         """One walk, if it comes to an end; none where no law can be broken."""
         whole = self._begin(laws, self.body_of, budget, block)
-        if not whole.interpreter.may_fault(block):
+        if not whole.interpreter.may_fault(block, again=self.undone is not None):
             return
         if self._goes_through(whole):
             yield whole
