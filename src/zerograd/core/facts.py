@@ -122,11 +122,11 @@ def slim(facts: Iterable[Fact]) -> Facts:
     distinct = frozenset(facts)
     if len(distinct) < 2 or len({fact[1] for fact in distinct}) < 2:
         return distinct  # most sets: nothing differs in doubts
+    if len({(fact[0], fact[2]) for fact in distinct}) == len(distinct):
+        return distinct  # most others: all differ in more than doubts
     alike: dict[tuple[State, Assumptions], list[Fact]] = {}
     for fact in distinct:
         alike.setdefault((fact[0], fact[2]), []).append(fact)
-    if len(alike) == len(distinct):
-        return distinct
     return frozenset([fact for group in alike.values() for fact in (_minimal(group) if len(group) > 1 else group)])
 
 

@@ -24,6 +24,11 @@ def carried(call: Call, assumed: Assumptions) -> Assumptions:
     return frozenset(inside)
 
 
+def behind(call: Call, before: Assumptions, inside: Assumptions) -> Assumptions:
+    """What a caller knows behind a call, where the function that it calls knows `inside` at its end."""
+    return before | returned(call, inside)
+
+
 def returned(call: Call, assumed: Assumptions) -> Assumptions:
     """What a function has learned about its arguments, in the words of its caller."""
     if not assumed:

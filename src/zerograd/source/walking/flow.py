@@ -6,6 +6,7 @@ loop heads are iterated to the least fixpoint (the lattice is finite).
 """
 
 from ast import FunctionDef
+from functools import partial
 
 from zerograd.core.events import Kind
 from zerograd.core.facts import (
@@ -47,7 +48,7 @@ from zerograd.source.lowering.skeleton import (
 )
 from zerograd.source.names.scopes import Scope
 from zerograd.source.walking.acting import Actor, Report
-from zerograd.source.walking.carrying import carried, returned
+from zerograd.source.walking.carrying import behind, carried
 from zerograd.source.walking.frames import CYCLE, BodyOf, Frames
 from zerograd.source.walking.objectives import NOT_SHARED, Owned
 from zerograd.source.walking.ways import Budget, Flow, TooMuch
@@ -215,13 +216,8 @@ class Interpreter(Actor):
             known = carried(call, assumed)
             entering = these if known == assumed else [Fact(state, doubts, known) for state, doubts, _ in these]
             inner = self._run(call, frozenset(entering))
-            learned = {fact.assumed for way in (inner.normal, inner.raises) for fact in way}
-            later = {known: assumed | returned(call, known) for known in learned}
-            normal, raises = (
-                slim([Fact(state, doubts, later[known]) for state, doubts, known in way]) if way else NOWHERE
-                for way in (inner.normal, inner.raises)
-            )
-            flow = flow.beside(Flow(normal, raises=raises))
+            later = partial(behind, call, assumed)
+            flow = flow.beside(Flow(reassume(inner.normal, later), raises=reassume(inner.raises, later)))
         self._at = outer
         return flow
 
