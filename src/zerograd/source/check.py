@@ -131,7 +131,7 @@ class _Checker:
         reading = Reading(function, block, scope, self._file)
         found = idioms.detect(reading)
         trains = any(act.kind in (Kind.DEPOSIT, Kind.CONSUME) for act in reading.acts)
-        if trains or waits_for_others(block):
+        if trains or (reading.parts(Call) and waits_for_others(block)):
             found = chain(
                 accumulation.detect(reading),
                 erasing.detect(reading),
@@ -271,20 +271,17 @@ class _Checker:
 
     def _named(self, block: Block, depth: int, cls: Scope | None) -> Iterator[tuple[str, Kind | None]]:
         """Every slot that is named, with what happens to it, as this block calls it where `self` is of class `cls`."""
-        for node in walk(block):
-            if isinstance(node, Act):
-                if node.slot is not None:
-                    yield node.slot, node.kind
-            elif isinstance(node, Create) and not node.inside:
-                yield node.slot, None
-            elif isinstance(node, Call) and depth < _DEPTH:
-                call = node.on(cls)
-                key = (call.function, call.cls, depth)
-                if key not in self._names:
-                    self._names[key] = frozenset()  # a function that calls itself names nothing new
-                    inside = self._program.body_of(call.function)
-                    self._names[key] = frozenset(self._named(inside, depth + 1, call.cls))
-                for slot, kind in self._names[key]:
-                    outside = call.outside(slot)
-                    if outside is not None:
-                        yield outside, kind
+        parts_of = self._file.parts_of
+        yield from ((act.slot, act.kind) for act in parts_of(block, Act) if act.slot is not None)
+        yield from ((made.slot, None) for made in parts_of(block, Create) if not made.inside)
+        for one in parts_of(block, Call) if depth < _DEPTH else ():
+            call = one.on(cls)
+            key = (call.function, call.cls, depth)
+            if key not in self._names:
+                self._names[key] = frozenset()  # a function that calls itself names nothing new
+                inside = self._program.body_of(call.function)
+                self._names[key] = frozenset(self._named(inside, depth + 1, call.cls))
+            for slot, kind in self._names[key]:
+                outside = call.outside(slot)
+                if outside is not None:
+                    yield outside, kind

@@ -28,6 +28,7 @@ class Leaks:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._probes: dict[tuple[Function, Scope | None, int], bool] = {}
+        self._read: dict[Function, tuple[bool, list[Call]]] = {}
 
     def into(
         self, modules: _Modules, block: Block, function: ast.AST | None, cls: Scope | None, *, alone: bool
@@ -37,7 +38,7 @@ class Leaks:
         Of an optimizer that was handed over nobody says what it holds: alone with the one model that is trained and
         probed, it holds that.
         """
-        if function is None or not self._any(block, cls, 0) or freezes_parameters(function):
+        if function is None or not self._any(_calls_in(block), cls, 0) or freezes_parameters(function):
             return _NONE
         found = self._in_order(block, cls)
         if not modules and alone and found:
@@ -70,19 +71,26 @@ class Leaks:
                 pending[act.site] = names & before
         return found
 
-    def _any(self, block: Block, cls: Scope | None, depth: int) -> bool:
-        return any(self._has(node.on(cls), depth) for node in walk(block) if isinstance(node, Call))
+    def _any(self, calls: list[Call], cls: Scope | None, depth: int) -> bool:
+        return any(self._has(call.on(cls), depth) for call in calls)
 
     def _has(self, call: Call, depth: int) -> bool:
         """Whether a called function probes, or calls one that does, with nothing frozen."""
         key = (call.function, call.cls, depth)
         if key not in self._probes:
             self._probes[key] = False
-            block = self._program.body_of(call.function) if depth < _DEPTH else ()
-            probes = any(isinstance(act, Act) and act.probes for act in walk(block))
-            found = probes or self._any(block, call.cls, depth + 1)
+            probes, calls = self._inside(call.function) if depth < _DEPTH else (False, [])
+            found = probes or self._any(calls, call.cls, depth + 1)
             self._probes[key] = found and not freezes_parameters(call.function.node)
         return self._probes[key]
+
+    def _inside(self, function: Function) -> tuple[bool, list[Call]]:
+        """Whether a function probes, and what it calls: read once, from however deep it is called."""
+        if function not in self._read:
+            block = self._program.body_of(function)
+            probes = any(isinstance(act, Act) and act.probes for act in walk(block))
+            self._read[function] = probes, _calls_in(block)
+        return self._read[function]
 
     def _linear(self, block: Block, cls: Scope | None, depth: int) -> Iterator[tuple[Act, _Modules]]:
         """Deposits with their modules, steps with their slots, in text order, as the outermost function names them."""
@@ -93,6 +101,10 @@ class Leaks:
                 call = node.on(cls)
                 for act, names in self._linear(self._program.body_of(call.function), call.cls, depth + 1):
                     yield act, frozenset(path for inner in names if (path := call.outside(inner)) is not None)
+
+
+def _calls_in(block: Block) -> list[Call]:
+    return [node for node in walk(block) if isinstance(node, Call)]
 
 
 def _overlaps(one: str, other: str) -> bool:
