@@ -27,6 +27,7 @@ from zerograd.source.text.patterns import pattern
 from zerograd.source.values.reading import Reading
 
 _CHAINS = ("itertools.chain", "itertools.chain.from_iterable")
+_GENERATE = frozenset({"filter", "parameters"})
 _NAMED = (ast.Name, ast.Attribute, ast.Subscript)
 _Use = ast.Call | ast.For
 # Whatever else it does, it makes an optimizer of what it is given.
@@ -90,12 +91,10 @@ def _may_generate(function: Reading) -> bool:
     """Whether a generator may be named here; what an object has, another method may have made."""
     if function.scope.owner is not None:
         return True
-    chains = function.file.says("itertools")
-    return any(
-        isinstance(node.value, ast.GeneratorExp)
-        or (isinstance(node.value, ast.Call) and (chains or _last(node.value.func) in ("filter", "parameters")))
-        for node in function.of(ast.Assign)
-    )
+    if function.made if function.file.says("itertools") else not _GENERATE.isdisjoint(function.made):
+        return True
+    generators = function.of(ast.GeneratorExp)
+    return bool(generators) and any(node.value in generators for node in function.of(ast.Assign))
 
 
 def _last(func: ast.expr) -> str:

@@ -31,8 +31,8 @@ _CURE = "move the tensor first, and give the optimizer what was moved"
 def detect(function: Reading) -> Iterator[Finding]:
     if not function.file.says(".to(") and not function.file.says(".cuda("):
         return
-    assigned = [node for node in function.of(ast.Assign) if isinstance(node.value, ast.Call)]
-    moves = [(node, name) for node in assigned if (name := _moved(node)) is not None]
+    called = sorted((node for way in _MOVES for node in function.made.get(way, ())), key=place)
+    moves = [(node, name) for node in called if (name := _moved(node)) is not None]
     every = list(_given(function, {name for _, name in moves})) if moves else []
     for optimizer, name, given in every[:_FEW]:
         for node in (node for node, its in moves if its == name):
@@ -55,7 +55,7 @@ def _moved(node: ast.Assign) -> str | None:
     """`z` of z = z.to(device), z = z.cuda(); to the CPU one goes to look at it."""
     call = node.value
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr not in _MOVES:
-        return None  # nearly all of them
+        return None
     match node.targets, call.func.value:
         case [ast.Name(id=name)], ast.Name(id=same) if name == same:
             away = call.func.attr == "cuda" or (bool(call.args) and "cpu" not in written(call.args[0]))

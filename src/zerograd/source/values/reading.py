@@ -169,6 +169,17 @@ class Reading:
         """The same, with where each begins and ends."""
         return [(place(loop), loop) for loop in self.loops]
 
+    @cached_property
+    def made(self) -> dict[str, list[ast.Assign]]:
+        """The assignments of what calls return, by the last word of what is called: `to` of z = z.to(device)."""
+        found: dict[str, list[ast.Assign]] = {}
+        for node in self.of(ast.Assign):
+            if isinstance(node.value, ast.Call):
+                func = node.value.func
+                last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+                found.setdefault(last, []).append(node)
+        return found
+
     def loop_around(self, node: ast.AST) -> LoopNode | None:
         """The innermost loop around a node."""
         first, last = place(node)

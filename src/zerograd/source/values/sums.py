@@ -14,6 +14,7 @@ _ADDING = frozenset({ast.BinOp, ast.IfExp, ast.Tuple})  # in these a sum may sta
 _MADE_OF = frozenset({ast.Call, ast.Tuple, ast.List, ast.Dict, ast.BinOp, ast.UnaryOp, ast.Attribute, ast.Subscript})
 _NAMED = (ast.Attribute, ast.Subscript)
 _JOINS = frozenset({"cat", "concat", "concatenate", "vstack", "hstack"})
+_ADDS = _JOINS | {"add"}  # total.add(added), torch.cat((all, added))
 _GROWS = frozenset({"append", "extend", "insert"})
 
 
@@ -35,9 +36,10 @@ def _added(function: Reading) -> Iterator[tuple[ast.AugAssign, str, ast.expr]]:
 def weighed_anew(function: Reading) -> Iterator[tuple[ast.Assign, str, ast.expr]]:
     """total = total + added, mean = 0.9 * mean + 0.1 * added, mean = (mean * i + added) / (i + 1), torch.cat((all,
     added)); of several one, total, n = total + added, n + 1 or mean = (0.9 * mean[0] + added, 0.9 * mean[1] + 1)"""
+    calls = {node for word in _ADDS for node in function.made.get(word, ())}
     for node in function.of(ast.Assign):
         kind = node.value.__class__
-        if kind not in _ADDING and (kind is not ast.Call or not _may_add(node.value)):  # nine in ten
+        if kind not in _ADDING and node not in calls:  # nine in ten
             continue
         match node.targets[0], node.value:
             case ast.Tuple(elts=names), ast.Tuple(elts=values) if len(names) == len(values):
@@ -51,12 +53,6 @@ def weighed_anew(function: Reading) -> Iterator[tuple[ast.Assign, str, ast.expr]
             for left, right in _summed(value) if total and before else ():
                 pairs = ((left, right), (right, left))
                 yield from ((node, total or "", added) for kept, added in pairs if _is_weighed(kept, before or ""))
-
-
-def _may_add(call: ast.expr) -> bool:
-    """total.add(added), torch.cat((all, added))"""
-    func = call.func if isinstance(call, ast.Call) else None
-    return isinstance(func, ast.Attribute) and (func.attr == "add" or func.attr in _JOINS)
 
 
 def _summed(value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
