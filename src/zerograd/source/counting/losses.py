@@ -131,10 +131,13 @@ class Losses:
 
     def divided_by(self, loss: ast.expr | None, named: re.Pattern[str]) -> str | None:
         """What the loss, or a part of it, is divided by, if it is named so."""
-        # Most functions divide by nothing of that name: then no loss of theirs has to be followed.
-        if not self._nodes.of(ast.Lambda) and not any(named.search(by.lower()) for by in self._all_divisors):
+        if not self.may_divide_by(named):
             return None
         return next((by for by in self.divisors(loss) if named.search(by.lower())), None)
+
+    def may_divide_by(self, named: re.Pattern[str]) -> bool:
+        """Whether anything here is divided by what is named so: mostly not, and then no loss has to be followed."""
+        return bool(self._nodes.of(ast.Lambda)) or any(named.search(by.lower()) for by in self._all_divisors)
 
     @cached_property
     def _all_divisors(self) -> list[str]:

@@ -32,6 +32,8 @@ def every_micro_batch(
     block: Block, losses: Losses, configured: str | None, unfolded: Unfolded | None = None
 ) -> Iterator[Finding]:
     """`configured`: the number that this function's Accelerator is told; `unfolded`: what is called stands in place."""
+    if unfolded is None and not configured and not losses.may_divide_by(ACCUMULATION):
+        return
     loops = [node for node in walk(block) if isinstance(node, Loop)]
     for body in (loop.body for loop in loops if not _waits(loop)):
         yield from _in_body(body, losses, configured, unfolded)
