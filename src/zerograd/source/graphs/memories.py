@@ -73,14 +73,16 @@ def remembers(name: str, scope: Scope, depth: int = _DEPTH) -> bool:
     if cls is None or not depth or any(not base.endswith("Module") for base in cls.bases):
         return True
     for method in cls.functions.values():
-        for node in below(method.node):
-            path = path_of(node) or ""
-            if method.node.name != "__init__":
-                if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and path.startswith("self."):
-                    return True
-            elif isinstance(node, ast.Call) and _may_remember(node, cls, depth):
+        if method.node.name == "__init__":
+            if any(isinstance(node, ast.Call) and _may_remember(node, cls, depth) for node in below(method.node)):
                 return True
+        elif any(isinstance(node, ast.Attribute) and _is_kept(node) for node in below(method.node)):
+            return True
     return False
+
+
+def _is_kept(node: ast.Attribute) -> bool:
+    return isinstance(node.ctx, ast.Store) and (path_of(node) or "").startswith("self.")
 
 
 def _may_remember(call: ast.Call, scope: Scope, depth: int) -> bool:

@@ -37,6 +37,7 @@ _LATER = (inf, inf)
 _NETWORK = pattern(
     r"^(?!.*(path|dir|file|name|size|dim|cfg|config|type|save)).*(model|net|backbone|encoder|base|module)"
 )
+_MAKERS = frozenset({ast.Call, ast.ListComp})
 _REMAKES = pattern(r"reset|re?build|renew|remake|refill|refresh|replace|swap|configure|(^|\.)(set|add|init|make)_?")
 
 
@@ -72,7 +73,11 @@ def _orphaned(function: Reading) -> Iterator[Finding]:
     assigns = function.of(ast.Assign)
     if not _binds_optimizer(function.scope) and not any(node.value.__class__ is ast.ListComp for node in assigns):
         return
-    made = [(at, one) for at, node in enumerate(assigns) if (one := _made(node, function.scope)) is not None]
+    made = [
+        (at, one)
+        for at, node in enumerate(assigns)
+        if node.value.__class__ in _MAKERS and (one := _made(node, function.scope)) is not None
+    ]
     calls = Mentions(function)
     for at, one in made[:_FEW]:
         changes = (node for node in assigns[at + 1 :] if _replaces(node, one.model, function.scope))

@@ -55,6 +55,8 @@ def detect(file: File) -> Iterator[Finding]:
 
 
 def _inside(function: Reading) -> Iterator[Finding]:
+    if "parameters" not in {one.attr for one in function.of(ast.Attribute)}:
+        return  # most modules: it is a function that makes the optimizer
     made = [node.value for node in function.of(ast.Assign) if _is_optimizer(node.value, function)]
     if not made or not all(map(_is_told, made)):
         return

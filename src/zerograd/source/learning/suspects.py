@@ -98,5 +98,6 @@ def _cuts_off(function: ast.AST) -> bool:
 
 def _cuts(value: ast.expr) -> bool:
     parts = below(value)
-    leaves = any(isinstance(part, ast.keyword) and part.arg == "requires_grad" for part in parts)
-    return leaves or any(isinstance(part, ast.Attribute) and part.attr in _CUTTING for part in parts)
+    asked = {part.attr for part in parts if isinstance(part, ast.Attribute)}
+    told = {part.arg for part in parts if isinstance(part, ast.keyword)}
+    return "requires_grad" in told or not asked.isdisjoint(_CUTTING)

@@ -237,6 +237,8 @@ def _makers(function: Reading) -> Iterator[str]:
     deposits = [act.node for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
     values = [loss for call in deposits if (loss := loss_of(call)) is not None]
     names = {path_of(loss) for loss in values}
+    if not names:
+        return
     values += [node.value for node in function.of(ast.Assign) if any(path_of(one) in names for one in node.targets)]
     values += [node.value for node in function.of(ast.AugAssign) if path_of(node.target) in names]
     yield from (path_of(value.func) or "" for value in values if isinstance(value, ast.Call) and path_of(value.func))

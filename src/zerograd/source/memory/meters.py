@@ -73,11 +73,15 @@ def detect(function: Reading) -> Iterator[Finding]:
 def _calls_near(names: Iterable[str], function: Reading) -> Iterator[ast.Call]:
     """The calls on whose lines one of these is named: few, where every call has a look at all that it is given."""
     roots = {name.partition("[")[0].partition(".")[0] for name in names}
-    lines = sorted({one.lineno for one in function.of(ast.Name) if one.id in roots})
+    named = {one.lineno for one in function.of(ast.Name) if one.id in roots}
+    lines = sorted(named)
     for call in function.of(ast.Call):
-        first = bisect_left(lines, call.lineno)
-        if first < len(lines) and lines[first] <= (call.end_lineno or call.lineno):
+        if call.lineno in named:
             yield call
+        elif call.end_lineno != call.lineno:  # few
+            first = bisect_left(lines, call.lineno)
+            if first < len(lines) and lines[first] <= (call.end_lineno or call.lineno):
+                yield call
 
 
 def _others(function: Reading, losses: dict[str, ast.Call]) -> dict[str, ast.Call]:
