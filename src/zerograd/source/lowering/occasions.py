@@ -28,7 +28,8 @@ _ends_group = saying(
     r"|^_*(should|needs?|time_to|at_|is_(?!\w*(enabled|available|initialized|main|master|rank|cuda|train|finite|nan)))"
 )
 _is_pending = saying(r"pending|dirty|remain|since|has_grads?(_|$)")
-_COUNTED = pattern(r"(\w+)[\"'\]]*\s*\+=")  # self.filled += 1, state["filled"] += 1
+# self.filled += 1, state["filled"] += 1, def is_open(self): what changes while one trains, and what an object tells.
+_COUNTED = pattern(r"(\w+)[\"'\]]*\s*\+=|def (\w+)\(self\)")
 
 
 def with_doubts(test: ast.expr, body: Block, orelse: Block, text: str) -> tuple[Block, Block]:
@@ -80,12 +81,14 @@ def _asks_for_pending(test: ast.expr, text: str) -> bool:
 
 @lru_cache(maxsize=4)
 def _counted(text: str) -> frozenset[str]:
-    return frozenset(_COUNTED.findall(text))
+    return frozenset(word for words in _COUNTED.findall(text) for word in words if word)
 
 
 def _word(part: ast.AST) -> str:
-    """state.pending, pending, state["pending"]"""
+    """state.pending, pending, state["pending"], state.has_pending()"""
     match part:
+        case ast.Call(func=func):
+            return _word(func)
         case ast.Attribute(attr=name) | ast.Name(id=name) | ast.Subscript(slice=ast.Constant(value=str(name))):
             return name
     return ""
