@@ -119,11 +119,17 @@ def _unnormalised(act: Act, losses: Losses, size: str, *, certain: bool) -> Iter
     if not isinstance(act.node, ast.Call) or divides_itself(act.node, losses):
         return
     loss = loss_of(act.node)
-    plain = not losses.may_be_normalised(loss)
+    plain = not losses.may_be_normalised(loss) and not _is_engine(act.node)
     if plain or not losses.may_be_normalised(loss, handed=False):
         unless = "a sum may be meant" if plain else "the loss may have been divided before it came here"
         certain = certain and plain
         yield note(REGISTRY["ZG101"], act.site, certain=certain, unless=unless, deposit=act.what, size=size)
+
+
+def _is_engine(call: ast.Call) -> bool:
+    """booster.backward(loss, optimizer): who is handed the optimizer as well may divide by what it knows."""
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return any("optim" in (path_of(one) or "") for one in given)
 
 
 def _inner_loops(block: Block, losses: Losses, body_of: BodyOf) -> Iterator[Finding]:

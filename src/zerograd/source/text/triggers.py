@@ -5,7 +5,10 @@ import re
 from zerograd.source.text.patterns import pattern
 
 _YIELDED = (".modules()", "yield ")
-_FAMILY = ("torch", "lightning", "accelerate", "ignite", "fairseq", "deepspeed")
+_FAMILY = ("lightning", "accelerate", "ignite", "fairseq", "deepspeed")
+_FRAMEWORK = pattern(
+    r"^[ \t>]*(?:import|from)[ \t][^\n]*(?:lightning|accelerate|ignite|fairseq|deepspeed)", re.MULTILINE
+)
 _UPDATES = ("optim", "epoch", "learning_rate", "retain_graph", "sgd", "no_sync")  # words are faster than patterns
 _STEPS, _RATE = pattern(r"step\w*\("), pattern(r"lr\b(?<!\wlr)")
 _GRADIENT = pattern(r"\.grad\b(?!\()")
@@ -28,7 +31,7 @@ def may_train(text: str) -> bool:
         return False
     if ">>> " in text and not _does_more(_SHOWN.sub("", text)):
         return False  # a layer, and how one would train it
-    return any(word in text for word in _FAMILY) or _may_be_given_torch(text)
+    return "torch" in text or _has_framework(text) or _may_be_given_torch(text)
 
 
 def _trains(text: str) -> bool:
@@ -102,6 +105,11 @@ def may_replace(text: str) -> bool:
     made = _MADE.finditer(text, min(held.values()))
     # What is made of the model itself, model = DistributedDataParallel(model), has its parameters.
     return any(found.start() > held.get(found[1], len(text)) and f"({found[1]}" not in found[2] for found in made)
+
+
+def _has_framework(text: str) -> bool:
+    """Whether something is imported that brings torch along; an address on the web may have such a word as well."""
+    return any(word in text for word in _FAMILY) and _FRAMEWORK.search(text) is not None
 
 
 def _may_be_given_torch(text: str) -> bool:
