@@ -11,7 +11,7 @@ from zerograd.core.events import Kind
 from zerograd.source.counting.losses import loss_of
 from zerograd.source.graphs.ancestry import Ancestry
 from zerograd.source.graphs.leaves import Ancestors
-from zerograd.source.graphs.terms import summands_of
+from zerograd.source.graphs.terms import names_loss, summands_of
 from zerograd.source.learning.severed import deposited
 from zerograd.source.memory.passes import AGAIN
 from zerograd.source.names.scopes import Function
@@ -44,18 +44,28 @@ def returned(
     closes = function.file.says(f".step({getattr(function.node, 'name', '')})")  # which reads a number
     deposits = [act.node for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
     losses = [loss for call in deposits if (loss := loss_of(call)) is not None]
-    goes = getattr(function.node, "name", "") in deposited(function.file)  # where it is returned to
+    goes = deposited(function.file).get(getattr(function.node, "name", ""), set())  # where it is returned to
     terms = {name for loss in losses for name in summands_of(function.nodes, loss)}
     found: set[Item] = set()
     for back in function.of(ast.Return):
         for item, value in _items(back.value) if back.value is not None else ():
             for part in _parts(value):
-                path = path_of(part) or ""
-                is_loss = (step is not None or closes) and ("loss" in path.lower() or (path in terms and not goes))
+                is_loss = (step is not None or closes) and _is_number(function, part, terms, goes, item)
                 if not is_loss and ancestry.of(part) & mine and not _is_result(part, but, function):
                     found.add(item)
     yielded = (node.value for node in function.of(ast.Yield) if node.value is not None)
     return found | {None for value in yielded if ancestry.of(value) & mine}
+
+
+def _is_number(function: Reading, part: ast.expr, terms: set[str], goes: set[Item], item: Item) -> bool:
+    """A loss that went backward here, or a sum of such, of which those who get it read the value; not one that is still
+    to go, nor one that goes again where it is returned to."""
+    path = path_of(part) or ""
+    again = bool(goes) if item is None else not goes.isdisjoint({item, None})
+    if "loss" not in path.lower() or again:
+        return path in terms and not goes
+    names = set(summands_of(function.nodes, part))
+    return path in terms or all(one in terms or not names_loss(one) for one in names - {path} or names)
 
 
 def _is_result(part: ast.expr, call: ast.Call | None, function: Reading) -> bool:
