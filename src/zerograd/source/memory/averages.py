@@ -4,8 +4,8 @@ average = (1 - rate) * average + rate * torch.mean(scores)       # the next one 
 loss = -(torch.mean(joint) - torch.mean(scores) / average.mean().detach())
 loss.backward()
 
-That the scores have a graph their other use tells: backward() goes through them. Where the average is only ever read
-without its graph, nobody wanted the chain of all iterations that hangs on it.
+That the scores have a graph the model tells that made them, or their other use: backward() goes through them. Where the
+average is only ever read without its graph, nobody wanted the chain of all iterations that hangs on it.
 """
 
 import ast
@@ -16,9 +16,12 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.counting.losses import loss_of
+from zerograd.source.graphs.ancestry import Ancestry
+from zerograd.source.graphs.living import Graphs
+from zerograd.source.names.reach import freezes
 from zerograd.source.text.nodes import below, holds, written
 from zerograd.source.text.paths import path_of
-from zerograd.source.text.wording import CUTS
+from zerograd.source.text.wording import CUTS, is_model
 from zerograd.source.values.definitions import definitions_of
 from zerograd.source.values.reading import Reading
 from zerograd.source.values.sums import weighed_anew
@@ -28,11 +31,9 @@ def detect(function: Reading) -> Iterator[Finding]:
     if not function.file.says(".detach()"):
         return
     for node, average, added in weighed_anew(function):
-        lives = _outlives(function, node, average)
-        names = {part.id for part in below(added) if isinstance(part, ast.Name)}
-        if not lives or not _goes_backward(function, names, node) or not _is_read_without(function, average, node):
+        if not _outlives(function, node, average) or not _is_read_without(function, average, node):
             continue
-        if not function.without_grad(node) and not _cuts(added):
+        if not function.without_grad(node) and not _cuts(added) and _has_graph(function, added):
             what = f"{written(node)} keeps the graph of every iteration alive: only its value is read"
             yield note(REGISTRY["ZG402"], function.site(node), certain=True, what=what)
 
@@ -47,23 +48,29 @@ def _outlives(function: Reading, node: ast.Assign, average: str) -> bool:
     return average in function.scope.parameters and average in returned
 
 
-def _goes_backward(function: Reading, names: set[str], node: ast.Assign) -> bool:
-    """Whether a loss is made of what is averaged, as it is, and something that is called has made it."""
+def _has_graph(function: Reading, added: ast.expr) -> bool:
+    """Whether what is averaged surely has one, or backward() goes through the same pass of a model that it was made by:
+    the definitions that reach the loss tell, not others of the same name."""
     deposits = [act.node for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
-    every = definitions_of(function).every
-    pending, seen = [loss for call in deposits if (loss := loss_of(call)) is not None], set[str]()
-    for value in pending:  # it grows on the way
-        cut = [one for one in below(value) if _is_cut(one)]
-        for part in below(value):
-            if isinstance(part, ast.Name) and part.id not in seen and not any(holds(one, part) for one in cut):
-                seen.add(part.id)
-                pending += [one.value for one in every(part.id) if one.node is not node]
-    return any(name in seen and any(isinstance(one.value, ast.Call) for one in every(name)) for name in names)
+    if not deposits or (Graphs(function).has(added) and not freezes(function.file.text)):
+        return bool(deposits)
+    ancestry = Ancestry(function)
+    passes = {one for one in ancestry.of(added) if _runs_a_model(one)}
+    return any(passes & ancestry.of(loss) for call in deposits if passes and (loss := loss_of(call)) is not None)
+
+
+def _runs_a_model(made: ast.AST | str) -> bool:
+    """net(x), statistics(net, x), or one of the results of that: what prepares data is none."""
+    call = made.value if isinstance(made, ast.Subscript) else made
+    return isinstance(call, ast.Call) and any(
+        is_model(path_of(one) or "") for one in (call.func, *call.args, *(named.value for named in call.keywords))
+    )
 
 
 def _is_read_without(function: Reading, average: str, node: ast.Assign) -> bool:
-    """Whether every use of it, but its own next value and what is handed back, takes the graph off."""
-    cut = [one for one in function.of(ast.Call) if _is_cut(one)]
+    """Whether every use of it, but its own next value and what is handed back, takes the graph off; what numpy is
+    handed as it is has none, or the program would stop there."""
+    cut = [one for one in function.of(ast.Call) if _is_cut(one) and not _stops(one)]
     back = [one.value for one in function.of(ast.Return) if one.value is not None]
     reads = [
         name
@@ -78,5 +85,11 @@ def _is_cut(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CUTS
 
 
+def _stops(call: ast.Call) -> bool:
+    """average.cpu().numpy(), and nothing before it has taken the graph off"""
+    func = call.func
+    return isinstance(func, ast.Attribute) and func.attr == "numpy" and not _cuts(func.value)
+
+
 def _cuts(value: ast.expr) -> bool:
-    return any(map(_is_cut, below(value)))
+    return any(isinstance(part, ast.Attribute) and part.attr in CUTS for part in below(value))
