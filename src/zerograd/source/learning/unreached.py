@@ -45,7 +45,7 @@ def detect(function: Reading) -> Iterator[Finding]:
         loop = _outermost(function, act)
         if any(loop is None or one.site is None or _stands_in(one.site, loop) for one in calls):
             continue  # who deposits elsewhere may reach everything
-        modules = held_by(act.slot or "", function)
+        modules = held_by(act.slot or "", function, act.node)
         if modules not in hidden:
             hidden[modules] = several and bool(modules) and cuts and _is_out_of_sight(function, modules)
         idle = not hidden[modules] and is_idle(function, modules)

@@ -5,16 +5,18 @@ An upper bound of what an object is made of or filled with. What a state_dict() 
 
 import ast
 import re
+from functools import cached_property
 
 from zerograd.source.names.opaque import makes_object
 from zerograd.source.text.nodes import below
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.patterns import pattern
-from zerograd.source.text.wording import is_data, is_setting
-from zerograd.source.values.definitions import definitions_of
+from zerograd.source.text.wording import BUILTINS, NUMBERS, is_data, is_setting
+from zerograd.source.values.definitions import Definition, definitions_of
 from zerograd.source.values.reading import Reading
 
 _COPIES = frozenset({"load_state_dict", "deepcopy"})
+_CONTAINERS = ("ModuleList", "ModuleDict", "Sequential")
 _TOOL = pattern(r"pars|args|conf|device|log|writ|crit|loss", re.IGNORECASE)
 _HARMLESS = pattern(
     r"init|summar|count|print|load|save|log|freez|eval|test|valid|train|fit|watch|seed|info|optim|sched|plot|^len$",
@@ -65,11 +67,37 @@ class Bonds:
         return set(pending[1:])
 
     def _is_part(self, name: str) -> bool:
-        """A module, by all that is seen: no setting, no data."""
+        """A module, by all that is seen: no setting, no data. What makes one need not be called like a class:
+        T.spline(1); but what torch itself makes so is a tensor."""
+        if is_data(name) or is_setting(name) or _TOOL.search(name):
+            return False
         made = definitions_of(self._function).every(name)
-        return any(makes_object(one.value) for one in made) and not (
-            is_data(name) or is_setting(name) or _TOOL.search(name)
-        )
+        return name in self._listed or any(makes_object(one.value) or self._makes_unseen(one) for one in made)
+
+    def _makes_unseen(self, one: Definition) -> bool:
+        """make_flow(3), T.spline(1), self.build(): anything; but a method of a value makes another, x.size(1)."""
+        path = path_of(one.value.func) if isinstance(one.value, ast.Call) and one.at is None and not one.each else None
+        if path is None or path.rpartition(".")[0] in ("", "self"):
+            return path is not None and path not in BUILTINS
+        scope = self._function.scope
+        known = scope.dotted(path).partition(".")[0] in NUMBERS | {"torch"}
+        return path.partition(".")[0] in scope.module.imports and not known
+
+    @cached_property
+    def _listed(self) -> set[str]:
+        """What stands in a ModuleList, a Sequential, a ModuleDict: modules, whoever made them."""
+        calls = [call for call in self._function.of(ast.Call) if (path_of(call.func) or "").endswith(_CONTAINERS)]
+        return {part.id for call in calls for one in call.args for part in _elements(one) if isinstance(part, ast.Name)}
+
+
+def _elements(given: ast.expr) -> list[ast.expr]:
+    """Those of [a, b], of {"a": a}, of *parts; not what each is made of."""
+    match given:
+        case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Dict(values=items):
+            return items
+        case ast.Starred(value=value):
+            return [value]
+    return [given]
 
 
 def _root(path: str) -> str:

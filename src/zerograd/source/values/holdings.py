@@ -9,6 +9,7 @@ from zerograd.source.text.nodes import Nodes, below
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import CUTS, MODULES, SAME
+from zerograd.source.values.definitions import Definition, definitions_of
 from zerograd.source.values.reading import Reading
 
 _PARTS = frozenset({"optimizer", "optim", "opt"})
@@ -18,15 +19,36 @@ _PIECE = pattern(
 )
 
 
-def held_by(slot: str, function: Reading) -> frozenset[str]:
-    """The paths of its modules; none if nobody can tell."""
+def held_by(slot: str, function: Reading, at: ast.AST | None = None) -> frozenset[str]:
+    """The paths of its modules; none if nobody can tell. `at`: where it is used; else by all that has its name."""
     binding = function.scope.lookup(slot)
     if binding is not None:
-        return frozenset(binding.over)
+        made = _made_anew(slot, function, at) if slot.isidentifier() else []
+        unread = at is not None and () in made
+        return frozenset[str]().union(*made or [binding.over]) if not unread else frozenset()
     owner, _, name = slot.rpartition(".")
     if name in _PARTS and owner not in ("", "self"):
         return frozenset({owner})  # actor.optimizer: made by the actor, of its own parameters
     return frozenset(_of_each(slot.removesuffix("[*]"), function)) if slot.endswith("[*]") else frozenset()
+
+
+def _made_anew(slot: str, function: Reading, at: ast.AST | None) -> list[tuple[str, ...]]:
+    """What each of several optimizers holds that have one name, one after the other: those that are made where the use
+    is reached from; or if something else is, as of amp.initialize(model, optimizer), all of them."""
+    file, names = function.file, definitions_of(function)
+    every = names.every(slot)
+    if not every and not function.scope.owns(slot):
+        every = definitions_of(Reading(file.program.tree, (), file.program.roots.module, file)).every(slot)
+    if len(every) < 2:
+        return []
+    reached = names.reaching(slot, at) if at is not None else None
+    here = [*reached.here, *(() if reached.certain else reached.around)] if reached is not None else []
+    return _overs(here, function) or _overs(every, function)
+
+
+def _overs(made: list[Definition], function: Reading) -> list[tuple[str, ...]]:
+    known = [role_of(one.value, function.scope) for one in made]
+    return [one.over for one in known if one is not None and one.role is Role.OPTIMIZER]
 
 
 def held_as_part(slot: str, nodes: Nodes) -> frozenset[str]:
