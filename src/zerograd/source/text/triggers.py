@@ -16,7 +16,10 @@ _CHANGES = pattern(r"-=|\.data ?[-+]?= |\.(add|sub|copy|zero)_\(|\.sign\(\)|\.gr
 _HELD = pattern(r"ptim[^\n]{0,120}?\b(\w+)\.parameters\(\)")
 _MADE = pattern(r"^[ \t\"]*(\w+)(?:\.[\w.]+)? = ([^\n]{0,120}?\b[A-Z]\w*\([^\n]{0,200})", re.MULTILINE)
 
-_OPTIMIZER = pattern(r"\b(\w*opt\w*) = [^\n]*(?:optim\b|Adam|SGD)")
+# A word first, and what stands before it later: that is what makes a search fast.
+_OPTIMIZER = pattern(r"opt(\w*) = [^\n]*(?:optim\b|Adam|SGD)")
+_BEFORE = pattern(r"\w*\Z")
+_LONGEST = 80  # letters of a name
 _ROUNDS = pattern(r"^[ \t]*(?:for \w*ep\w* in|while) ", re.MULTILINE)
 _LEAF = pattern(r"(?:ensor|Variable)\((?!torch\.(?:zeros|ones|rand|empty))[a-z_][^\n]*requires_grad=True")
 _LOSS = pattern(r"^class \w*Loss\w*\(", re.MULTILINE)
@@ -39,8 +42,7 @@ def _trains(text: str) -> bool:
         ("_grad" in text and ("zero_grad" in text or "clip_grad_" in text))
         or "scheduler.step()" in text
         or _may_deposit(text)
-        or _may_hand_out(text)
-        or _may_hand_over(text)
+        or (".parameters()" in text and (_may_hand_out(text) or _may_hand_over(text)))
         or may_cut_losses(text)
         or ("def training_step(" in text and (_LISTS.search(text) is not None or _hands_nothing_back(text)))
     )
@@ -70,6 +72,8 @@ def _may_deposit(text: str) -> bool:
     a backward() of their own, and the tests that only look at gradients, do not."""
     if "backward(" not in text:
         return False
+    if "optim" in text:
+        return True  # nearly always
     small = text.lower()
     return (
         any(word in small for word in _UPDATES)
@@ -81,18 +85,18 @@ def _may_deposit(text: str) -> bool:
 
 def _may_hand_out(text: str) -> bool:
     """Whether it yields parameters of modules, or makes an optimizer of a model that is given others afterwards."""
-    if ".parameters()" not in text:
-        return False
     return all(word in text for word in _YIELDED) or may_replace(text)
 
 
 def _may_hand_over(text: str) -> bool:
     """Whether it makes an optimizer and hands it to somebody in a loop: what that one does again and again, and what
     nobody does in between, only this file tells."""
-    made = _OPTIMIZER.search(text) if ".parameters()" in text else None
+    made = _OPTIMIZER.search(text)
     if made is None or _ROUNDS.search(text, made.end()) is None:
         return False
-    return re.compile(rf"[(,] *(?:\w+=)?{re.escape(made[1])}\b").search(text, made.end()) is not None
+    before = _BEFORE.search(text, max(0, made.start() - _LONGEST), made.start())
+    name = f"{before[0] if before is not None else ''}opt{made[1]}"
+    return re.compile(rf"[(,] *(?:\w+=)?{name}\b").search(text, made.end()) is not None
 
 
 def may_replace(text: str) -> bool:
