@@ -1,7 +1,7 @@
 """Walking syntax trees, as fast as Python lets us: ast's own walkers spend most of their time on contexts and names."""
 
 import ast
-from ast import Attribute, Constant, Name
+from ast import Attribute, Call, Constant, Name
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from itertools import chain
@@ -56,30 +56,41 @@ class Nodes:
         by_kind, readers = self._by_kind, _BACKWARDS
         stack: list[Any] = getattr(function, "body", [])[::-1]
         pop, push = stack.pop, stack.append
-        name, attribute = by_kind[Name].append, by_kind[Attribute].append
+        name, attribute, call = by_kind[Name].append, by_kind[Attribute].append, by_kind[Call].append
         while stack:
             node = pop()
-            kind = type(node)
-            while kind is Attribute:
-                attribute(node)
-                node = node.value
+            while True:  # on to what stands first in it, which need not be put down and taken up again
                 kind = type(node)
-            if kind is Name:  # a third of them
-                name(node)
-                continue
-            if kind is Constant:
-                continue
-            by_kind[kind].append(node)
-            read = readers[kind]
-            if read is None:
-                continue
-            held = read(node)
-            for part in held if type(held) is tuple else (held,):
-                if type(part) is not list:
-                    if part is not None:
-                        push(part)
-                elif part:
-                    stack += part[::-1]
+                if kind is Attribute:
+                    attribute(node)
+                    node = node.value
+                elif kind is Name:  # a third of them
+                    name(node)
+                    break
+                elif kind is Call:
+                    call(node)
+                    stack += node.keywords[::-1]
+                    stack += node.args[::-1]
+                    node = node.func
+                elif kind is Constant:
+                    break
+                else:
+                    by_kind[kind].append(node)
+                    read = readers[kind]
+                    node = read(node) if read is not None else None
+                    if type(node) is tuple:
+                        for part in node:
+                            if type(part) is not list:
+                                if part is not None:
+                                    push(part)
+                            elif part:
+                                stack += part[::-1]
+                        break
+                    if type(node) is list:
+                        stack += node[::-1]
+                        break
+                    if node is None:
+                        break
 
     def __len__(self) -> int:
         return sum(map(len, self._by_kind.values()))
