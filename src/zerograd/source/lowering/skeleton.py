@@ -158,19 +158,17 @@ Node = Act | Create | Blur | Call | Choice | Forget | Loop | Attempt | Jump
 def walk(block: Block) -> list[Node]:
     """Every node of a block and of the blocks inside it, in text order. Calls are not entered."""
     found: list[Node] = []
-    stack = [*block[::-1]]
-    while stack:  # asked for by everybody: a generator for each block inside would cost twice as much
-        node = stack.pop()
+    for node in block:  # asked for by everybody: a generator for each block inside would cost twice as much
         found.append(node)
         if node.__class__ not in _HOLDERS:
             continue
         if isinstance(node, FORKS):
+            found += walk(node.body)
             if node.orelse:
-                stack += node.orelse[::-1]
-            stack += node.body[::-1]
-        elif isinstance(node, Attempt):
-            for part in (node.final, node.orelse, *node.handlers[::-1], node.body):
-                stack += part[::-1]
+                found += walk(node.orelse)
+        else:
+            for part in blocks_of(node):
+                found += walk(part)
     return found
 
 
