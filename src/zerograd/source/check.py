@@ -11,7 +11,7 @@ from zerograd.core.findings import Certainty, Finding, once
 from zerograd.core.judgement import Code, Verdict
 from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
-from zerograd.rules.rule import Rule, Sees, idiom
+from zerograd.rules.rule import Rule, idiom
 from zerograd.rules.telling import note, tell
 from zerograd.source import idioms, wholes
 from zerograd.source.groups import accumulation
@@ -26,7 +26,7 @@ from zerograd.source.order.strangers import may_be_tidy
 from zerograd.source.text.nodes import below
 from zerograd.source.text.parsing import parse
 from zerograd.source.text.paths import path_of
-from zerograd.source.text.suppression import allow
+from zerograd.source.text.suppression import JUDGED, allow
 from zerograd.source.text.triggers import may_train
 from zerograd.source.values.callers import is_handed_too
 from zerograd.source.values.holders import modules_held, supposed, with_wholes
@@ -54,7 +54,7 @@ def check_text(
 
     What the file imports is looked up in `library`; without one, no other file is read.
     """
-    chosen = tuple(rule for rule in (rules or REGISTRY.values()) if Sees.SOURCE in rule.sees)
+    chosen = tuple(rule for rule in (rules or REGISTRY.values()) if rule.code in JUDGED)
     if not may_train(text):
         return allow([], text, path, chosen)
     try:

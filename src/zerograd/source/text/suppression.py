@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 UNUSED = "ZG901"
 _OURS = REGISTRY[UNUSED]
-_JUDGED = frozenset(code for code, rule in REGISTRY.items() if Sees.SOURCE in rule.sees)  # by reading source
+JUDGED = frozenset(code for code, rule in REGISTRY.items() if Sees.SOURCE in rule.sees)  # by reading source
 
 
 def allow(findings: list[Finding], text: str, path: str, rules: Iterable[Rule]) -> list[Finding]:
@@ -82,14 +82,14 @@ class _Entry:
         """At most one finding, about all the parts that are of no use."""
         if not self._comment.items:
             # A bare noqa is for others as much as for us.
-            if self._comment.native and not self._used and chosen >= _JUDGED:
+            if self._comment.native and not self._used and chosen >= JUDGED:
                 yield self._tell(path, lines, [], "every rule, and none of them finds anything here")
             return
         unknown = [item for item, codes in self._codes.items() if not codes and self._comment.native]
         absent = [
             item
             for item, codes in self._codes.items()
-            if item not in self._used and codes & _JUDGED and codes & _JUDGED <= chosen and codes != {_OURS.code}
+            if item not in self._used and codes & JUDGED and codes & JUDGED <= chosen and codes != {_OURS.code}
         ]
         told = [_named(absent, "is not found here", "are not found here")] if absent else []
         told += [_named(unknown, "is no rule", "are no rules") + _meant(unknown)] if unknown else []
