@@ -150,16 +150,22 @@ class _Binder:
         home = scope.owner if scope.owner is not None and path.startswith("self.") else scope
         if scope.shared:
             home = scope.shared.get(_root(path), home)
-        if isinstance(value, ast.Call) and makes_worker(value):
+        call = value if isinstance(value, ast.Call) else None
+        if call is not None and makes_worker(call):
             home.workers.add(path)
         if scope.stands_for:
             for other, whose in scope.stands_for.items():
                 if whose == path:
                     scope.stands_for[other] = ""  # it keeps what had that name before
         if home is scope and isinstance(target, ast.Name):
-            _note_other_name(scope, path, value)
+            if isinstance(value, _OTHER_NAMES):
+                _note_other_name(scope, path, value)
+            elif path in scope.stands_for or (call is not None and _is_home_made(call, scope)):
+                scope.stands_for[path] = ""
         if home is scope and scope.parent is not None:
-            scope.later(Assigned(path, target, value, self._arms, path in scope.assigned), self._bind_now)
+            again = path in scope.assigned
+            if again or isinstance(value, _ROLES):  # a number, a sum: bound for the first time, it is nothing
+                scope.later(Assigned(path, target, value, self._arms, again), self._bind_now)
             scope.assigned.add(path)
         else:
             self._bind_path(path, home, target, value, again=path in home.assigned)
@@ -225,10 +231,6 @@ class _Binder:
 
 def _note_other_name(scope: Scope, name: str, value: ast.AST) -> None:
     """optim = self.optim: another name for it, as long as it is given nothing else."""
-    if not isinstance(value, _OTHER_NAMES):
-        if name in scope.stands_for or _is_home_made(value, scope):
-            scope.stands_for[name] = ""
-        return
     arms = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
     whose = [path for arm in arms if (path := path_of(arm)) is not None and _root(path) != name]
     again = name in scope.assigned or name in scope.parameters
@@ -239,9 +241,9 @@ def _note_other_name(scope: Scope, name: str, value: ast.AST) -> None:
         scope.stands_for[name] = ""
 
 
-def _is_home_made(value: ast.AST, scope: Scope) -> bool:
+def _is_home_made(value: ast.Call, scope: Scope) -> bool:
     """SGD(model, lr=1), of a library that was written as an exercise: torch's are given parameters."""
-    if not isinstance(value, ast.Call) or not value.args or not isinstance(value.args[0], ast.Name):
+    if not value.args or not isinstance(value.args[0], ast.Name):
         return False
     if isinstance(value.func, ast.Attribute) and value.func.attr not in _OPTIMIZERS:
         return False  # most

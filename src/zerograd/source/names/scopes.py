@@ -196,8 +196,9 @@ class Scope:
 
     def lookup(self, path: str) -> Binding | None:
         scope: Scope | None = self
+        of_self = path[:5] == "self."
         while scope is not None:
-            if scope.owner is not None and path.startswith("self."):
+            if of_self and scope.owner is not None:
                 for cls in scope.owner.lineage():
                     found = cls._bindings.get(path)  # of a class, nothing is left for later
                     if found is not None:
