@@ -18,7 +18,7 @@ from zerograd.source.lowering.tidying import may_clear
 from zerograd.source.names.harmless import keeps_optimizer
 from zerograd.source.names.hooks import Hooks
 from zerograd.source.names.instruments import Tools, names_scaler
-from zerograd.source.names.opaque import is_accelerates, is_harmless, makes_something, told, unseen
+from zerograd.source.names.opaque import ACCELERATE, is_accelerates, is_harmless, makes_something, told, unseen
 from zerograd.source.names.roles import has_own_schedules
 from zerograd.source.names.scopes import Function, Role, Scope
 from zerograd.source.names.standing import Names, Standing
@@ -55,6 +55,7 @@ class CallReader(Tools):
         self._scales = scales
         self._hooks = Hooks()
         self._names = Names()
+        self.foreign = self._names.foreign
 
     def read(self, call: ast.Call, scope: Scope) -> list[Act | Blur | Call | Choice]:
         func = call.func
@@ -183,7 +184,7 @@ class CallReader(Tools):
         owner, _, name = path.rpartition(".")
         if owner and (self.is_scaler(owner, scope) if bound else names_scaler(owner)):
             return []
-        if name in _APEX or is_accelerates(path, scope):
+        if name in _APEX or (name in ACCELERATE and is_accelerates(path, scope)):
             return []
         if standing is Standing.NOBODY and not call.args and not call.keywords:
             kinds = _alone(path)
@@ -207,8 +208,6 @@ class CallReader(Tools):
         """What a call may do with an optimizer or a scaler that it is handed. A constructor keeps it; it takes no step
         with it."""
         found: list[Blur] = []
-        if makes_something(name):
-            return found
         given = call.args + [keyword.value for keyword in call.keywords] if call.keywords else call.args
         for argument in given:
             handed = scope.slot(argument) if argument.__class__ in _PATHS else None
@@ -216,7 +215,7 @@ class CallReader(Tools):
                 found.append(self._blur(call, ALL_DOUBTS, handed))
             elif handed and self.is_scaler(handed, scope):
                 found.append(self._blur(call, ALL_DOUBTS))
-        return [] if found and keeps_optimizer(name) else found
+        return [] if found and (makes_something(name) or keeps_optimizer(name)) else found
 
     def _blur(self, call: ast.Call, kinds: Doubts, slot: str | None = None) -> Blur:
         return Blur(kinds, slot, site_of(call, self._path), f"{short(call.func)}()")
@@ -242,6 +241,11 @@ class CallReader(Tools):
     def is_harmless(self, call: ast.Call, scope: Scope) -> bool:
         """Whether a call is one of Python's or torch's own: it makes no optimizer, unless torch.optim does."""
         return is_harmless(path_of(call.func) or "", scope)
+
+
+def may_be_event(name: str) -> bool:
+    """Whether a call of something with this last word may be one, though it is torch's own."""
+    return name in _NAMES or names_scaler(name)
 
 
 @lru_cache(maxsize=4096)

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from zerograd.core.events import Kind
@@ -10,7 +11,7 @@ from zerograd.source.counting.loops import accumulates, elements, goes_over_part
 from zerograd.source.counting.losses import loss_of
 from zerograd.source.counting.questions import Questions, chooses
 from zerograd.source.counting.tests import Atom, Test, is_place, keys_of, questions_in
-from zerograd.source.lowering.calls import CallReader, site_of
+from zerograd.source.lowering.calls import CallReader, may_be_event, site_of
 from zerograd.source.lowering.mapped import RUNS, handed_on, kinds_inside, picked_by_name
 from zerograd.source.lowering.occasions import with_doubts
 from zerograd.source.lowering.parted import waits_inside
@@ -35,6 +36,12 @@ _BRANCHING = frozenset(
 )
 
 
+@lru_cache(maxsize=4096)  # the same names are called all the time
+def _may_matter(name: str) -> bool:
+    """Whether a call of something of torch's or Python's own is an event, or runs what it is handed: its last word."""
+    return name in RUNS or may_be_event(name)
+
+
 class Expressions:
     """Those of one function: what its tests and counters mean is a matter of the whole of it."""
 
@@ -56,6 +63,7 @@ class Expressions:
         self._questions = Questions(function, own, scope)
         self._has_gates = any(accumulates(item.context_expr) for item in own.of(ast.withitem))
         self._waits = waits_inside(own)
+        self._foreign = calls.foreign(scope)
         self._deposited = False  # in this iteration of the loop we are in
         self._asked: tuple[ast.expr, ...] = ()  # the tests we are under, inside this loop
         self._gate = ""  # the question that Accelerate asks, in a loop with `with accelerator.accumulate(model):`
@@ -67,6 +75,7 @@ class Expressions:
     def _gather(self, stack: list[Any]) -> list[Node]:
         # From right to left, outer before inner: the other way round, that is the order in which Python evaluates.
         later: list[ast.AST] = []
+        foreign = self._foreign
         while stack:
             node = stack.pop()
             kind = node.__class__
@@ -76,9 +85,17 @@ class Expressions:
             if kind in LEAVES:
                 continue
             if kind is ast.Call:
-                if node.func.__class__ is not ast.Name or node.func.id not in _IDLE:
+                func = root = node.func
+                while root.__class__ is ast.Attribute:
+                    root = root.value
+                if root.__class__ is not ast.Name:
                     later.append(node)
-                    stack.append(node.func)
+                    stack.append(root)
+                elif root is func:
+                    if root.id not in _IDLE and (root.id not in foreign or _may_matter(root.id)):
+                        later.append(node)
+                elif root.id not in foreign or _may_matter(func.attr):  # not torch.cat(parts): a quarter of all calls
+                    later.append(node)
                 stack += node.args
                 if node.keywords:
                     stack += [keyword.value for keyword in node.keywords]

@@ -5,7 +5,6 @@ word in it that elsewhere means training or clearing. And who is handed an optim
 """
 
 import ast
-from functools import lru_cache
 
 from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import is_model, saying
@@ -19,7 +18,7 @@ _begins = saying(
 _schedules = saying(r"sched|(^|_)sch$")
 _OWN = frozenset({"to", "type_as", "view_as", "expand_as", "reshape_as", "new_tensor", "new_zeros", "new_ones", "cpu"})
 _ASKS = pattern(r"^_*(get|num|count|is|has|should)_(?!.*(grad|loss|train|backward|update))")  # recorder.get_steps()
-_MODES = frozenset({"train", "eval"})
+OF_OWNER = frozenset({"reset", "step", "train", "eval"})  # what these do is told by what they are called on
 _LOSS = pattern(r"^[A-Z][A-Za-z0-9]*(Loss|Criterion)$")
 keeps_optimizer = saying(  # adjust_learning_rate(optimizer, epoch): no step is taken, nothing cleared
     r"(adjust|update|set|change|decay|get|print|show|log|poly|warm\w*|cosine|anneal|schedule|scale|modify|reduce)\w*_(lr|learning_?rate)s?"
@@ -29,18 +28,16 @@ keeps_optimizer = saying(  # adjust_learning_rate(optimizer, epoch): no step is 
 
 
 def does_nothing(receiver: str, name: str, call: ast.Call) -> bool:
+    """Of what is in OF_OWNER: that it does nothing to whom it is called on."""
     last = receiver.rpartition(".")[2]
     if name == "reset":
         return bool(last) and _begins(last)
-    if name in _MODES:
-        return is_model(receiver) and _is_told_mode(call)
     if name == "step":
         return bool(last) and _schedules(last)
-    return _is_moot(name)
+    return is_model(receiver) and _is_told_mode(call)
 
 
-@lru_cache(maxsize=4096)
-def _is_moot(name: str) -> bool:
+def is_moot(name: str) -> bool:
     """Whether a name does nothing, whoever it is called on."""
     return name in _OWN or name.startswith("assert") or bool(_LOSS.match(name) or _ASKS.search(name.lower()))
 

@@ -19,10 +19,15 @@ class Tools:
     def __init__(self, by_manner: frozenset[str]) -> None:
         self._by_manner = by_manner
         self._optimizers: dict[tuple[Scope, str], bool] = {}
+        self._scalers: dict[tuple[Scope, str], bool] = {}
 
     def is_scaler(self, path: str, scope: Scope) -> bool:
-        binding = scope.lookup(path)
-        return binding.role is Role.SCALER if binding else names_scaler(path)
+        known = self._scalers.get((scope, path))
+        if known is None:
+            binding = scope.lookup(path)
+            known = binding.role is Role.SCALER if binding else names_scaler(path)
+            self._scalers[scope, path] = known
+        return known
 
     def is_optimizer(self, path: str, scope: Scope) -> bool:
         known = self._optimizers.get((scope, path))

@@ -2,21 +2,23 @@
 
 import ast
 import sys
+from functools import lru_cache
 from itertools import chain
+from typing import NamedTuple
 
 from zerograd.core.events import Kind
 from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT, Doubts
-from zerograd.source.names.harmless import does_nothing
+from zerograd.source.names.harmless import OF_OWNER, does_nothing, is_moot
 from zerograd.source.names.scopes import Role, Scope
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import BUILTINS, saying
 
-_PACKAGES = frozenset(sys.stdlib_module_names) | {"torch", "numpy", "tqdm", "np", "wandb", "torchvision", "apex"}
+PACKAGES = frozenset(sys.stdlib_module_names) | {"torch", "numpy", "tqdm", "np", "wandb", "torchvision", "apex"}
 # What a LightningModule has from Lightning and a training step calls, and that touches no gradient.
 _LIGHTNING = frozenset({"optimizers", "lr_schedulers", "print", "all_gather", "toggle_optimizer", "untoggle_optimizer"})
 # What Accelerate's own object has beside backward() and its clips: it wraps, hands out, gathers and writes.
-_ACCELERATE = frozenset(
+ACCELERATE = frozenset(
     {"prepare", "prepare_model", "prepare_optimizer", "prepare_scheduler", "prepare_data_loader", "unwrap_model"}
     | {"accumulate", "no_sync", "autocast", "main_process_first", "local_main_process_first", "wait_for_everyone"}
     | {"gather", "gather_for_metrics", "reduce", "pad_across_processes", "set_trigger", "check_trigger", "print", "log"}
@@ -79,24 +81,57 @@ def unseen(path: str, call: ast.Call, scope: Scope) -> Doubts:
     A forward pass or a criterion deposits nothing. What is named for training, or is handed the loss, may.
     """
     receiver, _, name = path.rpartition(".")
-    if does_nothing(receiver, name, call):
+    said = _said_by(name)
+    if said.nothing:
         return NO_DOUBT
     last = receiver.rpartition(".")[2]
-    if (name == "update" and _tallies(last)) or (name in _AVERAGES and _averages(last)) or _AVERAGING.match(name):
+    if said.asks_owner and _does_nothing_to(receiver, last, name, call):
         return NO_DOUBT
     if receiver == "self" and _is_inherited(path, scope):
-        return NO_DOUBT if _records(name) or name in _LIGHTNING else ALL_DOUBTS
-    if _is_hook(last, name) or _is_given_self(call, name):
+        return NO_DOUBT if said.records or name in _LIGHTNING else ALL_DOUBTS
+    hook = not _signals(last) if said.calls_hooks else _has_hooks(last) and name not in _LISTS
+    if hook or _is_given_self(call, name):
         return NO_DOUBT if makes_something(name) else ALL_DOUBTS
-    if _clears(name):
+    if said.clears:
         return ALL_DOUBTS
-    if _is_of_losses(name):
+    if said.of_losses:
         if receiver in ("", "self") and _is_given_network(call, scope):
             return ALL_DOUBTS  # D_loss(D, G), of whose text nothing is known
         if len(call.args) > _FEW and path in scope.parameters:
             return _DEPOSITS
-    trains = _trains(name) and not _hands_out(name)
-    return _DEPOSITS if trains or _is_told_to(call) or (not _records(name) and _is_given_loss(call)) else NO_DOUBT
+    deposits = said.trains or _is_told_to(call) or (not said.records and _is_given_loss(call))
+    return _DEPOSITS if deposits else NO_DOUBT
+
+
+class _Said(NamedTuple):
+    """What the name of a call says by itself."""
+
+    nothing: bool  # it does nothing, whoever it is called on
+    asks_owner: bool  # or that hangs on whom
+    calls_hooks: bool
+    clears: bool
+    of_losses: bool
+    trains: bool
+    records: bool
+
+
+@lru_cache(maxsize=4096)  # the same names are called all the time
+def _said_by(name: str) -> _Said:
+    return _Said(
+        nothing=is_moot(name) or _AVERAGING.match(name) is not None,
+        asks_owner=name in OF_OWNER or name == "update" or name in _AVERAGES,
+        calls_hooks=_calls_hooks(name),
+        clears=_clears(name),
+        of_losses=_is_of_losses(name),
+        trains=_trains(name) and not _hands_out(name),
+        records=_records(name),
+    )
+
+
+def _does_nothing_to(receiver: str, last: str, name: str, call: ast.Call) -> bool:
+    if name in OF_OWNER:
+        return does_nothing(receiver, name, call)
+    return (name == "update" and _tallies(last)) or (name in _AVERAGES and _averages(last))
 
 
 def is_harmless(path: str, scope: Scope) -> bool:
@@ -107,13 +142,13 @@ def is_harmless(path: str, scope: Scope) -> bool:
 def is_foreign(name: str, scope: Scope) -> bool:
     """Whether a name is one of Python's or torch's modules, or something out of one."""
     # gc = GradCache(model): it is not Python's then
-    return scope.dotted(name).partition(".")[0] in _PACKAGES and not scope.defines(name)
+    return scope.dotted(name).partition(".")[0] in PACKAGES and not scope.defines(name)
 
 
 def is_accelerates(path: str, scope: Scope) -> bool:
     """Whether a call is one of Accelerate's that touch no gradient: its text is long, and says nothing more."""
     receiver, _, name = path.rpartition(".")
-    if name not in _ACCELERATE:
+    if name not in ACCELERATE:
         return False
     made = scope.lookup(receiver)
     return (
@@ -132,12 +167,6 @@ def _is_given_network(call: ast.Call, scope: Scope) -> bool:
     if path is None:
         return False
     return scope.optimizer_of(path) is not None or _NETWORK.search(path.rpartition(".")[2]) is not None
-
-
-def _is_hook(owner: str, name: str) -> bool:
-    if _calls_hooks(name):
-        return not _signals(owner)
-    return _has_hooks(owner) and name not in _LISTS
 
 
 def _is_given_self(call: ast.Call, name: str) -> bool:

@@ -2,7 +2,7 @@
 
 from enum import Enum
 
-from zerograd.source.names.opaque import is_foreign
+from zerograd.source.names.opaque import PACKAGES, is_foreign
 from zerograd.source.names.scopes import Scope
 
 
@@ -19,6 +19,17 @@ class Names:
     def __init__(self) -> None:
         self._standing: dict[Scope, dict[str, Standing]] = {}
         self._bound: dict[Scope, frozenset[str]] = {}
+        self._foreign: dict[Scope, frozenset[str]] = {}
+
+    def foreign(self, scope: Scope) -> frozenset[str]:
+        """The names that a scope can see and that are imported from Python, torch or another such package."""
+        found = self._foreign.get(scope)
+        if found is None:
+            outer = self.foreign(scope.parent) if scope.parent is not None else frozenset[str]()
+            outer = outer.difference(scope.imports, scope.parameters, scope.assigned, scope.functions)
+            own = [name for name, dotted in scope.imports.items() if dotted.partition(".")[0] in PACKAGES]
+            found = self._foreign[scope] = outer.union(own) if own else outer
+        return found
 
     def of(self, path: str, scope: Scope) -> Standing:
         """Whose a path is, by its first name."""
