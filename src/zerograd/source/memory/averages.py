@@ -33,7 +33,7 @@ def detect(function: Reading) -> Iterator[Finding]:
     for node, average, added in weighed_anew(function):
         if not _outlives(function, node, average) or not _is_read_without(function, average, node):
             continue
-        if not function.without_grad(node) and not _cuts(added) and _has_graph(function, added):
+        if not function.without_grad(node) and not _cuts(added) and _has_graph(function, node, added):
             what = f"{written(node)} keeps the graph of every iteration alive: only its value is read"
             yield note(REGISTRY["ZG402"], function.site(node), certain=True, what=what)
 
@@ -48,10 +48,13 @@ def _outlives(function: Reading, node: ast.Assign, average: str) -> bool:
     return average in function.scope.parameters and average in returned
 
 
-def _has_graph(function: Reading, added: ast.expr) -> bool:
+def _has_graph(function: Reading, node: ast.Assign, added: ast.expr) -> bool:
     """Whether what is averaged surely has one, or backward() goes through the same pass of a model that it was made by:
-    the definitions that reach the loss tell, not others of the same name."""
-    deposits = [act.node for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
+    the definitions that reach the loss tell, not others of the same name. Behind the loop, as over the steps of a
+    rollout, it frees what all of them have made."""
+    loop = function.loop_around(node) or function.node
+    calls = [act.node for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
+    deposits = [call for call in calls if loop is function.node or holds(loop, call)]
     if not deposits or (Graphs(function).has(added) and not freezes(function.file.text)):
         return bool(deposits)
     ancestry = Ancestry(function)
