@@ -23,7 +23,7 @@ from zerograd.source.text.nodes import below, holds, written
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.wording import CUTS, is_model
 from zerograd.source.values.definitions import definitions_of
-from zerograd.source.values.reading import Reading
+from zerograd.source.values.reading import LoopNode, Reading
 from zerograd.source.values.sums import weighed_anew
 
 
@@ -50,16 +50,21 @@ def _outlives(function: Reading, node: ast.Assign, average: str) -> bool:
 
 def _has_graph(function: Reading, node: ast.Assign, added: ast.expr) -> bool:
     """Whether what is averaged surely has one, or backward() goes through the same pass of a model that it was made by:
-    the definitions that reach the loss tell, not others of the same name. Behind the loop, as over the steps of a
-    rollout, it frees what all of them have made."""
-    loop = function.loop_around(node) or function.node
-    calls = [act.node for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
-    deposits = [call for call in calls if loop is function.node or holds(loop, call)]
+    the definitions that reach the loss tell, not others of the same name."""
+    deposits = [act.node for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
+    if _is_rollout(function.loop_around(node), deposits):
+        return False
     if not deposits or (Graphs(function).has(added) and not freezes(function.file.text)):
         return bool(deposits)
     ancestry = Ancestry(function)
     passes = {one for one in ancestry.of(added) if _runs_a_model(one)}
     return any(passes & ancestry.of(loss) for call in deposits if passes and (loss := loss_of(call)) is not None)
+
+
+def _is_rollout(loop: LoopNode | None, deposits: list[ast.Call]) -> bool:
+    """Whether backward() comes behind the loop, and frees what all its iterations have made."""
+    behind = [call for call in deposits if loop is not None and call.lineno > (loop.end_lineno or 0)]
+    return bool(behind) and not any(loop is not None and holds(loop, call) for call in deposits)
 
 
 def _runs_a_model(made: ast.AST | str) -> bool:
