@@ -29,7 +29,7 @@ from zerograd.source.text.paths import path_of
 from zerograd.source.text.suppression import JUDGED, allow
 from zerograd.source.text.triggers import may_train
 from zerograd.source.values.callers import is_handed_too
-from zerograd.source.values.holders import modules_held, supposed, with_wholes
+from zerograd.source.values.holdings import held_by, supposed, with_wholes
 from zerograd.source.values.reading import File, Reading
 from zerograd.source.walking.flow import Interpreter
 from zerograd.source.walking.frames import CYCLE
@@ -177,7 +177,9 @@ class _Checker:
         scope: Scope | None = None,
         shared: Unclaimed | None = None,
     ) -> Iterator[Finding]:
-        owned = self._owned(block, slot, scope, node, alone) if scope is not None else NOT_SHARED
+        owned = NOT_SHARED
+        if scope is not None and node is not None:
+            owned = self._owned(block, slot, scope, node, alone)
         undone = partial(self._undone, slot=slot, scope=scope) if again else None
         walker = Walker(slot, alone, owned, cls, self._program.body_of, entry, undone)
         walks = list(walker.walks(block, self._laws, self._budget))
@@ -230,10 +232,10 @@ class _Checker:
         deposits = any(act.kind is Kind.DEPOSIT for act in self._file.acts_of(block))
         return deposits or any("loss" in name.id.lower() for name in names)
 
-    def _owned(self, block: Block, slot: str, scope: Scope, node: ast.AST | None, alone: bool) -> Owned:
+    def _owned(self, block: Block, slot: str, scope: Scope, node: ast.AST, alone: bool) -> Owned:
         """What is known of a slot that shares its loop with others: its modules, and whom each deposit serves."""
-        nodes = self._program.nodes(node) if node is not None else None
-        modules = modules_held(slot, scope, nodes)
+        function = Reading(node, block, scope, self._file)
+        modules = held_by(slot, function)
         probes = self._leaks.into(modules, block, node, scope.owner, alone=alone)
         if alone or not self._program.traces_losses:
             return Owned(slot, modules, probes=probes) if modules or probes else NOT_SHARED
@@ -242,7 +244,7 @@ class _Checker:
             self._deposits[key] = read_objectives(block, self._program.body_of)
         deposits = self._deposits[key]
         others = frozenset().union(*(one.serves for one in deposits.values())) - {slot}
-        theirs = frozenset().union(*(modules_held(other, scope, nodes) for other in others))
+        theirs = frozenset().union(*(held_by(other, function) for other in others))
         guessed = supposed(slot, scope, deposits) - theirs if not modules else frozenset[str]()
         return Owned(slot, with_wholes(modules, theirs), deposits, probes, theirs, guessed)
 

@@ -34,10 +34,10 @@ from zerograd.source.text.lines import within
 from zerograd.source.text.nodes import below
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.patterns import pattern
+from zerograd.source.values.apart import gives, overlap
 from zerograd.source.values.bonds import Bonds
 from zerograd.source.values.callers import called
 from zerograd.source.values.glances import Parents, is_only_asked
-from zerograd.source.values.holdings import gives, overlap
 from zerograd.source.values.reading import File, Reading
 
 _MAKERS = ("Adam", "SGD", "RMSprop", "Adagrad", "Adadelta")

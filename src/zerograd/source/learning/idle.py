@@ -10,7 +10,7 @@ from zerograd.source.names.opaque import is_familiar
 from zerograd.source.text.nodes import Nodes
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.wording import MODULES
-from zerograd.source.values.holdings import is_made_apart
+from zerograd.source.values.apart import is_made_apart
 from zerograd.source.values.reading import Reading
 
 _ASKED = MODULES | {"to", "cuda", "cpu", "half", "float", "load_state_dict", "apply"}

@@ -24,10 +24,11 @@ from zerograd.source.names.scopes import Function, Role, Scope
 from zerograd.source.text.nodes import below
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.wording import BUILTINS
+from zerograd.source.values.apart import is_made_alone, overlap
 from zerograd.source.values.bonds import Bonds
 from zerograd.source.values.callers import called, reading_of
 from zerograd.source.values.definitions import definitions_of
-from zerograd.source.values.holdings import held_by, is_made_alone, overlap
+from zerograd.source.values.holdings import held_by
 from zerograd.source.values.reading import Reading
 
 _FEW = 60  # names that a loss is made of

@@ -22,9 +22,10 @@ from zerograd.source.names.opaque import makes_object
 from zerograd.source.text.nodes import below, holds
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.wording import CUTS, MODULES
+from zerograd.source.values.apart import is_made_apart, overlap
 from zerograd.source.values.bonds import Bonds
 from zerograd.source.values.definitions import definitions_of
-from zerograd.source.values.holdings import held_by, is_made_apart, overlap
+from zerograd.source.values.holdings import held_by
 from zerograd.source.values.reading import LoopNode, Reading
 
 _MOVES = MODULES | {"cuda", "to", "half", "float", "load_state_dict", "requires_grad_"}

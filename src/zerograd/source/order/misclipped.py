@@ -14,7 +14,8 @@ from zerograd.rules.telling import note
 from zerograd.source.lowering.skeleton import Act, Block, Call, blocks_of
 from zerograd.source.text.nodes import holds
 from zerograd.source.text.paths import path_of
-from zerograd.source.values.holdings import held_by, overlap
+from zerograd.source.values.apart import overlap
+from zerograd.source.values.holdings import held_by
 from zerograd.source.values.reading import Reading
 
 _CLEARED = "what has just been cleared, and backward() comes behind it"

@@ -1,35 +1,44 @@
-"""Which modules an optimizer holds, where its construction tells, or the module that it is a part of."""
+"""Which modules an optimizer holds, as the function that steps it names them.
+
+Told by its construction: here, in the class, in a list of several, or in a function that makes several and gives them
+back together; or by the module that it is a part of. Of an optimizer that was handed over only its name tells, and that
+its own objective goes through the module it names:
+
+    def train(G, D, opt_g, opt_d): ...
+"""
 
 import ast
+from collections.abc import Iterator
 
-from zerograd.source.names.opaque import makes_object
 from zerograd.source.names.roles import modules_of, role_of
-from zerograd.source.names.scopes import Role, Scope
+from zerograd.source.names.scopes import Binding, Function, Role, Scope
 from zerograd.source.text.nodes import Nodes, below
 from zerograd.source.text.paths import path_of
-from zerograd.source.text.patterns import pattern
-from zerograd.source.text.wording import CUTS, MODULES, SAME
+from zerograd.source.text.stems import is_plain, named_alike
 from zerograd.source.values.definitions import Definition, definitions_of
 from zerograd.source.values.reading import Reading
+from zerograd.source.walking.objectives import Deposits
 
+_Held = frozenset[str]
+_NONE: _Held = frozenset()
 _PARTS = frozenset({"optimizer", "optim", "opt"})
-_ASKED = MODULES | SAME | CUTS | {"forward"}
-_PIECE = pattern(
-    r"^(self\.)?\w*(encoder|backbone|body|shared|base|feature|trunk|embed|net|model)\w*(?<!width)(?<!dim)(?<!size)$"
-)
 
 
-def held_by(slot: str, function: Reading, at: ast.AST | None = None) -> frozenset[str]:
-    """The paths of its modules; none if nobody can tell. `at`: where it is used; else by all that has its name."""
-    binding = function.scope.lookup(slot)
-    if binding is not None:
-        made = _made_anew(slot, function, at) if slot.isidentifier() else []
-        unread = at is not None and () in made
-        return frozenset[str]().union(*made or [binding.over]) if not unread else frozenset()
-    owner, _, name = slot.rpartition(".")
-    if name in _PARTS and owner not in ("", "self"):
-        return frozenset({owner})  # actor.optimizer: made by the actor, of its own parameters
-    return frozenset(_of_each(slot.removesuffix("[*]"), function)) if slot.endswith("[*]") else frozenset()
+def held_by(slot: str, function: Reading, at: ast.AST | None = None) -> _Held:
+    """The modules that an optimizer was made over, by their names here; none if nobody can tell. `at`: where it is
+    used; else by all that has its name."""
+    scope, nodes = function.scope, function.nodes
+    binding = scope.lookup(slot)
+    if binding is None:
+        return _as_part(slot, nodes) or _of_each(slot, scope, nodes) or _made_together(slot, scope, nodes)
+    made = _made_anew(slot, function, at) if slot.isidentifier() else []
+    if at is not None and () in made:
+        return _NONE
+    over = _NONE.union(*made or [binding.over])
+    if slot not in scope.parameters or slot in scope.bindings:
+        return over
+    # Known by its name alone, from the function around: it may call the same modules otherwise.
+    return over if {path.partition(".")[0] for path in over} <= set(scope.parameters) else _NONE
 
 
 def _made_anew(slot: str, function: Reading, at: ast.AST | None) -> list[tuple[str, ...]]:
@@ -51,77 +60,102 @@ def _overs(made: list[Definition], function: Reading) -> list[tuple[str, ...]]:
     return [one.over for one in known if one is not None and one.role is Role.OPTIMIZER]
 
 
-def held_as_part(slot: str, nodes: Nodes) -> frozenset[str]:
+def with_wholes(modules: _Held, theirs: _Held) -> _Held:
+    """Those, and what they are parts of: of model(x) nobody says which parts it fills, but an optimizer that holds
+    several, where no other holds any, is the model's."""
+    owners = [path.rpartition(".")[0] for path in modules]
+    whole = {owner for owner in owners if owner not in ("", "self") and owners.count(owner) > 1}
+    return modules | {
+        owner for owner in whole if not any(one == owner or one.startswith(f"{owner}.") for one in theirs)
+    }
+
+
+def supposed(slot: str, scope: Scope, deposits: Deposits) -> _Held:
+    """Of one that was handed over, or made of who knows what, the module that it has its name from, if each of its
+    objectives goes through it. The only one that is called `model` is that of the only one called `optimizer`."""
+    binding = scope.lookup(slot)
+    if (binding is not None and binding.over) or "[" in slot:
+        return _NONE
+    reached = _NONE.union(*(one.reaches for one in deposits.values()))
+    slots = _NONE.union(*(one.serves | one.beside for one in deposits.values()))
+    plain = is_plain(slot) and [one for one in slots if is_plain(one)] == [slot]
+    found = {one for one in reached if (is_plain(one) if plain else named_alike(one, slot))}
+    own = [one.reaches for one in deposits.values() if slot in one.serves]
+    return frozenset(found) if len(found) == 1 and own and all(found <= reaches for reaches in own) else _NONE
+
+
+def _as_part(slot: str, nodes: Nodes) -> _Held:
     """critic.optimizer, where the critic is called: its own network, and no manager of others."""
     owner, _, name = slot.rpartition(".")
     part = name in _PARTS and owner not in ("", "self")
     return frozenset({owner} if part and any(path_of(call.func) == owner for call in nodes.of(ast.Call)) else ())
 
 
-def _of_each(path: str, function: Reading) -> list[str]:
+def _of_each(slot: str, scope: Scope, nodes: Nodes) -> _Held:
     """opts = [Adam(net.parameters()) for net in nets]: opts[i] holds nets[i]."""
-    for node, scope in _homes(path, function):
-        for made in below(node):
-            match made:
-                case ast.Assign(targets=[target], value=ast.ListComp(elt=ast.Call() as each, generators=[over])):
-                    binding = role_of(each, scope) if path_of(target) == path else None
-                    if binding is not None and binding.role is Role.OPTIMIZER and each.args:
-                        element, many = path_of(over.target), path_of(over.iter)
-                        held = list(modules_of(each.args[0]))
-                        return [f"{many}[*]" if module == element else module for module in held]
-    return []
+    path = slot.removesuffix("[*]")
+    for made, where in _assigned(path, scope, nodes) if path != slot else ():
+        match made:
+            case ast.Assign(targets=[target], value=ast.ListComp(elt=ast.Call() as each, generators=[over])):
+                binding = role_of(each, where) if path_of(target) == path else None
+                if binding is not None and binding.role is Role.OPTIMIZER and each.args:
+                    element, many = path_of(over.target), path_of(over.iter)
+                    held = modules_of(each.args[0])
+                    return frozenset(f"{many}[*]" if module == element else module for module in held)
+    return _NONE
 
 
-def _homes(path: str, function: Reading) -> list[tuple[ast.AST, Scope]]:
-    """Where a path may be assigned: this function, or the methods of its class."""
-    cls = function.scope.owner
-    if cls is None or not path.startswith("self."):
-        return [(function.node, function.scope)]
-    return [(method.node, method.scope) for one in cls.lineage() for method in one.functions.values()]
+def _assigned(path: str, scope: Scope, nodes: Nodes) -> list[tuple[ast.Assign, Scope]]:
+    """The assignments among which that of a path stands: of this function, or of the methods of its class."""
+    if scope.owner is None or not path.startswith("self."):
+        return [(one, scope) for one in nodes.of(ast.Assign)]
+    methods = [method for cls in scope.owner.lineage() for method in cls.functions.values()]
+    return [(one, method.scope) for method in methods for one in _assigns(method)]
 
 
-def is_made_apart(module: str, function: Reading) -> bool:
-    """Whether a module is seen to be made by itself, of nothing that could be a part of another one too, and is made a
-    part of none."""
-    return is_made_alone(module, function) and not any(gives(one, module) for one in _assigned(module, function))
+def _made_together(slot: str, scope: Scope, nodes: Nodes) -> _Held:
+    """opt_g, opt_d = self.make_optimizers(); in Lightning's manual optimization, opt_g, opt_d = self.optimizers()."""
+    assigned = _assigned(slot, scope, nodes)
+    found = [(one, where, place) for one, where in assigned for place in _places(one, slot)]
+    if len(found) != 1:
+        return _NONE
+    made, where, (place, several) = found[0]
+    call = made.value
+    path = path_of(call.func) if isinstance(call, ast.Call) else None
+    function = where.function("self.configure_optimizers" if path == "self.optimizers" else path or "")
+    if function is None or not isinstance(call, ast.Call):
+        return _NONE
+    binding = _returned(function, place, several)
+    of_self = path is not None and path.startswith("self.")
+    over = binding.over if binding is not None else ()
+    return frozenset(over) if of_self and over and all(one.startswith("self.") for one in over) else _NONE
 
 
-def is_made_alone(module: str, function: Reading) -> bool:
-    """The same, whatever is made of it afterwards."""
-    assigned = _assigned(module, function)
-    made = [one.value for one in assigned if any(path_of(target) == module for target in one.targets)]
-    given = [part for value in made for part in _given(value)]
-    parts = [part for one in given for part in below(one) if isinstance(part, ast.Name | ast.Attribute)]
-    shares = any(_PIECE.search((path_of(part) or "").lower()) for part in parts)
-    return bool(made) and all(map(makes_object, made)) and not shares
+def _assigns(method: Function) -> list[ast.Assign]:
+    home = method.scope.module.home
+    return home.nodes(method.node).of(ast.Assign) if home is not None else []
 
 
-def _assigned(module: str, function: Reading) -> list[ast.Assign]:
-    own = function.of(ast.Assign) if module.isidentifier() else []  # the functions in it have names of their own
-    homes = _homes(module, function) if not own else []
-    return own or [one for node, _ in homes for one in below(node) if isinstance(one, ast.Assign)]
+def _places(made: ast.Assign, slot: str) -> Iterator[tuple[int, int]]:
+    """Where a slot stands among several that are assigned together, and how many they are."""
+    for target in made.targets:
+        elements = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+        yield from ((place, len(elements)) for place, one in enumerate(elements) if path_of(one) == slot)
 
 
-def _given(made: ast.expr) -> list[ast.expr]:
-    """What an object is made of: the arguments of Net(8, encoder).to(device)."""
-    found: list[ast.expr] = []
-    while isinstance(made, ast.Call):
-        found += [*made.args, *(keyword.value for keyword in made.keywords)]
-        made = made.func.value if isinstance(made.func, ast.Attribute) else made.func
-    return found
-
-
-def gives(node: ast.Assign, module: str) -> bool:
-    """other = Sequential(module, ...), other.weight = module.weight: anything but its parameters, and its own calls."""
-    nodes = below(node.value)
-    asked = {id(part.value) for part in nodes if isinstance(part, ast.Attribute) and part.attr in _ASKED}
-    called = [part.func for part in nodes if isinstance(part, ast.Call)]
-    asked |= {id(func) for func in called} | {id(func.value) for func in called if isinstance(func, ast.Attribute)}
-    return any(path_of(part) == module and id(part) not in asked for part in nodes if isinstance(part, ast.expr))
-
-
-def overlap(one: frozenset[str], others: frozenset[str]) -> bool:
-    """Whether a module of the one is a module of the others, or a part of one."""
-    return any(
-        mine == its or mine.startswith(f"{its}.") or its.startswith(f"{mine}.") for mine in one for its in others
-    )
+def _returned(function: Function, place: int, several: int) -> Binding | None:
+    """The optimizer that a function returns there, if it always returns the same."""
+    returned = [part.value for part in below(function.node) if isinstance(part, ast.Return)]
+    if len(returned) != 1 or not isinstance(returned[0], ast.Tuple | ast.List):
+        return None
+    elements = returned[0].elts
+    if len(elements) == 2 and isinstance(elements[0], ast.List) and several > 1:  # Lightning's: with schedules
+        elements = elements[0].elts
+    if len(elements) != several:
+        return None
+    one = elements[place]
+    if isinstance(one, ast.Dict):  # {"optimizer": opt, "lr_scheduler": ...}
+        keys = [key.value if isinstance(key, ast.Constant) else None for key in one.keys]
+        one = one.values[keys.index("optimizer")] if "optimizer" in keys else one
+    binding = role_of(one, function.scope)
+    return binding if binding is not None and binding.role is Role.OPTIMIZER else None
