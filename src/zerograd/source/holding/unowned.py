@@ -39,7 +39,8 @@ from zerograd.source.values.reading import File, Reading
 from zerograd.source.values.weights import has_weights
 
 _MOVES = frozenset({"train", "eval", "cuda", "to", "cpu", "half", "float", "double", "apply"})  # and give it back
-_TOLD = frozenset({"state_dict", "forward", "training"})
+_TOLD = frozenset({"state_dict", "forward", "training", "zero_grad"})
+_CUTS = ("detach", "no_grad", ".data", ".item(", "inference_mode")
 _FEW, _MOST = 12, 4  # objects that are looked at, and backwards that are followed
 
 
@@ -47,20 +48,27 @@ def detect(file: File) -> Iterator[Finding]:
     if not file.says(".backward(") or not file.says(".step(") or not file.says(".parameters()") or file.reads_gradients:
         return
     program = file.program
-    functions = [one for one in program.roots.functions if ".parameters()" in within(file.text, one.node)]
+    functions = [one for one in program.roots.functions if _may_make(within(file.text, one.node))]
     for one in functions:
         block = program.function(one) if one.node in program.relevant else ()
         yield from _inside(Reading(one.node, block, one.scope, file))
     yield from _inside(Reading(program.tree, program.module, program.roots.module, file))
 
 
+def _may_make(text: str) -> bool:
+    """SGD(model.parameters()), build_optimizer(model)"""
+    return ".parameters()" in text or "optimizer(" in text or "optim(" in text
+
+
 def _inside(function: Reading) -> Iterator[Finding]:
     if "parameters" not in {one.attr for one in function.of(ast.Attribute)}:
         return  # most modules: it is a function that makes the optimizer
     made = [node.value for node in function.of(ast.Assign) if _is_optimizer(node.value, function)]
-    if not made or not all(map(_is_told, made)):
+    helped = [(node.value, its) for node in function.of(ast.Assign) if (its := _made_by_helper(node.value, function))]
+    if not (made or helped) or not all(map(_is_told, made)):
         return
-    held = frozenset(name for one in made for name in _given(one))
+    held = frozenset(name for one in made for name in _given(one)).union(*(its for _, its in helped))
+    made += [one for one, _ in helped]
     bound = _bound(function, held)
     found = list(_through_it_alone(function, bound)) if len(made) > 1 else []
     found = [(act, name) for act, name in found if _is_apart(function, name, held) and deposit_through(function, held)]
@@ -75,6 +83,22 @@ def _inside(function: Reading) -> Iterator[Finding]:
 
 def _is_optimizer(value: ast.expr, function: Reading) -> bool:
     return isinstance(value, ast.Call) and makes_optimizer(value, function.scope)
+
+
+def _made_by_helper(value: ast.expr, function: Reading) -> frozenset[str]:
+    """`model` of build_optimizer(args, model), a function of this project that returns nothing but optimizers of what
+    it is given."""
+    path = path_of(value.func) if isinstance(value, ast.Call) else None
+    one = called(path, function.scope) if path is not None and "opt" in path.lower() else None
+    if one is None or not isinstance(value, ast.Call) or any(isinstance(each, ast.Starred) for each in value.args):
+        return frozenset()
+    returned = [back.value for back in function.file.program.nodes(one.node).of(ast.Return)]
+    made = [back for back in returned if isinstance(back, ast.Call) and makes_optimizer(back, one.scope)]
+    names = {name for back in made for name in _given(back)}
+    if not made or len(made) < len(returned) or not all(map(_is_told, made)) or not names <= set(one.scope.parameters):
+        return frozenset()
+    handed = [given for name, given in arguments(value, one) if name in names]
+    return frozenset(part.id for given in handed for part in below(given) if isinstance(part, ast.Name))
 
 
 def _given(made: ast.expr) -> Iterator[str]:
@@ -103,13 +127,20 @@ def _bound(function: Reading, held: frozenset[str]) -> dict[str, list[ast.expr]]
     asked -= held
     bound: dict[str, list[ast.expr]] = {}
     for node in function.of(ast.Assign):
-        for target in node.targets:
-            parts = below(target) if isinstance(target, ast.Tuple | ast.List) else [target]
-            for part in parts:
-                if isinstance(part, ast.Name) and part.id in asked and isinstance(part.ctx, ast.Store):
-                    bound.setdefault(part.id, []).append(node.value if target is part else target)
+        for part, value in (pair for target in node.targets for pair in _pairs(target, node.value)):
+            if isinstance(part, ast.Name) and part.id in asked and isinstance(part.ctx, ast.Store):
+                bound.setdefault(part.id, []).append(value)
     own = {name: [one for one in values if not _moves(one, name)] for name, values in bound.items()}
     return {name: values for name, values in own.items() if values and all(isinstance(one, ast.Call) for one in values)}
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.AST, ast.expr]]:
+    """model, head = Net(), Head(); of what comes as one, nobody gets a new object that is seen."""
+    if not isinstance(target, ast.Tuple | ast.List):
+        return [(target, value)]
+    if isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts):
+        return [*zip(target.elts, value.elts, strict=True)]
+    return [(part, target) for part in below(target)]
 
 
 def _through_it_alone(function: Reading, bound: dict[str, list[ast.expr]]) -> Iterator[tuple[Act, str]]:
@@ -198,15 +229,30 @@ def _is_seen(function: Reading, name: str) -> bool:
 def _deposit_through(function: Reading, name: str) -> Act | None:
     """The backward of a loss that goes through a module, here or in a function that is handed it."""
     for reading, its in _known_as(function, name):
+        if not reading.having(Kind.CONSUME):
+            continue
         deposits = [(act, act.node) for act in reading.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
-        ancestry = Ancestry(reading) if deposits and reading.having(Kind.CONSUME) else None
-        for act, node in deposits if ancestry is not None else ():
-            loss = loss_of(node)
-            through = ancestry.of(loss) if loss is not None and ancestry is not None else ()
-            paths = {path_of(one.func) or "?" for one in through if isinstance(one, ast.Call)}
-            if paths & {its, f"{its}.forward"} and any(not _is_torchs(one, reading) for one in paths - {its}):
-                return act
+        losses = [(act, loss) for act, node in deposits if (loss := loss_of(node)) is not None]
+        # What is read into has no name of its own any more: a module of this project is found by a look from above.
+        for deep in (True, False) if losses else ():
+            ancestry = Ancestry(reading) if deep else Ancestry(reading, deep=0)
+            for act, loss in losses:
+                paths = {path_of(one.func) or "?" for one in ancestry.of(loss) if isinstance(one, ast.Call)}
+                known = deep or all(_passes_on(path, reading) for path in paths)
+                others = any(not _is_torchs(one, reading) for one in paths - {its})
+                if known and others and paths & {its, f"{its}.forward"}:
+                    return act
     return None
+
+
+def _passes_on(path: str, function: Reading) -> bool:
+    """Whether what a call gives goes through all it is given: of a module that cuts nothing off. A function may drop
+    it."""
+    one = called(path, function.scope)
+    if one is None:
+        return True
+    text = within(one.scope.module.home.text, one.node) if one.scope.module.home is not None else "detach"
+    return one.node.name == "forward" and not any(word in text for word in _CUTS)
 
 
 def _known_as(function: Reading, name: str) -> Iterator[tuple[Reading, str]]:

@@ -119,7 +119,8 @@ class Library:
             return None
         top = program.roots.module
         found = None if derived else top.function(name)
-        return found or top.class_scope(name, derived=derived) or top.class_scope(top.dotted(name), derived=derived)
+        cls = found or top.class_scope(name, derived=derived) or top.class_scope(top.dotted(name), derived=derived)
+        return cls or (top.functions.get(name) if derived else None)
 
     def _imported(self, path: str, name: str, derived: bool, cutting: bool) -> Program | None:
         """The program of a file, for a name that it is worth reading for. That hangs on its text alone, not on whether
@@ -140,7 +141,7 @@ class Library:
         text = self._texts[path]
         if os.path.basename(path) == _REEXPORTS and name in text:
             return True
-        if derived and f"class {name}" in text:
+        if derived and (f"class {name}" in text or f"def {name}(" in text):
             return True
         if path not in self._does:
             self._does[path] = any(word in text for word in _EVENTS) or _GRADIENT.search(text) is not None
