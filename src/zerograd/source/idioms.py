@@ -16,7 +16,7 @@ from zerograd.source.groups import (
     unguarded,
     untold,
 )
-from zerograd.source.holding import exhausted, moved, parameters, reloaded, renewed, uncovered
+from zerograd.source.holding import doubled, exhausted, moved, parameters, reloaded, renewed, uncovered
 from zerograd.source.learning import adapted, bypassing, nonleaf, severed, starved, unreached
 from zerograd.source.memory import (
     averages,
@@ -122,6 +122,7 @@ def _steps(function: Reading, kinds: set[Kind]) -> Iterator[Finding]:
     yield from closures.detect(function)
     if Kind.CLEAR in kinds:
         yield from uncovered.detect(function)
+    yield from doubled.detect(function)
     yield from unreached.detect(function)
     if Kind.DEPOSIT in kinds:
         yield from adapted.detect(function)

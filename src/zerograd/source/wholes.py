@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from zerograd.core.findings import Finding
 from zerograd.source.groups import unread
-from zerograd.source.holding import fleeting, forgotten, listed, parameters, ungiven, unowned, unpickled
+from zerograd.source.holding import doubled, fleeting, forgotten, listed, parameters, ungiven, unowned, unpickled
 from zerograd.source.learning import barren, dropped, lifeless, rebinding, unasked, unreturned
 from zerograd.source.memory import evaluations, lightning, retained, rollouts
 from zerograd.source.order import handlers, hooks
@@ -16,6 +16,7 @@ from zerograd.source.values.reading import File, Reading
 def detect(file: File) -> Iterator[Finding]:
     yield from hooks.detect(file)
     yield from barren.detect(file)
+    yield from doubled.detect_joined(file)
     yield from dropped.detect(file)
     yield from evaluations.detect(file)
     yield from fleeting.detect(file)

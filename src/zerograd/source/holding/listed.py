@@ -59,7 +59,7 @@ def _several(text: str) -> Iterator[int]:
 
 def _given_twice(file: File, node: ast.AST, scope: Scope) -> Iterator[Finding]:
     for call in file.program.nodes(node).of(ast.Call):
-        given = sorted(_modules(call.args[0])) if call.args else []
+        given = sorted(modules_listed(call.args[0])) if call.args else []
         pairs = combinations(given, 2) if len(given) > 1 and makes_optimizer(call, scope) else ()
         for model, inner in pairs:  # the outer one is the shorter, and so the first
             if model == inner or (inner.startswith(f"{model}.") and _is_held(model, inner, scope)):
@@ -69,7 +69,7 @@ def _given_twice(file: File, node: ast.AST, scope: Scope) -> Iterator[Finding]:
                 break
 
 
-def _modules(given: ast.expr) -> Iterator[str]:
+def modules_listed(given: ast.expr) -> Iterator[str]:
     """`X` of every `X.parameters()` that is listed whole; nothing at all where some are chosen."""
     match given:
         case ast.Call(func=ast.Attribute(value=value, attr="parameters"), args=[], keywords=[]):
@@ -77,12 +77,12 @@ def _modules(given: ast.expr) -> Iterator[str]:
             yield from () if path is None or "[*]" in path else (path,)
         case ast.Call(func=func, args=args) if (path_of(func) or "").rpartition(".")[2] in ("chain", "list"):
             for one in args:
-                yield from _modules(one)
+                yield from modules_listed(one)
         case ast.BinOp(left=left, op=ast.Add(), right=right):
-            yield from chain(_modules(left), _modules(right))
+            yield from chain(modules_listed(left), modules_listed(right))
         case ast.List(elts=elements):
             for one in elements:
-                yield from _modules(one.value) if isinstance(one, ast.Starred) else ()
+                yield from modules_listed(one.value) if isinstance(one, ast.Starred) else ()
 
 
 def _is_held(model: str, inner: str, scope: Scope) -> bool:
