@@ -1,7 +1,8 @@
-"""Clips that reach another optimizer's gradients than the step behind them consumes.
+"""Clips that reach other gradients than the step behind them consumes.
 
 `clip_grad_norm_(policy.parameters())` between `value_loss.backward()` and `value_optimizer.step()`: the step uses what
-is not clipped, and what is clipped is cleared before anything steps with it.
+is not clipped, and what is clipped is cleared before anything steps with it. Or `clip_grad_norm_(teacher.parameters())`
+where the teacher is a copy of the student that the optimizer steps, and no optimizer holds it (followers.py).
 """
 
 import ast
@@ -15,6 +16,7 @@ from zerograd.source.lowering.skeleton import Act, Block, Call, blocks_of
 from zerograd.source.text.nodes import holds
 from zerograd.source.text.paths import path_of
 from zerograd.source.values.apart import overlap
+from zerograd.source.values.followers import follows
 from zerograd.source.values.holdings import held_by
 from zerograd.source.values.reading import Reading
 
@@ -24,6 +26,7 @@ _CLEARED = "what has just been cleared, and backward() comes behind it"
 def detect(function: Reading) -> Iterator[Finding]:
     clips = function.having(Kind.CLIP)
     yield from (_copied(function, act) for act in clips if _is_of_a_copy(act))
+    yield from _of_followers(function)
     if not clips or not function.file.program.has_several:
         return
     yield from _early(function, function.block)
@@ -33,6 +36,22 @@ def detect(function: Reading) -> Iterator[Finding]:
             if module is not None and step is not None:
                 place = f"the gradients of {module}, and {step.what} behind it consumes others"
                 yield note(REGISTRY["ZG302"], act.site, certain=True, clip=act.what, place=place)
+
+
+def _of_followers(function: Reading) -> Iterator[Finding]:
+    if not function.file.says("deepcopy(") and not function.file.says("load_state_dict("):
+        return
+    for position, act in enumerate(function.acts):
+        module = _module_of(act) if act.kind is Kind.CLIP else None
+        pair = _stands_between(function, position) if module is not None else None
+        if module is None or pair is None or function.file.reads_gradients:
+            continue
+        stepped = held_by(pair[1].slot or "", function)
+        others = _clipped_between(function, *pair)
+        alone = all(other is not None and not overlap(frozenset({other}), stepped) for other in others)
+        if stepped and alone and follows(module, stepped, function):
+            place = f"the gradients of {module}, and {pair[1].what} behind it consumes others"
+            yield note(REGISTRY["ZG302"], act.site, certain=True, clip=act.what, place=place)
 
 
 def _copied(function: Reading, clip: Act) -> Finding:
@@ -84,23 +103,33 @@ def _module_of(act: Act) -> str | None:
 
 def _step_of_others(function: Reading, position: int) -> Act | None:
     """The step behind a clip, if it holds none of what is clipped, and whoever holds it clears before it steps."""
-    acts, clip = function.acts, function.acts[position]
-    module = _module_of(clip)
-    before = [act for act in acts[:position] if act.kind is not Kind.CLIP]
-    behind = [act for act in acts[position + 1 :] if act.kind is not Kind.CLIP]
-    if module is None or not before or not behind:
+    module, pair = _module_of(function.acts[position]), _stands_between(function, position)
+    if module is None or pair is None:
         return None
-    deposit, step = before[-1], behind[0]
-    if deposit.kind is not Kind.DEPOSIT or step.kind is not Kind.CONSUME or not _are_one_path(function, deposit, step):
-        return None
+    _, step = pair
     clipped, stepped = frozenset({module}), held_by(step.slot or "", function)
     owners = {act.slot for act in function.having(Kind.CONSUME) if overlap(held_by(act.slot or "", function), clipped)}
-    others = [_module_of(act) for act in acts[acts.index(deposit) : acts.index(step)] if act.kind is Kind.CLIP]
+    others = _clipped_between(function, *pair)
     if not stepped or len(owners) != 1 or step.slot in owners or overlap(stepped, clipped):
         return None
     if any(other is None or overlap(frozenset({other}), stepped) for other in others):
         return None
     return step if _is_cleared_first(function, step, owners.pop() or "", clipped) else None
+
+
+def _stands_between(function: Reading, position: int) -> tuple[Act, Act] | None:
+    """The backward before a clip and the step behind it, on one way."""
+    acts = function.acts
+    before = [act for act in acts[:position] if act.kind is not Kind.CLIP]
+    behind = [act for act in acts[position + 1 :] if act.kind is not Kind.CLIP]
+    if not before or not behind or before[-1].kind is not Kind.DEPOSIT or behind[0].kind is not Kind.CONSUME:
+        return None
+    return (before[-1], behind[0]) if _are_one_path(function, before[-1], behind[0]) else None
+
+
+def _clipped_between(function: Reading, deposit: Act, step: Act) -> list[str | None]:
+    acts = function.acts
+    return [_module_of(act) for act in acts[acts.index(deposit) : acts.index(step)] if act.kind is Kind.CLIP]
 
 
 def _are_one_path(function: Reading, deposit: Act, step: Act) -> bool:

@@ -10,7 +10,7 @@ from zerograd.source.values.callers import called, reading_of
 from zerograd.source.values.definitions import definitions_of
 from zerograd.source.values.reading import Reading
 
-_MOVES = frozenset({"to", "cuda", "cpu", "double", "float", "half", "train", "eval"})
+_MOVES = frozenset({"to", "cuda", "cpu", "double", "float", "half", "train", "eval", "requires_grad_"})
 _ASKED = MODULES | _MOVES | {"load_state_dict"}
 _DEPTH = 2
 
