@@ -6,7 +6,12 @@ self.optimizer = Adam(self.params)
 for p in self.params: p.requires_grad_(False)      # freezes nothing
 clip_grad_norm_(self.params, 1.0)                  # clips nothing, under another name (clipped = self.params) as well
 
-So it is with one that a loop reads in every iteration, and that was made before the loop.
+So it is with one that a loop reads in every iteration, and that was made before the loop; and with one that a function
+of this project returns, alone or beside others, and that was counted before the optimizer gets it:
+
+body, head = split(model)                          # head is a generator there
+count = sum(p.numel() for p in head)
+optimizer = Adam([{"params": body}, {"params": head}])
 """
 
 import ast
@@ -24,10 +29,11 @@ from zerograd.source.names.scopes import Scope
 from zerograd.source.text.nodes import Nodes, below, holds, place
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.patterns import pattern
+from zerograd.source.values.callers import called
 from zerograd.source.values.reading import Reading
 
 _CHAINS = ("itertools.chain", "itertools.chain.from_iterable")
-_GENERATE = frozenset({"filter", "parameters"})
+_DRAINS = frozenset({"sum", "list", "tuple", "set", "sorted", "max", "min"})
 _NAMED = (ast.Name, ast.Attribute, ast.Subscript)
 _Use = ast.Call | ast.For
 # Whatever else it does, it makes an optimizer of what it is given.
@@ -46,10 +52,23 @@ class _Names:
     def __init__(self, nodes: Nodes, scope: Scope) -> None:
         self.nodes, self.scope = nodes, scope
         self.made: dict[str, list[ast.expr]] = {}
+        self._places: dict[tuple[str, ast.expr], int] = {}  # which part of a value a path gets
         for node in nodes.of(ast.Assign):
-            for path in {path_of(part) for target in node.targets for part in _parts(target)} - {None}:
-                self.made.setdefault(path or "", []).append(node.value)
+            for target in node.targets:
+                several = isinstance(target, ast.Tuple | ast.List)
+                for place_, part in enumerate(_parts(target)):
+                    path = path_of(part)
+                    if path is not None and node.value not in self.made.get(path, ()):
+                        self.made.setdefault(path, []).append(node.value)
+                        self._places |= {(path, node.value): place_} if several else {}
         self._stored = Counter(node.id for node in nodes.of(ast.Name) if isinstance(node.ctx, ast.Store))
+
+    def generates(self, path: str, value: ast.expr) -> bool:
+        """Whether what a path gets of a value is a generator."""
+        at = self._places.get((path, value))
+        if at is not None and isinstance(value, ast.Tuple | ast.List):
+            return at < len(value.elts) and _is_generator(value.elts[at], self.scope)
+        return (at is None and _is_generator(value, self.scope)) or _brings_generator(value, at, self.scope)
 
     def every(self, name: str) -> list[ast.expr]:
         """All that a path is bound to, one after the other: params = chain(params, more.parameters())"""
@@ -91,10 +110,15 @@ def _may_generate(function: Reading) -> bool:
     """Whether a generator may be named here; what an object has, another method may have made."""
     if function.scope.owner is not None:
         return True
-    if function.made if function.file.says("itertools") else not _GENERATE.isdisjoint(function.made):
+    if function.made if function.file.says("itertools") else any(map(_may_bring, function.made)):
         return True
     generators = function.of(ast.GeneratorExp)
     return bool(generators) and any(node.value in generators for node in function.of(ast.Assign))
+
+
+def _may_bring(name: str) -> bool:
+    """filter(...), model.parameters(), split_params(model)"""
+    return name == "filter" or "param" in name
 
 
 def _last(func: ast.expr) -> str:
@@ -105,7 +129,7 @@ def _last(func: ast.expr) -> str:
 def _recurs(function: Reading, name: str, use: _Use, names: _Names) -> bool:
     """Whether a generator that is made before a loop is read to the end in each of its iterations."""
     made = names.only(name)
-    if made is None or not _is_generator(made, names.scope):
+    if made is None or not names.generates(name, made):
         return False
     around = [loop for loop in function.loops if loop is not use and holds(loop, use) and not holds(loop, made)]
     return any(_is_always(function, loop, use) and not _ends_early(loop) for loop in around)
@@ -139,11 +163,20 @@ def _ends_early(loop: ast.AST) -> bool:
 def _makers(name: str, names: _Names) -> list[ast.Call]:
     """The optimizers that are given `name`, if that is a generator which is made here, and not anew behind them."""
     made = names.every(name)
-    if not made or not all(_is_generator(one, names.scope) for one in made):
+    if not made or not all(names.generates(name, one) for one in made):
         return []
     last = max(map(place, made))
-    calls = [call for call in names.nodes.of(ast.Call) if call.args and _is_given(call, name)]
-    return [call for call in sorted(calls, key=place) if place(call) > last and _reads_to_the_end(call, names)]
+    calls = [call for call in sorted(names.nodes.of(ast.Call), key=place) if call.args and place(call) > last]
+    return [call for call in calls if (_is_given(call, name) and _reads_to_the_end(call, names)) or _drains(call, name)]
+
+
+def _drains(call: ast.Call, name: str) -> bool:
+    """sum(p.numel() for p in params), list(params)"""
+    if not isinstance(call.func, ast.Name) or call.func.id not in _DRAINS:
+        return False
+    given = call.args[0]
+    read = given.generators[0].iter if isinstance(given, ast.GeneratorExp | ast.ListComp) else given
+    return path_of(read) == name
 
 
 def _is_given(call: ast.Call, name: str) -> bool:
@@ -200,10 +233,37 @@ def _uses(nodes: Nodes, scope: Scope) -> Iterator[tuple[str, _Use]]:
             name = path_of(call.args[0])
             if name:
                 yield name, call
+        for name in _grouped(call.args[0]) if call.args and isinstance(call.args[0], ast.List) else ():
+            if makes_optimizer(call, scope):
+                yield name, call
     for loop in nodes.of(ast.For):
         name = path_of(loop.iter)
         if name:
             yield name, loop
+
+
+def _grouped(groups: ast.List) -> Iterator[str]:
+    """[{"params": body}, {"params": head}]"""
+    for group in groups.elts:
+        for key, value in zip(group.keys, group.values, strict=True) if isinstance(group, ast.Dict) else ():
+            path = path_of(value) if isinstance(key, ast.Constant) and key.value == "params" else None
+            if path is not None:
+                yield path
+
+
+def _brings_generator(value: ast.expr, at: int | None, scope: Scope) -> bool:
+    """Whether a function of this project returns one, at its place among several."""
+    function = called(path_of(value.func) or "", scope) if isinstance(value, ast.Call) else None
+    home = function.scope.module.home if function is not None else None
+    returned = home.nodes(function.node).of(ast.Return) if home is not None and function is not None else []
+    if function is None or home is None or len(returned) != 1 or function.node.decorator_list:
+        return False
+    back = returned[0].value
+    if at is not None:
+        back = back.elts[at] if isinstance(back, ast.Tuple) and at < len(back.elts) else None
+    names = _Names(home.nodes(function.node), function.scope) if isinstance(back, ast.Name) else None
+    back = names.only(back.id) if names is not None and isinstance(back, ast.Name) else back
+    return back is not None and _is_generator(back, function.scope)
 
 
 def _is_generator(value: ast.expr, scope: Scope) -> bool:
