@@ -24,7 +24,7 @@ from zerograd.source.counting.losses import loss_of
 from zerograd.source.graphs.ancestry import Ancestry
 from zerograd.source.lowering.skeleton import Act
 from zerograd.source.names.opaque import is_familiar, makes_object
-from zerograd.source.names.reach import freezes
+from zerograd.source.names.reach import Reach, freezes
 from zerograd.source.names.roles import makes_optimizer
 from zerograd.source.text.nodes import below, holds
 from zerograd.source.text.paths import path_of
@@ -32,7 +32,8 @@ from zerograd.source.text.patterns import pattern
 from zerograd.source.values.owned import READERS
 from zerograd.source.values.reading import File, Reading
 
-_BY_OTHER_MEANS = pattern(r"""['"]zero_grad['"]|_foreach_|@torch\.(no_grad|inference_mode)""")
+_BY_OTHER_MEANS = pattern(r"""['"]zero_grad['"]|_foreach_""")
+_QUIET = ("@torch.no_grad", "@torch.inference_mode")  # a function that a loss may be thought to go through
 _BARE = (ast.Name, ast.Attribute, ast.Tuple, ast.List, ast.Dict)  # what is in them is not called
 _FEW, _MOST = 8, 20  # steps that are looked at in one function, and optimizers of a file
 
@@ -160,18 +161,22 @@ def _is_alone(function: Reading, module: str, optimizer: str) -> bool:
 
 def _is_trained(function: Reading, module: str) -> bool:
     """Whether a loss here goes through it, and nothing freezes it for good."""
-    calls = [call for call in function.of(ast.Call) if path_of(call.func) == module]
+    calls = function.of(ast.Call)
     thaws = any(
         path_of(call.args[0]) == module and isinstance(call.args[1], ast.Constant) and call.args[1].value is True
-        for call in function.of(ast.Call)
+        for call in calls
         if len(call.args) == 2
     )
-    if not calls or (freezes(function.file.text) and not thaws):
+    if freezes(function.file.text) and not thaws:
         return False
-    ancestry = Ancestry(function)
     deposits = [act.node for act in function.having(Kind.DEPOSIT) if isinstance(act.node, ast.Call)]
     losses = [loss for call in deposits if (loss := loss_of(call)) is not None]
-    return any(call in ancestry.of(loss) for loss in losses for call in calls)
+    called = [call for call in calls if path_of(call.func) == module]
+    if not called or any(map(function.file.says, _QUIET)):
+        reach = Reach(function.node, function.scope) if losses else None
+        return reach is not None and any(module in reach.of(loss) for loss in losses)
+    ancestry = Ancestry(function)
+    return any(call in ancestry.of(loss) for loss in losses for call in called)
 
 
 def _is_apart(file: File, module: str) -> bool:
