@@ -10,6 +10,7 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
+from zerograd.source.holding.regrown import makes_layer, regrows
 from zerograd.source.holding.rounds import goes_round
 from zerograd.source.lowering.skeleton import Act, walk
 from zerograd.source.names.opaque import names_class
@@ -23,10 +24,6 @@ from zerograd.source.values.mentions import Mentions
 from zerograd.source.values.reading import Reading
 
 _FEW = 12  # optimizers of a function, and changes of its model, that are looked at: a tangle of hundreds takes seconds
-# The layers of torch.nn that have parameters; an activation or Identity() has none to be held.
-_LAYERS = pattern(
-    r"(Lazy)?Linear|Bilinear|Conv(Transpose)?[123]d|Embedding(Bag)?|BatchNorm[12]d|LayerNorm|RNN|LSTM|GRU|Parameter"
-)
 # These make parameters of their own; torch's own convert_sync_batchnorm() does not.
 _WRAPPERS = ("FullyShardedDataParallel", "fully_shard", "get_peft_model", "convert_syncbn_model", "deepcopy")
 _LOADERS = ("load", "from_pretrained")
@@ -39,6 +36,9 @@ _NETWORK = pattern(
 )
 _MAKERS = frozenset({ast.Call, ast.ListComp})
 _REMAKES = pattern(r"reset|re?build|renew|remake|refill|refresh|replace|swap|configure|(^|\.)(set|add|init|make)_?")
+
+
+_Change = ast.Assign | ast.Expr
 
 
 class _Made(NamedTuple):
@@ -78,9 +78,10 @@ def _orphaned(function: Reading) -> Iterator[Finding]:
         for at, node in enumerate(assigns)
         if node.value.__class__ in _MAKERS and (one := _made(node, function.scope)) is not None
     ]
-    calls = Mentions(function)
+    calls, called = Mentions(function), _called_on(function) if made else {}
     for at, one in made[:_FEW]:
-        changes = (node for node in assigns[at + 1 :] if _replaces(node, one.model, function.scope))
+        changes: list[_Change] = [node for node in assigns[at + 1 :] if _replaces(node, one.model, function.scope)]
+        changes += [node for node in called.get(one.model, ()) if _regrows(node, one, function)]
         trained = None
         for node in islice((node for node in changes if not function.excludes(one.node, node)), _FEW):
             if _wraps_it(node, one.model, calls):
@@ -93,6 +94,19 @@ def _orphaned(function: Reading) -> Iterator[Finding]:
             related = (Related(function.site(one.node), "the optimizer is given the parameters here"),)
             names = {"what": what, "model": one.model, "optimizer": one.optimizer, "made": where}
             yield note(REGISTRY["ZG010"], function.site(node), certain=True, related=related, **names)
+
+
+def _called_on(function: Reading) -> dict[str, list[ast.Expr]]:
+    """The statements that call a method, by what they call it on."""
+    found: dict[str, list[ast.Expr]] = {}
+    for node in function.of(ast.Expr):
+        if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
+            found.setdefault(path_of(node.value.func.value) or "", []).append(node)
+    return found
+
+
+def _regrows(node: ast.Expr, made: _Made, function: Reading) -> bool:
+    return place(node) > place(made.node) and regrows(node, made.model, made.optimizer, function)
 
 
 def _binds_optimizer(scope: Scope) -> bool:
@@ -138,7 +152,7 @@ def _replaces(node: ast.Assign, model: str, scope: Scope) -> bool:
     dotted = dotted_as(path_of(call.func) or "", "nn", scope)
     last = dotted.rpartition(".")[2]
     if target != model:
-        return dotted.startswith("torch.nn.") and _LAYERS.fullmatch(last) is not None
+        return makes_layer(call, scope)
     if any(path_of(part) == model for part in below(call)):
         return last in _WRAPPERS
     if last.startswith(_LOADERS) and names_class(dotted.rpartition(".")[0], scope):
@@ -156,7 +170,7 @@ def _is_built(made: ast.expr) -> bool:
     return name.rpartition(".")[2][:1].isupper()
 
 
-def _wraps_it(change: ast.Assign, model: str, calls: "Mentions") -> bool:
+def _wraps_it(change: _Change, model: str, calls: "Mentions") -> bool:
     """model = backbone, and model = Wrapper(backbone): the same parameters in another object, or some of them."""
     call = change.value
     if isinstance(call, ast.Call) and (path_of(call.func) or "").rpartition(".")[2] == "deepcopy":
@@ -168,7 +182,7 @@ def _wraps_it(change: ast.Assign, model: str, calls: "Mentions") -> bool:
     return not calls.alike.get(model, set()).isdisjoint(paths)
 
 
-def _is_mended(function: Reading, made: _Made, change: ast.Assign, use: tuple[float, float], calls: "Mentions") -> bool:
+def _is_mended(function: Reading, made: _Made, change: _Change, use: tuple[float, float], calls: "Mentions") -> bool:
     """Whether the optimizer is made anew, given the new parameters, or joined by another one between change and use; or
     may be by somebody else."""
 
@@ -202,7 +216,7 @@ def _training(function: Reading, made: _Made, calls: Mentions) -> _Training:
     )
 
 
-def _used(function: Reading, made: _Made, change: ast.Assign, trained: _Training) -> tuple[float, float] | None:
+def _used(function: Reading, made: _Made, change: _Change, trained: _Training) -> tuple[float, float] | None:
     """Where model and optimizer train together behind the change, or, later than all of it, in the next round of a loop
     around it or in another method."""
     tests = (written(branch.test).lower() for branch, _ in function.arms(change))

@@ -15,7 +15,7 @@ from zerograd.source.values.reading import LoopNode, Reading
 _LAST = pattern(r"last|final|done|stop|finish|\bend")
 
 
-def goes_round(loop: LoopNode, change: ast.Assign, model: str, function: Reading) -> bool:
+def goes_round(loop: LoopNode, change: ast.stmt, model: str, function: Reading) -> bool:
     """Whether a loop comes around to what trains with what the change has made."""
     if any(holds(one, change) for one in loop.orelse):
         return False
@@ -36,7 +36,7 @@ def _asks_for_end(test: ast.expr, loop: LoopNode) -> bool:
     return any(names & bounds and names & counted for names in named)
 
 
-def _is_left(loop: LoopNode, change: ast.Assign, function: Reading) -> bool:
+def _is_left(loop: LoopNode, change: ast.stmt, function: Reading) -> bool:
     """stop = True beside the change, and somebody asks for it; or what the loop itself asks for is set."""
     arms = function.arms(change)
     inmost = max((branch for branch, _ in arms), key=place, default=None)
@@ -49,7 +49,7 @@ def _is_left(loop: LoopNode, change: ast.Assign, function: Reading) -> bool:
     return bool(flags & (tests | asked)) or any(path_of(one.targets[0]) in asked - {None} for one in beside)
 
 
-def _is_put_back(loop: LoopNode, change: ast.Assign, model: str, function: Reading) -> bool:
+def _is_put_back(loop: LoopNode, change: ast.stmt, model: str, function: Reading) -> bool:
     stores: list[ast.Name | ast.Attribute] = [*function.of(ast.Name), *function.of(ast.Attribute)]
     again = [one for one in stores if isinstance(one.ctx, ast.Store) and path_of(one) == model and holds(loop, one)]
     return any(place(one) > place(change) and function.arms(one) <= function.arms(change) for one in again)
