@@ -69,10 +69,10 @@ def detect_joined(file: File) -> Iterator[Finding]:
     for function in file.program.roots.functions:
         if within(file.text, function.node).count(".parameters()") > 1:
             reading = Reading(function.node, (), function.scope, file)
-            for call in reading.of(ast.Call):
-                made = _joined(call, reading)[:_MOST]
-                for one, other in combinations(made, 2):
-                    yield from _told(one, other)
+            kept = [node.value for node in reading.of(ast.Assign)] + [node.value for node in reading.of(ast.Return)]
+            joining = [value for value in kept if value.__class__ is ast.Call]
+            for one, other in (pair for call in joining for pair in combinations(_joined(call, reading), 2)):
+                yield from _told(one, other)
 
 
 # Whom they hold
@@ -200,14 +200,21 @@ def _are_one_way(one: Act, other: Act, fed: Act, function: Reading) -> bool:
     return not any(site is None or fed.site < site < other.site for site in calls)
 
 
-def _joined(call: ast.Call, function: Reading) -> list[_Made]:
+def _joined(call: ast.expr | None, function: Reading) -> list[_Made]:
     """The optimizers that an object is given all of which it steps."""
+    if not isinstance(call, ast.Call) or not call.args or not _is_class(call.func):
+        return []
     given = [part for one in call.args for part in (one.elts if isinstance(one, ast.List | ast.Tuple) else [one])]
     names = [one.id for one in given if isinstance(one, ast.Name)]
     cls = function.scope.class_scope(path_of(call.func) or "") if len(names) > 1 else None
     if cls is None or not _steps_all(cls):
         return []
-    return [made for name in names if (made := _made(name, function)) is not None]
+    return [made for name in names[:_MOST] if (made := _made(name, function)) is not None]
+
+
+def _is_class(func: ast.expr) -> bool:
+    name = func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
+    return name[:1].isupper()
 
 
 def _steps_all(cls: Scope) -> bool:

@@ -166,8 +166,9 @@ def _makers(name: str, names: _Names) -> list[ast.Call]:
     if not made or not all(names.generates(name, one) for one in made):
         return []
     last = max(map(place, made))
-    calls = [call for call in sorted(names.nodes.of(ast.Call), key=place) if call.args and place(call) > last]
-    return [call for call in calls if (_is_given(call, name) and _reads_to_the_end(call, names)) or _drains(call, name)]
+    calls = [call for call in names.nodes.of(ast.Call) if call.args and (_is_given(call, name) or _drains(call, name))]
+    behind = [call for call in sorted(calls, key=place) if place(call) > last]
+    return [call for call in behind if _drains(call, name) or _reads_to_the_end(call, names)]
 
 
 def _drains(call: ast.Call, name: str) -> bool:
@@ -233,7 +234,7 @@ def _uses(nodes: Nodes, scope: Scope) -> Iterator[tuple[str, _Use]]:
             name = path_of(call.args[0])
             if name:
                 yield name, call
-        for name in _grouped(call.args[0]) if call.args and isinstance(call.args[0], ast.List) else ():
+        for name in _grouped(call.args[0]) if call.args and call.args[0].__class__ is ast.List else ():
             if makes_optimizer(call, scope):
                 yield name, call
     for loop in nodes.of(ast.For):
@@ -242,9 +243,9 @@ def _uses(nodes: Nodes, scope: Scope) -> Iterator[tuple[str, _Use]]:
             yield name, loop
 
 
-def _grouped(groups: ast.List) -> Iterator[str]:
+def _grouped(groups: ast.expr) -> Iterator[str]:
     """[{"params": body}, {"params": head}]"""
-    for group in groups.elts:
+    for group in groups.elts if isinstance(groups, ast.List) else ():
         for key, value in zip(group.keys, group.values, strict=True) if isinstance(group, ast.Dict) else ():
             path = path_of(value) if isinstance(key, ast.Constant) and key.value == "params" else None
             if path is not None:

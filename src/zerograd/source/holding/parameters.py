@@ -38,6 +38,11 @@ _MAKERS = frozenset({ast.Call, ast.ListComp})
 _REMAKES = pattern(r"reset|re?build|renew|remake|refill|refresh|replace|swap|configure|(^|\.)(set|add|init|make)_?")
 
 
+# What every module and every logger has: no method that gives it layers.
+_COMMON = frozenset(
+    {"train", "eval", "to", "cuda", "zero_grad", "load_state_dict", "apply", "step", "backward", "append"}
+)
+_COMMON |= {"add_argument", "info", "write", "update", "close", "add_scalar", "requires_grad_", "half", "float"}
 _Change = ast.Assign | ast.Expr
 
 
@@ -97,11 +102,12 @@ def _orphaned(function: Reading) -> Iterator[Finding]:
 
 
 def _called_on(function: Reading) -> dict[str, list[ast.Expr]]:
-    """The statements that call a method, by what they call it on."""
+    """The statements that call a method which is not torch's own, by what they call it on."""
     found: dict[str, list[ast.Expr]] = {}
     for node in function.of(ast.Expr):
-        if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
-            found.setdefault(path_of(node.value.func.value) or "", []).append(node)
+        match node.value:
+            case ast.Call(func=ast.Attribute(value=on, attr=attr)) if attr not in _COMMON:
+                found.setdefault(path_of(on) or "", []).append(node)
     return found
 
 

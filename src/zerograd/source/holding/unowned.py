@@ -16,6 +16,7 @@ it a part of another one, silences it. So does whatever reads gradients.
 """
 
 import ast
+import re
 from collections.abc import Iterator
 
 from zerograd.core.events import Kind
@@ -41,6 +42,7 @@ from zerograd.source.values.weights import has_weights
 _MOVES = frozenset({"train", "eval", "cuda", "to", "cpu", "half", "float", "double", "apply"})  # and give it back
 _TOLD = frozenset({"state_dict", "forward", "training", "zero_grad"})
 _CUTS = ("detach", "no_grad", ".data", ".item(", "inference_mode")
+_MAKING = (".parameters()", "optimizer(", "optim(")  # SGD(model.parameters()), build_optimizer(model)
 _FEW, _MOST = 12, 4  # objects that are looked at, and backwards that are followed
 
 
@@ -48,27 +50,28 @@ def detect(file: File) -> Iterator[Finding]:
     if not file.says(".backward(") or not file.says(".step(") or not file.says(".parameters()") or file.reads_gradients:
         return
     program = file.program
-    functions = [one for one in program.roots.functions if _may_make(within(file.text, one.node))]
+    words = [word for word in _MAKING if file.says(word)]
+    texts = ((one, within(file.text, one.node)) for one in program.roots.functions)
+    functions = [one for one, text in texts if any(word in text for word in words)]
     for one in functions:
         block = program.function(one) if one.node in program.relevant else ()
         yield from _inside(Reading(one.node, block, one.scope, file))
     yield from _inside(Reading(program.tree, program.module, program.roots.module, file))
 
 
-def _may_make(text: str) -> bool:
-    """SGD(model.parameters()), build_optimizer(model)"""
-    return ".parameters()" in text or "optimizer(" in text or "optim(" in text
-
-
 def _inside(function: Reading) -> Iterator[Finding]:
     if "parameters" not in {one.attr for one in function.of(ast.Attribute)}:
         return  # most modules: it is a function that makes the optimizer
     made = [node.value for node in function.of(ast.Assign) if _is_optimizer(node.value, function)]
-    helped = [(node.value, its) for node in function.of(ast.Assign) if (its := _made_by_helper(node.value, function))]
-    if not (made or helped) or not all(map(_is_told, made)):
+    held = frozenset(name for one in made for name in _given(one))
+    if not made and any(map(function.file.says, _MAKING[1:])):
+        helped = [(node.value, _made_by_helper(node.value, function)) for node in function.of(ast.Assign)]
+        made = [one for one, its in helped if its]
+        held = held.union(*(its for _, its in helped))
+    elif not all(map(_is_told, made)):
         return
-    held = frozenset(name for one in made for name in _given(one)).union(*(its for _, its in helped))
-    made += [one for one, _ in helped]
+    if not made:
+        return
     bound = _bound(function, held)
     found = list(_through_it_alone(function, bound)) if len(made) > 1 else []
     found = [(act, name) for act, name in found if _is_apart(function, name, held) and deposit_through(function, held)]
@@ -88,9 +91,11 @@ def _is_optimizer(value: ast.expr, function: Reading) -> bool:
 def _made_by_helper(value: ast.expr, function: Reading) -> frozenset[str]:
     """`model` of build_optimizer(args, model), a function of this project that returns nothing but optimizers of what
     it is given."""
-    path = path_of(value.func) if isinstance(value, ast.Call) else None
-    one = called(path, function.scope) if path is not None and "opt" in path.lower() else None
-    if one is None or not isinstance(value, ast.Call) or any(isinstance(each, ast.Starred) for each in value.args):
+    if not isinstance(value, ast.Call) or not value.args:
+        return frozenset()  # most of them
+    path = path_of(value.func) or ""
+    one = called(path, function.scope) if "opt" in path else None
+    if one is None or any(isinstance(each, ast.Starred) for each in value.args):
         return frozenset()
     returned = [back.value for back in function.file.program.nodes(one.node).of(ast.Return)]
     made = [back for back in returned if isinstance(back, ast.Call) and makes_optimizer(back, one.scope)]
@@ -127,19 +132,21 @@ def _bound(function: Reading, held: frozenset[str]) -> dict[str, list[ast.expr]]
     asked -= held
     bound: dict[str, list[ast.expr]] = {}
     for node in function.of(ast.Assign):
-        for part, value in (pair for target in node.targets for pair in _pairs(target, node.value)):
-            if isinstance(part, ast.Name) and part.id in asked and isinstance(part.ctx, ast.Store):
-                bound.setdefault(part.id, []).append(value)
+        for target in node.targets:
+            several = isinstance(target, ast.Tuple | ast.List)
+            for part, value in _pairs(target, node.value) if several else ((target, node.value),):
+                if isinstance(part, ast.Name) and part.id in asked and isinstance(part.ctx, ast.Store):
+                    bound.setdefault(part.id, []).append(value)
     own = {name: [one for one in values if not _moves(one, name)] for name, values in bound.items()}
     return {name: values for name, values in own.items() if values and all(isinstance(one, ast.Call) for one in values)}
 
 
 def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.AST, ast.expr]]:
     """model, head = Net(), Head(); of what comes as one, nobody gets a new object that is seen."""
-    if not isinstance(target, ast.Tuple | ast.List):
-        return [(target, value)]
-    if isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts):
-        return [*zip(target.elts, value.elts, strict=True)]
+    match target, value:
+        case ((ast.Tuple(elts=parts) | ast.List(elts=parts)), (ast.Tuple(elts=values) | ast.List(elts=values))):
+            if len(parts) == len(values):
+                return [*zip(parts, values, strict=True)]
     return [(part, target) for part in below(target)]
 
 
@@ -221,8 +228,9 @@ def _is_seen(function: Reading, name: str) -> bool:
             return False
         return parent.func is node or (_wraps(parent) and _stays(parent, parents))
 
-    if name in function.scope.shared:
-        return False
+    text = within(function.file.text, function.node) if isinstance(function.node, ast.stmt) else function.file.text
+    if name in function.scope.shared or re.search(rf"(?<![\w.]){name}\.(?:named_)?parameters\b", text):
+        return False  # a look at the text costs less than one at all names
     return is_only_asked(name, function.node, function.scope, asks) and ("eval" not in asked or "train" in asked)
 
 

@@ -27,6 +27,13 @@ _PARTS = frozenset({"optimizer", "optim", "opt"})
 def held_by(slot: str, function: Reading, at: ast.AST | None = None) -> _Held:
     """The modules that an optimizer was made over, by their names here; none if nobody can tell. `at`: where it is
     used; else by all that has its name."""
+    key = function.node, slot, at
+    if key not in function.file.held:  # many ask
+        function.file.held[key] = _held_by(slot, function, at)
+    return function.file.held[key]
+
+
+def _held_by(slot: str, function: Reading, at: ast.AST | None) -> _Held:
     scope, nodes = function.scope, function.nodes
     binding = scope.lookup(slot)
     if binding is None:

@@ -34,11 +34,12 @@ def has_weights(value: ast.expr, scope: Scope, depth: int = _DEPTH) -> bool:
     if dotted.startswith("torch.nn."):
         last = dotted.rpartition(".")[2]
         return last in _LAYERS or (last == "Sequential" and any(has_weights(one, scope, depth) for one in value.args))
-    cls = scope.class_scope(dotted, derived=True)
-    if cls is None and depth:
-        function = scope.function(path) or _imported(dotted, scope)
-        return function is not None and _returns(function, depth - 1)
-    return cls is not None and depth > 0 and _learns(cls, depth - 1)
+    if not dotted.rpartition(".")[2][:1].isupper() and path not in scope.module.class_scopes:
+        # Of other files only for what a class is made of: a whole model may be built with the weights of others.
+        function = scope.function(path) or (_imported(dotted, scope) if 0 < depth < _DEPTH else None)
+        return function is not None and depth > 0 and _returns(function, depth - 1)
+    cls = scope.class_scope(dotted, derived=True) if depth else None
+    return cls is not None and _learns(cls, depth - 1)
 
 
 def _imported(dotted: str, scope: Scope) -> Function | None:
