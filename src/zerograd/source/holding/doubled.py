@@ -24,7 +24,7 @@ from zerograd.source.holding.listed import modules_listed
 from zerograd.source.lowering.skeleton import Act, Call
 from zerograd.source.names.reach import freezes
 from zerograd.source.names.roles import makes_optimizer
-from zerograd.source.names.scopes import Role, Scope
+from zerograd.source.names.scopes import Scope
 from zerograd.source.text.lines import within
 from zerograd.source.text.nodes import below, place
 from zerograd.source.text.paths import path_of
@@ -136,9 +136,15 @@ def _is_part(inner: str, outer: str, function: Reading) -> bool:
     if binding is not None and binding.cls is not None:
         attribute = f"self{inner[len(outer) :]}"
         return _is_module(binding.cls) and any(attribute in one.assigned for one in binding.cls.lineage())
-    texts = function.file.beside
-    unknown = binding is None or binding.role in (Role.TORCH, Role.INSTANCE)
-    return unknown and not function.file.says(_TAKES) and texts is not None and not any(_TAKES in one for one in texts)
+    # Of one that was handed in, the class must be in sight by what it sets.
+    sets = f"self{inner[len(outer) :]} = "
+    texts = [function.file.text, *(function.file.beside or ())]
+    return (
+        binding is None
+        and function.file.beside is not None
+        and any(sets in one for one in texts)
+        and not any(_TAKES in one for one in texts)
+    )
 
 
 def _kept(module: str, scope: Scope) -> set[str]:
