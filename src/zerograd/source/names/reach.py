@@ -193,7 +193,8 @@ class Reach:
         modules, fed = inside.returned(position)
         shares_self = (path_of(call.func) or "").partition(".")[0] == "self"
         known = NOTHING.union(*given.values())
-        if any(own.scope.owns(root := one.partition(".")[0]) and names.get(root) != root for one in known):
+        same = names | ({"self": "self"} if shares_self else {})
+        if any(own.scope.owns(root := one.partition(".")[0]) and same.get(root) != root for one in known):
             return NOTHING  # one name for two things
         told = {one: one if one in known else _told(one, names, own, shares_self, elsewhere) for one in modules}
         for one, by in fed:
