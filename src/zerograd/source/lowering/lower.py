@@ -17,6 +17,7 @@ from zerograd.source.lowering.expressions import Expressions
 from zerograd.source.lowering.made import made_anew, picked_out, unpacked
 from zerograd.source.lowering.measuring import of_round, without_clips
 from zerograd.source.lowering.parted import is_context, is_run_around, is_run_in_parts
+from zerograd.source.lowering.refused import is_in_loop, is_refused
 from zerograd.source.lowering.skeleton import (
     Act,
     Attempt,
@@ -32,7 +33,7 @@ from zerograd.source.lowering.skeleton import (
     walk,
 )
 from zerograd.source.lowering.swallowed import giving_up, is_swallowed, may_do, only_tell, tells_nobody
-from zerograd.source.text.nodes import below, holds
+from zerograd.source.text.nodes import below
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.wording import ENDINGS
 
@@ -116,6 +117,8 @@ class FunctionLowering(Expressions):
                 yield Jump("continue")
             case ast.Return():
                 yield from self._events(node)
+                if self._asked and self._is_refused(node):
+                    yield self._abandon(node)
                 yield Jump("return")
             case ast.Raise():
                 yield from self._events(node)
@@ -244,8 +247,7 @@ class FunctionLowering(Expressions):
         """Whether a handler that returns ends nothing but this call: no loop of the function's, and no caller hears."""
         if not any(isinstance(node, ast.Return) for node in below(handler)):
             return False
-        loops = (loop for kind in _LOOPS for loop in self._own.of(kind))
-        return tells_nobody(self._function, handler) and not any(holds(loop, handler) for loop in loops)
+        return tells_nobody(self._function, handler) and not is_in_loop(handler, self._own)
 
     def _skipping(self, node: ast.If, statements: list[ast.stmt], arm: Block, other: Block) -> Block:
         """if isfinite(loss): optimizer.step(), with what it clears: the other way gives the iteration up."""
@@ -254,8 +256,11 @@ class FunctionLowering(Expressions):
         skips = skips and not any(map(_may_matter, walk(arm))) and not any(isinstance(one, Jump) for one in walk(other))
         return (*arm, self._abandon(node)) if skips else arm
 
+    def _is_refused(self, node: ast.Return) -> bool:
+        return is_refused(node, self._asked[-1], self._function, self._scope, self._own, deposited=self._deposited)
+
     def _abandon(self, node: ast.stmt | ast.ExceptHandler) -> Act:
-        what = "continue" if isinstance(node, ast.Continue) else "if" if isinstance(node, ast.If) else "except"
+        what = "except" if isinstance(node, ast.ExceptHandler) else node.__class__.__name__.lower()
         return Act(Kind.ABANDON, None, site_of(node, self._path), what)
 
     def _match(self, cases: list[ast.match_case]) -> Block:
