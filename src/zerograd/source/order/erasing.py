@@ -24,6 +24,7 @@ from zerograd.source.text.paths import path_of
 from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import is_model, tells
 from zerograd.source.values.callers import called
+from zerograd.source.values.holdings import held_by
 from zerograd.source.values.reading import Reading
 from zerograd.source.walking.guarded import acts_in
 
@@ -63,11 +64,25 @@ def _inside(function: Reading, block: Block, behind: Block = (), *, adds: bool) 
             meant = any(map(_is_meant, walk(node.body)))
             lost = step is not None and not meant and not _is_collected(function, node, step)
             for clear in _clears_before_a_deposit(node.body) if lost else ():
-                if step is not None and clear.slot == step.slot:
+                if step is not None and (
+                    clear.slot == step.slot or (adds and _is_its_own(function, node, clear, step))
+                ):
                     related = (Related(step.site, "only the last micro-batch reaches this step"),)
                     yield erased(REGISTRY["ZG002"], clear.site, clear.what, related)
         for inner in blocks_of(node):
             yield from _inside(function, inner, rest if isinstance(node, Choice) else (), adds=adds)
+
+
+def _is_its_own(function: Reading, loop: Loop, clear: Act, step: Act) -> bool:
+    """model.zero_grad(), of a model that the loop's losses go through and that the step is for: its optimizer was made
+    of it, or it is clipped for the step. An optimizer of something else, an input, has no use for what is cleared."""
+    if clear.slot is not None or clear.partial or step.slot is None:
+        return False
+    clips = [act for act in function.having(Kind.CLIP) if clear.site < act.site < step.site]
+    stepped = held_by(step.slot, function).union(*(act.reaches for act in clips))
+    reached = frozenset[str]().union(*(act.reaches for act in acts_in(loop.body) if act.kind is Kind.DEPOSIT))
+    inside = (call for call in function.of(ast.Call) if loop.node is not None and holds(loop.node, call))
+    return bool(clear.reaches & stepped & (reached or {path_of(call.func) for call in inside}))
 
 
 def _is_collected(function: Reading, loop: Loop, step: Act) -> bool:
@@ -96,7 +111,7 @@ def _is_meant(node: Node) -> bool:
 
 def _clears_before_a_deposit(block: Block) -> Iterator[Act]:
     for position, node in enumerate(block):
-        if not isinstance(node, Act) or node.kind is not Kind.CLEAR or node.slot is None:
+        if not isinstance(node, Act) or node.kind is not Kind.CLEAR or not (node.slot or node.of_module):
             continue
         if any(_surely(later, _deposits) for later in block[position + 1 :]):
             yield node
