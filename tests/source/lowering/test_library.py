@@ -234,3 +234,31 @@ def test_accelerates_own_object_is_known_by_its_methods(
         (here / f"{package}.py").write_text(ACCELERATOR)
     text = LOOP.format(imports=f"{imports}\naccelerator = Accelerator()", clear="accelerator.prepare(optimizer)")
     assert ("ZG001" in _codes(here, text)) is certain
+
+
+DIVIDED = """\
+def loss_of(out, y, args):
+    return (out - y).pow(2).mean() / args.gradient_accumulation_steps
+"""
+TOLD = """\
+import torch
+from accelerate import Accelerator
+from losses import loss_of
+
+
+def train(args, model, loader):
+    accelerator = Accelerator(gradient_accumulation_steps={told})
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        with accelerator.accumulate(model):
+            loss = loss_of(model(x), y, args)
+            accelerator.backward(loss)
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+
+
+def test_a_loss_that_another_file_divides(here: Path) -> None:
+    (here / "losses.py").write_text(DIVIDED)
+    assert _codes(here, TOLD.format(told="args.gradient_accumulation_steps")) == ["ZG105"]
+    assert _codes(here, TOLD.format(told="args.size")) == []

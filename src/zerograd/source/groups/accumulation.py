@@ -13,6 +13,7 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.counting.counters import ACCUMULATION
 from zerograd.source.counting.losses import Losses, loss_of
+from zerograd.source.groups import helped
 from zerograd.source.groups.beginnings import begins_later
 from zerograd.source.groups.each import divides_itself, every_micro_batch, is_split
 from zerograd.source.groups.running import divided_by_counter
@@ -65,6 +66,8 @@ def detect(function: Reading) -> Iterator[Finding]:
     told = _told_by_class(scope.owner, nodes, program.nodes) if not configured and scope.owner is not None else None
     if configured or told is not None:
         yield from _divided_twice(block, losses, told)
+    if configured:
+        yield from helped.detect(function, losses, configured)
 
 
 def _told_by_engines(nodes: Nodes, sizes: set[str]) -> set[str]:

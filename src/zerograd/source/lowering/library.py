@@ -19,6 +19,7 @@ from zerograd.source.text.patterns import pattern
 from zerograd.source.text.suppression import allows
 
 _EVENTS = ("backward(", "zero_grad", ".step(", "clip_grad", "unscale_")
+_DIVISOR = "accumulation_steps"
 _GRADIENT = pattern(r"\.grad\b")
 _REEXPORTS = "__init__.py"
 _MOST = 400  # programs kept in memory
@@ -128,7 +129,9 @@ class Library:
         try:
             if path not in self._texts:
                 self._texts[path] = read_text(path)
-            worth = self._may_define(name, path, derived) or (cutting and cuts(name, self._texts[path]))
+            text = self._texts[path]
+            cutting = cutting and (cuts(name, text) or (_DIVISOR in text and name in text))
+            worth = cutting or self._may_define(name, path, derived)
             if not worth or path in self._opening:
                 return None
             return self._programs.get(path) or self._enter(path, self._texts[path])

@@ -82,7 +82,7 @@ class Home(Protocol):
 
 
 class Elsewhere(Protocol):
-    """`cutting`: also where no event is named, if something is cut from its graph there: a loss."""
+    """`cutting`: also where no event is named, if a loss is cut from its graph there, or divided for a group."""
 
     def __call__(self, dotted: str, derived: bool, cutting: bool = False) -> Union["Function", "Scope", None]: ...
 
