@@ -25,7 +25,9 @@ from zerograd.core.findings import Related
 from zerograd.core.judgement import Code, Trail, Verdict, judge
 from zerograd.core.machine import State, advance, is_just_deposited
 from zerograd.rules.rule import Rule
+from zerograd.source.counting.tests import Atom, Test
 from zerograd.source.lowering.skeleton import Act, Block, Loop
+from zerograd.source.text.wording import is_talk
 from zerograd.source.walking import unclaimed
 from zerograd.source.walking.excuses import Excuses
 from zerograd.source.walking.frames import Frames
@@ -91,9 +93,12 @@ class Actor:
         """The kinds of event that `block` may do to the slot."""
         return self._frames.kinds(block, seen=seen)
 
-    def skipped(self, arm: Block, other: Block) -> Doubts:
-        """The doubts one earns by taking `arm` and not `other`."""
-        return self._frames.skipped(arm, other)
+    def skipped(self, arm: Block, other: Block, denied: Test | None = None) -> Doubts:
+        """The doubts one earns by taking `arm` and not `other`, because `denied` is not so. Where it only asks whether
+        people want to be told something, training must not hang on it: what is skipped is not there."""
+        missed = self._frames.skipped(arm, other)
+        talks = Kind.DEPOSIT in missed and isinstance(denied, Atom) and is_talk(denied.key)
+        return missed - {Kind.DEPOSIT} if talks else missed
 
     def may_fault(self, block: Block, *, again: bool) -> bool:
         """False only if no way through `block` comes to a verdict; `again`: it runs any number of times."""

@@ -182,7 +182,7 @@ class Interpreter(Actor):
     ) -> Flow:
         """Take one arm. What the other would have done is doubted, unless the place in a window decides: that comes
         round again. `known`: how the test is answered by what each fact assumes."""
-        missed = self.skipped(arm, other)
+        missed = self.skipped(arm, other, None if answer else test)
         if known is None:
             entering = doubt(facts, missed)
         else:
