@@ -8,6 +8,7 @@ from zerograd.core.findings import Finding
 from zerograd.source.groups import (
     ascending,
     belated,
+    premature,
     seldom,
     settled,
     summed,
@@ -115,6 +116,7 @@ def _steps(function: Reading, kinds: set[Kind]) -> Iterator[Finding]:
     yield from seldom.detect(function)
     if Kind.CLEAR in kinds and Kind.DEPOSIT in kinds:
         yield from belated.detect(function)
+        yield from premature.detect(function)
     if Kind.CLIP in kinds:
         yield from unguarded.detect(function)
     if Kind.DEPOSIT in kinds:
