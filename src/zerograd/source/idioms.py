@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.source.groups import (
+    afterwards,
     ascending,
     belated,
     premature,
@@ -121,6 +122,8 @@ def _steps(function: Reading, kinds: set[Kind]) -> Iterator[Finding]:
         yield from unguarded.detect(function)
     if Kind.DEPOSIT in kinds:
         yield from untold.detect(function)
+    elif Kind.CLEAR in kinds:
+        yield from afterwards.detect(function)
     yield from closures.detect(function)
     if Kind.CLEAR in kinds:
         yield from uncovered.detect(function)
