@@ -14,7 +14,7 @@ from zerograd.source.lowering.adjoining import adjoined
 from zerograd.source.lowering.byhand import read_assignment, read_deletion
 from zerograd.source.lowering.calls import site_of
 from zerograd.source.lowering.expressions import Expressions
-from zerograd.source.lowering.made import made_anew, picked_out, unpacked
+from zerograd.source.lowering.made import made_anew, picked_out
 from zerograd.source.lowering.measuring import of_round, without_clips
 from zerograd.source.lowering.parted import is_context, is_run_around, is_run_in_parts
 from zerograd.source.lowering.refused import is_in_loop, is_refused
@@ -152,9 +152,7 @@ class FunctionLowering(Expressions):
             made = read_assignment(node, self._path, self._reaches_some)
             found += self._at_inputs(node, made) if self._inputs else made
         if target is not None and isinstance(value, ast.Call):
-            for one in unpacked(target, value, self._scope):
-                path = path_of(one)
-                found += made_anew(path, value, self._scope, self._calls) if path else ()
+            found += made_anew(target, value, self._scope, self._calls)
         if name is not None and "opt" in name and isinstance(value, ast.Subscript | ast.Call):
             found += picked_out(name, value, self._own, self._scope, self._calls)
         elif isinstance(value, ast.Attribute) and value.attr == "backward":

@@ -18,8 +18,13 @@ from zerograd.source.text.paths import path_of
 _DEPOSIT = frozenset({Kind.DEPOSIT})
 
 
-def made_anew(path: str, call: ast.Call, scope: Scope, calls: CallReader) -> list[Create]:
+def made_anew(target: ast.expr, call: ast.Call, scope: Scope, calls: CallReader) -> list[Create]:
     """Of those that a path has when what a call returns is bound to it, the ones that nobody has stepped yet."""
+    paths = (path_of(one) for one in _unpacked(target, call, scope))
+    return [one for path in paths if path for one in _made(path, call, scope, calls)]
+
+
+def _made(path: str, call: ast.Call, scope: Scope, calls: CallReader) -> list[Create]:
     if _is_optimizer(path, call, scope, calls):
         return [Create(path)]
     made = scope.bindings.get(path)
@@ -29,7 +34,7 @@ def made_anew(path: str, call: ast.Call, scope: Scope, calls: CallReader) -> lis
     return [Create(path + one.removeprefix("self"), inside=True) for one in sorted(own)]
 
 
-def unpacked(target: ast.expr, call: ast.Call, scope: Scope) -> list[ast.expr]:
+def _unpacked(target: ast.expr, call: ast.Call, scope: Scope) -> list[ast.expr]:
     """model and optimizer, of model, optimizer = build(args): what a function of the project returns may be new. What
     an object hands out, g_opt, d_opt = self.optimizers(), is not."""
     if not isinstance(target, ast.Tuple):
