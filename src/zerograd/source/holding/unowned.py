@@ -60,14 +60,15 @@ def detect(file: File) -> Iterator[Finding]:
 
 
 def _inside(function: Reading) -> Iterator[Finding]:
-    if "parameters" not in {one.attr for one in function.of(ast.Attribute)}:
+    helped = any(map(function.file.says, _MAKING[1:]))
+    if not helped and "parameters" not in {one.attr for one in function.of(ast.Attribute)}:
         return  # most modules: it is a function that makes the optimizer
     made = [node.value for node in function.of(ast.Assign) if _is_optimizer(node.value, function)]
     held = frozenset(name for one in made for name in _given(one))
-    if not made and any(map(function.file.says, _MAKING[1:])):
-        helped = [(node.value, _made_by_helper(node.value, function)) for node in function.of(ast.Assign)]
-        made = [one for one, its in helped if its]
-        held = held.union(*(its for _, its in helped))
+    if not made and helped:
+        its = [(node.value, _made_by_helper(node.value, function)) for node in function.of(ast.Assign)]
+        made = [one for one, names in its if names]
+        held = held.union(*(names for _, names in its))
     elif not all(map(_is_told, made)):
         return
     if not made:
