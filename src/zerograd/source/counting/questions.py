@@ -29,6 +29,7 @@ class Questions:
         if isinstance(function, ast.FunctionDef):
             for name in _BATCH_INDICES & set(scope.parameters):
                 self._origins.add(name, Origin(function, 0))
+        self._own = own
         self._windows = windows_of(own, self._origins, scope)
         self._branches = own.of(ast.If)
         self._parameters = frozenset(scope.parameters)
@@ -79,7 +80,7 @@ class Questions:
         where it is asked again: `if whole: continue`, and behind the loop `if whole: optimizer.step()`."""
         guard = read_guard(test, self._origins)
         question = self._place(guard) or _gate(test, gate)
-        again = decides or (leads_away and (self._is_asked_again(test) or self._is_told(test)))
+        again = decides or (leads_away and (self._is_asked_again(test) or self._is_told(test) or self._is_flag(test)))
         if question is None and guard is None and again:
             question = self._start(test) or read_test(test)
         return question, guard
@@ -94,8 +95,20 @@ class Questions:
 
     def _is_told(self, test: ast.expr) -> bool:
         """if not last: return, of a function that its caller tells."""
-        asked = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
+        asked = _without_not(test)
         return isinstance(asked, ast.Name) and asked.id in self._parameters
+
+    def _is_flag(self, test: ast.expr) -> bool:
+        """if not stepped: continue, of a name that was set to True where the step was taken."""
+        asked = _without_not(test)
+        return isinstance(asked, ast.Name) and asked.id in self._set
+
+    @cached_property
+    def _set(self) -> frozenset[str]:
+        """The names that are set to True or False."""
+        values = ((one, one.value) for one in self._own.of(ast.Assign))
+        told = [one for one, value in values if isinstance(value, ast.Constant) and isinstance(value.value, bool)]
+        return frozenset(target.id for one in told for target in one.targets if isinstance(target, ast.Name))
 
     def _is_asked_again(self, test: ast.expr) -> bool:
         return any(self._times[key] > 1 for key in questions_in(read_test(test)))
@@ -130,6 +143,10 @@ class Questions:
         if guard.conjoined:
             question = All((question, None))
         return Not(question) if guard.negated else question
+
+
+def _without_not(test: ast.expr) -> ast.expr:
+    return test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
 
 
 def _gate(test: ast.expr, gate: str) -> Test | None:

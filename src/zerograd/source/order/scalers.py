@@ -13,7 +13,7 @@ from zerograd.source.lowering.calls import site_of
 from zerograd.source.lowering.skeleton import Act, Call, Loop
 from zerograd.source.names.roles import makes_optimizer
 from zerograd.source.names.scopes import Function
-from zerograd.source.text.nodes import below, holds, written
+from zerograd.source.text.nodes import below, holds, place, written
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.patterns import pattern
 from zerograd.source.values.few import counts_to_few
@@ -237,6 +237,8 @@ def _waits(function: Reading, steps: list[Act], call: ast.Call, window: Window) 
     its = function.arms(call)
     behind = [function.arms(act.node) - its for act in steps if act.node is not None and its < function.arms(act.node)]
     guard = window.choice.site
+    if any(place(steps[0].node or call) < place(one) < place(call) for one in function.of(ast.Continue)):
+        return False  # if not stepped: continue
     return len(behind) == len(steps) and all(
         any(function.site(branch.test) == guard for branch, _ in one) for one in behind
     )
