@@ -43,6 +43,7 @@ from zerograd.source.order import (
     misscaled,
     perturbing,
     scalers,
+    skipped,
     twice,
     unfilled,
     unprepared,
@@ -85,6 +86,8 @@ def detect(function: Reading) -> Iterator[Finding]:
 def _between(function: Reading, kinds: set[Kind]) -> Iterator[Finding]:
     """Of what scales, unscales, clips and clears."""
     yield from scalers.detect(function)
+    if Kind.CONSUME in kinds:
+        yield from skipped.detect(function)
     if Kind.UNSCALE in kinds:
         yield from unsettled.detect(function)
     if Kind.CLIP in kinds:

@@ -46,10 +46,10 @@ def detect(function: Reading) -> Iterator[Finding]:
             continue
         scaler = path_of(call.func.value) or ""
         if scaler not in known:
-            known[scaler] = _only_updates(function, scaler)
+            known[scaler] = only_updates(function, scaler)
         updates = known[scaler]
         loop = function.loop_around(call)
-        if not updates or not _is_kept_here(function, scaler, updates, loop):
+        if not updates or not is_kept_here(function, scaler, updates, loop):
             continue
         skip = _narrower(function, call, updates, loop) or _given_up(function, call, updates, loop)
         if skip is not None:
@@ -60,7 +60,7 @@ def detect(function: Reading) -> Iterator[Finding]:
             yield found._replace(message=_MESSAGE.format(**names), cure=_CURE.format(update=update))
 
 
-def _only_updates(function: Reading, scaler: str) -> list[ast.Call]:
+def only_updates(function: Reading, scaler: str) -> list[ast.Call]:
     """The calls of a scaler's update() in this function; none where it is not torch's, or others name them too."""
     binding, text = function.scope.lookup(scaler), function.file.text
     if binding is not None and (binding.role is not Role.SCALER or binding.over):
@@ -70,7 +70,7 @@ def _only_updates(function: Reading, scaler: str) -> list[ast.Call]:
     return updates if len(named) == len(updates) and "_per_optimizer_states" not in text else []
 
 
-def _is_kept_here(function: Reading, scaler: str, updates: list[ast.Call], loop: LoopNode | None) -> bool:
+def is_kept_here(function: Reading, scaler: str, updates: list[ast.Call], loop: LoopNode | None) -> bool:
     """Whether a scaler is updated in this loop alone, outlives its iterations, and is handed to nobody in it."""
     if loop is None and not scaler.startswith("self."):
         return False  # one function for all of them: it may be called once
