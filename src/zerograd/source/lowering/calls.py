@@ -31,6 +31,7 @@ _NAMES = frozenset(
     {"backward", "manual_backward", "step", "zero_grad", "unscale_", *CLIPS, *HALVES}
     | {"zero_", "mul_", "div_", "fill_", "copy_", "set_"}  # of a gradient
 )
+_WRAPPED = frozenset({"step", "zero_grad", "unscale_", *CLIPS})  # by an object of the project, under the same name
 _APEX = ("scale_loss", "master_params")  # wherever `amp` was imported: they hand out, and divide the scale out again
 _PATHS = frozenset({ast.Name, ast.Attribute, ast.Subscript})
 _ELSEWHERE = "torch.distributed.autograd"
@@ -151,13 +152,15 @@ class CallReader(Tools):
     def _is_read(self, path: str, scope: Scope) -> bool:
         """Whether what has the name of an event is a method that this project defines: it is read, not guessed at.
 
-        Of another object only what an optimizer's wrapper has: whose `backward()` it is, every project knows best.
+        Of another object only what a wrapper of optimizers has: whose `backward()` it is, every project knows best.
         """
         receiver, _, name = path.rpartition(".")
         if receiver == "self":
             return scope.function(path) is not None
-        callees = callees_of(path, scope) if name in ("step", "zero_grad") else []
-        return bool(callees) and callees[0].receiver is not None and not callees[0].function.is_abstract
+        callees = callees_of(path, scope) if name in _WRAPPED else []
+        if not callees or (name in CLIPS and self.is_idle(callees[0].function)):
+            return False  # one that clips in a way of its own still clips
+        return callees[0].receiver is not None and not callees[0].function.is_abstract
 
     def _native_scaler(self, call: ast.Call, path: str, scope: Scope) -> Iterator[Act]:
         """loss_scaler(loss, optimizer, ..., update_grad=...): backward, unscale, clip and step in one call."""

@@ -15,7 +15,7 @@ from zerograd.source.lowering.calls import CallReader, may_be_event, site_of
 from zerograd.source.lowering.mapped import RUNS, handed_on, kinds_inside, picked_by_name
 from zerograd.source.lowering.occasions import with_doubts
 from zerograd.source.lowering.parted import waits_inside
-from zerograd.source.lowering.scales import deposits_scaled
+from zerograd.source.lowering.scales import asking_first, deposits_scaled
 from zerograd.source.lowering.skeleton import Act, Block, Blur, Call, Choice, Jump, Loop, Node, leaves, walk
 from zerograd.source.names.arguments import arguments
 from zerograd.source.names.members import members_of
@@ -270,10 +270,9 @@ class Expressions:
                 # Scaled or not, by a test whose answer cannot be kept: the next time it is the same all the same.
                 body, orelse = (Blur(_SCALE), *body), (Blur(_SCALE), *orelse)
             if not any(map(is_place, questions_in(question))):
-                body, orelse = with_doubts(
-                    test, body, orelse, home.text if (home := self._scope.module.home) is not None else ""
-                )
-            yield Choice(body, orelse, question, guard, site_of(test, self._path))
+                home = self._scope.module.home
+                body, orelse = with_doubts(test, body, orelse, home.text if home is not None else "")
+            yield Choice(asking_first(body, question), orelse, question, guard, site_of(test, self._path))
 
     def _reaches_some(self, parameter: ast.expr) -> bool:
         """A clear by hand reaches all parameters only from a loop over them that chooses none."""

@@ -3,7 +3,8 @@
 import ast
 
 from zerograd.core.events import Kind
-from zerograd.source.lowering.skeleton import Act, Block, walk
+from zerograd.source.counting.tests import Test, questions_in
+from zerograd.source.lowering.skeleton import Act, Block, Blur, Forget, walk
 from zerograd.source.names.roles import role_of
 from zerograd.source.names.scopes import Role, Scope
 
@@ -32,3 +33,18 @@ def deposits_scaled(block: Block) -> set[bool]:
     acts = [node for node in walk(block) if isinstance(node, Act)]
     steps = any(act.kind is Kind.CONSUME for act in acts)
     return set() if steps else {act.scaled for act in acts if act.kind is Kind.DEPOSIT}
+
+
+def asking_first(body: Block, question: Test | None) -> Block:
+    """if not self.unscaled: scaler.unscale_(optimizer); self.unscaled = True. What an object remembers from one call to
+    the next is not followed: it may have been done."""
+    if not any(isinstance(one, Act) and one.kind is Kind.UNSCALE for one in body):
+        return body
+    asked = {key for key in questions_in(question) if key.startswith("self.")}
+    if not any(isinstance(one, Forget) and not asked.isdisjoint(one.keys) for one in body):
+        return body
+    return tuple(_doubted(one) if isinstance(one, Act) and one.kind is Kind.UNSCALE else one for one in body)
+
+
+def _doubted(act: Act) -> Blur:
+    return Blur(frozenset({Kind.UNSCALE}), act.slot, act.site, act.what)
