@@ -99,7 +99,7 @@ def _never_cleared(function: Reading) -> Iterator[Finding]:
 
 
 def _updates(function: Reading) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
-    """W -= lr * W.grad; W.data -= ...; W.data.add_(...), W.data.sub_(...)"""
+    """W -= lr * W.grad; W.data -= ...; W.data.add_(...), W.data.sub_(...); with W.grad, or with what it goes into"""
     found: list[tuple[ast.stmt | ast.expr, ast.expr]] = []
     found += [(one, one.target) for one in function.of(ast.AugAssign) if isinstance(one.op, ast.Sub | ast.Add)]
     for call in function.of(ast.Call):
@@ -107,8 +107,33 @@ def _updates(function: Reading) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
             found.append((call, call.func.value))
     for node, changed in found:
         name = (path_of(changed) or "").removesuffix(".data")
-        if name and "." not in name and _reads(node, name):
+        if name and "." not in name and (_reads(node, name) or _reads_buffer(function, node, name)):
             yield node, name
+
+
+def _reads_buffer(function: Reading, node: ast.stmt | ast.expr, name: str) -> bool:
+    """velocity.mul_(momentum).add_(W.grad); W.sub_(lr * velocity), in the same loop, one behind the other."""
+    if not function.file.says(f"{name}.grad"):
+        return False
+    used = {part.id for part in below(node) if isinstance(part, ast.Name)} - {name}
+    loop = function.loop_around(node)
+    taken = [one for one in _takers(function, used) if _reads(one, name) and place(one) < place(node)]
+    return any(function.loop_around(one) is loop and function.arms(one) <= function.arms(node) for one in taken)
+
+
+def _takers(function: Reading, buffers: set[str]) -> Iterator[ast.stmt]:
+    """The statements that put something into one of these: v = m * v + ..., v += ..., v.mul_(m).add_(...)"""
+    assigned: list[tuple[ast.stmt, ast.expr]] = [(one, one.targets[0]) for one in function.of(ast.Assign)]
+    assigned += [(one, one.target) for one in function.of(ast.AugAssign)]
+    assigned += [(one, _changed(one.value)) for one in function.of(ast.Expr)]
+    yield from (one for one, target in assigned if isinstance(target, ast.Name) and target.id in buffers)
+
+
+def _changed(value: ast.expr) -> ast.expr:
+    """v of v.mul_(m).add_(...)"""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr.endswith("_"):
+        value = value.func.value
+    return value
 
 
 def _is_parameters(over: ast.expr) -> bool:
