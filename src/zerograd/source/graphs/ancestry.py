@@ -28,9 +28,7 @@ _DEPTH, _DEEP = 40, 3
 _WEIGHTS = frozenset({"weight", "weights", "class_weight", "class_weights"})  # of classes, in a criterion
 _PARAMETERS = frozenset({"parameters", "named_parameters"})
 _PASSES_ON = frozenset({"zip", "enumerate", "list", "tuple", "reversed", "iter", "tqdm", "DataLoader"})
-_RUNS = frozenset(
-    {"checkpoint", "checkpoint_sequential", "data_parallel", "functional_call"}
-)  # a module, given to torch
+_RUNS = frozenset({"checkpoint", "checkpoint_sequential", "data_parallel", "functional_call"})  # a module, in torch
 _DRAWS = frozenset({"log_prob", "rsample", "entropy", "cdf", "icdf"})
 _GOES = frozenset({"backward", "grad", "step", "zero_grad", "manual_backward"})
 
@@ -179,11 +177,8 @@ class Ancestry(Incoming):
         if makes_leaf(call):  # what had a graph before it was asked for its gradient has it still
             own = self.of(func.value) if isinstance(func, ast.Attribute) and func.attr == "requires_grad_" else NONE
             return own | {LEAF}
-        if (
-            isinstance(func, ast.Attribute)
-            and func.attr in SHAPES
-            and not scope.dotted(path or "").startswith("torch.")
-        ):
+        shapes = isinstance(func, ast.Attribute) and func.attr in SHAPES
+        if shapes and not scope.dotted(path or "").startswith("torch."):
             given = NONE  # numbers
         if path is None:
             return self.of(func.value) | given if isinstance(func, ast.Attribute) else given | {call}
@@ -248,11 +243,14 @@ class Ancestry(Incoming):
     def _returned(self, function: Function, call: ast.Call, at: Item) -> Ancestors:
         """What a function of this project returns, told by what it was given."""
         inside = self._inside(function)
-        nodes = inside._function.nodes
-        if nodes.of(ast.Yield) or function.node is self._function.node:
+        yields = inside._function.of(ast.Yield)
+        if function.node is self._function.node:
             return frozenset({call, KEPT})
-        values = [back.value for back in nodes.of(ast.Return) if back.value is not None]
+        values = [one.value for one in yields if one.value is not None]
+        values += [one.value for one in inside._function.of(ast.Return) if one.value is not None]
         found = NONE.union(*(recorded(one, item_at(one, at), inside._settled(one, at)) for one in values))
+        if yields and not all(isinstance(one, str) and one in inside._function.scope.parameters for one in found):
+            return frozenset({call, KEPT})  # it goes on where it was, with what it has
         given = dict(arguments(call, function))
         brought = NONE.union(*(self.of(given[name]) for name in found if isinstance(name, str) and name in given))
         if LEAF in brought:  # what it was computed of there, it is not any more

@@ -100,8 +100,26 @@ class Definitions:
         here = [one for one, its in before if begun is None or its[:2] >= begun[:2]]
         loops = there.loops - begun.loops if begun is not None else there.loops
         around = [one for one, its in made if not loops.isdisjoint(its.loops)] if loops else []
+        around = [one for one in around if not self._is_overwritten(one, around)] if len(around) > 1 else around
         ways = tuple([one for one in self._function.loops if one in loops]) if loops else ()
         return Reached(here, around, begun is not None, item, ways)
+
+    def _is_overwritten(self, made: Definition, others: list[Definition]) -> bool:
+        """Whether the same iteration always assigns something else behind it: hidden = hidden.detach()"""
+        function, its = self._function, self._spot(made.node)
+        plain = [one for one in others if isinstance(one.node, ast.Assign | ast.AnnAssign) and not one.adds]
+        behind = [(one.node, spot) for one in plain if (spot := self._spot(one.node)).begin > its.end]
+        behind = [(node, spot) for node, spot in behind if spot.loops == its.loops and not spot.risky | its.risky]
+        if not behind or any(loop.orelse for loop in its.loops):
+            return False
+        tries, arms = function.of(ast.Try), function.arms(made.node)
+        jumps = [place(jump)[0] for jump in (*function.of(ast.Continue), *function.of(ast.Break))]
+        return any(
+            function.arms(node) <= arms
+            and not any(its.end <= jump < spot.begin for jump in jumps)
+            and not any(holds(one, node) or holds(one, made.node) for one in tries)
+            for node, spot in behind
+        )
 
     def _spot(self, node: ast.AST) -> _Spot:
         found = self._spots.get(node)
