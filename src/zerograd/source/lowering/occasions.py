@@ -11,13 +11,11 @@ emptied on purpose is none.
 """
 
 import ast
-from functools import lru_cache
 
 from zerograd.core.events import Kind
 from zerograd.core.facts import Doubts
 from zerograd.source.lowering.skeleton import Act, Block, Blur, Call, Node, leaves, walk
 from zerograd.source.text.nodes import below
-from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import saying
 
 _STEP: Doubts = frozenset({Kind.CONSUME})
@@ -29,7 +27,7 @@ _ends_group = saying(
 )
 _is_pending = saying(r"pending|dirty|remain|since|has_grads?(_|$)")
 # self.filled += 1, state["filled"] += 1, def is_open(self): what changes while one trains, and what an object tells.
-_COUNTED = pattern(r"(\w+)[\"'\]]*\s*\+=|def (\w+)\(self\)")
+_COUNTS = ("{} += ", "{}'] += ", '{}"] += ', "def {}(self)")
 
 
 def with_doubts(test: ast.expr, body: Block, orelse: Block, text: str) -> tuple[Block, Block]:
@@ -76,12 +74,7 @@ def _asks_for_pending(test: ast.expr, text: str) -> bool:
             word = _word(asked)
         case _:
             word = _word(test)
-    return bool(word) and (_is_pending(word) or word in _counted(text))
-
-
-@lru_cache(maxsize=4)
-def _counted(text: str) -> frozenset[str]:
-    return frozenset(word for words in _COUNTED.findall(text) for word in words if word)
+    return bool(word) and (_is_pending(word) or any(form.format(word) in text for form in _COUNTS))
 
 
 def _word(part: ast.AST) -> str:
