@@ -37,7 +37,38 @@ def parts_of(function: Reading, deposits: dict[str, ast.Call]) -> dict[str, ast.
             for name, call in list(_handed_back(function, targets[0], node.value, found)):
                 found.setdefault(name, call)
                 known.add(_whole(name))
-    return {name: call for name, call in found.items() if name not in deposits and names_loss(name)}
+    left_out = {*deposits, *(_numbers(function) if len(found) > len(deposits) else ())}
+    return {name: call for name, call in found.items() if name not in left_out and names_loss(name)}
+
+
+def _numbers(function: Reading) -> set[str]:
+    """`reg` of `loss, reg = self.losses(x)`, where that returns a number in its place: reg = 0.0; return loss, reg"""
+    found: set[str] = set()
+    for node in function.of(ast.Assign):
+        match node:
+            case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Call(func=func)):
+                path = path_of(func)
+                callee = called(path, function.scope) if path is not None else None
+                if callee is not None:
+                    inside = Nodes(callee.node)
+                    backs = [back.value for back in inside.of(ast.Return)]
+                    found |= {
+                        one.id
+                        for at, one in enumerate(names)
+                        if isinstance(one, ast.Name) and backs and all(_is_number(inside, back, at) for back in backs)
+                    }
+    return found
+
+
+def _is_number(inside: Nodes, back: ast.expr | None, at: int) -> bool:
+    match back:
+        case ast.Tuple(elts=items) if at < len(items):
+            path = path_of(items[at])
+            made = [one.value for one in inside.of(ast.Assign) if path_of(one.targets[0]) == path is not None]
+            stored = [one for one in inside.of(ast.Name) if one.id == path and isinstance(one.ctx, ast.Store)]
+            value = made[0] if len(made) == len(stored) == 1 else items[at]
+            return isinstance(value, ast.Constant)
+    return False
 
 
 def _whole(name: str) -> str:

@@ -36,6 +36,8 @@ def with_doubts(test: ast.expr, body: Block, orelse: Block, text: str) -> tuple[
     kinds = {act.kind for act in inside if isinstance(act, Act)}
     if Kind.CLIP in kinds and kinds.isdisjoint((Kind.DEPOSIT, Kind.CONSUME)) and _asks_for_end(test):
         return (*body, Blur(_STEP)), orelse
+    if Kind.SCHEDULE in kinds and Kind.CONSUME not in kinds and _asks_later(test):
+        return (Blur(_STEP), *body), orelse
     if Kind.CLEAR in kinds and leaves(body):
         body = _without_empty_steps(body)
     steps = Kind.CONSUME in kinds or any(isinstance(node, Call) for node in inside)
@@ -65,6 +67,12 @@ def _asks_for_end(test: ast.expr) -> bool:
     return any(map(_ends_group, map(_word, parts))) or any(
         isinstance(getattr(part, "op", None), ast.Mod) for part in parts
     )
+
+
+def _asks_later(test: ast.expr) -> bool:
+    """(i + offset) % N == 0: nobody can say whether the first iteration is one of those."""
+    modulos = [part for part in below(test) if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod)]
+    return any(isinstance(part.left, ast.BinOp) and not isinstance(part.left.right, ast.Constant) for part in modulos)
 
 
 def _asks_for_pending(test: ast.expr, text: str) -> bool:
