@@ -43,6 +43,7 @@ from zerograd.source.walking.walks import Walk, Walker
 from zerograd.source.walking.ways import Budget
 
 _DEPTH = 5
+_FOLLOWED = frozenset({"ZG003", "ZG006", "ZG008", "ZG010", "ZG402"})  # told by what values are made of
 # A function is entered by someone we cannot see, who may have done anything but take its steps for it.
 _UNKNOWN: Facts = frozenset({Fact(doubts=ALL_DOUBTS - {Kind.CONSUME, Kind.SCHEDULE})})
 
@@ -99,7 +100,7 @@ class _Checker:
         for slot, alone in slots:
             yield from self._run(module, slot, alone, entry=CLEAN, again=False, node=tree, scope=top, shared=shared)
         yield from self._idioms(module, tree, top)
-        yield from (finding for finding in wholes.detect(self._file) if finding.code in self._chosen)
+        yield from filter(self._is_sure, wholes.detect(self._file))
         for function in self._program.roots.functions:
             if function.node not in self._program.relevant:
                 continue
@@ -139,7 +140,11 @@ class _Checker:
                 found,
                 self._clip_without_step(block, reading),
             )
-        yield from (finding for finding in found if finding.code in self._chosen)
+        yield from filter(self._is_sure, found)
+
+    def _is_sure(self, finding: Finding) -> bool:
+        """Whether a finding is asked for, and nothing that it may rest on was left unfollowed."""
+        return finding.code in self._chosen and (self._file.patience >= 0 or finding.code not in _FOLLOWED)
 
     def _clip_without_step(self, block: Block, reading: Reading) -> Iterator[Finding]:
         """A function that clips and deposits but leaves the step to others: its own order can be wrong all the same."""
