@@ -171,7 +171,7 @@ def test_many_of_a_kind_are_tried_at_once() -> None:
     retained = LOOP.replace("backward()", "backward(retain_graph=True)").replace(
         "    loss =", f"    {CLEAR}\n    loss ="
     )
-    text = HEAD + retained * 40  # more than would be tried one by one
+    text = HEAD + retained * 28  # more than would be tried one by one
     read: list[str] = []
 
     def check(other: str) -> list[Finding]:
@@ -181,7 +181,7 @@ def test_many_of_a_kind_are_tried_at_once() -> None:
     findings = check_text(text, "train.py")
     offered = offer(findings, text, "train.py", check, findings)
     assert len(read) == 1
-    assert sum(finding.fix is not None for finding in offered) == 40
+    assert sum(finding.fix is not None for finding in offered) == 28
     assert (
         apply(text, [edit for one in offered if one.fix for edit in one.fix.edits])
         == HEAD + retained.replace("retain_graph=True", "") * 40

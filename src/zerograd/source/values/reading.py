@@ -55,7 +55,7 @@ class File:
         self.others: dict[Program, File] = {}  # that were read for what is called here
         self.built: set[ast.AST] = set()  # the methods that were looked at for what they make
         self._attributes: dict[Scope, dict[str, list[Function]]] = {}
-        self.patience = 8_000  # values that may still be followed: functions that call each other have no end of them
+        self.patience = 10_000  # values that may still be followed: functions that call each other have no end of them
 
     def acts_of(self, block: Block) -> list[Act]:
         """The events of a block, in text order."""
