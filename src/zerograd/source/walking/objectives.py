@@ -8,6 +8,7 @@ serves others only is another objective's: it spills into the slot.
 import ast
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
@@ -165,6 +166,11 @@ def _meant(act: Act, stepped: set[str], serves: set[str], cleared: set[str], alo
     return Deposit(act.reaches, frozenset(meant), frozenset(serves - meant), named=named)
 
 
+@lru_cache(maxsize=4096)  # of many turns the answers are the same
+def _exclude(these: Assumptions, those: Assumptions) -> bool:
+    return any(decide(Atom(key), these) is (not answer) for key, answer in those)
+
+
 class _Turn(NamedTuple):
     """An act in text order, the slot as the outermost function names it, and the answers that lead there."""
 
@@ -174,7 +180,7 @@ class _Turn(NamedTuple):
 
     def excludes(self, other: "_Turn") -> bool:
         """Whether an execution that comes to one does not come to the other."""
-        return any(decide(Atom(key), self.answers) is (not answer) for key, answer in other.answers)
+        return self.answers is not other.answers and _exclude(self.answers, other.answers)
 
 
 class _Open(NamedTuple):
