@@ -63,16 +63,17 @@ def _is(kind: Kind, node: Node | None) -> bool:
 
 
 def _asks_for_end(test: ast.expr) -> bool:
-    parts = below(test)
-    return any(map(_ends_group, map(_word, parts))) or any(
-        isinstance(getattr(part, "op", None), ast.Mod) for part in parts
-    )
+    return bool(_modulos(test)) or any(map(_ends_group, map(_word, below(test))))
 
 
 def _asks_later(test: ast.expr) -> bool:
     """(i + offset) % N == 0: nobody can say whether the first iteration is one of those."""
-    modulos = [part for part in below(test) if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod)]
-    return any(isinstance(part.left, ast.BinOp) and not isinstance(part.left.right, ast.Constant) for part in modulos)
+    counters = [modulo.left for modulo in _modulos(test)]
+    return any(isinstance(one, ast.BinOp) and not isinstance(one.right, ast.Constant) for one in counters)
+
+
+def _modulos(test: ast.expr) -> list[ast.BinOp]:
+    return [part for part in below(test) if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod)]
 
 
 def _asks_for_pending(test: ast.expr, text: str) -> bool:
