@@ -46,9 +46,10 @@ frameworks: $(GATE)
 	for loops in accelerate transformers; do \
 	  $(BIN)/torchrun --standalone --nproc-per-node 2 -m zerograd run --strict benchmarks/frameworks/loops_$$loops.py || exit 1; done
 
-# A Step that fails at 1,000 random points of random blocks.
+# A Step that fails: at 1,000 random operations of random blocks, at every line of engine/, at 20,000 random instants.
 failures: $(GATE)
 	ZEROGRAD_FAILURES=1000 HYPOTHESIS_PROFILE=campaign $(BIN)/pytest tests/laws/test_failures.py
+	ZEROGRAD_STRIKES=1 ZEROGRAD_INSTANTS=10000 $(BIN)/pytest -s -n auto tests/laws/test_strikes.py
 
 # Runs of two ranks that are killed, stopped, slowed and poisoned at 200 random points; 500 damaged checkpoints.
 faults: $(GATE)

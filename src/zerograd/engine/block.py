@@ -10,6 +10,7 @@ from torch import Tensor
 
 from zerograd.core.events import Event, Kind, Site
 from zerograd.engine import gradients, refusals
+from zerograd.engine.casting import Casting
 from zerograd.engine.entrance import backward
 from zerograd.engine.extra import Extra
 from zerograd.engine.guarding import Guard
@@ -42,15 +43,18 @@ class Block:
 
     broken = False  # a backward did not come back: to the end of the block, whatever comes back after it
     aborted = False  # obeyed even if a bare `except:` swallowed the Abort
-    ended = False  # its outcome is final
-    defers = False  # and need not be known: see [Note: deferred verdicts]
+    defers = False  # its outcome need not be known when it ends: see [Note: deferred verdicts]
     captured = False  # what it does is not done now, but recorded
-    over = False  # it was left
+    over = False  # it has ended, and nothing is left to be done about it
+    tries = 0  # at ending it
+    promised = False  # its outcome will be told
+    divides = False  # its optimizers have been told what to divide by
     scale: Tensor | None = None  # the loss scale of this block
-    casting: torch.autocast | None = None
+    casting: Casting | None = None
     extra: Extra | None = None  # leaves that backward(also=) named
     undo: Undo | None = None  # brings back what restore= asked for
     ready: Ready | None = None  # on the way to the optimizers
+    late: tuple[tuple[Tensor, Tensor | None], ...] = ()  # parameters that joined an optimizer inside the block
     cause = ""  # why it is to be skipped
     loss: Tensor | None = None  # the sum of the deposited losses, where an optimizer wants to know it
     micro: MicroBatch | None = None  # the one that micro_batches() is at
@@ -80,7 +84,8 @@ class Block:
         if terms.scaling is not None:
             self.scale = terms.scaling.read(self.slots.device)
         if terms.autocast is not None:
-            self.enter_autocast()
+            self.casting = Casting(self.slots.device, terms.autocast)
+            self.casting.enter()
         if self.exchange is not None:
             self.exchange.open()
         if terms.trace is not None:
@@ -97,21 +102,15 @@ class Block:
         self._sites.clear()
 
     def close(self) -> None:
-        self.over = True
-        if self.casting is not None:
-            self.leave_autocast()
+        """Everything around the block is as it was. May be called again."""
+        self.leave_autocast()
         if self.exchange is not None:
             self.exchange.close()
         self.guard.close()
 
-    def enter_autocast(self) -> None:
-        self.casting = torch.autocast(self.slots.device.type, dtype=self.terms.autocast)
-        self.casting.__enter__()  # type: ignore[no-untyped-call]
-
     def leave_autocast(self) -> None:
         if self.casting is not None:
-            casting, self.casting = self.casting, None
-            casting.__exit__(None, None, None)
+            self.casting.leave()
 
     def admit(self, what: str) -> None:
         """Refuse what comes from another thread; go no further after an abort that was swallowed."""
@@ -171,13 +170,16 @@ class Block:
             weighed = weighed * self.scale
         if self.exchange is not None:
             self.exchange.arm(self, weighed)
-        if self.casting is None:
+        if self.casting is None or not self.casting.is_on:
             self._backward(weighed, also)
         else:
             if not self.goes_on:  # as a loop by hand, which leaves autocast before: the graph alone holds the casts now
                 torch.clear_autocast_cache()
-            with torch.autocast(self.slots.device.type, enabled=False):
+            self.casting.suspend()
+            try:
                 self._backward(weighed, also)
+            finally:
+                self.casting.resume()
         if also and self.extra is not None:
             self.extra.take(also, coefficient if self.scale is None else coefficient * self.scale)
         if self.exchange is not None:
@@ -235,10 +237,21 @@ class Block:
 
     # Ending
 
-    def end(self, ending: Ending, cause: str = "") -> None:
+    @property
+    def restores_weights(self) -> bool:
+        return self.undo is not None and "weights" in self.undo.words
+
+    def outcome(self, ending: Ending, cause: str) -> Outcome:
         norm = None if self.ready is None else self.ready.norm
-        self.ended = True
-        self.record.ended(Outcome(ending, float(self.tally.total), self.tally.counted, cause, norm))
+        return Outcome(ending, float(self.tally.total), self.tally.counted, cause, norm)
+
+    def set_late_parameters_aside(self) -> None:
+        """What joined an optimizer inside the block is no slot of it: it moves with the next, from a clean slate."""
+        now = self.slots.current()
+        if now is not self.slots:
+            joined = [parameter for parameter in now.parameters if id(parameter) not in self.slots.ids]
+            self.late = tuple((parameter, parameter.grad) for parameter in joined)
+            gradients.clear(joined)
 
     def emit(self, kind: Kind, what: str, *, site: Site | None = None) -> None:
         if self.terms.trace is not None:

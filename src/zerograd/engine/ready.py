@@ -78,7 +78,11 @@ class Ready:
         """Call each with the named gradients. Whether one of them changed a gradient."""
         named = self.named()
         before = list(map(_version, named.values()))
-        with torch.no_grad():
-            for function in functions:
-                function(named)
+        _show(functions, named)
         return list(map(_version, named.values())) != before
+
+
+@torch.no_grad()
+def _show(functions: tuple[Inspect, ...], named: Mapping[str, Tensor]) -> None:
+    for function in functions:
+        function(named)

@@ -21,6 +21,14 @@ def other_thread(what: str) -> StepError:
     return StepError(f"{what} from another thread", cure="A block belongs to the thread that opened it.", slug="thread")
 
 
+def copied_inside() -> StepError:
+    return StepError(
+        "a Step is copied while its block is open: its deposits have no copy",
+        cure="Copy it between two blocks.",
+        slug="nested-blocks",
+    )
+
+
 def nested_block() -> StepError:
     return StepError("the block is already open", cure="One `with step:` at a time.", slug="nested-blocks")
 

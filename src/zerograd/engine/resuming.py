@@ -44,9 +44,9 @@ def state_dict(record: Record, block: Block | None, inflight: str) -> dict[str, 
     if pending and inflight == "error":
         raise refusals.in_flight()
     return {
-        "committed": record.committed,
-        "skipped": record.skipped,
-        "skips_in_a_row": record.skips_in_a_row,
+        "committed": record.known.committed,
+        "skipped": record.known.skipped,
+        "skips_in_a_row": record.known.skips_in_a_row,
         "fitted": record.fitted,
         "ref": record.tally.ref,
         "inflight": _taken(block)._asdict() if block is not None and pending and inflight == "include" else None,
@@ -54,10 +54,9 @@ def state_dict(record: Record, block: Block | None, inflight: str) -> dict[str, 
 
 
 def load_state_dict(record: Record, state: dict[str, Any]) -> InFlight | None:
-    record.committed, record.skipped = state["committed"], state["skipped"]
-    record.skips_in_a_row, record.fitted = state["skips_in_a_row"], state["fitted"]
-    record.tally.ref = state["ref"]
-    record.torn = False  # whoever loads a Step has loaded weights
+    counted = {name: state[name] for name in ("committed", "skipped", "skips_in_a_row")}
+    record.fitted, record.tally.ref = state["fitted"], state["ref"]
+    record.known = record.known._replace(**counted, torn=False)  # whoever loads a Step has loaded weights
     return None if state["inflight"] is None else InFlight(**state["inflight"])
 
 

@@ -5,7 +5,7 @@ scaler once, for all optimizers, whether the gradients were finite. GradScaler.u
 would divide a second time, and wait for the device once per optimizer.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 from torch import Tensor
@@ -62,7 +62,6 @@ class Scaling:
         return stage
 
 
-def update(scalings: Iterable[Scaling]) -> None:
-    """Once per scaler, however many Steps share it."""
-    for scaler in {id(scaling.scaler): scaling.scaler for scaling in scalings}.values():
-        scaler.update()
+def updates(scalings: Iterable[Scaling]) -> list[Callable[[], object]]:
+    """What updates each scaler once, however many Steps share it."""
+    return [scaler.update for scaler in {id(scaling.scaler): scaling.scaler for scaling in scalings}.values()]

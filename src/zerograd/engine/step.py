@@ -5,12 +5,14 @@ with step:                                  # clean slate
                                             # leaving commits; an exception rolls back and is raised again
 """
 
+import copy
+import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from types import TracebackType
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -18,22 +20,23 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
 from zerograd.core.events import Event
-from zerograd.engine import commit, minimizing, refusals, resuming, splitting, terms
+from zerograd.engine import commit, copying, minimizing, refusals, resuming, splitting, terms
 from zerograd.engine.block import Block, iterate
 from zerograd.engine.capturing import Captured
 from zerograd.engine.compiling import calling
 from zerograd.engine.guarding import Guard
+from zerograd.engine.opening import Opened, open_block
 from zerograd.engine.outcome import Outcome
 from zerograd.engine.ranks import party
 from zerograd.engine.ranks import refusals as ranks_refuse
 from zerograd.engine.ready import Inspect
 from zerograd.engine.record import Record
 from zerograd.engine.slots import Slots
+from zerograd.engine.transaction import Transaction, WayOut
 from zerograd.engine.weighing import Weighing
 
 S = TypeVar("S")
 T = TypeVar("T")
-_open_blocks: list[Block] = []
 _numbers = count(1)
 
 
@@ -92,7 +95,7 @@ class Step:
             model=model,
             trace=terms.checked_trace(trace, self),
         )
-        self._name = f"{'+'.join(type(optimizer).__name__ for optimizer in self.optimizers)}#{next(_numbers)}"
+        self._name = _name(self.optimizers)
         self._slots = Slots(self.optimizers, model)
         self._guard = Guard(self.optimizers)
         self._record = Record()
@@ -100,20 +103,21 @@ class Step:
         self._party: party.Party | None = None
         self._alone: bool | None = None  # not known before the first block
         self._resumed: resuming.InFlight | None = None
-        self._block: Block | None = None
+        self._latest: Block | None = None
+        self._transaction = Transaction()
 
     @property
     def outcome(self) -> Outcome | None:
         """How the last block ended; None before the first. May have to wait for the device to tell."""
-        return self._known().outcome
+        return self._known().known.outcome
 
     @property
     def committed(self) -> int:
-        return self._known().committed
+        return self._known().known.committed
 
     @property
     def skipped(self) -> int:
-        return self._known().skipped
+        return self._known().known.skipped
 
     def _known(self) -> Record:
         """The record, with everything in it that happened. See [Note: deferred verdicts]."""
@@ -123,43 +127,43 @@ class Step:
     # The block
 
     def __enter__(self) -> "Step":
-        self._open()
+        transaction = Transaction()
+        transaction.watch(self, commit.finish)
+        self._transaction, latest = transaction, self._transaction
+        try:
+            open_block(transaction, self, self._new_block())
+        except BaseException:
+            if not transaction.blocks:  # it never began: the one that is open, if there is one, goes on
+                self._transaction = latest
+            raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> bool:
-        block = self._block
-        assert block is not None
-        try:
-            return commit.end((block,), error)
-        finally:
-            self._forget(block)
+    def _leave(self, error: BaseException | None) -> bool:
+        return commit.end(self._transaction, error)
 
-    def _open(self) -> Block:
+    if TYPE_CHECKING:
+
+        def __exit__(
+            self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        ) -> bool: ...
+
+    else:
+        __exit__ = WayOut()
+
+    @property
+    def _block(self) -> Block | None:
+        """The open one."""
+        latest = self._latest
+        return None if latest is None or latest.over else latest
+
+    def _new_block(self) -> Block:
         self._record.promises.keep(all_of_them=False)
-        if self._record.torn:
+        if self._record.known.torn:
             raise refusals.torn()
         if self._block is not None:
             raise refusals.nested_block()
         self._slots = slots = self._slots.current()
-        return self._begin(Block(self._name, self._terms, slots, self._guard, self._record, self._find_party()))
-
-    def _begin(self, block: Block) -> Block:
-        for other in _open_blocks:
-            shared = block.slots.ids & other.slots.ids
-            if shared:
-                raise refusals.shared_parameters(len(shared))
-        self._block = block
-        _open_blocks.append(block)
-        try:
-            block.open()
-            if self._resumed is not None:
-                self._resumed.go_on(block)
-                self._resumed = None
-        except BaseException:  # a trace that raises must not leave a block open that nobody can close
-            block.close()
-            self._forget(block)
-            raise
-        return block
+        return Block(self._name, self._terms, slots, self._guard, self._record, self._find_party())
 
     def _find_party(self) -> party.Party | None:
         """Not before the first block: a model may be wrapped when its Step is made already."""
@@ -169,10 +173,6 @@ class Step:
                 raise ranks_refuse.flat()
             self._party, self._alone = found, found is None
         return self._party
-
-    def _forget(self, block: Block) -> None:
-        self._block = None
-        _open_blocks.remove(block)
 
     def abort(self) -> None:
         """Give this step up: the block ends here, nothing is committed, nothing is raised."""
@@ -222,11 +222,9 @@ class Step:
         that this step, too, can be taken back.
         """
         minimizing.check(self._terms)
-        block = self._open()
-        try:
-            return minimizing.minimize(block, lambda: fn(self))
-        finally:
-            self._forget(block)
+        with Opened(self, self._new_block()) as transaction:
+            return minimizing.minimize(transaction, lambda: fn(self))
+        return math.nan  # it was aborted
 
     def capture(self, fn: Callable[..., Any], *example: Any, compile: bool = False) -> Captured:
         """`update = step.capture(fn, x, y)`: each `update(x, y)` is a whole step, on a GPU as one CUDA graph.
@@ -256,10 +254,32 @@ class Step:
             raise refusals.loaded_inside()
         self._resumed = resuming.load_state_dict(self._known(), state)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Step":
+        """`copy.deepcopy((model, optimizer, step))`: a Step of its own, over the copied optimizers."""
+        if self._block is not None:
+            raise refusals.copied_inside()
+        self._known()
+        made = copy.copy(self)
+        memo[id(self)] = made
+        made._terms = copying.terms(self._terms, memo)
+        made.optimizers = made._terms.optimizers
+        made._name = _name(made.optimizers)
+        made._slots = Slots(made.optimizers, made._terms.model)
+        made._guard = Guard(made.optimizers)
+        made._record = copying.record(self._record, memo)
+        made._resumed = copy.deepcopy(self._resumed, memo)
+        made._party, made._alone = None, None
+        made._latest, made._transaction = None, Transaction()
+        return made
+
     @property
     def in_flight(self) -> int:
         """Micro-batches that the next block begins with: `groups(rest, n, begun=step.in_flight)`."""
         return 0 if self._resumed is None else self._resumed.counted + self._resumed.empty
+
+
+def _name(optimizers: Sequence[Optimizer]) -> str:
+    return f"{'+'.join(type(optimizer).__name__ for optimizer in optimizers)}#{next(_numbers)}"
 
 
 def weighing_of(weight: object, reduce: str) -> Weighing:

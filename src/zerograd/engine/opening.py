@@ -1,0 +1,53 @@
+"""Opening blocks: none of two open ones may share a parameter, and whatever strikes meanwhile, they end."""
+
+from typing import TYPE_CHECKING
+
+from zerograd.engine import commit, refusals
+from zerograd.engine.block import Block
+from zerograd.engine.transaction import Transaction, WayOut
+
+if TYPE_CHECKING:
+    from zerograd.engine.step import Step
+
+_blocks: list[Block] = []  # those that may be open
+
+
+def open_block(transaction: Transaction, step: "Step", block: Block) -> None:
+    """From here on the block is the transaction's, and ends with it."""
+    _blocks[:] = [other for other in _blocks if not other.over]
+    for other in _blocks:
+        shared = block.slots.ids & other.slots.ids
+        if shared:
+            raise refusals.shared_parameters(len(shared))
+    transaction.blocks.append(block)
+    _blocks.append(block)
+    step._latest = block
+    if block.terms.autocast is not None or block.exchange is not None:
+        # Contexts of torch's are not entered all at once: a handler that raised in between would leave one open.
+        transaction.signals.hold()
+    block.open()
+    if step._resumed is not None:
+        step._resumed.go_on(block)
+        step._resumed = None
+    transaction.signals.release()
+
+
+class Opened:
+    """`with Opened(step, block):` for blocks that no user opens: the same end, whatever happens."""
+
+    def __init__(self, step: "Step", block: Block) -> None:
+        self._step, self._block, self._transaction = step, block, Transaction()
+
+    def __enter__(self) -> Transaction:
+        self._transaction.watch(self, commit.finish)
+        open_block(self._transaction, self._step, self._block)
+        return self._transaction
+
+    def _leave(self, error: BaseException | None) -> bool:
+        return commit.end(self._transaction, error)
+
+    if TYPE_CHECKING:
+
+        def __exit__(self, *exception: object) -> bool: ...
+    else:
+        __exit__ = WayOut()

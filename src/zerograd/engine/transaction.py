@@ -1,0 +1,116 @@
+"""One `with`: its blocks, what they have done that cannot be taken back, and the way out that is always taken.
+
+[Note: one decision] Everything a block does can be taken back, until its optimizers step; from then on nothing can. So
+there is one `Move`, and how a block has ended is read off it and off nothing else: not begun, nothing has moved; made,
+everything has. Whatever raises, wherever: `commit.finish` looks at the move and brings the rest to the same end.
+
+[Note: the way out] No `try` can protect the entrance of __exit__: Ctrl-C may strike when it is called, before its first
+line. But Python asks for __exit__ when a `with` begins, keeps what it was given, and drops it when the with is over,
+however that came about. So each with gets an exit of its own, and when that exit is dropped its transaction is over.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from operator import attrgetter, call, length_hint
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+from zerograd.engine.interrupts import HeldSignals
+from zerograd.engine.outcome import Ending
+
+if TYPE_CHECKING:
+    from zerograd.engine.block import Block
+
+_over, _restores_weights = attrgetter("over"), attrgetter("restores_weights")
+
+
+class Move:
+    """Acts that cannot be taken back, made as if they were one: optimizers, schedulers and scalers move.
+
+    A loop written in C makes them and counts them: no line of ours lies between two of them, or between the last and
+    the count, at which something could be raised. See [Note: one decision].
+    """
+
+    __slots__ = ("_acts", "_left", "_made", "ending")
+
+    def __init__(self, ending: Ending, acts: Sequence[Callable[[], object]]) -> None:
+        self.ending = ending  # if it is made
+        self._acts = len(acts)
+        self._left = iter(list(acts))
+        self._made: list[object] = []
+
+    def make(self) -> None:
+        self._made.extend(map(call, self._left))
+
+    @property
+    def begun(self) -> bool:
+        return length_hint(self._left) < self._acts
+
+    @property
+    def made(self) -> bool:
+        return len(self._made) == self._acts
+
+
+class Transaction:
+    """The blocks of one `with`, which end together."""
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+        self.signals = HeldSignals()
+        self.move: Move | None = None
+        self.aborted = False
+        self.cause = "it was interrupted"  # why nothing has moved
+        self.told = False  # the trace knows how it has ended
+        self._watch: ref[Any] | None = None
+
+    @property
+    def over(self) -> bool:
+        return all(map(_over, self.blocks))
+
+    @property
+    def restores_weights(self) -> bool:
+        """Whether a move that was not made to its end can be taken back all the same."""
+        return all(map(_restores_weights, self.blocks))
+
+    @property
+    def ending(self) -> Ending:
+        """How it ends if it ends now. See [Note: one decision]."""
+        move = self.move
+        if move is not None and move.made:
+            return move.ending
+        if move is not None and move.begun and not self.restores_weights:
+            return Ending.TORN
+        return Ending.ABORTED if self.aborted else Ending.ROLLED_BACK
+
+    def watch(self, thing: object, finish: Callable[["Transaction"], None]) -> None:
+        """Call `finish` when the `with` of `thing` that begins now is over. See [Note: the way out]."""
+        way = getattr(_begun, "way", None)
+        _begun.way = None
+        found = None if way is None else way()
+        if found is not None and (not found.args or found.args[0] is thing):  # else it is no `with`: somebody calls
+            self._watch = ref(found, partial(_dropped, self, finish))
+
+    def unwatch(self) -> None:
+        self._watch = None
+
+
+def _dropped(transaction: Transaction, finish: Callable[[Transaction], None], way: object) -> None:
+    finish(transaction)
+
+
+_begun = threading.local()  # the exit that the `with` which begins in this thread was given
+
+
+class WayOut:
+    """`__exit__ = WayOut()`: each `with` is given an exit of its own. See [Note: the way out]."""
+
+    def __get__(self, thing: Any, kind: type) -> Callable[..., bool]:
+        way = partial(_leave) if thing is None else partial(_leave, thing)
+        _begun.way = ref(way)
+        return way
+
+
+def _leave(thing: Any, kind: object, error: BaseException | None, trace: object) -> bool:
+    left: bool = thing._leave(error)
+    return left
