@@ -8,7 +8,7 @@ import torch
 
 from engine.nets import BATCHES, make_model, weights
 from zerograd import Step
-from zerograd.engine.interrupts import HeldSignals
+from zerograd.engine.interrupts import hold_signals, release_signals
 from zerograd.engine.outcome import Ending
 
 
@@ -85,20 +85,20 @@ def test_handlers_are_as_before() -> None:
     heard = []
     usual = signal.signal(signal.SIGINT, lambda *_: heard.append(1))
     mine = signal.getsignal(signal.SIGINT)
-    held = HeldSignals()
+    held = object()
     try:
-        held.hold()
-        held.hold()  # what is held is held
+        hold_signals(held)
+        hold_signals(held)  # what is held is held
         signal.raise_signal(signal.SIGINT)
         assert heard == []
-        held.release()
-        held.release()
+        release_signals(held)
+        release_signals(held)
         assert heard == [1]
         assert signal.getsignal(signal.SIGINT) is mine
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        held.hold()
+        hold_signals(held)
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-        held.release()
+        release_signals(held)
         signal.signal(signal.SIGINT, mine)
         thread = threading.Thread(target=_hold_elsewhere, args=(heard,))
         thread.start()
@@ -110,12 +110,12 @@ def test_handlers_are_as_before() -> None:
 
 def test_what_is_put_there_meanwhile_stays() -> None:
     usual = signal.getsignal(signal.SIGALRM)
-    held = HeldSignals()
+    held = object()
     try:
         signal.signal(signal.SIGALRM, _raise_time_limit)
-        held.hold()
+        hold_signals(held)
         signal.signal(signal.SIGALRM, signal.SIG_IGN)
-        held.release()
+        release_signals(held)
         assert signal.getsignal(signal.SIGALRM) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGALRM, usual)
@@ -125,12 +125,12 @@ def test_several_are_all_delivered() -> None:
     heard: list[int] = []
     numbers = [signal.SIGALRM, signal.SIGUSR1]
     usual = [signal.signal(number, lambda got, _: heard.append(got)) for number in numbers]
-    held = HeldSignals()
+    held = object()
     try:
-        held.hold()
+        hold_signals(held)
         for number in (*numbers, *numbers):
             signal.raise_signal(number)
-        held.release()
+        release_signals(held)
         assert heard == numbers
     finally:
         for number, handler in zip(numbers, usual, strict=True):
@@ -139,8 +139,8 @@ def test_several_are_all_delivered() -> None:
 
 def _hold_elsewhere(heard: list) -> None:
     handler = signal.getsignal(signal.SIGINT)
-    held = HeldSignals()
-    held.hold()
+    held = object()
+    hold_signals(held)
     if signal.getsignal(signal.SIGINT) is handler:
         heard.append("left alone")
-    held.release()
+    release_signals(held)

@@ -33,7 +33,7 @@ def test_a_move_knows_how_far_it_has_come() -> None:
 
 
 def _interrupted_on_the_way_out(frame, event, arg):
-    if event == "call" and frame.f_code.co_name == "_leave":
+    if event == "call" and frame.f_code.co_name == "_exit":
         sys.settrace(None)
         raise KeyboardInterrupt
 

@@ -103,7 +103,8 @@ class Block:
 
     def close(self) -> None:
         """Everything around the block is as it was. May be called again."""
-        self.leave_autocast()
+        if self.casting is not None:
+            self.casting.leave()
         if self.exchange is not None:
             self.exchange.close()
         self.guard.close()

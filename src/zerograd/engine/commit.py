@@ -17,6 +17,7 @@ from zerograd.engine.block import Abort, Block
 from zerograd.engine.clipping import ByFunction
 from zerograd.engine.deferring import may_defer, promise
 from zerograd.engine.holding import step_unless
+from zerograd.engine.interrupts import hold_signals, release_signals
 from zerograd.engine.outcome import Ending
 from zerograd.engine.ranks.exchange import Exchange
 from zerograd.engine.ready import Ready
@@ -32,9 +33,10 @@ _TRIES = 2  # at ending a block: something may have struck the first one, but no
 def end(transaction: Transaction, error: BaseException | None) -> bool:
     """The `with` is left, by `error` or not. Whether that was an abort of one of its blocks, and ends with them."""
     try:
-        transaction.signals.hold()
+        hold_signals(transaction)
         for block in reversed(transaction.blocks):  # contexts are left in the order in which they nest
-            block.leave_autocast()
+            if block.casting is not None:
+                block.leave_autocast()
         if error is None:
             if transaction.move is None:
                 _commit(transaction)
@@ -75,19 +77,21 @@ def _commit(transaction: Transaction) -> None:
     if exchange is not None:
         exchange.confirm()
     if good:
-        move(transaction, [act for block in blocks for act in _acts(block)])
+        move(transaction)
     else:
         skip(transaction)
 
 
-def move(transaction: Transaction, acts: Sequence[Callable[[], object]]) -> None:
-    """The weights move. What follows the steps themselves is told to the scalers as part of it."""
-    blocks = transaction.blocks
-    for block in blocks:
+def move(transaction: Transaction) -> None:
+    """The weights move; then schedules, then the scalers."""
+    acts: list[Callable[[], object]] = []
+    for block in transaction.blocks:
         if block.terms.trace is not None:
             block.emit(Kind.CONSUME, "commit")
+        acts += _acts(block)
         block.guard.let_step()
-    transaction.move = Move(Ending.COMMITTED, [*acts, *_tell_scalers(blocks)])
+    acts += _tell_scalers(transaction.blocks)
+    transaction.move = Move(Ending.COMMITTED, acts)
     transaction.move.make()
 
 
@@ -151,31 +155,35 @@ def finish(transaction: Transaction) -> None:
     try:
         for block in transaction.blocks:
             if not block.over:
-                _end(block, ending, _cause(transaction, block, ending))
+                _end(block, ending, "" if ending is Ending.COMMITTED else _cause(transaction, block, ending))
         transaction.unwatch()
         if not transaction.told:
             transaction.told = True
-            _tell_traces(transaction.blocks, ending)
-    finally:
+            for block in transaction.blocks:
+                if block.terms.trace is not None:
+                    _tell_trace(block, ending)
+    except BaseException:
         if transaction.over:
-            transaction.signals.release()
+            release_signals(transaction)
+        raise
+    release_signals(transaction)
 
 
 def _cause(transaction: Transaction, block: Block, ending: Ending) -> str:
     if ending is Ending.SKIPPED:
         first = next(block.cause for block in transaction.blocks if block.cause)
         return block.cause or f"another step of the join was skipped: {first}"
-    return "" if ending in (Ending.COMMITTED, Ending.ABORTED) else transaction.cause
+    return "" if ending is Ending.ABORTED else transaction.cause
 
 
 def _end(block: Block, ending: Ending, cause: str) -> None:
-    block.tries += 1
     try:
         if ending is Ending.COMMITTED:
             committed(block)
         else:
             _take_back(block, ending, cause)
     except BaseException as failure:
+        block.tries += 1
         if block.tries < _TRIES:
             raise  # struck by something that passes: whoever catches it finishes the block
         block.close()
@@ -195,7 +203,8 @@ def committed(block: Block) -> None:
         block.record.stepped = block.slots
     block.tally.settle()
     gradients.clear(block.slots.parameters)
-    _stop_dividing(block)
+    if block.divides:
+        _stop_dividing(block)
 
 
 def _take_back(block: Block, ending: Ending, cause: str) -> None:
@@ -204,7 +213,8 @@ def _take_back(block: Block, ending: Ending, cause: str) -> None:
     if ending is Ending.SKIPPED:
         block.tally.settle()
     gradients.clear(block.slots.parameters)
-    _stop_dividing(block)
+    if block.divides:
+        _stop_dividing(block)
     if block.exchange is not None:
         block.exchange.forget()
     if block.terms.scaling is not None:
@@ -226,12 +236,10 @@ _CLEARED = {
 }
 
 
-def _tell_traces(blocks: Sequence[Block], ending: Ending) -> None:
-    for block in blocks:
-        if block.terms.trace is not None:
-            if ending is Ending.COMMITTED and block.terms.schedulers:
-                block.emit(Kind.SCHEDULE, "scheduler")
-            block.emit(Kind.CLEAR, _CLEARED[ending])
+def _tell_trace(block: Block, ending: Ending) -> None:
+    if ending is Ending.COMMITTED and block.terms.schedulers:
+        block.emit(Kind.SCHEDULE, "scheduler")
+    block.emit(Kind.CLEAR, _CLEARED[ending])
 
 
 def _agree(exchange: Exchange) -> None:
@@ -247,8 +255,9 @@ def _agree(exchange: Exchange) -> None:
 def prepare(block: Block) -> bool:
     """Bring the gradients into the shape that the optimizers get, or say in `block.cause` why they shall not."""
     block.require_complete()
-    block.set_late_parameters_aside()
     terms = block.terms
+    if not block.slots.are_all():
+        block.set_late_parameters_aside()
     found = block.guard.check()
     if terms.flat:
         found = block.slots.flat.gather()
@@ -302,13 +311,14 @@ def _finite(block: Block, ready: Ready) -> bool:
 
 def _acts(block: Block) -> list[Callable[[], object]]:
     """What moves if this block is committed, in its order."""
-    ready, optimizers = block.ready, block.terms.optimizers
-    schedules = [scheduler.step for scheduler in block.terms.schedulers]
-    if ready is not None and ready.found is not None and not block.terms.fused:
-        return [partial(step_unless, ready.found, optimizers, block.slots.parameters), *schedules]
-    if ready is not None and (ready.divisor is not None or ready.found is not None):
+    ready, terms = block.ready, block.terms
+    acts: list[Callable[[], object]] = [optimizer.step for optimizer in terms.optimizers]
+    if ready is not None and ready.found is not None and not terms.fused:
+        acts = [partial(step_unless, ready.found, terms.optimizers, block.slots.parameters)]
+    elif ready is not None and (ready.divisor is not None or ready.found is not None):
         _let_them_divide(block, ready)
-    return [*(optimizer.step for optimizer in optimizers), *schedules]
+    acts += [scheduler.step for scheduler in terms.schedulers]
+    return acts
 
 
 def _let_them_divide(block: Block, ready: Ready) -> None:
@@ -327,8 +337,6 @@ def _let_them_divide(block: Block, ready: Ready) -> None:
 
 
 def _stop_dividing(block: Block) -> None:
-    if not block.divides:
-        return
     for optimizer in block.terms.optimizers:
         for name in ("found_inf", "grad_scale"):
             vars(optimizer).pop(name, None)
@@ -344,7 +352,7 @@ def _tell_scalers(blocks: Sequence[Block]) -> list[Callable[[], object]]:
                 found = torch.full((), 1.0 if block.cause else 0.0, device=block.slots.device)
             block.terms.scaling.tell(found)
             told.append(block.terms.scaling)
-    return updates(told)
+    return updates(told) if told else []
 
 
 def _why_empty(block: Block) -> str:

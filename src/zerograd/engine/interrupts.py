@@ -16,54 +16,56 @@ try:
 except ImportError:  # a Python that is not CPython
     from signal import getsignal, signal
 
-_INTERRUPT = int(signals.SIGINT)
-_NUMBERS = sorted(map(int, signals.valid_signals() - {getattr(signals, name, None) for name in ("SIGKILL", "SIGSTOP")}))
-_main = threading.main_thread().ident
 Handler = Callable[[int, FrameType | None], Any]
+_INTERRUPT = int(signals.SIGINT)
+_NEVER = ("SIGKILL", "SIGSTOP")  # nobody handles these
+_NUMBERS = tuple(sorted(int(one) for one in signals.Signals if one.name not in _NEVER))
+_main = threading.main_thread().ident
+
+# Python runs handlers in the main thread only, so one transaction at a time holds them; one inside of another has no
+# need to.
+_holder: object = None
+_usual: dict[int, Handler] = {}
+_pending: list[int] = []
 
 
-class HeldSignals:
-    """Holds them from `hold()` to `release()`, in the main thread: in others Python never runs a handler.
-
-    Both may be called again: what is held is held, what is released is released.
-    """
-
-    __slots__ = ("_pending", "_usual")
-
-    def __init__(self) -> None:
-        self._usual: dict[int, Handler] = {}
-        self._pending: list[int] = []
-
-    def hold(self) -> None:
-        if threading.get_ident() != _main:
-            return
+def hold_signals(holder: object) -> None:
+    """From here on what arrives is noted. What is held already stays held."""
+    global _holder
+    if _holder is None and threading.get_ident() == _main:
+        _holder = holder
         for number, handler in _handlers():
-            if handler != self._note:
-                self._usual[number] = handler
-                signal(number, self._note)
+            _usual[number] = handler
+            signal(number, _note)
 
-    def release(self) -> None:
-        """Every handler is back; what has arrived is delivered."""
-        while self._usual:
-            number, handler = next(iter(self._usual.items()))
-            if getsignal(number) == self._note:  # nobody has put another one there meanwhile
+
+def release_signals(holder: object) -> None:
+    """Every handler is back, and what has arrived is delivered. What is released already stays released."""
+    global _holder
+    if _holder is holder:
+        for number, handler in list(_usual.items()):
+            if getsignal(number) is _note:  # else somebody has put another one there meanwhile
                 signal(number, handler)
-            self._usual.pop(number, None)
-        self._deliver()
+        _usual.clear()
+        _holder = None
+        if _pending:
+            _deliver()
 
-    def _deliver(self) -> None:
-        if self._pending:
-            number = self._pending.pop(0)
-            try:
-                signals.raise_signal(number)
-            finally:
-                self._deliver()
 
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        if number == _INTERRUPT and number in self._pending and number in self._usual:
-            self._usual[number](number, frame)
-        elif number not in self._pending:
-            self._pending.append(number)
+def _deliver() -> None:
+    if _pending:
+        number = _pending.pop(0)
+        try:
+            signals.raise_signal(number)
+        finally:
+            _deliver()
+
+
+def _note(number: int, frame: FrameType | None) -> None:
+    if number == _INTERRUPT and number in _pending and number in _usual:
+        _usual[number](number, frame)
+    elif number not in _pending:
+        _pending.append(number)
 
 
 def _handlers() -> list[tuple[int, Handler]]:

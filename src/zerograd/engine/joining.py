@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from zerograd.engine import commit, refusals
 from zerograd.engine.block import iterate
@@ -40,7 +40,9 @@ class join:
             raise
         return self
 
-    def _leave(self, error: BaseException | None) -> bool:
+    _way: Any = None  # the exit that the `with` which begins was given
+
+    def _exit(self, kind: object, error: BaseException | None, trace: object) -> bool:
         return commit.end(self._transaction, error)
 
     if TYPE_CHECKING:

@@ -1,9 +1,10 @@
 """Opening blocks: none of two open ones may share a parameter, and whatever strikes meanwhile, they end."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from zerograd.engine import commit, refusals
 from zerograd.engine.block import Block
+from zerograd.engine.interrupts import hold_signals, release_signals
 from zerograd.engine.transaction import Transaction, WayOut
 
 if TYPE_CHECKING:
@@ -15,21 +16,28 @@ _blocks: list[Block] = []  # those that may be open
 def open_block(transaction: Transaction, step: "Step", block: Block) -> None:
     """From here on the block is the transaction's, and ends with it."""
     _blocks[:] = [other for other in _blocks if not other.over]
-    for other in _blocks:
-        shared = block.slots.ids & other.slots.ids
-        if shared:
-            raise refusals.shared_parameters(len(shared))
+    if _blocks:
+        _refuse_shared(block)
     transaction.blocks.append(block)
     _blocks.append(block)
     step._latest = block
-    if block.terms.autocast is not None or block.exchange is not None:
-        # Contexts of torch's are not entered all at once: a handler that raised in between would leave one open.
-        transaction.signals.hold()
+    # Contexts of torch's are not entered all at once: a handler that raised in between would leave one open.
+    delicate = block.terms.autocast is not None or block.exchange is not None
+    if delicate:
+        hold_signals(transaction)
     block.open()
     if step._resumed is not None:
         step._resumed.go_on(block)
         step._resumed = None
-    transaction.signals.release()
+    if delicate:
+        release_signals(transaction)
+
+
+def _refuse_shared(block: Block) -> None:
+    for other in _blocks:
+        shared = block.slots.ids & other.slots.ids
+        if shared:
+            raise refusals.shared_parameters(len(shared))
 
 
 class Opened:
@@ -43,7 +51,9 @@ class Opened:
         open_block(self._transaction, self._step, self._block)
         return self._transaction
 
-    def _leave(self, error: BaseException | None) -> bool:
+    _way: Any = None  # the exit that the `with` which begins was given
+
+    def _exit(self, kind: object, error: BaseException | None, trace: object) -> bool:
         return commit.end(self._transaction, error)
 
     if TYPE_CHECKING:

@@ -19,10 +19,11 @@ class Known(NamedTuple):
     of: object = None  # whose outcome it is
 
     def after(self, outcome: Outcome, of: object, *, finite: bool) -> "Known":
-        committed, skipped = outcome.kind is Ending.COMMITTED, outcome.kind is Ending.SKIPPED
-        in_a_row = 0 if committed else self.skips_in_a_row + (skipped and not finite)
-        torn = outcome.kind is Ending.TORN
-        return Known(outcome, self.committed + committed, self.skipped + skipped, in_a_row, torn, of)
+        if outcome.kind is Ending.COMMITTED:
+            return Known(outcome, self.committed + 1, self.skipped, 0, False, of)
+        skipped, torn = outcome.kind is Ending.SKIPPED, outcome.kind is Ending.TORN
+        in_a_row = self.skips_in_a_row + (skipped and not finite)
+        return Known(outcome, self.committed, self.skipped + skipped, in_a_row, torn, of)
 
 
 class Record:

@@ -34,10 +34,12 @@ class Slots:
 
     def current(self) -> "Slots":
         """These, unless a group was added, or a parameter frozen into or out of one."""
+        return self if self.are_all() else Slots(self._optimizers, self._model)
+
+    def are_all(self) -> bool:
+        """Whether the optimizers still have these, and no other."""
         listed = _listed(self._optimizers)
-        if len(listed) == len(self._listed) and not any(map(is_not, listed, self._listed)):
-            return self
-        return Slots(self._optimizers, self._model)
+        return len(listed) == len(self._listed) and not any(map(is_not, listed, self._listed))
 
     @cached_property
     def ids(self) -> frozenset[int]:

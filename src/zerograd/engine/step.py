@@ -138,7 +138,9 @@ class Step:
             raise
         return self
 
-    def _leave(self, error: BaseException | None) -> bool:
+    _way: Any = None  # the exit that the `with` which begins was given
+
+    def _exit(self, kind: object, error: BaseException | None, trace: object) -> bool:
         return commit.end(self._transaction, error)
 
     if TYPE_CHECKING:
@@ -179,8 +181,8 @@ class Step:
         self._inside("abort()").abort()
 
     def _inside(self, what: str) -> Block:
-        block = self._block
-        if block is None:
+        block = self._latest
+        if block is None or block.over:
             raise refusals.outside_block(what)
         block.admit(what)
         return block

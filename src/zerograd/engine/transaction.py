@@ -9,14 +9,12 @@ line. But Python asks for __exit__ when a `with` begins, keeps what it was given
 however that came about. So each with gets an exit of its own, and when that exit is dropped its transaction is over.
 """
 
-import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import attrgetter, call, length_hint
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from zerograd.engine.interrupts import HeldSignals
 from zerograd.engine.outcome import Ending
 
 if TYPE_CHECKING:
@@ -55,14 +53,14 @@ class Move:
 class Transaction:
     """The blocks of one `with`, which end together."""
 
+    move: Move | None = None
+    aborted = False
+    cause = "it was interrupted"  # why nothing has moved
+    told = False  # the trace knows how it has ended
+    _watch: ref[Any] | None = None
+
     def __init__(self) -> None:
         self.blocks: list[Block] = []
-        self.signals = HeldSignals()
-        self.move: Move | None = None
-        self.aborted = False
-        self.cause = "it was interrupted"  # why nothing has moved
-        self.told = False  # the trace knows how it has ended
-        self._watch: ref[Any] | None = None
 
     @property
     def over(self) -> bool:
@@ -83,13 +81,12 @@ class Transaction:
             return Ending.TORN
         return Ending.ABORTED if self.aborted else Ending.ROLLED_BACK
 
-    def watch(self, thing: object, finish: Callable[["Transaction"], None]) -> None:
+    def watch(self, thing: Any, finish: Callable[["Transaction"], None]) -> None:
         """Call `finish` when the `with` of `thing` that begins now is over. See [Note: the way out]."""
-        way = getattr(_begun, "way", None)
-        _begun.way = None
-        found = None if way is None else way()
-        if found is not None and (not found.args or found.args[0] is thing):  # else it is no `with`: somebody calls
-            self._watch = ref(found, partial(_dropped, self, finish))
+        way = thing._way and thing._way()
+        if way:  # else it is no `with`: somebody calls __enter__
+            self._watch = ref(way, partial(_dropped, self, finish))
+        thing._way = None
 
     def unwatch(self) -> None:
         self._watch = None
@@ -99,18 +96,14 @@ def _dropped(transaction: Transaction, finish: Callable[[Transaction], None], wa
     finish(transaction)
 
 
-_begun = threading.local()  # the exit that the `with` which begins in this thread was given
-
-
 class WayOut:
-    """`__exit__ = WayOut()`: each `with` is given an exit of its own. See [Note: the way out]."""
+    """`__exit__ = WayOut()`: each `with` is given an exit of its own, which calls `_exit`. See [Note: the way out]."""
 
-    def __get__(self, thing: Any, kind: type) -> Callable[..., bool]:
-        way = partial(_leave) if thing is None else partial(_leave, thing)
-        _begun.way = ref(way)
+    def __get__(self, thing: Any, kind: Any) -> Callable[..., bool]:
+        if thing is None:  # contextlib.ExitStack asks the class
+            way = partial(kind._exit)
+            kind._way = ref(way)
+        else:
+            way = partial(kind._exit, thing)
+            thing._way = ref(way)
         return way
-
-
-def _leave(thing: Any, kind: object, error: BaseException | None, trace: object) -> bool:
-    left: bool = thing._leave(error)
-    return left
