@@ -101,16 +101,24 @@ def prepare(block: Block) -> bool:
     if not found:
         block.cause = _why_empty(block)
         return False
-    block.ready = ready = Ready(block.slots, found, _divisor(block))
-    ready.folds = block.captured and terms.fused and not block.slots.double
+    block.ready = ready = Ready(block.slots, found, _divisor(block), scaled=block.scale is not None, flat=terms.flat)
+    fused = terms.fused and ready.is_single()
+    divide = fused and ready.divisor is not None  # the optimizers do, while they read the gradients
+    ready.folds = block.captured and fused
+    if ready.scaled and not (divide and (ready.folds or terms.clip is None)):
+        ready.unscale()
     if not _finite(block, ready):
         return False
-    if terms.inspect and ready.show(terms.inspect) and not _finite(block, ready):
-        return False
+    if terms.inspect:
+        ready.show(terms.inspect)
+        if not _finite(block, ready):
+            return False
     if terms.clip is not None:
         terms.clip(ready)
-    elif ready.divisor is not None and not (terms.fused and not block.slots.double):  # they divide by a float32
+    elif not divide:
         ready.multiply(1.0)
+    if (ready.grew or isinstance(terms.clip, ByFunction)) and not _is_finite(block, ready, anew=True):
+        return False
     if terms.trace is not None:
         if block.scale is not None:
             block.emit(Kind.UNSCALE, "commit")
@@ -128,6 +136,8 @@ def _divisor(block: Block) -> Number | None:
         return None if not isinstance(denominator, Tensor) and denominator == 1.0 else denominator
     if block.terms.scaling is not None:
         block.terms.scaling.refuse_by_hand()
+    if not isinstance(denominator, Tensor) and denominator == 1.0:
+        return block.scale
     exact = block.scale if block.scale.device.type == "mps" else block.scale.double()  # mps has no float64
     return exact * denominator
 
@@ -135,12 +145,16 @@ def _divisor(block: Block) -> Number | None:
 def _finite(block: Block, ready: Ready) -> bool:
     if block.terms.clip is not None and block.terms.clip.measures:
         ready.measure()
+    return _is_finite(block, ready)
+
+
+def _is_finite(block: Block, ready: Ready, *, anew: bool = False) -> bool:
     if block.terms.nonfinite == "ignore":
         return True
     if block.defers:
-        ready.look()
+        ready.look(anew=anew)
         return True
-    if ready.is_finite():
+    if ready.is_finite(anew=anew):
         return True
     block.cause = f"the gradients are not finite (norm {float(ready.measure())})"
     return False

@@ -67,6 +67,14 @@ def changed_inside(slots: int) -> StepError:
     )
 
 
+def converted_inside() -> StepError:
+    return StepError(
+        'parameters were moved to another device or dtype inside the block, under grads="flat"',
+        cure="Call model.to(...) or model.half() before `with step:`.",
+        slug="changed-inside",
+    )
+
+
 def stepped_inside(optimizer: str) -> StepError:
     return StepError(
         f"{optimizer}.step() was called by hand inside the block",
