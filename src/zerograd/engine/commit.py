@@ -100,6 +100,7 @@ def prepare(block: Block) -> bool:
         found = block.slots.flat.gather()
     if not found:
         block.cause = _why_empty(block)
+        block.extra = None  # nothing went wrong: what also= named was given nothing, and keeps that
         return False
     block.ready = ready = Ready(block.slots, found, _divisor(block), scaled=block.scale is not None, flat=terms.flat)
     fused = terms.fused and ready.is_single()
@@ -290,7 +291,7 @@ def _tell_scalers(blocks: Sequence[Block]) -> None:
             block.terms.scaling.tell(found)
             told.append(block.terms.scaling)
     if told:
-        update(told)
+        update(told, recorded=blocks[0].captured)
 
 
 def _why_empty(block: Block) -> str:

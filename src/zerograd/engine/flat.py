@@ -45,9 +45,7 @@ class Flat:
 
     def lay(self) -> None:
         """The slots hold their views, and the views hold zeros."""
-        if self._kinds != list(
-            map(_kind, self._parameters)
-        ):  # model.half() keeps the parameters
+        if self._kinds != list(map(_kind, self._parameters)):  # model.half() keeps the parameters
             self._make()
         for buffer in self.buffers:
             buffer.zero_()

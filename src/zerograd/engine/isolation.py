@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from itertools import compress
 from operator import attrgetter
 
-import torch
 from torch import Tensor
 from torch.autograd.function import BackwardCFunction
 
-from zerograd.engine.entrance import backward
+from zerograd.engine.entrance import USUAL, Options, backward, public
 from zerograd.engine.leaves import LEAF, leaves, runs_foreign_code
 from zerograd.engine.living import foreign_nodes_live
 
@@ -24,9 +23,11 @@ _plain: set[type] = set()
 _requires_grad = attrgetter("requires_grad")
 
 
-def isolated_backward(loss: Tensor, parameters: Sequence[Tensor], *, plain: bool = False) -> None:
+def isolated_backward(
+    loss: Tensor, parameters: Sequence[Tensor], *, plain: bool = False, options: Options = USUAL
+) -> None:
     if not may_run_inner_backward(loss):
-        backward(loss, tuple(compress(parameters, map(_requires_grad, parameters))), plain=plain)
+        backward(loss, tuple(compress(parameters, map(_requires_grad, parameters))), plain=plain, options=options)
         return
     mine = set(map(id, parameters))
     others = [leaf for leaf in leaves(loss) if id(leaf) not in mine]
@@ -35,7 +36,7 @@ def isolated_backward(loss: Tensor, parameters: Sequence[Tensor], *, plain: bool
     for leaf in others:
         leaf.grad = None
     try:
-        torch.autograd.backward(loss)
+        public(loss, None, options)
     finally:
         for leaf, gradient in zip(others, kept, strict=True):
             leaf.grad = gradient

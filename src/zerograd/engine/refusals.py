@@ -221,6 +221,14 @@ def scaled_by_hand() -> StepError:
     )
 
 
+def graph_of_scaled() -> StepError:
+    return StepError(
+        "create_graph=True where gradients contain a loss scale or weights",
+        cure="Differentiate torch.autograd.grad(loss, parameters, create_graph=True) instead, and add it to the loss.",
+        slug="graph",
+    )
+
+
 def buffers_of_what() -> StepError:
     return StepError(
         'restore="buffers" without a model',
@@ -232,7 +240,7 @@ def buffers_of_what() -> StepError:
 def no_leaf() -> StepError:
     return StepError(
         "also= names something that gets no gradient",
-        cure="It takes leaves: call x.requires_grad_() before the forward pass and give also=[x].",
+        cure="Call x.requires_grad_() before the forward pass and give also=[x]; for what is computed, retain_grad().",
         slug="also",
     )
 

@@ -22,6 +22,7 @@ from zerograd.engine import commit, minimizing, refusals, resuming, splitting, t
 from zerograd.engine.block import Block, iterate
 from zerograd.engine.capturing import Captured
 from zerograd.engine.compiling import calling
+from zerograd.engine.entrance import USUAL, Options
 from zerograd.engine.guarding import Guard
 from zerograd.engine.outcome import Outcome
 from zerograd.engine.ranks import party
@@ -187,12 +188,28 @@ class Step:
 
     # Deposits
 
-    def backward(self, loss: Tensor, *, weight: float | None = None, also: Sequence[Tensor] = ()) -> None:
+    def backward(
+        self,
+        loss: Tensor,
+        *,
+        weight: float | None = None,
+        also: Sequence[Tensor] = (),
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        gradient: Tensor | None = None,
+    ) -> None:
         """Deposit the gradient of `loss`. Inside `micro_batches` it belongs to the current micro-batch.
 
-        `also` names other leaves (inputs, embeddings) that shall get the loss's gradient in their `.grad`.
+        weight          the number of items that the loss is a mean over; outside `micro_batches`
+        also            other tensors (inputs, embeddings) that shall get the loss's gradient in their `.grad`
+        retain_graph    another backward goes through the same graph: two losses of one forward pass
+        create_graph    the gradients in `.grad` can be differentiated, up to the end of the block; without a loss scale
+                        or weights, which they would contain
+        gradient        for a loss that is not one number: what each of its elements counts
         """
-        self._inside("backward()").deposit(loss, weight, also, calling(sys._getframe(1)))
+        usual = retain_graph is None and gradient is None and not create_graph
+        options = USUAL if usual else Options(retain_graph, create_graph, gradient)
+        self._inside("backward()").deposit(loss, weight, also, calling(sys._getframe(1)), options)
 
     def micro_batches(
         self,
