@@ -257,6 +257,14 @@ def closure(what: str, cure: str) -> StepError:
     return StepError(f"{what} cannot be", cure=cure, slug="closures")
 
 
+def carried_from_where(states: int) -> StepError:
+    return StepError(
+        f"carry() cannot tell from which of {states} states of a block that did not commit this one was made",
+        cure="Carry them in the same line and in the same order in every block, or together, as one tuple or dict.",
+        slug="carry",
+    )
+
+
 def uncut(batch: object) -> StepError:
     return StepError(
         f"split() does not know the rows of a {type(batch).__name__}",

@@ -254,9 +254,14 @@ class Step:
         return Captured(self, fn, example, compiled=compile)
 
     def carry(self, state: S) -> S:
-        """The hidden state of the block before, detached; after one that did not commit, what that one began with."""
+        """The hidden state of the block before, detached; after one that did not commit, what that one began with.
+
+        A tensor, or tuples, lists and dicts of them; call it for each state that the block goes on with. A state that
+        no failed block has made begins a sequence of its own.
+        """
         self._inside("carry()")
-        return self._known().carried.carry(state)
+        frame = calling(sys._getframe(1))
+        return self._known().carried.carry(state, (frame.f_code, frame.f_lasti))
 
     # State
 
