@@ -102,3 +102,22 @@ def test_a_schedule_that_raises_takes_the_weights_back() -> None:
         step.backward(net(X).sum())
     assert all(map(torch.equal, before, net.parameters()))
     assert step._terms.schedulers[0].last_epoch == 0
+
+
+def test_a_buffer_that_was_none_is_none_again() -> None:
+    class Late(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(4, 1)
+            self.register_buffer("late", None)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.late = torch.ones(1)
+            return self.layer(x)
+
+    model = Late()
+    step = Step(torch.optim.SGD(model.parameters(), lr=0.1), model=model, restore="buffers")
+    with pytest.raises(ZeroDivisionError), step:
+        step.backward(model(torch.ones(2, 4)).sum())
+        raise ZeroDivisionError
+    assert model.late is None

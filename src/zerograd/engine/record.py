@@ -1,6 +1,7 @@
 """What a Step remembers from block to block."""
 
 from zerograd.engine.carrying import Carried
+from zerograd.engine.fitted import Fitted
 from zerograd.engine.outcome import Ending, Outcome
 from zerograd.engine.promise import Promises
 from zerograd.engine.weighing import Tally
@@ -14,7 +15,7 @@ class Record:
         self.skips_in_a_row = 0
         self.torn = False
         self.stepped: object = None  # the slots that the optimizers have made their state for
-        self.fitted: int | None = None  # rows that split() knows to fit into memory
+        self.fitted = Fitted()  # rows that split() knows to fit into memory
         self.tally = Tally()
         self.carried = Carried()
 

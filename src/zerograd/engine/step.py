@@ -76,6 +76,7 @@ class Step:
         restore: str | Iterable[str] = (),
         trace: Callable[[Event], None] | str | os.PathLike[str] | None = None,
     ) -> None:
+        terms.check_model(model)
         terms.check_rest(nonfinite=nonfinite, max_skips=max_skips, autocast=autocast, grads=grads, sync=sync)
         self.optimizers = terms.checked_optimizers(optimizers)
         self._terms = terms.Terms(

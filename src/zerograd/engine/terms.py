@@ -121,7 +121,7 @@ def checked_scaling(scaler: object, optimizers: Sequence[Optimizer], nonfinite: 
 
 
 def checked_restore(restore: object, model: nn.Module | None) -> frozenset[str]:
-    words: frozenset[str] = frozenset([restore] if isinstance(restore, str) else restore)  # type: ignore[call-overload]
+    words = frozenset((restore,) if isinstance(restore, str) else restore if isinstance(restore, Iterable) else (None,))
     if not words <= set(WORDS):
         raise refusals.option("restore", restore, f"made of {either(WORDS)}")
     if "buffers" in words and model is None:
@@ -130,18 +130,26 @@ def checked_restore(restore: object, model: nn.Module | None) -> frozenset[str]:
 
 
 def checked_inspect(inspect: object) -> tuple[Inspect, ...]:
-    functions = () if inspect is None else (inspect,) if callable(inspect) else tuple(inspect)  # type: ignore[arg-type]
+    one = callable(inspect) or not isinstance(inspect, Iterable)
+    functions: tuple[Any, ...] = () if inspect is None else (inspect,) if one else tuple(inspect)  # type: ignore[arg-type]
     if not all(map(callable, functions)):
         raise refusals.option("inspect", inspect, "a function of the named gradients, or a list of them")
     return functions
 
 
 def checked_trace(trace: Trace | str | os.PathLike[str] | None, owner: object) -> Trace | None:
-    if not isinstance(trace, str | os.PathLike):
+    if trace is None or callable(trace):
         return trace
+    if not isinstance(trace, str | os.PathLike):
+        raise refusals.option("trace", trace, "a path, a function that takes an event, or None")
     writer = TraceWriter(os.fspath(trace), about=origin())
     weakref.finalize(owner, writer.close)  # the file is the Step's, and goes with it
     return writer
+
+
+def check_model(model: object) -> None:
+    if not (model is None or isinstance(model, nn.Module)):
+        raise refusals.option("model", model, "a torch.nn.Module, or None")
 
 
 def check_rest(*, nonfinite: object, max_skips: object, autocast: object, grads: object, sync: object) -> None:
