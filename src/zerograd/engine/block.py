@@ -92,6 +92,7 @@ class Block:
         gradients.clear(self.slots.parameters)
         self.tally.reset()
         self.guard.open(self.slots)
+        self.record.hooks.begin()
         if self.terms.flat:
             self.slots.flat.lay()
             self.guard.mark(trusted=True)
@@ -226,7 +227,7 @@ class Block:
         gathers = self.exchange is not None and self.exchange.party.gathers
         if self.terms.isolate and not gathers:
             mine = [*slots.parameters, *also] if also else slots.parameters
-            isolated_backward(weighed, mine, plain=slots.plain, options=options)
+            isolated_backward(weighed, mine, self.record.hooks, plain=slots.plain, options=options)
         else:
             backward(weighed, None, plain=slots.plain, options=options)
 

@@ -2,6 +2,7 @@
 
 from zerograd.engine.carrying import Carried
 from zerograd.engine.fitted import Fitted
+from zerograd.engine.hooks import Hooks
 from zerograd.engine.outcome import Ending, Outcome
 from zerograd.engine.promise import Promises
 from zerograd.engine.weighing import Tally
@@ -17,6 +18,7 @@ class Record:
         self.stepped: object = None  # the slots that the optimizers have made their state for
         self.fitted = Fitted()  # rows that split() knows to fit into memory
         self.tally = Tally()
+        self.hooks = Hooks()
         self.carried = Carried()
 
     def ended(self, outcome: Outcome) -> None:

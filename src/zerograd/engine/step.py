@@ -24,6 +24,7 @@ from zerograd.engine.capturing import Captured
 from zerograd.engine.compiling import calling
 from zerograd.engine.entrance import USUAL, Options
 from zerograd.engine.guarding import Guard
+from zerograd.engine.hooks import count_retained
 from zerograd.engine.outcome import Outcome
 from zerograd.engine.ranks import party
 from zerograd.engine.ranks import refusals as ranks_refuse
@@ -97,6 +98,8 @@ class Step:
         self._name = f"{'+'.join(type(optimizer).__name__ for optimizer in self.optimizers)}#{next(_numbers)}"
         self._slots = Slots(self.optimizers, model)
         self._guard = Guard(self.optimizers)
+        if isolate:
+            count_retained()
         self._record = Record()
         self._sync = sync
         self._party: party.Party | None = None
