@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from zerograd.core.events import Kind
-from zerograd.engine import gradients, refusals
+from zerograd.engine import gradients, refusals, wrapping
 from zerograd.engine.block import Abort, Block
 from zerograd.engine.clipping import ByFunction
 from zerograd.engine.deferring import may_defer, promise
@@ -169,6 +169,10 @@ def _apply(blocks: Sequence[Block]) -> None:
         for block in blocks:
             _step(block)
         _tell_scalers(blocks)
+    except wrapping.Idle as idle:
+        if not idle.moved and block is blocks[0]:
+            raise refusals.idle_optimizer(str(idle)) from None
+        _tear(blocks, refusals.idle_optimizer(str(idle)))
     except BaseException as error:
         _tear(blocks, error)
     committed(blocks)
@@ -178,8 +182,7 @@ def _step(block: Block) -> None:
     block.guard.committing = True
     ready = block.ready
     if ready is None or (ready.divisor is None and ready.found is None):
-        for optimizer in block.terms.optimizers:
-            optimizer.step()
+        wrapping.step(block.terms.optimizers)
     elif ready.found is not None and not block.terms.fused:
         step_unless(ready.found, block.terms.optimizers, block.slots.parameters)
     else:

@@ -47,6 +47,8 @@ def minimize(block: Block, deposit: Callable[[], object]) -> float:
         try:
             block.guard.committing = True
             terms.optimizers[0].step(closure)  # type: ignore[arg-type]
+            if not losses:
+                raise refusals.idle_optimizer(type(terms.optimizers[0]).__name__)
             block.emit(Kind.CONSUME, "minimize")
             for scheduler in terms.schedulers:
                 scheduler.step()

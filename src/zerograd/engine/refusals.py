@@ -181,6 +181,23 @@ def torn_step(error: Exception) -> TornStep:
     )
 
 
+def idle_optimizer(wrapper: str) -> StepError:
+    return StepError(
+        f"{wrapper}.step() did nothing: the optimizer inside it was not stepped",
+        cure="Accelerate's does so under accumulate(): leave accumulate() out and loop over step.micro_batches(group), "
+        "or give the Step what is inside: Step(optimizer.optimizer).",
+        slug="idle-optimizer",
+    )
+
+
+def own_scaler(wrapper: str) -> StepError:
+    return StepError(
+        f"the {wrapper} has a GradScaler of its own, and would divide by its scale once more",
+        cure="Give the Step both: Step(optimizer.optimizer, scaler=accelerator.scaler).",
+        slug="scaler",
+    )
+
+
 def plateau() -> StepError:
     return StepError(
         "scheduler=ReduceLROnPlateau: it moves by a metric, and a commit has none",

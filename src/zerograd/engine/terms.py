@@ -20,6 +20,7 @@ from zerograd.engine.clipping import ByFunction, ByGroupNorm, ByNorm, ByValue, C
 from zerograd.engine.ready import Inspect
 from zerograd.engine.restoring import WORDS
 from zerograd.engine.scaling import Scaling
+from zerograd.engine.wrapping import inner_of, own_scaler
 from zerograd.trace.lines import TraceWriter, origin
 
 NONFINITE = ("skip", "raise", "ignore")
@@ -48,7 +49,10 @@ class Terms:
     @property
     def fused(self) -> bool:
         """Whether all optimizers divide by a scale on their own, while they read the gradients anyway."""
-        return all(getattr(optimizer, "_step_supports_amp_scaling", False) for optimizer in self.optimizers)
+        return all(
+            getattr(optimizer, "_step_supports_amp_scaling", False) and inner_of(optimizer) is None
+            for optimizer in self.optimizers
+        )
 
 
 def checked_optimizers(given: object) -> tuple[Optimizer, ...]:
@@ -60,6 +64,8 @@ def checked_optimizers(given: object) -> tuple[Optimizer, ...]:
         # By manners, not by class: wrappers (Accelerate's, DeepSpeed's) are not all torch.optim.Optimizers.
         if not (hasattr(optimizer, "param_groups") and callable(getattr(optimizer, "step", None))):
             raise refusals.optimizers(f"a Step was given a {type(optimizer).__name__} where it needs an optimizer")
+        if own_scaler(optimizer) is not None:
+            raise refusals.own_scaler(type(optimizer).__name__)
     if len(set(map(id, optimizers))) < len(optimizers):
         raise refusals.optimizers("a Step was given the same optimizer twice: it would step twice on one gradient")
     return optimizers
