@@ -98,10 +98,10 @@ def test_a_loop_without_hooks_is_looked_at_once() -> None:
     assert hooks.may_be_there()
     assert not hooks.want_all([torch.ones(1, requires_grad=True)])
     for _ in range(3):
-        hooks.begin()
+        hooks.before = hooks.now
         assert not hooks.may_be_there()
     (torch.ones(1, requires_grad=True) * 2).register_hook(lambda grad: None)
     for _ in range(2):  # of one block: the second backward may go through the same graph
         assert hooks.may_be_there()
-    hooks.begin()
+    hooks.before = hooks.now
     assert not hooks.may_be_there()

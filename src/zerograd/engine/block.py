@@ -92,7 +92,7 @@ class Block:
         gradients.clear(self.slots.parameters)
         self.tally.reset()
         self.guard.open(self.slots)
-        self.record.hooks.begin()
+        self.record.hooks.before = self.record.hooks.now
         if self.terms.flat:
             self.slots.flat.lay()
             self.guard.mark(trusted=True)

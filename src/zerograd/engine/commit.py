@@ -103,9 +103,10 @@ def prepare(block: Block) -> bool:
         block.extra = None  # nothing went wrong: what also= named was given nothing, and keeps that
         return False
     block.ready = ready = Ready(block.slots, found, _divisor(block), scaled=block.scale is not None, flat=terms.flat)
-    fused = terms.fused and ready.is_single()
-    divide = fused and ready.divisor is not None  # the optimizers do, while they read the gradients
-    ready.folds = block.captured and fused
+    divide = False  # whether the optimizers do, while they read the gradients
+    if ready.divisor is not None or block.captured:
+        fused = terms.fused and ready.is_single()
+        divide, ready.folds = fused and ready.divisor is not None, fused and block.captured
     if ready.scaled and not (divide and (ready.folds or terms.clip is None)):
         ready.unscale()
     if not _finite(block, ready):
@@ -116,9 +117,9 @@ def prepare(block: Block) -> bool:
             return False
     if terms.clip is not None:
         terms.clip(ready)
-    elif not divide:
+    elif ready.divisor is not None and not divide:
         ready.multiply(1.0)
-    if (ready.grew or isinstance(terms.clip, ByFunction)) and not _is_finite(block, ready, anew=True):
+    if (ready.grew or isinstance(terms.clip, ByFunction)) and not _finite(block, ready, anew=True):
         return False
     if terms.trace is not None:
         if block.scale is not None:
@@ -143,13 +144,10 @@ def _divisor(block: Block) -> Number | None:
     return exact * denominator
 
 
-def _finite(block: Block, ready: Ready) -> bool:
-    if block.terms.clip is not None and block.terms.clip.measures:
+def _finite(block: Block, ready: Ready, *, anew: bool = False) -> bool:
+    """`anew`: they have been clipped since, and their norm is that from before."""
+    if block.terms.clip is not None and block.terms.clip.measures and not anew:
         ready.measure()
-    return _is_finite(block, ready)
-
-
-def _is_finite(block: Block, ready: Ready, *, anew: bool = False) -> bool:
     if block.terms.nonfinite == "ignore":
         return True
     if block.defers:
@@ -182,7 +180,11 @@ def _step(block: Block) -> None:
     block.guard.committing = True
     ready = block.ready
     if ready is None or (ready.divisor is None and ready.found is None):
-        wrapping.step(block.terms.optimizers)
+        if block.terms.wrapped:
+            wrapping.step(block.terms.optimizers)
+        else:
+            for optimizer in block.terms.optimizers:
+                optimizer.step()
     elif ready.found is not None and not block.terms.fused:
         step_unless(ready.found, block.terms.optimizers, block.slots.parameters)
     else:

@@ -43,7 +43,8 @@ def backward(loss: Tensor, inputs: tuple[Tensor, ...] | None, *, plain: bool, op
         return
     # A new seed each time: a backward written by somebody else may change what it is given.
     seed = torch.ones_like(loss)
-    _enter((loss,), (seed,), options.retains, False, inputs or (), allow_unreachable=True, accumulate_grad=True)
+    retain = options is not USUAL and options.retains
+    _enter((loss,), (seed,), retain, False, inputs or (), allow_unreachable=True, accumulate_grad=True)
 
 
 def public(loss: Tensor, inputs: tuple[Tensor, ...] | None, options: Options) -> None:

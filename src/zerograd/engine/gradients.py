@@ -128,26 +128,20 @@ def scale(gradients: list[Tensor], coefficient: float | Tensor) -> None:
     """Multiply all gradients in place; by exactly 1.0 nothing is touched."""
     if isinstance(coefficient, float) and coefficient == 1.0:
         return
-    if isinstance(coefficient, float):
-        torch._foreach_mul_(
-            [gradient._values() if gradient.is_sparse else gradient for gradient in gradients], coefficient
-        )
-        return
     for (device, dtype), values in _by_kind(gradients).items():
-        torch._foreach_mul_(values, coefficient.to(device, torch.float32 if dtype in _LOW else dtype))
+        if isinstance(coefficient, float):
+            torch._foreach_mul_(values, coefficient)
+        else:
+            torch._foreach_mul_(values, coefficient.to(device, torch.float32 if dtype in _LOW else dtype))
 
 
 def _by_kind(gradients: list[Tensor]) -> dict[tuple[torch.device, torch.dtype], list[Tensor]]:
     """What is stored of them, by device and dtype."""
     kinds: dict[tuple[torch.device, torch.dtype], list[Tensor]] = {}
     for gradient in gradients:
-        value = _stored(gradient)
+        value = gradient._values() if gradient.is_sparse else gradient
         kinds.setdefault((value.device, value.dtype), []).append(value)
     return kinds
-
-
-def _stored(gradient: Tensor) -> Tensor:
-    return gradient._values() if gradient.is_sparse else gradient
 
 
 def _summed(gradient: Tensor) -> Tensor:

@@ -21,18 +21,14 @@ class Hooks:
     """What one Step knows of them."""
 
     def __init__(self) -> None:
-        self._before = self._now = _asked()
+        self.before = self.now = _asked()  # up to the last block, and up to the last backward
         self._looked = False  # leaves of others may have had hooks before the first backward
         self._hooked: list[weakref.ref[Tensor]] = []  # those that have: their hooks stay from step to step
 
-    def begin(self) -> None:
-        """A block begins: what was asked for up to the last backward has been served."""
-        self._before = self._now
-
     def may_be_there(self) -> bool:
         """Whether the graph of the next backward has to be looked at."""
-        self._now = _asked()
-        return self._now != self._before or bool(self._hooked) or not self._looked
+        self.now = now = (RemovableHandle.next_id, _retained)
+        return now != self.before or bool(self._hooked) or not self._looked
 
     def want_all(self, others: Sequence[Tensor]) -> bool:
         """Whether what leads to these leaves has to be computed, although they are to keep nothing of it.
@@ -45,7 +41,7 @@ class Hooks:
         hooked = [leaf for leaf in others if leaf._backward_hooks]
         known = [leaf for ref in self._hooked if (leaf := ref()) is not None and leaf._backward_hooks]
         self._hooked = [weakref.ref(leaf) for leaf in {id(leaf): leaf for leaf in (*known, *hooked)}.values()]
-        return bool(hooked) or (bool(others) and self._now != self._before)
+        return bool(hooked) or (bool(others) and self.now != self.before)
 
 
 def count_retained() -> None:

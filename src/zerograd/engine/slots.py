@@ -24,12 +24,14 @@ class Slots:
         # By id: a parameter that two of the optimizers hold is one slot, divided and counted once.
         self.parameters = list({id(parameter): parameter for parameter in self._in_order()}.values())
         self.nothing = [None] * len(self.parameters)
+        self.device = self.parameters[0].device if self.parameters else torch.device("cpu")
         self.plain = all(type(parameter) in (Tensor, nn.Parameter) for parameter in self.parameters)
 
     def current(self) -> "Slots":
         """These, unless a group was added, or a parameter put into or out of one."""
         listed, sizes = _listed(self._optimizers)
         if sizes == self._sizes and not any(map(is_not, listed, self._listed)):
+            self.device = listed[0].device if listed else self.device
             return self
         return Slots(self._optimizers, self._model)
 
@@ -47,10 +49,6 @@ class Slots:
     @cached_property
     def ids(self) -> frozenset[int]:
         return frozenset(map(id, self.parameters))
-
-    @property
-    def device(self) -> torch.device:
-        return self.parameters[0].device if self.parameters else torch.device("cpu")
 
     @cached_property
     def flat(self) -> Flat:

@@ -32,6 +32,7 @@ from zerograd.engine.ready import Inspect
 from zerograd.engine.record import Record
 from zerograd.engine.slots import Slots
 from zerograd.engine.weighing import Weighing
+from zerograd.engine.wrapping import inner_of
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -82,6 +83,7 @@ class Step:
         self.optimizers = terms.checked_optimizers(optimizers)
         self._terms = terms.Terms(
             optimizers=self.optimizers,
+            wrapped=any(map(inner_of, self.optimizers)),
             schedulers=terms.checked_schedulers(scheduler, self.optimizers),
             clip=terms.checked_clip(clip),
             scaling=terms.checked_scaling(scaler, self.optimizers, nonfinite),

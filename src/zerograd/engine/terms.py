@@ -20,7 +20,7 @@ from zerograd.engine.clipping import ByFunction, ByGroupNorm, ByNorm, ByValue, C
 from zerograd.engine.ready import Inspect
 from zerograd.engine.restoring import WORDS
 from zerograd.engine.scaling import Scaling
-from zerograd.engine.wrapping import inner_of, own_scaler
+from zerograd.engine.wrapping import own_scaler
 from zerograd.trace.lines import TraceWriter, origin
 
 NONFINITE = ("skip", "raise", "ignore")
@@ -33,6 +33,7 @@ Trace = Callable[[Event], None]
 @dataclass(frozen=True, slots=True)
 class Terms:
     optimizers: tuple[Optimizer, ...]
+    wrapped: bool  # some of them step another one. See wrapping
     schedulers: tuple[LRScheduler, ...]
     clip: Clip | None
     scaling: Scaling | None
@@ -49,10 +50,9 @@ class Terms:
     @property
     def fused(self) -> bool:
         """Whether all optimizers divide by a scale on their own, while they read the gradients anyway."""
-        return all(
-            getattr(optimizer, "_step_supports_amp_scaling", False) and inner_of(optimizer) is None
-            for optimizer in self.optimizers
-        )
+        if self.wrapped:  # the wrapper would be told by what, and not the optimizer
+            return False
+        return all(getattr(optimizer, "_step_supports_amp_scaling", False) for optimizer in self.optimizers)
 
 
 def checked_optimizers(given: object) -> tuple[Optimizer, ...]:

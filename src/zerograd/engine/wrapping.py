@@ -36,12 +36,8 @@ def own_scaler(optimizer: Optimizer) -> GradScaler | None:
 
 
 def step(optimizers: Sequence[Optimizer]) -> None:
-    """All of them step. Wrappers first: if one does nothing, then nothing has happened yet."""
+    """All of them step, some of them wrappers. These first: if one does nothing, then nothing has happened yet."""
     inner = list(map(inner_of, optimizers))
-    if not any(inner):
-        for optimizer in optimizers:
-            optimizer.step()
-        return
     moved = False
     for optimizer, inside in sorted(zip(optimizers, inner, strict=True), key=lambda pair: pair[1] is None):
         if inside is None:
