@@ -134,3 +134,22 @@ def test_what_cannot_be_brought_back_is_torn_and_keeps_nothing_open() -> None:
         pass
     with Step(optimizer) as fresh:  # the parameters are free
         fresh.backward(net(X).sum())
+
+
+def test_a_buffer_that_was_none_is_none_again() -> None:
+    class Late(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(4, 1)
+            self.register_buffer("late", None)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.late = torch.ones(1)
+            return self.layer(x)
+
+    model = Late()
+    step = Step(torch.optim.SGD(model.parameters(), lr=0.1), model=model, restore="buffers")
+    with pytest.raises(ZeroDivisionError), step:
+        step.backward(model(torch.ones(2, 4)).sum())
+        raise ZeroDivisionError
+    assert model.late is None

@@ -11,7 +11,7 @@ from torch import Tensor
 from zerograd.core.events import Event, Kind, Site
 from zerograd.engine import gradients, refusals
 from zerograd.engine.casting import Casting
-from zerograd.engine.entrance import backward
+from zerograd.engine.entrance import USUAL, Options, backward
 from zerograd.engine.extra import Extra
 from zerograd.engine.guarding import Guard
 from zerograd.engine.isolation import isolated_backward
@@ -63,6 +63,7 @@ class Block:
     fetched = 0  # items of the group that was given to micro_batches(),
     planned: int | None = None  # of so many, if it is a list;
     ahead = False  # one of them before its turn
+    graphs = False  # its gradients may have graphs of their own
     dirty = False  # it holds deposits that other ranks have no part in yet
 
     def __init__(
@@ -96,6 +97,7 @@ class Block:
         gradients.clear(self.slots.parameters)
         self.tally.reset()
         self.guard.open(self.slots)
+        self.record.hooks.before = self.record.hooks.now
         if self.terms.flat:
             self.slots.flat.lay()
             self.guard.mark(trusted=True)
@@ -128,7 +130,14 @@ class Block:
 
     # Deposits
 
-    def deposit(self, loss: Tensor, weight: float | None, also: Sequence[Tensor], frame: FrameType) -> None:
+    def deposit(
+        self,
+        loss: Tensor,
+        weight: float | None,
+        also: Sequence[Tensor],
+        frame: FrameType,
+        options: Options = USUAL,
+    ) -> None:
         site = (frame.f_code, frame.f_lasti)
         micro = self._belongs_to(weight, site)
         coefficient = self.tally.coefficient(micro)
@@ -137,9 +146,11 @@ class Block:
         if is_zero(micro.weight):
             self.tally.empty += not micro.filler
             if micro.filler:
-                self.run(loss, 0.0, also)
+                self.run(loss, 0.0)
+            if also:  # it is left out: they get what the other deposits of the block give them
+                self._expect(also).take(also, 1.0)
             return
-        self.run(loss, coefficient, also)
+        self.run(loss, coefficient, also, options)
         self.tally.count(micro)
         self._sites.add(site)
         if self.terms.trace is not None:
@@ -151,16 +162,15 @@ class Block:
             return on_device(weight, self.slots.device)
         return checked(weight)
 
-    def run(self, loss: Tensor, coefficient: Number, also: Sequence[Tensor] = ()) -> None:
+    def run(self, loss: Tensor, coefficient: Number, also: Sequence[Tensor] = (), options: Options = USUAL) -> None:
         """The backward of loss x coefficient, into the slots."""
         self.guard.check()
         if self.scale is not None and self.terms.scaling is not None:
-            self.terms.scaling.refuse_scaled(loss)
+            self.terms.scaling.refuse_scaled(loss, recorded=self.captured)
+        if options.create_graph:
+            self._allow_graph(coefficient)
         if also:
-            if self.captured:
-                raise refusals.not_recorded("backward(also=)")
-            self.extra = self.extra or Extra()
-            self.extra.expect(also, self.slots)
+            self._expect(also)
         self.broken = True  # until it has come back
         if isinstance(coefficient, Tensor):
             coefficient = coefficient.to(torch.promote_types(loss.dtype, torch.float32))
@@ -172,13 +182,13 @@ class Block:
         if self.exchange is not None:
             self.exchange.arm(self, weighed)
         if self.casting is None or not self.casting.is_on:
-            self._backward(weighed, also)
+            self._backward(weighed, also, options)
         else:
             if not self.goes_on:  # as a loop by hand, which leaves autocast before: the graph alone holds the casts now
                 torch.clear_autocast_cache()
             self.casting.suspend()
             try:
-                self._backward(weighed, also)
+                self._backward(weighed, also, options)
             finally:
                 self.casting.resume()
         if also and self.extra is not None:
@@ -188,16 +198,41 @@ class Block:
         self.broken = False
         self.guard.mark()
         if self.loss is not None:
-            self.loss = self.loss + weighed.detach()
+            value = weighed.detach()
+            self.loss = self.loss + (value if options.gradient is None else (value * options.gradient).sum())
 
-    def _backward(self, weighed: Tensor, also: Sequence[Tensor]) -> None:
+    def _expect(self, also: Sequence[Tensor]) -> Extra:
+        if self.captured:
+            raise refusals.not_recorded("backward(also=)")
+        self.extra = self.extra or Extra()
+        self.extra.expect(also, self.slots)
+        return self.extra
+
+    def _allow_graph(self, coefficient: Number) -> None:
+        """A gradient with a graph is there to be computed with: it has to be the true one."""
+        if self.captured:
+            raise refusals.not_recorded("backward(create_graph=True)")
+        if self.scale is not None or isinstance(coefficient, Tensor) or coefficient != 1.0:
+            raise refusals.graph_of_scaled()
+        self.graphs = True
+
+    def drop_graphs(self) -> None:
+        """The optimizers read numbers. And a gradient whose graph leads to its parameter would keep both alive."""
+        self.guard.check()
+        for parameter in self.slots.parameters:
+            if parameter.grad is not None:
+                parameter.grad = parameter.grad.detach()
+        self.guard.mark()
+
+    def _backward(self, weighed: Tensor, also: Sequence[Tensor], options: Options) -> None:
         slots = self.slots
         # What fully_shard gathered are the leaves of its graphs: asked for the shards alone, it yields nothing.
         gathers = self.exchange is not None and self.exchange.party.gathers
         if self.terms.isolate and not gathers:
-            isolated_backward(weighed, [*slots.parameters, *also] if also else slots.parameters, plain=slots.plain)
+            mine = [*slots.parameters, *also] if also else slots.parameters
+            isolated_backward(weighed, mine, self.record.hooks, plain=slots.plain, options=options)
         else:
-            backward(weighed, None, plain=slots.plain)
+            backward(weighed, None, plain=slots.plain, options=options)
 
     def _belongs_to(self, weight: float | None, site: object) -> MicroBatch:
         """What a deposit belongs to: outside micro_batches() one of its own or, without a weight, plain PyTorch."""
@@ -214,11 +249,13 @@ class Block:
         return MicroBatch(Weighing.BARE, 1.0)
 
     def require_complete(self) -> None:
-        """Refuse to commit part of what the block set out to deposit."""
+        """Refuse to commit part of what the block set out to deposit; then only numbers are left to commit."""
         if self.iterating:
             raise refusals.left_early()
         if self.broken:
             raise refusals.broken_backward()
+        if self.graphs:
+            self.drop_graphs()
 
     def refuse_if_over(self) -> None:
         if self.over:

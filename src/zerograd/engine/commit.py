@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from zerograd.core.events import Kind
-from zerograd.engine import gradients, refusals
+from zerograd.engine import gradients, refusals, wrapping
 from zerograd.engine.block import Abort, Block
 from zerograd.engine.clipping import ByFunction
 from zerograd.engine.deferring import may_defer, promise
@@ -135,6 +135,10 @@ def _give_up(transaction: Transaction, error: BaseException) -> None:
 
 def _failed(transaction: Transaction, failure: BaseException) -> BaseException:
     """Something was raised on the way out: bring the blocks to their end. What is to be raised."""
+    if isinstance(failure, wrapping.Idle):
+        if transaction.move is not None and transaction.move.untouched:
+            transaction.move = None
+        failure = refusals.idle_optimizer(str(failure))
     if transaction.over:  # when all was done
         told = failure
     elif transaction.ending is Ending.TORN and isinstance(failure, Exception):
@@ -263,17 +267,27 @@ def prepare(block: Block) -> bool:
         found = block.slots.flat.gather()
     if not found:
         block.cause = _why_empty(block)
+        block.extra = None  # nothing went wrong: what also= named was given nothing, and keeps that
         return False
-    block.ready = ready = Ready(block.slots, found, _divisor(block))
-    ready.folds = block.captured and terms.fused and not block.slots.double
+    block.ready = ready = Ready(block.slots, found, _divisor(block), scaled=block.scale is not None, flat=terms.flat)
+    divide = False  # whether the optimizers do, while they read the gradients
+    if ready.divisor is not None or block.captured:
+        fused = terms.fused and ready.is_single()
+        divide, ready.folds = fused and ready.divisor is not None, fused and block.captured
+    if ready.scaled and not (divide and (ready.folds or terms.clip is None)):
+        ready.unscale()
     if not _finite(block, ready):
         return False
-    if terms.inspect and ready.show(terms.inspect) and not _finite(block, ready):
-        return False
+    if terms.inspect:
+        ready.show(terms.inspect)
+        if not _finite(block, ready):
+            return False
     if terms.clip is not None:
         terms.clip(ready)
-    elif ready.divisor is not None and not (terms.fused and not block.slots.double):  # they divide by a float32
+    elif ready.divisor is not None and not divide:
         ready.multiply(1.0)
+    if (ready.grew or isinstance(terms.clip, ByFunction)) and not _finite(block, ready, anew=True):
+        return False
     if terms.trace is not None:
         if block.scale is not None:
             block.emit(Kind.UNSCALE, "commit")
@@ -291,19 +305,22 @@ def _divisor(block: Block) -> Number | None:
         return None if not isinstance(denominator, Tensor) and denominator == 1.0 else denominator
     if block.terms.scaling is not None:
         block.terms.scaling.refuse_by_hand()
+    if not isinstance(denominator, Tensor) and denominator == 1.0:
+        return block.scale
     exact = block.scale if block.scale.device.type == "mps" else block.scale.double()  # mps has no float64
     return exact * denominator
 
 
-def _finite(block: Block, ready: Ready) -> bool:
-    if block.terms.clip is not None and block.terms.clip.measures:
+def _finite(block: Block, ready: Ready, *, anew: bool = False) -> bool:
+    """`anew`: they have been clipped since, and their norm is that from before."""
+    if block.terms.clip is not None and block.terms.clip.measures and not anew:
         ready.measure()
     if block.terms.nonfinite == "ignore":
         return True
     if block.defers:
-        ready.look()
+        ready.look(anew=anew)
         return True
-    if ready.is_finite():
+    if ready.is_finite(anew=anew):
         return True
     block.cause = f"the gradients are not finite (norm {float(ready.measure())})"
     return False
@@ -313,7 +330,9 @@ def _acts(block: Block) -> list[Callable[[], object]]:
     """What moves if this block is committed, in its order."""
     ready, terms = block.ready, block.terms
     acts: list[Callable[[], object]] = [optimizer.step for optimizer in terms.optimizers]
-    if ready is not None and ready.found is not None and not terms.fused:
+    if terms.wrapped:
+        acts = wrapping.acts(terms.optimizers)
+    elif ready is not None and ready.found is not None and not terms.fused:
         acts = [partial(step_unless, ready.found, terms.optimizers, block.slots.parameters)]
     elif ready is not None and (ready.divisor is not None or ready.found is not None):
         _let_them_divide(block, ready)
@@ -352,7 +371,7 @@ def _tell_scalers(blocks: Sequence[Block]) -> list[Callable[[], object]]:
                 found = torch.full((), 1.0 if block.cause else 0.0, device=block.slots.device)
             block.terms.scaling.tell(found)
             told.append(block.terms.scaling)
-    return updates(told) if told else []
+    return updates(told, recorded=blocks[0].captured) if told else []
 
 
 def _why_empty(block: Block) -> str:

@@ -29,7 +29,7 @@ def record(given: Record, memo: dict[int, Any]) -> Record:
     """What the Step remembers; nothing is on its way from the device, for everything was asked for."""
     made = Record()
     made.known = given.known._replace(of=None)
-    made.fitted = given.fitted
+    made.fitted = copy.deepcopy(given.fitted)
     made.carried = copy.deepcopy(given.carried, memo)
     made.tally.ref = given.tally.ref
     return made

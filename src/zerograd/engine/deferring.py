@@ -24,6 +24,7 @@ def may_defer(block: Block) -> bool:
         and not (terms.schedulers or terms.inspect or terms.restore or isinstance(terms.clip, ByFunction))
         and terms.trace is None
         and block.extra is None
+        and not block.record.carried.used
         # The first step makes the optimizers' state: torch 2.13 _fused_sgd leaves it uninitialised if it is skipped.
         and block.record.stepped is slots
         and terms.fused

@@ -46,12 +46,16 @@ def minimize(transaction: Transaction, deposit: Callable[[], object]) -> float:
         losses.append(loss)
         return loss
 
+    def evaluated() -> None:
+        if not losses:
+            raise refusals.idle_optimizer(type(terms.optimizers[0]).__name__)
+        block.emit(Kind.CONSUME, "minimize")
+
     # Not as in a commit: signals need not be held, for whatever is raised here is taken back.
     block.guard.let_step()
-    consume = partial(block.emit, Kind.CONSUME, "minimize")
     schedules = [scheduler.step for scheduler in terms.schedulers]
     step = partial(terms.optimizers[0].step, closure)
-    transaction.move = Move(Ending.COMMITTED, [step, consume, *schedules])
+    transaction.move = Move(Ending.COMMITTED, [step, evaluated, *schedules])
     try:
         transaction.move.make()
     except _Skip:

@@ -3,6 +3,8 @@
 from typing import NamedTuple
 
 from zerograd.engine.carrying import Carried
+from zerograd.engine.fitted import Fitted
+from zerograd.engine.hooks import Hooks
 from zerograd.engine.outcome import Ending, Outcome
 from zerograd.engine.promise import Promises
 from zerograd.engine.weighing import Tally
@@ -31,8 +33,9 @@ class Record:
         self.known = Known()
         self.promises = Promises()
         self.stepped: object = None  # the slots that the optimizers have made their state for
-        self.fitted: int | None = None  # rows that split() knows to fit into memory
+        self.fitted = Fitted()  # rows that split() knows to fit into memory
         self.tally = Tally()
+        self.hooks = Hooks()
         self.carried = Carried()
 
     def ended(self, outcome: Outcome, of: object, *, finite: bool = True) -> None:

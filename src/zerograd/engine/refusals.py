@@ -75,6 +75,14 @@ def changed_inside(slots: int) -> StepError:
     )
 
 
+def converted_inside() -> StepError:
+    return StepError(
+        'parameters were moved to another device or dtype inside the block, under grads="flat"',
+        cure="Call model.to(...) or model.half() before `with step:`.",
+        slug="changed-inside",
+    )
+
+
 def stepped_inside(optimizer: str) -> StepError:
     return StepError(
         f"{optimizer}.step() was called by hand inside the block",
@@ -181,6 +189,23 @@ def torn_step(error: Exception) -> TornStep:
     )
 
 
+def idle_optimizer(wrapper: str) -> StepError:
+    return StepError(
+        f"{wrapper}.step() did nothing: the optimizer inside it was not stepped",
+        cure="Accelerate's does so under accumulate(): leave accumulate() out and loop over step.micro_batches(group), "
+        "or give the Step what is inside: Step(optimizer.optimizer).",
+        slug="idle-optimizer",
+    )
+
+
+def own_scaler(wrapper: str) -> StepError:
+    return StepError(
+        f"the {wrapper} has a GradScaler of its own, and would divide by its scale once more",
+        cure="Give the Step both: Step(optimizer.optimizer, scaler=accelerator.scaler).",
+        slug="scaler",
+    )
+
+
 def plateau() -> StepError:
     return StepError(
         "scheduler=ReduceLROnPlateau: it moves by a metric, and a commit has none",
@@ -221,6 +246,14 @@ def scaled_by_hand() -> StepError:
     )
 
 
+def graph_of_scaled() -> StepError:
+    return StepError(
+        "create_graph=True where gradients contain a loss scale or weights",
+        cure="Differentiate torch.autograd.grad(loss, parameters, create_graph=True) instead, and add it to the loss.",
+        slug="graph",
+    )
+
+
 def buffers_of_what() -> StepError:
     return StepError(
         'restore="buffers" without a model',
@@ -232,7 +265,7 @@ def buffers_of_what() -> StepError:
 def no_leaf() -> StepError:
     return StepError(
         "also= names something that gets no gradient",
-        cure="It takes leaves: call x.requires_grad_() before the forward pass and give also=[x].",
+        cure="Call x.requires_grad_() before the forward pass and give also=[x]; for what is computed, retain_grad().",
         slug="also",
     )
 
@@ -247,6 +280,14 @@ def leaf_is_slot() -> StepError:
 
 def closure(what: str, cure: str) -> StepError:
     return StepError(f"{what} cannot be", cure=cure, slug="closures")
+
+
+def carried_from_where(states: int) -> StepError:
+    return StepError(
+        f"carry() cannot tell from which of {states} states of a block that did not commit this one was made",
+        cure="Carry them in the same line and in the same order in every block, or together, as one tuple or dict.",
+        slug="carry",
+    )
 
 
 def uncut(batch: object) -> StepError:

@@ -68,15 +68,14 @@ def random_state(devices: set[torch.device]) -> PutBack:
 
 def _buffers(model: nn.Module) -> PutBack:
     kept = [
-        (module, name, buffer, buffer.clone())
+        (module, name, buffer, None if buffer is None else buffer.clone())
         for module in model.modules()
         for name, buffer in module._buffers.items()
-        if buffer is not None
     ]
 
     def undo() -> None:
         for module, name, buffer, value in kept:
-            module._buffers[name] = _refill(buffer, value)
+            module._buffers[name] = None if buffer is None or value is None else _refill(buffer, value)
 
     return undo
 

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from zerograd.engine import refusals
 from zerograd.engine.block import Block
+from zerograd.engine.fitted import Fitted
 from zerograd.engine.record import Record
 from zerograd.engine.terms import either
 from zerograd.engine.weighing import Weighing
@@ -47,7 +48,7 @@ def state_dict(record: Record, block: Block | None, inflight: str) -> dict[str, 
         "committed": record.known.committed,
         "skipped": record.known.skipped,
         "skips_in_a_row": record.known.skips_in_a_row,
-        "fitted": record.fitted,
+        "fitted": record.fitted.size,
         "ref": record.tally.ref,
         "inflight": _taken(block)._asdict() if block is not None and pending and inflight == "include" else None,
     }
@@ -55,7 +56,7 @@ def state_dict(record: Record, block: Block | None, inflight: str) -> dict[str, 
 
 def load_state_dict(record: Record, state: dict[str, Any]) -> InFlight | None:
     counted = {name: state[name] for name in ("committed", "skipped", "skips_in_a_row")}
-    record.fitted, record.tally.ref = state["fitted"], state["ref"]
+    record.fitted, record.tally.ref = Fitted(state["fitted"]), state["ref"]
     record.known = record.known._replace(**counted, torn=False)  # whoever loads a Step has loaded weights
     return None if state["inflight"] is None else InFlight(**state["inflight"])
 

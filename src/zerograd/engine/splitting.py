@@ -20,20 +20,23 @@ from zerograd.engine.restoring import snapshot
 from zerograd.engine.weighing import MicroBatch, Number, Weighing, checked
 
 T = TypeVar("T")
-_OUT_OF_MEMORY = ("can't allocate memory", "CUBLAS_STATUS_ALLOC_FAILED")
+# How allocators say it that have no class of errors of their own: the CPU's, cuBLAS, cuDNN, MPS.
+_OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "out of memory", "STATUS_ALLOC_FAILED")
 
 
 def split(block: Block, batch: T, fn: Callable[[T], Tensor], weight: Callable[[T], float] | None) -> None:
     if block.broken:
         raise refusals.broken_backward()
     rows = rows_of(batch)
-    size = min(rows, block.record.fitted or rows)
+    fitted = block.record.fitted
+    size = fitted.next_size(rows)
     earlier = [slot.grad for slot in block.slots.parameters]
     undo = snapshot(frozenset({"rng", "buffers"}), block.slots, block.terms)
     while not _fits(block, _parts(batch, rows, size, weight), fn, last=size == 1):
         undo()
+        fitted.failed(size)
         size = math.ceil(size / 2)
-        block.record.fitted = size
+    fitted.succeeded(size, rows)
     _add_back(block, earlier)
     block.emit(Kind.DEPOSIT, "step.split()")
 
@@ -57,7 +60,7 @@ def _fits(block: Block, parts: list[tuple[Any, float]], fn: Callable[[Any], Tens
                 if not (isinstance(loss, Tensor) and loss.requires_grad):
                     raise refusals.detached_loss(loss)
                 block.run(loss, coefficient)
-    except (torch.OutOfMemoryError, RuntimeError) as error:
+    except (MemoryError, RuntimeError) as error:
         if not _is_memory(error):
             raise
         if last:
@@ -96,5 +99,6 @@ def _add_back(block: Block, earlier: list[Tensor | None]) -> None:
     block.guard.mark()
 
 
-def _is_memory(error: RuntimeError) -> bool:
-    return isinstance(error, torch.OutOfMemoryError) or any(word in str(error) for word in _OUT_OF_MEMORY)
+def _is_memory(error: Exception) -> bool:
+    known = isinstance(error, MemoryError | torch.OutOfMemoryError)
+    return known or any(word in str(error) for word in _OUT_OF_MEMORY)

@@ -24,7 +24,9 @@ from zerograd.engine import commit, copying, minimizing, refusals, resuming, spl
 from zerograd.engine.block import Block, iterate
 from zerograd.engine.capturing import Captured
 from zerograd.engine.compiling import calling
+from zerograd.engine.entrance import USUAL, Options
 from zerograd.engine.guarding import Guard
+from zerograd.engine.hooks import count_retained
 from zerograd.engine.opening import Opened, open_block
 from zerograd.engine.outcome import Outcome
 from zerograd.engine.ranks import party
@@ -34,6 +36,7 @@ from zerograd.engine.record import Record
 from zerograd.engine.slots import Slots
 from zerograd.engine.transaction import Transaction, WayOut
 from zerograd.engine.weighing import Weighing
+from zerograd.engine.wrapping import inner_of
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -78,10 +81,12 @@ class Step:
         restore: str | Iterable[str] = (),
         trace: Callable[[Event], None] | str | os.PathLike[str] | None = None,
     ) -> None:
+        terms.check_model(model)
         terms.check_rest(nonfinite=nonfinite, max_skips=max_skips, autocast=autocast, grads=grads, sync=sync)
         self.optimizers = terms.checked_optimizers(optimizers)
         self._terms = terms.Terms(
             optimizers=self.optimizers,
+            wrapped=any(map(inner_of, self.optimizers)),
             schedulers=terms.checked_schedulers(scheduler, self.optimizers),
             clip=terms.checked_clip(clip),
             scaling=terms.checked_scaling(scaler, self.optimizers, nonfinite),
@@ -98,6 +103,8 @@ class Step:
         self._name = _name(self.optimizers)
         self._slots = Slots(self.optimizers, model)
         self._guard = Guard(self.optimizers)
+        if isolate:
+            count_retained()
         self._record = Record()
         self._sync = sync
         self._party: party.Party | None = None
@@ -189,12 +196,28 @@ class Step:
 
     # Deposits
 
-    def backward(self, loss: Tensor, *, weight: float | None = None, also: Sequence[Tensor] = ()) -> None:
+    def backward(
+        self,
+        loss: Tensor,
+        *,
+        weight: float | None = None,
+        also: Sequence[Tensor] = (),
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        gradient: Tensor | None = None,
+    ) -> None:
         """Deposit the gradient of `loss`. Inside `micro_batches` it belongs to the current micro-batch.
 
-        `also` names other leaves (inputs, embeddings) that shall get the loss's gradient in their `.grad`.
+        weight          the number of items that the loss is a mean over; outside `micro_batches`
+        also            other tensors (inputs, embeddings) that shall get the loss's gradient in their `.grad`
+        retain_graph    another backward goes through the same graph: two losses of one forward pass
+        create_graph    the gradients in `.grad` can be differentiated, up to the end of the block; without a loss scale
+                        or weights, which they would contain
+        gradient        for a loss that is not one number: what each of its elements counts
         """
-        self._inside("backward()").deposit(loss, weight, also, calling(sys._getframe(1)))
+        usual = retain_graph is None and gradient is None and not create_graph
+        options = USUAL if usual else Options(retain_graph, create_graph, gradient)
+        self._inside("backward()").deposit(loss, weight, also, calling(sys._getframe(1)), options)
 
     def micro_batches(
         self,
@@ -237,9 +260,14 @@ class Step:
         return Captured(self, fn, example, compiled=compile)
 
     def carry(self, state: S) -> S:
-        """The hidden state of the block before, detached; after one that did not commit, what that one began with."""
+        """The hidden state of the block before, detached; after one that did not commit, what that one began with.
+
+        A tensor, or tuples, lists and dicts of them; call it for each state that the block goes on with. A state that
+        no failed block has made begins a sequence of its own.
+        """
         self._inside("carry()")
-        return self._known().carried.carry(state)
+        frame = calling(sys._getframe(1))
+        return self._known().carried.carry(state, (frame.f_code, frame.f_lasti))
 
     # State
 

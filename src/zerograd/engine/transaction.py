@@ -46,6 +46,11 @@ class Move:
         return length_hint(self._left) < self._acts
 
     @property
+    def untouched(self) -> bool:
+        """Whether none of the acts has come to its end."""
+        return not self._made
+
+    @property
     def made(self) -> bool:
         return len(self._made) == self._acts
 
