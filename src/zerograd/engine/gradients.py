@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch import Tensor
 
+Norms = tuple[Tensor, ...] | list[Tensor]
 _LOW = (torch.float16, torch.bfloat16)
 
 
@@ -21,23 +23,47 @@ def total_norm(gradients: list[Tensor], order: float = 2.0, *, precise: bool = F
     Finite fp16 gradients of 40,000 have an infinite norm in fp16. For float32 and float64 gradients the value is bit
     for bit that of torch.nn.utils.get_total_norm. `precise`: the parameters are of one kind, and precise enough.
     """
+    parts = [gradients] if precise else alike(gradients)
+    norms = [_norm(part, order, precise) for part in parts]
+    return norms[0] if len(norms) == 1 else torch.linalg.vector_norm(torch.stack(_together(norms)), order)
+
+
+def alike(gradients: list[Tensor]) -> list[list[Tensor]]:
+    """By the mesh that they are sharded over, or not: no operation of torch takes both at once."""
+    if set(map(type, gradients)) == {Tensor}:
+        return [gradients]
+    by_mesh: dict[object, list[Tensor]] = {}
+    for gradient in gradients:
+        by_mesh.setdefault(_mesh(gradient), []).append(gradient)
+    return list(by_mesh.values())
+
+
+def _mesh(gradient: Tensor) -> Any:
+    """By manners: to import the class takes longer than to import torch."""
+    return getattr(gradient, "device_mesh", None)
+
+
+def _norm(gradients: list[Tensor], order: float, precise: bool) -> Tensor:
     total: Tensor = torch.linalg.vector_norm(torch.stack(_norms(gradients, order, precise)), order)
-    # Sharded gradients have a sharded norm. By manners: to import the class takes longer than to import torch.
-    return total.full_tensor() if hasattr(total, "full_tensor") else total
+    return total.full_tensor() if hasattr(total, "full_tensor") else total  # sharded gradients have a sharded norm
 
 
-def _norms(gradients: list[Tensor], order: float, precise: bool) -> tuple[Tensor, ...]:
+def _norms(gradients: list[Tensor], order: float, precise: bool) -> Norms:
     if precise:
         try:
             return torch._foreach_norm(gradients, order)
         except (RuntimeError, NotImplementedError):  # some are sparse: to ask each first would cost more than the norm
             pass
     values = [_summed(gradient) for gradient in gradients]
-    norms = torch._foreach_norm([value.float() if value.dtype in _LOW else value for value in values], order)
+    return _together(torch._foreach_norm([value.float() if value.dtype in _LOW else value for value in values], order))
+
+
+def _together(norms: Norms) -> Norms:
+    """On one device, in one dtype."""
     first = norms[0]
     if any(norm.device != first.device or norm.dtype != first.dtype for norm in norms):
         widest = torch.float64 if any(norm.dtype is torch.float64 for norm in norms) else first.dtype
-        norms = tuple(norm.to(first.device, widest) for norm in norms)
+        return tuple(norm.to(first.device, widest) for norm in norms)
     return norms
 
 
@@ -49,7 +75,7 @@ def is_finite(gradients: list[Tensor], norm: Tensor | None, *, uniform: bool = F
     """
     if norm is not None and math.isfinite(norm.item()):
         return True
-    if hasattr(gradients[0], "device_mesh"):
+    if not uniform and any(map(_mesh, gradients)):
         return _shards_are_finite(gradients)
     if norm is None and uniform:
         device = gradients[0].device
@@ -81,8 +107,10 @@ def _shards_are_finite(gradients: list[Tensor]) -> bool:
     """On all ranks. By counting: some shards are empty and have no largest element, and not every maximum knows NaN."""
     from torch.distributed.tensor import DTensor, Partial  # who has sharded gradients has it imported already
 
-    mesh = gradients[0].device_mesh  # type: ignore[attr-defined]
-    counts = [(~gradient.to_local().isfinite()).sum() for gradient in gradients]  # type: ignore[attr-defined]
+    # Over the largest mesh, on which every rank has a part of it: what lies beside the shards is counted there, too.
+    mesh = max(filter(None, map(_mesh, gradients)), key=lambda mesh: mesh.size())
+    local = [gradient.to_local() if _mesh(gradient) else gradient for gradient in gradients]  # type: ignore[attr-defined]
+    counts = [(~_summed(gradient).isfinite()).sum().to(mesh.device_type) for gradient in local]
     return not DTensor.from_local(torch.stack(counts).sum(), mesh, [Partial()] * mesh.ndim).full_tensor().item()
 
 
@@ -102,12 +130,13 @@ def scale(gradients: list[Tensor], coefficient: float | Tensor) -> None:
         return
     values = [gradient._values() if gradient.is_sparse else gradient for gradient in gradients]
     if isinstance(coefficient, float):
-        torch._foreach_mul_(values, coefficient)
+        for part in alike(values):
+            torch._foreach_mul_(part, coefficient)
         return
-    by_kind: dict[tuple[torch.device, torch.dtype], list[Tensor]] = {}
+    by_kind: dict[tuple[torch.device, torch.dtype, object], list[Tensor]] = {}
     for value in values:
-        by_kind.setdefault((value.device, value.dtype), []).append(value)
-    for (device, dtype), some in by_kind.items():
+        by_kind.setdefault((value.device, value.dtype, _mesh(value)), []).append(value)
+    for (device, dtype, _), some in by_kind.items():
         torch._foreach_mul_(some, coefficient.to(device, torch.float32 if dtype in _LOW else dtype))
 
 
