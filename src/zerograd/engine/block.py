@@ -23,7 +23,7 @@ from zerograd.engine.record import Record
 from zerograd.engine.restoring import Undo, snapshot
 from zerograd.engine.slots import Slots
 from zerograd.engine.terms import Terms
-from zerograd.engine.weighing import MicroBatch, Number, Weighing, checked, is_zero, on_device
+from zerograd.engine.weighing import MicroBatch, Number, Tally, Weighing, checked, is_zero, on_device
 
 T = TypeVar("T")
 _RECORDABLE = ("backward()", "micro_batches()")
@@ -66,7 +66,7 @@ class Block:
     ) -> None:
         self.exchange = None if party is None else Exchange(party, self)
         self.name, self.terms, self.slots, self.guard, self.record = name, terms, slots, guard, record
-        self.tally = record.tally
+        self.tally = Tally()
         self._thread = threading.get_ident()
         self._sites: set[object] = set()  # of the deposits
 
@@ -131,15 +131,15 @@ class Block:
     def deposit(self, loss: Tensor, weight: float | None, also: Sequence[Tensor], frame: FrameType) -> None:
         site = (frame.f_code, frame.f_lasti)
         micro = self._belongs_to(weight, site)
-        coefficient = self.tally.coefficient(micro)
+        self.tally.require_alike(micro)
         if not (isinstance(loss, Tensor) and loss.requires_grad):
             raise refusals.detached_loss(loss)
         if is_zero(micro.weight):
             self.tally.empty += not micro.filler
             if micro.filler:
-                self.run(loss, 0.0, also)
+                self.run(loss, micro, also)
             return
-        self.run(loss, coefficient, also)
+        self.run(loss, micro, also)
         self.tally.count(micro)
         self._sites.add(site)
         if self.terms.trace is not None:
@@ -151,9 +151,29 @@ class Block:
             return on_device(weight, self.slots.device)
         return checked(weight)
 
-    def run(self, loss: Tensor, coefficient: Number, also: Sequence[Tensor] = ()) -> None:
-        """The backward of loss x coefficient, into the slots."""
+    def _fit(self, micro: MicroBatch) -> None:
+        """Bring what lies in the slots to a unit that fits `micro`, too. See [Note: the unit]."""
+        self.rescale(self.tally.fit(micro, sums_must_fit=self.slots.half))
+
+    def rescale(self, factor: Number) -> None:
+        """Everything that was deposited, by a power of two."""
+        if not isinstance(factor, Tensor) and factor == 1.0:
+            return
+        held = self.guard.check()
+        if self.terms.flat:
+            self.slots.flat.rescale(factor)
+        elif held:
+            gradients.scale(held, factor)
+        if self.exchange is not None:
+            self.exchange.rescale(factor)
+        if self.loss is not None:
+            self.loss = self.loss * factor
+        self.guard.mark()
+
+    def run(self, loss: Tensor, micro: MicroBatch, also: Sequence[Tensor] = (), *, part: float = 1.0) -> None:
+        """The backward of a loss of `micro`, or of that part of one, into the slots."""
         self.guard.check()
+        self._fit(micro)
         if self.scale is not None and self.terms.scaling is not None:
             self.terms.scaling.refuse_scaled(loss)
         if also:
@@ -162,6 +182,9 @@ class Block:
             self.extra = self.extra or Extra()
             self.extra.expect(also, self.slots)
         self.broken = True  # until it has come back
+        if self.exchange is not None:
+            self.exchange.arm(self, loss)  # before anything is multiplied: the ranks may agree on another unit
+        coefficient = self.tally.coefficient(micro) * part
         if isinstance(coefficient, Tensor):
             coefficient = coefficient.to(torch.promote_types(loss.dtype, torch.float32))
             weighed = loss * coefficient
@@ -169,8 +192,6 @@ class Block:
             weighed = loss if coefficient == 1.0 else loss * coefficient
         if self.scale is not None:
             weighed = weighed * self.scale
-        if self.exchange is not None:
-            self.exchange.arm(self, weighed)
         if self.casting is None:
             self._backward(weighed, also)
         else:

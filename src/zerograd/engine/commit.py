@@ -201,7 +201,6 @@ def committed(blocks: Sequence[Block]) -> None:
             block.record.stepped = block.slots
         else:
             promise(block, block.ready.found)
-        block.tally.settle()
         gradients.clear(block.slots.parameters)
     for block in blocks:
         if block.terms.trace is not None:
@@ -215,11 +214,9 @@ def skip(blocks: Sequence[Block]) -> None:
     cause = next(block.cause for block in blocks if block.cause)
     for block in blocks:
         if block.ready is not None and block.cause and block.terms.nonfinite == "raise":
-            block.tally.settle()
             raise refusals.not_finite(block.cause)
     _tell_scalers(blocks)
     for block in blocks:
-        block.tally.settle()
         block.end(Ending.SKIPPED, block.cause or f"another step of the join was skipped: {cause}")
         _undo(block)
     for block in blocks:

@@ -3,7 +3,6 @@
 from zerograd.engine.carrying import Carried
 from zerograd.engine.outcome import Ending, Outcome
 from zerograd.engine.promise import Promises
-from zerograd.engine.weighing import Tally
 
 
 class Record:
@@ -15,7 +14,6 @@ class Record:
         self.torn = False
         self.stepped: object = None  # the slots that the optimizers have made their state for
         self.fitted: int | None = None  # rows that split() knows to fit into memory
-        self.tally = Tally()
         self.carried = Carried()
 
     def ended(self, outcome: Outcome) -> None:

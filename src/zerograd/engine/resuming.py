@@ -33,7 +33,8 @@ class InFlight(NamedTuple):
         tally.weighing, tally.unit, tally.total = Weighing(self.weighing), self.unit, self.total
         tally.counted, tally.empty = self.counted, self.empty
         block.scale = None if self.scale is None else self.scale.to(block.slots.device, copy=True)
-        block.dirty = block.exchange is not None and not block.exchange.party.gathers
+        if block.exchange is not None:
+            block.dirty = not block.exchange.party.gathers or bool(block.exchange.party.beside)
         block.guard.mark()
 
 
@@ -48,7 +49,6 @@ def state_dict(record: Record, block: Block | None, inflight: str) -> dict[str, 
         "skipped": record.skipped,
         "skips_in_a_row": record.skips_in_a_row,
         "fitted": record.fitted,
-        "ref": record.tally.ref,
         "inflight": _taken(block)._asdict() if block is not None and pending and inflight == "include" else None,
     }
 
@@ -56,7 +56,6 @@ def state_dict(record: Record, block: Block | None, inflight: str) -> dict[str, 
 def load_state_dict(record: Record, state: dict[str, Any]) -> InFlight | None:
     record.committed, record.skipped = state["committed"], state["skipped"]
     record.skips_in_a_row, record.fitted = state["skips_in_a_row"], state["fitted"]
-    record.tally.ref = state["ref"]
     record.torn = False  # whoever loads a Step has loaded weights
     return None if state["inflight"] is None else InFlight(**state["inflight"])
 

@@ -30,6 +30,7 @@ class Slots:
         # Gradients of one kind: one call looks at all of them. And in a precision that their norm can be taken in.
         self.uniform = len(kinds) == 1 and self.plain
         self.precise = self.uniform and all(dtype in _PRECISE for _, dtype in kinds)
+        self.half = any(dtype is torch.float16 for _, dtype in kinds)  # whose sums overflow
         self.double = any(dtype is torch.float64 for _, dtype in kinds)
 
     def current(self) -> "Slots":

@@ -24,8 +24,8 @@ from zerograd.engine.capturing import Captured
 from zerograd.engine.compiling import calling
 from zerograd.engine.guarding import Guard
 from zerograd.engine.outcome import Outcome
-from zerograd.engine.ranks import party
 from zerograd.engine.ranks import refusals as ranks_refuse
+from zerograd.engine.ranks.party import Party, Search
 from zerograd.engine.ready import Inspect
 from zerograd.engine.record import Record
 from zerograd.engine.slots import Slots
@@ -96,9 +96,7 @@ class Step:
         self._slots = Slots(self.optimizers, model)
         self._guard = Guard(self.optimizers)
         self._record = Record()
-        self._sync = sync
-        self._party: party.Party | None = None
-        self._alone: bool | None = None  # not known before the first block
+        self._search = Search(sync)
         self._resumed: resuming.InFlight | None = None
         self._block: Block | None = None
 
@@ -161,14 +159,17 @@ class Step:
             raise
         return block
 
-    def _find_party(self) -> party.Party | None:
-        """Not before the first block: a model may be wrapped when its Step is made already."""
-        if self._alone is None:
-            found = party.find(self._slots, self._sync)
-            if found is not None and self._terms.flat:
-                raise ranks_refuse.flat()
-            self._party, self._alone = found, found is None
-        return self._party
+    def _find_party(self) -> Party | None:
+        """Not before the first block, and at every one: a model may be wrapped when its Step is made already."""
+        found = self._search.look(self._slots)
+        if found is not None and self._terms.flat:
+            raise ranks_refuse.flat()
+        return found
+
+    @property
+    def _party(self) -> Party | None:
+        """As it was when the last block was entered."""
+        return self._search.found
 
     def _forget(self, block: Block) -> None:
         self._block = None
