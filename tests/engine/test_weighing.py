@@ -140,3 +140,24 @@ def test_a_checkpoint_that_knew_a_unit_of_the_step_before_still_loads() -> None:
     step = Step(torch.optim.SGD([nn.Parameter(torch.ones(1))], lr=0.1))
     assert "ref" not in step.state_dict()
     step.load_state_dict({**step.state_dict(), "ref": 1024.0})
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_weights_that_only_the_device_knows(dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a captured step: the unit is found, and the slots follow it, without a look at any number."""
+    model, plain = make_model(dtype), make_model(dtype)
+    batches = [torch.full((rows, 4), 0.1 * (rows + 1), dtype=dtype) for rows in (3, 0, 40, 7)]
+    for one, on_device in ((plain, False), (model, True)):
+        step = Step(torch.optim.SGD(one.parameters(), lr=0.1))
+        with step, monkeypatch.context() as patch:
+            assert step._block is not None
+            step._block.captured = on_device
+            if on_device:
+                for name in ("__bool__", "__float__", "item"):
+                    patch.setattr(Tensor, name, lambda *_: pytest.fail("the host has asked"))
+            weigh = (lambda batch: torch.tensor(len(batch))) if on_device else len
+            for batch in step.micro_batches(batches, weight=weigh):
+                step.backward(one(batch).square().sum() / max(len(batch), 1))
+            step._block.captured = False
+    for a, b in zip(model.parameters(), plain.parameters(), strict=True):
+        assert torch.equal(a, b)

@@ -59,7 +59,8 @@ class Block:
     fetched = 0  # items of the group that was given to micro_batches(),
     planned: int | None = None  # of so many, if it is a list;
     ahead = False  # one of them before its turn
-    dirty = False  # it holds deposits that other ranks have no part in yet
+    dirty = False  # it holds deposits that other ranks have no part in yet,
+    laid_aside = False  # and some of them not in the slots, for the time being
 
     def __init__(
         self, name: str, terms: Terms, slots: Slots, guard: Guard, record: Record, party: Party | None = None

@@ -29,6 +29,7 @@ def split(block: Block, batch: T, fn: Callable[[T], Tensor], weight: Callable[[T
     rows = rows_of(batch)
     size = min(rows, block.record.fitted or rows)
     earlier, unit = [slot.grad for slot in block.slots.parameters], block.tally.unit
+    block.laid_aside = any(gradient is not None for gradient in earlier)
     undo = snapshot(frozenset({"rng", "buffers"}), block.slots, block.terms)
     while not _fits(block, _parts(batch, rows, size, weight), fn, last=size == 1):
         undo()
@@ -64,6 +65,9 @@ def _fits(block: Block, parts: list[tuple[Any, float]], fn: Callable[[Any], Tens
     except (torch.OutOfMemoryError, RuntimeError) as error:
         if not _is_memory(error):
             raise
+        if block.exchange is not None and block.exchange.paced:
+            error.add_note("zerograd: split() cannot try again: the other ranks wait in the collectives of this try")
+            raise
         if last:
             error.add_note("zerograd: split() could not make the batch smaller: one row does not fit")
             raise
@@ -88,7 +92,7 @@ def _add_back(block: Block, earlier: list[Tensor | None], factor: Number) -> Non
         if before is not None:
             before = before if factor == 1.0 else before * factor
             slot.grad = before if slot.grad is None else before + slot.grad
-            block.dirty = block.exchange is not None  # whatever was reduced meanwhile, this was not
+    block.laid_aside = False
     block.guard.mark()
 
 

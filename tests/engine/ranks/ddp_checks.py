@@ -2,6 +2,7 @@
 
 import gc
 import math
+import sys
 import time
 import warnings
 
@@ -490,6 +491,32 @@ def check_a_hook_and_a_part_of_the_model(rank: int, ranks: int) -> None:
     close(weights(model), weights(plain))
 
 
+def check_a_hook_that_adds_up(rank: int, ranks: int) -> None:
+    """Means by weight are means all the same; bare deposits are what DDP gives a loop by hand."""
+
+    def hook(state, bucket):
+        return dist.all_reduce(bucket.buffer(), async_op=True).get_future().then(lambda done: done.value()[0])
+
+    for sync in ("overlap", "commit", "each"):
+        model, plain = DDP(net()), net()
+        model.register_comm_hook(None, hook)
+        one = torch.optim.SGD(plain.parameters(), lr=0.1)
+        step = Step(torch.optim.SGD(model.parameters(), lr=0.1), sync=sync)
+        for number, data in enumerate(batches(ranks) * 2):
+            weighted = number % 2 == 0
+            everything = torch.cat([batch for r in data for batch in r])
+            one.zero_grad()
+            (loss_of(plain, everything) if weighted else loss_of(plain, data[0][0]) * ranks).backward()
+            one.step()
+            with step:
+                if weighted:
+                    for batch in step.micro_batches(data[rank], weight=len):
+                        step.backward(loss_of(model, batch))
+                else:
+                    step.backward(loss_of(model, data[0][0]))
+            close(weights(model), weights(plain))
+
+
 def check_a_built_in_hook(rank: int, ranks: int) -> None:
     """Which only DDP's logger knows of: gradients of 1e-9 are none in fp16, so nobody has gone around it."""
     model = DDP(nn.Linear(4, 1, bias=False))
@@ -696,3 +723,99 @@ def check_a_backward_that_misses_parameters(rank: int, ranks: int) -> None:
         else:
             assert both
     same_everywhere(weights(models[1]))
+
+
+def check_arms_that_change(rank: int, ranks: int) -> None:
+    """Under find_unused_parameters, with other numbers of micro-batches and other arms on each rank and block."""
+    x = torch.ones(2, 4).double()
+    for sync in ("each", "overlap", "commit"):
+        torch.manual_seed(0)
+        plain, model = Branching(), Branching()
+        model.load_state_dict(plain.state_dict())
+        model = DDP(model, find_unused_parameters=True)
+        one = torch.optim.SGD(plain.parameters(), lr=0.1)
+        step = Step(torch.optim.SGD(model.parameters(), lr=0.1), sync=sync)
+        for number in range(4):
+            items = sum((r + 1) * (number + r) for r in range(ranks))
+            one.zero_grad()
+            sum(
+                plain(x * (place + 1), (r + place) % 2).mean() * (r + 1) / items
+                for r in range(ranks)
+                for place in range(number + r)
+            ).backward()
+            one.step()
+            with step:
+                for place in step.micro_batches(list(range(number + rank)), weight=lambda _: rank + 1):
+                    step.backward(model(x * (place + 1), (rank + place) % 2).mean())
+            close(weights(model), weights(plain))
+
+
+def check_weights_without_micro_batches(rank: int, ranks: int) -> None:
+    """Heavier ones come later, and elsewhere."""
+    x = torch.ones(2, 4).double()
+    of_each = [[(1, 1000), (3, 3)], [(5000, 1), (1, 2)], [(1, 1), (70000, 1)]]
+    for sync, views in (("each", False), ("each", True), ("overlap", True), ("commit", False)):
+        plain, model = net(), DDP(net(), gradient_as_bucket_view=views)
+        one = torch.optim.SGD(plain.parameters(), lr=0.1)
+        step = Step(torch.optim.SGD(model.parameters(), lr=0.1), sync=sync)
+        for first, second in of_each:
+            one.zero_grad()
+            weight = [(first[r % 2] + second[r % 2]) for r in range(ranks)]
+            sum(loss_of(plain, x * (r + 1)) * weight[r] / sum(weight) for r in range(ranks)).backward()
+            one.step()
+            with step:
+                step.backward(loss_of(model, x * (rank + 1)), weight=first[rank % 2])
+                step.backward(loss_of(model, x * (rank + 1)), weight=second[rank % 2])
+            close(weights(model), weights(plain))
+
+
+def check_joins_in_every_mode(rank: int, ranks: int) -> None:
+    for sync in ("each", "overlap", "commit"):
+        models, plain = [DDP(net(seed)) for seed in range(2)], [net(seed) for seed in range(2)]
+        steps = [Step(torch.optim.SGD(model.parameters(), lr=0.1), sync=sync) for model in models]
+        for data in batches(ranks):
+            everything = torch.cat([batch for r in data for batch in r])
+            for model in plain:
+                model.zero_grad()
+                loss_of(model, everything).backward()
+                torch.optim.SGD(model.parameters(), lr=0.1).step()
+            with join(*steps) as both:
+                for batch in both.micro_batches(data[rank], weight=len):
+                    for step, model in zip(steps, models, strict=True):
+                        step.backward(loss_of(model, batch))
+        for model, other in zip(models, plain, strict=True):
+            close(weights(model), weights(other))
+
+
+def check_half_precision(rank: int, ranks: int) -> None:
+    """The sum of 8 would be infinite in fp16, and its mean is not."""
+    for sync in ("each", "overlap", "commit"):
+        model = DDP(nn.Linear(4, 1, bias=False).half())
+        step = Step(torch.optim.SGD(model.parameters(), lr=1e-5), sync=sync, clip=1e9)
+        for _ in range(3):
+            with step:
+                for batch in step.micro_batches([torch.ones(1, 4).half()] * 8):
+                    step.backward(model(batch).sum() * 30000.0)
+            assert step.outcome.moved
+            assert abs(step.outcome.norm - 60000) < 60
+
+
+def check_ranks_that_part_and_meet_again(rank: int, ranks: int) -> None:
+    inner = net()
+    step = Step(torch.optim.SGD(inner.parameters(), lr=0.1))
+    model = DDP(inner)
+    x = torch.ones(2, 4).double()
+    with step:
+        step.backward(loss_of(model, x * (rank + 1)))
+    same_everywhere(weights(inner))
+    del model
+    gc.collect()
+    dist.destroy_process_group()
+    with step:  # alone
+        step.backward(loss_of(inner, x))
+    dist.init_process_group("gloo", init_method=f"file://{sys.argv[2]}/again", rank=rank, world_size=ranks)
+    model = DDP(inner)
+    for _ in range(2):
+        with step:
+            step.backward(loss_of(model, x * (rank + 1)))
+    same_everywhere(weights(inner))

@@ -308,3 +308,23 @@ def check_ranks_with_unequal_backwards_are_told(rank: int, ranks: int) -> None:
         assert "ranks" in str(error), error
     else:
         raise AssertionError
+
+
+def check_a_failure_between_forward_and_backward(rank: int, ranks: int) -> None:
+    """In the loss, where memory runs out most: all ranks vote before a backward that synchronises."""
+    model = sharded()
+    step = Step(torch.optim.SGD(model.parameters(), lr=0.1))
+    for number in range(3):
+        before = weights(model)
+        try:
+            with step:
+                predicted = model(torch.ones(2, 4).double())
+                if rank == 1 and number == 1:
+                    raise torch.OutOfMemoryError("in the loss")
+                step.backward(predicted.square().mean())
+        except torch.OutOfMemoryError:
+            assert (rank, number) == (1, 1)
+        except PeerFailed as error:
+            assert "rank 1 failed: OutOfMemoryError('in the loss')" in str(error)
+        assert torch.equal(before, weights(model)) == (number == 1)
+    same_everywhere(weights(model))

@@ -5,6 +5,7 @@ have voted. So every forward runs as under `no_sync`, and the one backward that 
 with what `forward` would have done (torch 2.13 nn/parallel/distributed.py:1828).
 """
 
+import math
 import weakref
 from collections.abc import Iterable, Sequence
 
@@ -14,8 +15,11 @@ from torch import Tensor
 from torch._C._distributed_c10d import GradBucket
 from torch.nn.parallel import DistributedDataParallel as DDP
 
+from zerograd.engine.gradients import scale
 from zerograd.engine.ranks import refusals
 from zerograd.engine.weighing import Number
+
+_MEASURED = 4096  # numbers by which it is seen what a communication hook gives
 
 
 class Wrapped:
@@ -24,9 +28,11 @@ class Wrapped:
     By weak references: a model that is taken out of its wrapper again is reduced no more.
     """
 
-    def __init__(self, ours: Iterable[DDP], others: Iterable[DDP]) -> None:
+    def __init__(self, ours: Iterable[DDP], others: Iterable[DDP], slots: frozenset[int]) -> None:
+        self._slots = slots
         self._refs, self._other_refs = list(map(weakref.ref, ours)), list(map(weakref.ref, others))
         self._before: list[tuple[DDP, bool, bool]] = []
+        self._sums: dict[int, bool] = {}  # whether a wrapper's communication hook adds up instead of averaging
 
     @property
     def _ours(self) -> list[DDP]:
@@ -47,6 +53,9 @@ class Wrapped:
             ddp.require_backward_grad_sync = each
             # A broadcast of buffers inside a forward would wait for ranks that have no micro-batch. See meet().
             ddp.require_forward_param_sync = False
+            if ddp.find_unused_parameters and not ddp.static_graph:
+                # It keeps a list of the parameters used since it last reduced: those of a block that is over, too.
+                ddp.reducer._reset_state()
 
     def release(self) -> None:
         for ddp, grads, buffers in self._before:
@@ -72,6 +81,8 @@ class Wrapped:
                 reduced = False
             else:  # now, while all ranks are here: the next forward would wait for those that have no other one
                 ddp.reducer._rebuild_buckets()
+                if self._sums.get(id(ddp)):
+                    scale(self._gradients(ddp), 1.0 / ddp.process_group.size())
         return reduced
 
     def covers(self) -> bool:
@@ -107,27 +118,35 @@ class Wrapped:
     def divisor(self, ranks: int) -> float:
         return ranks
 
-    def align(self) -> None:
-        """DDP has one divisor."""
+    def is_known(self) -> bool:
+        """What a communication hook gives is measured in its first reduction, which therefore is one at commit."""
+        return all(id(ddp) in self._sums for ddp in self._ours if _hook_of(ddp))
 
-    @property
-    def hooked(self) -> bool:
-        return any(map(_hook_of, self._ours))
+    def finish(self, *, mean: bool) -> None:
+        """Give back the sum that a hook has made. Until now it was kept a mean: see [Note: means of means]."""
+        for ddp in self._ours:
+            if not mean and self._sums.get(id(ddp)):
+                scale(self._gradients(ddp), float(ddp.process_group.size()))
 
-    def reduction(self, ours: frozenset[int]) -> "Hooked | None":
+    def _gradients(self, ddp: DDP) -> list[Tensor]:
+        ours = [slot for slot in ddp._module_parameters if id(slot) in self._slots]
+        return [slot.grad for slot in ours if slot.grad is not None]
+
+    def reduction(self) -> "Hooked | None":
         """At commit, in DDP's own way; None: any will do."""
-        return Hooked(self._ours, ours) if self.hooked else None
+        return Hooked(self._ours, self._slots, self._sums) if any(map(_hook_of, self._ours)) else None
 
 
 class Hooked:
     """The gradients in buckets as DDP itself makes them, for its communication hook, which may be anybody's code.
 
-    As DDP does for ranks that have run out of data (torch 2.13 nn/parallel/distributed.py:1964). A hook gives the mean
-    over the ranks, as all of torch's do; a wrapper without one is averaged the same way.
+    As DDP does for ranks that have run out of data (torch 2.13 nn/parallel/distributed.py:1964). A wrapper without a
+    hook is averaged the same way. Hooks give the mean over the ranks, as all of torch's do, or their sum: which of the
+    two is seen the first time, by a few numbers that are averaged beside.
     """
 
-    def __init__(self, wrappers: Sequence[DDP], ours: frozenset[int]) -> None:
-        self._wrappers, self._ours = wrappers, ours
+    def __init__(self, wrappers: Sequence[DDP], ours: frozenset[int], sums: dict[int, bool]) -> None:
+        self._ours, self._sums = ours, sums
         self._buckets = [(ddp, ddp.reducer._get_zeros_like_grad_buckets()) for ddp in wrappers]
         for _, buckets in self._buckets:
             for bucket in buckets:
@@ -144,6 +163,7 @@ class Hooked:
             for bucket in buckets:
                 if share != 1.0:
                     bucket.buffer().mul_(share)
+            before = buckets[0].buffer()[:_MEASURED].clone()
             done = [ddp.reducer._run_comm_hook(bucket) for bucket in buckets]
             for bucket, future in zip(buckets, done, strict=True):
                 bucket.set_buffer(_tensor(future.wait()))
@@ -152,13 +172,30 @@ class Hooked:
                         slot.grad.copy_(room)
                     elif id(slot) in held:
                         slot.grad = room.clone()
+            if _hook_of(ddp) and id(ddp) not in self._sums:
+                self._measure(ddp, before, buckets[0].buffer()[:_MEASURED], group)
+            if self._sums.get(id(ddp)):
+                scale([slot.grad for slot in self._slots_of(buckets) if slot.grad is not None], 1.0 / group.size())
+
+    def _measure(self, ddp: DDP, mean: Tensor, given: Tensor, group: dist.ProcessGroup) -> None:
+        """The same answer on all ranks, also where the hook gives each of them something else."""
+        mean.div_(group.size())
+        dist.all_reduce(mean, group=group)
+        mean, given = mean.double(), given.double()
+        ratio = (mean @ given / (mean @ mean)).float()  # nothing is learnt from zeros, nor from what is not finite
+        dist.all_reduce(ratio, op=dist.ReduceOp.MIN, group=group)
+        if math.isfinite(ratio):
+            self._sums[id(ddp)] = abs(float(ratio) / group.size() - 1.0) < 0.05
 
     def _held_anywhere(self, group: dist.ProcessGroup) -> set[int]:
         """The slots that some rank has filled: what nobody has, stays empty."""
-        slots = [slot for _, buckets in self._buckets for bucket in buckets for slot, _ in self._rooms(bucket)]
+        slots = [slot for _, buckets in self._buckets for slot in self._slots_of(buckets)]
         held = torch.tensor([float(slot.grad is not None) for slot in slots], device=slots[0].device)
         dist.all_reduce(held, group=group)
         return {id(slot) for slot, ranks in zip(slots, held.tolist(), strict=True) if ranks}
+
+    def _slots_of(self, buckets: Sequence[GradBucket]) -> list[Tensor]:
+        return [slot for bucket in buckets for slot, _ in self._rooms(bucket)]
 
     def _rooms(self, bucket: GradBucket) -> list[tuple[Tensor, Tensor]]:
         """Our slots in the bucket, each with its place. Those of others stay zero, as if they had no gradient."""

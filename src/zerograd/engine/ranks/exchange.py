@@ -89,6 +89,8 @@ class Exchange:
         block.dirty = block.dirty and not (reduced and not self.party.gathers)
 
     def _reduces_next(self, block: "Block") -> bool:
+        if block.laid_aside or (self.party.wrapper is not None and not self.party.wrapper.is_known()):
+            return False
         if self.mode == "each":
             return True
         return self.mode == "overlap" and block.last and self.party.foreseen and not self.joined
@@ -141,6 +143,7 @@ class Exchange:
             factor = _take_unit(block, share)
             if share.dirty:
                 (reduction or _reduction(block, party)).average(party.group, factor * party.size / party.divisor)
+            party.finish(mean=block.tally.weighing is Weighing.MEAN)
             block.guard.mark()
         for party in parties:
             party.stopping |= any(share.stopping for share in said.shares)
@@ -263,8 +266,6 @@ def _take(block: "Block", party: Party, share: Share) -> None:
     tally.empty = max(tally.empty, share.empty)
     if party.apart and isinstance(block.terms.clip, ByNorm | ByGroupNorm):
         raise refusals.clipped_apart(len(party.apart))
-    if tally.weighing is Weighing.MEAN:
-        party.align()
 
 
 def _take_unit(block: "Block", share: Share) -> float:
@@ -274,7 +275,7 @@ def _take_unit(block: "Block", share: Share) -> float:
 
 def _reduction(block: "Block", party: Party) -> Reduction:
     """What brings the deposits that no backward has reduced to all ranks; by a copy of them, made now."""
-    own = None if party.wrapper is None else party.wrapper.reduction(block.slots.ids)
+    own = None if party.wrapper is None else party.wrapper.reduction()
     return own or Flat(party.beside if party.gathers else block.slots.parameters)
 
 

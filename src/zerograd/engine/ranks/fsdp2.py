@@ -36,6 +36,9 @@ class Sharded:
     def must_reduce(self) -> bool:
         return False
 
+    def is_known(self) -> bool:
+        return True
+
     def meet(self) -> None:
         """fully_shard leaves buffers to their owner."""
 
@@ -62,18 +65,20 @@ class Sharded:
                     if gradient is not None:
                         gradient.mul_(factor)
 
-    def reduction(self, ours: frozenset[int]) -> None:
+    def reduction(self) -> None:
         """At commit there is nothing left to reduce, but what lies beside the shards."""
 
     def divisor(self, ranks: int) -> float:
         """What the sum over all these ranks is divided by: their number, unless somebody has set another factor.
 
-        The first module's factor, where they differ: see align().
+        The first module's factor, where they differ: see finish().
         """
         return ranks * next(map(_ratio, self._groups()), 1.0)
 
-    def align(self) -> None:
+    def finish(self, *, mean: bool) -> None:
         """Bring the gradients of all modules to one divisor."""
+        if not mean:
+            return
         ratios = [(group, _ratio(group)) for group in self._groups()]
         if any(group._all_reduce_hook is not None for group, _ in ratios):
             raise refusals.all_reduce_hook()

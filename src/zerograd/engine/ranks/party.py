@@ -38,12 +38,13 @@ class Wrapper(Protocol):
     def disarm(self) -> bool: ...
     def covers(self) -> bool: ...
     def must_reduce(self) -> bool: ...
+    def is_known(self) -> bool: ...
     def meet(self) -> None: ...
     def forget(self) -> None: ...
     def rescale(self, factor: Number) -> None: ...
-    def reduction(self, ours: frozenset[int]) -> Reduction | None: ...
+    def reduction(self) -> Reduction | None: ...
     def divisor(self, ranks: int) -> float: ...
-    def align(self) -> None: ...
+    def finish(self, *, mean: bool) -> None: ...
     @property
     def lives(self) -> bool: ...
 
@@ -70,12 +71,15 @@ class Party:
         """A reduced gradient is the sum over the ranks divided by this."""
         return self.size if self.wrapper is None else self.wrapper.divisor(self.size)
 
-    def align(self) -> None:
-        """Bring all gradients to that divisor: those, too, that are no sum over the ranks."""
+    def finish(self, *, mean: bool) -> None:
+        """Bring all gradients to that divisor, if a `mean` by weight is to be made of them; also those of no sum.
+
+        Else each has what a loop by hand would give it.
+        """
         if self.wrapper is not None:
-            self.wrapper.align()
+            self.wrapper.finish(mean=mean)
         for slot in self.apart:
-            if slot.grad is not None:
+            if mean and slot.grad is not None:
                 slot.grad.div_(self.divisor)
 
 
@@ -144,7 +148,7 @@ def find(slots: Slots, sync: str | None) -> Party | None:
         return None if sync is None else Party(_everybody(), None, "commit", gathers=False)
     if len({id(ddp.process_group) for ddp in ours}) > 1:
         raise refusals.two_parties()
-    wrapper = Wrapped(ours, [ddp for ddp in wrapped if ddp not in ours])
+    wrapper = Wrapped(ours, [ddp for ddp in wrapped if ddp not in ours], slots.ids)
     whole = all(reduced_by(ddp) <= slots.ids for ddp in ours)
     # A reduction of DDP's waits for all of its parameters: where this Step has only some, it reduces them itself.
     return Party(ours[0].process_group, wrapper, (sync or "overlap") if whole else "commit", gathers=False)
