@@ -1,6 +1,7 @@
 """grads="flat" is the same step, with its gradients in one buffer."""
 
 import copy
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -111,7 +112,7 @@ def test_it_goes_on_from_a_checkpoint() -> None:
 
 
 def test_across_ranks_it_is_refused_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("zerograd.engine.ranks.party.find", lambda slots, sync: object())
+    monkeypatch.setattr("zerograd.engine.ranks.party.find", lambda slots, sync: SimpleNamespace(wrapper=None))
     step = Step(torch.optim.SGD(net().parameters(), lr=0.1), grads="flat")
     for _ in range(2):
         with pytest.raises(StepError, match="across ranks"), step:

@@ -24,7 +24,7 @@ from zerograd.engine.record import Record
 from zerograd.engine.restoring import Undo, snapshot
 from zerograd.engine.slots import Slots
 from zerograd.engine.terms import Terms
-from zerograd.engine.weighing import MicroBatch, Number, Weighing, checked, is_zero, on_device
+from zerograd.engine.weighing import MicroBatch, Number, Tally, Weighing, checked, is_zero, on_device
 
 T = TypeVar("T")
 _RECORDABLE = ("backward()", "micro_batches()")
@@ -64,14 +64,15 @@ class Block:
     planned: int | None = None  # of so many, if it is a list;
     ahead = False  # one of them before its turn
     graphs = False  # its gradients may have graphs of their own
-    dirty = False  # it holds deposits that other ranks have no part in yet
+    dirty = False  # it holds deposits that other ranks have no part in yet,
+    laid_aside = False  # and some of them not in the slots, for the time being
 
     def __init__(
         self, name: str, terms: Terms, slots: Slots, guard: Guard, record: Record, party: Party | None = None
     ) -> None:
         self.exchange = None if party is None else Exchange(party, self)
         self.name, self.terms, self.slots, self.guard, self.record = name, terms, slots, guard, record
-        self.tally = record.tally
+        self.tally = Tally()
         self._thread = threading.get_ident()
         self._sites: set[object] = set()  # of the deposits
 
@@ -140,17 +141,17 @@ class Block:
     ) -> None:
         site = (frame.f_code, frame.f_lasti)
         micro = self._belongs_to(weight, site)
-        coefficient = self.tally.coefficient(micro)
+        self.tally.require_alike(micro)
         if not (isinstance(loss, Tensor) and loss.requires_grad):
             raise refusals.detached_loss(loss)
         if is_zero(micro.weight):
             self.tally.empty += not micro.filler
             if micro.filler:
-                self.run(loss, 0.0)
+                self.run(loss, micro)
             if also:  # it is left out: they get what the other deposits of the block give them
                 self._expect(also).take(also, 1.0)
             return
-        self.run(loss, coefficient, also, options)
+        self.run(loss, micro, also, options)
         self.tally.count(micro)
         self._sites.add(site)
         if self.terms.trace is not None:
@@ -162,16 +163,48 @@ class Block:
             return on_device(weight, self.slots.device)
         return checked(weight)
 
-    def run(self, loss: Tensor, coefficient: Number, also: Sequence[Tensor] = (), options: Options = USUAL) -> None:
-        """The backward of loss x coefficient, into the slots."""
+    def _fit(self, micro: MicroBatch) -> None:
+        """Bring what lies in the slots to a unit that fits `micro`, too. See [Note: the unit]."""
+        if micro.weighing is Weighing.MEAN:
+            self.rescale(self.tally.fit(micro, sums_must_fit=self.slots.half))
+
+    def rescale(self, factor: Number) -> None:
+        """Everything that was deposited, by a power of two."""
+        if not isinstance(factor, Tensor) and factor == 1.0:
+            return
+        held = self.guard.check()
+        if self.terms.flat:
+            self.slots.flat.rescale(factor)
+        elif held:
+            gradients.scale(held, factor)
+        if self.exchange is not None:
+            self.exchange.rescale(factor)
+        if self.loss is not None:
+            self.loss = self.loss * factor
+        self.guard.mark()
+
+    def run(
+        self,
+        loss: Tensor,
+        micro: MicroBatch,
+        also: Sequence[Tensor] = (),
+        options: Options = USUAL,
+        *,
+        part: float = 1.0,
+    ) -> None:
+        """The backward of a loss of `micro`, or of that part of one, into the slots."""
         self.guard.check()
         if self.scale is not None and self.terms.scaling is not None:
             self.terms.scaling.refuse_scaled(loss, recorded=self.captured)
-        if options.create_graph:
-            self._allow_graph(coefficient)
         if also:
             self._expect(also)
         self.broken = True  # until it has come back
+        self._fit(micro)
+        if self.exchange is not None:
+            self.exchange.arm(self, loss)  # before anything is multiplied: the ranks may agree on another unit
+        coefficient = self.tally.coefficient(micro) * part
+        if options.create_graph:
+            self._allow_graph(coefficient)
         if isinstance(coefficient, Tensor):
             coefficient = coefficient.to(torch.promote_types(loss.dtype, torch.float32))
             weighed = loss * coefficient
@@ -179,8 +212,6 @@ class Block:
             weighed = loss if coefficient == 1.0 else loss * coefficient
         if self.scale is not None:
             weighed = weighed * self.scale
-        if self.exchange is not None:
-            self.exchange.arm(self, weighed)
         if self.casting is None or not self.casting.is_on:
             self._backward(weighed, also, options)
         else:

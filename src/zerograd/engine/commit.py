@@ -100,7 +100,6 @@ def skip(transaction: Transaction) -> None:
     blocks = transaction.blocks
     for block in blocks:
         if _is_not_finite(block) and block.terms.nonfinite == "raise":
-            block.tally.settle()
             raise refusals.not_finite(block.cause)
     transaction.move = Move(Ending.SKIPPED, _tell_scalers(blocks))
     transaction.move.make()
@@ -205,17 +204,14 @@ def committed(block: Block) -> None:
     elif not block.captured:  # else it was only recorded: each replay tells
         block.record.ended(block.outcome(Ending.COMMITTED, ""), block)
         block.record.stepped = block.slots
-    block.tally.settle()
     gradients.clear(block.slots.parameters)
     if block.divides:
         _stop_dividing(block)
 
 
 def _take_back(block: Block, ending: Ending, cause: str) -> None:
-    """Nothing of it remains but how it has ended, and what a skipped step has told about the weights of the next."""
+    """Nothing of it remains but how it has ended."""
     block.record.ended(block.outcome(ending, cause), block, finite=not _is_not_finite(block))
-    if ending is Ending.SKIPPED:
-        block.tally.settle()
     gradients.clear(block.slots.parameters)
     if block.divides:
         _stop_dividing(block)

@@ -31,5 +31,4 @@ def record(given: Record, memo: dict[int, Any]) -> Record:
     made.known = given.known._replace(of=None)
     made.fitted = copy.deepcopy(given.fitted)
     made.carried = copy.deepcopy(given.carried, memo)
-    made.tally.ref = given.tally.ref
     return made

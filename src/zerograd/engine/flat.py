@@ -53,6 +53,15 @@ class Flat:
             parameter.grad = view
         self._versions = list(map(_version, self._views))
 
+    def rescale(self, factor: float | Tensor) -> None:
+        """Everything in the buffers, behind the views' version counters: those tell where something was deposited."""
+        gradients: list[Any] = list(map(_grad, self._parameters))
+        parts = self.buffers
+        if not all(map(is_, gradients, self._views)):  # some are not in the buffers, or not in the slots. See gather()
+            parts = [gradient.data for gradient in gradients if gradient is not None]
+        for part in parts:
+            part.mul_(factor)
+
     def gather(self) -> list[Tensor]:
         """The buffers, with every deposit in them; none if there was none. A slot without a deposit is empty again.
 

@@ -1,15 +1,17 @@
 """The gradients of one step, all at once: their norm, whether they are finite, and scaling them."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import repeat
 from operator import attrgetter, is_not
+from typing import Any
 
 import torch
 from torch import Tensor
 
 _LOW = (torch.float16, torch.bfloat16)
 _PRECISE = (torch.float32, torch.float64)
+_PLAIN = {Tensor}
 _dtype = attrgetter("dtype")
 
 
@@ -25,6 +27,14 @@ def total_norm(gradients: list[Tensor], order: float = 2.0) -> Tensor:
     Finite fp16 gradients of 40,000 have an infinite norm in fp16. For float32 and float64 gradients, also mixed, the
     value is bit for bit that of torch.nn.utils.get_total_norm.
     """
+    if _are_plain(gradients):
+        return _norm(gradients, order)
+    norms = [_norm(part, order) for part in alike(gradients)]
+    return norms[0] if len(norms) == 1 else _norm_of_norms(norms, order)
+
+
+def _norm(gradients: list[Tensor], order: float) -> Tensor:
+    """Of gradients that one operation of torch takes together."""
     first = gradients[0].dtype
     if first in _PRECISE and not any(map(is_not, map(_dtype, gradients), repeat(first))):
         try:
@@ -35,13 +45,35 @@ def total_norm(gradients: list[Tensor], order: float = 2.0) -> Tensor:
         return _whole(torch.nn.utils.get_total_norm(gradients, order))
     values = [_summed(gradient) for gradient in gradients]
     norms = torch._foreach_norm([value.float() if value.dtype in _LOW else value for value in values], order)
+    return _whole(_norm_of_norms(norms, order))
+
+
+def _norm_of_norms(norms: Sequence[Tensor], order: float) -> Tensor:
     kind = torch.float64 if any(norm.dtype is torch.float64 for norm in norms) else norms[0].dtype
-    return _whole(torch.linalg.vector_norm(torch.stack([norm.to(norms[0].device, kind) for norm in norms]), order))
+    total: Tensor = torch.linalg.vector_norm(torch.stack([norm.to(norms[0].device, kind) for norm in norms]), order)
+    return total
 
 
 def _whole(norm: Tensor) -> Tensor:
     """Sharded gradients have a sharded norm. By manners: to import the class takes longer than to import torch."""
     return norm.full_tensor() if hasattr(norm, "full_tensor") else norm
+
+
+def _are_plain(gradients: list[Tensor]) -> bool:
+    """Whether none of them is sharded. Asked at every step, so without a frame of Python for each."""
+    return set(map(type, gradients)) == _PLAIN
+
+
+def alike(gradients: list[Tensor]) -> list[list[Tensor]]:
+    """By the mesh that they are sharded over, or not: no operation of torch takes both at once."""
+    parts: dict[object, list[Tensor]] = {}
+    for gradient in gradients:
+        parts.setdefault(_mesh(gradient), []).append(gradient)
+    return list(parts.values())
+
+
+def _mesh(gradient: Tensor) -> Any:
+    return getattr(gradient, "device_mesh", None)
 
 
 def is_finite(gradients: list[Tensor], norm: Tensor | None) -> bool:
@@ -51,7 +83,7 @@ def is_finite(gradients: list[Tensor], norm: Tensor | None) -> bool:
     """
     if norm is not None and math.isfinite(norm.item()):
         return True
-    if hasattr(gradients[0], "device_mesh"):
+    if not _are_plain(gradients) and any(map(_mesh, gradients)):
         return _shards_are_finite(gradients)
     return not _elements_not_finite(gradients).item()
 
@@ -94,7 +126,7 @@ def unscale(gradients: list[Tensor], inverse: Tensor) -> Tensor:
     1.0 if some element was not finite, else 0.0, on the first one's device.
     """
     found = torch.zeros((), device=gradients[0].device)
-    for (device, dtype), values in _by_kind(gradients).items():
+    for (device, dtype, _), values in _by_kind(gradients).items():
         here = torch.zeros((), device=device)
         if dtype.is_complex or (dtype is torch.float64 and inverse.dtype is torch.float64):  # torch's takes a float32
             here = torch.stack([_one_not_finite(value) for value in values]).amax()
@@ -109,8 +141,10 @@ def _shards_are_finite(gradients: list[Tensor]) -> bool:
     """On all ranks. By counting: some shards are empty and have no largest element, and not every maximum knows NaN."""
     from torch.distributed.tensor import DTensor, Partial  # who has sharded gradients has it imported already
 
-    mesh = gradients[0].device_mesh  # type: ignore[attr-defined]
-    counts = [(~gradient.to_local().isfinite()).sum() for gradient in gradients]  # type: ignore[attr-defined]
+    # Over the largest mesh, on which every rank has a part of it: what lies beside the shards is counted there, too.
+    mesh = max(filter(None, map(_mesh, gradients)), key=lambda mesh: mesh.size())
+    local = [gradient.to_local() if _mesh(gradient) else gradient for gradient in gradients]  # type: ignore[attr-defined]
+    counts = [(~_summed(gradient).isfinite()).sum().to(mesh.device_type) for gradient in local]
     return not DTensor.from_local(torch.stack(counts).sum(), mesh, [Partial()] * mesh.ndim).full_tensor().item()
 
 
@@ -128,19 +162,19 @@ def scale(gradients: list[Tensor], coefficient: float | Tensor) -> None:
     """Multiply all gradients in place; by exactly 1.0 nothing is touched."""
     if isinstance(coefficient, float) and coefficient == 1.0:
         return
-    for (device, dtype), values in _by_kind(gradients).items():
+    for (device, dtype, _), values in _by_kind(gradients).items():
         if isinstance(coefficient, float):
             torch._foreach_mul_(values, coefficient)
         else:
             torch._foreach_mul_(values, coefficient.to(device, torch.float32 if dtype in _LOW else dtype))
 
 
-def _by_kind(gradients: list[Tensor]) -> dict[tuple[torch.device, torch.dtype], list[Tensor]]:
-    """What is stored of them, by device and dtype."""
-    kinds: dict[tuple[torch.device, torch.dtype], list[Tensor]] = {}
+def _by_kind(gradients: list[Tensor]) -> dict[tuple[torch.device, torch.dtype, object], list[Tensor]]:
+    """What is stored of them, by device, dtype and mesh."""
+    kinds: dict[tuple[torch.device, torch.dtype, object], list[Tensor]] = {}
     for gradient in gradients:
         value = gradient._values() if gradient.is_sparse else gradient
-        kinds.setdefault((value.device, value.dtype), []).append(value)
+        kinds.setdefault((value.device, value.dtype, _mesh(value)), []).append(value)
     return kinds
 
 

@@ -7,7 +7,6 @@ from zerograd.engine.fitted import Fitted
 from zerograd.engine.hooks import Hooks
 from zerograd.engine.outcome import Ending, Outcome
 from zerograd.engine.promise import Promises
-from zerograd.engine.weighing import Tally
 
 
 class Known(NamedTuple):
@@ -34,7 +33,6 @@ class Record:
         self.promises = Promises()
         self.stepped: object = None  # the slots that the optimizers have made their state for
         self.fitted = Fitted()  # rows that split() knows to fit into memory
-        self.tally = Tally()
         self.hooks = Hooks()
         self.carried = Carried()
 

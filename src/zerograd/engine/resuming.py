@@ -34,7 +34,8 @@ class InFlight(NamedTuple):
         tally.weighing, tally.unit, tally.total = Weighing(self.weighing), self.unit, self.total
         tally.counted, tally.empty = self.counted, self.empty
         block.scale = None if self.scale is None else self.scale.to(block.slots.device, copy=True)
-        block.dirty = block.exchange is not None and not block.exchange.party.gathers
+        if block.exchange is not None:
+            block.dirty = not block.exchange.party.gathers or bool(block.exchange.party.beside)
         block.guard.mark()
 
 
@@ -49,14 +50,13 @@ def state_dict(record: Record, block: Block | None, inflight: str) -> dict[str, 
         "skipped": record.known.skipped,
         "skips_in_a_row": record.known.skips_in_a_row,
         "fitted": record.fitted.size,
-        "ref": record.tally.ref,
         "inflight": _taken(block)._asdict() if block is not None and pending and inflight == "include" else None,
     }
 
 
 def load_state_dict(record: Record, state: dict[str, Any]) -> InFlight | None:
     counted = {name: state[name] for name in ("committed", "skipped", "skips_in_a_row")}
-    record.fitted, record.tally.ref = Fitted(state["fitted"]), state["ref"]
+    record.fitted = Fitted(state["fitted"])
     record.known = record.known._replace(**counted, torn=False)  # whoever loads a Step has loaded weights
     return None if state["inflight"] is None else InFlight(**state["inflight"])
 

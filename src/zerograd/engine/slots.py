@@ -13,6 +13,7 @@ from zerograd.engine.flat import Flat
 
 # What is asked at every step is asked without a frame of Python: that is most of what a Step costs.
 _groups, _params = attrgetter("param_groups"), itemgetter("params")
+_dtype = attrgetter("dtype")
 
 
 class Slots:
@@ -49,6 +50,11 @@ class Slots:
     def gradients(self) -> list[Tensor]:
         """What lies in them now."""
         return [parameter.grad for parameter in self.parameters if parameter.grad is not None]
+
+    @property
+    def half(self) -> bool:
+        """Whether some are fp16, whose sums overflow. Asked anew: model.half() keeps the parameters."""
+        return torch.float16 in map(_dtype, self.parameters)
 
     @cached_property
     def ids(self) -> frozenset[int]:

@@ -29,8 +29,8 @@ from zerograd.engine.guarding import Guard
 from zerograd.engine.hooks import count_retained
 from zerograd.engine.opening import Opened, open_block
 from zerograd.engine.outcome import Outcome
-from zerograd.engine.ranks import party
 from zerograd.engine.ranks import refusals as ranks_refuse
+from zerograd.engine.ranks.party import Party, Search
 from zerograd.engine.ready import Inspect
 from zerograd.engine.record import Record
 from zerograd.engine.slots import Slots
@@ -107,8 +107,7 @@ class Step:
             count_retained()
         self._record = Record()
         self._sync = sync
-        self._party: party.Party | None = None
-        self._alone: bool | None = None  # not known before the first block
+        self._search = Search(sync)
         self._resumed: resuming.InFlight | None = None
         self._latest: Block | None = None
         self._transaction = Transaction()
@@ -174,14 +173,17 @@ class Step:
         self._slots = slots = self._slots.current()
         return Block(self._name, self._terms, slots, self._guard, self._record, self._find_party())
 
-    def _find_party(self) -> party.Party | None:
-        """Not before the first block: a model may be wrapped when its Step is made already."""
-        if self._alone is None:
-            found = party.find(self._slots, self._sync)
-            if found is not None and self._terms.flat:
-                raise ranks_refuse.flat()
-            self._party, self._alone = found, found is None
-        return self._party
+    def _find_party(self) -> Party | None:
+        """Not before the first block, and at every one: a model may be wrapped when its Step is made already."""
+        found = self._search.look(self._slots)
+        if found is not None and self._terms.flat:
+            raise ranks_refuse.flat()
+        return found
+
+    @property
+    def _party(self) -> Party | None:
+        """As it was when the last block was entered."""
+        return self._search.found
 
     def abort(self) -> None:
         """Give this step up: the block ends here, nothing is committed, nothing is raised."""
@@ -298,7 +300,7 @@ class Step:
         made._guard = Guard(made.optimizers)
         made._record = copying.record(self._record, memo)
         made._resumed = copy.deepcopy(self._resumed, memo)
-        made._party, made._alone = None, None
+        made._search = Search(self._sync)
         made._latest, made._transaction = None, Transaction()
         return made
 

@@ -50,19 +50,26 @@ def _sum(of_all: list[dict[str, Any]], rank: int, before: int, size: int) -> dic
     if not of_all or (rank and of_all[0]["gradients"] is not None):
         return None
     first = of_all[0]
-    factor = 1.0 if first["weighing"] == Weighing.MEAN.value else size / before
-    columns = zip(*(one["gradients"] for one in of_all if one["gradients"]), strict=True)
+    unit = max(one["unit"] for one in of_all)
+    columns = zip(*(_in_unit(one, unit, size / before) for one in of_all if one["gradients"]), strict=True)
     return {
         **first,
+        "unit": unit,
         "total": 0.0 if rank else sum(one["total"] for one in of_all),
         "counted": 0 if rank else sum(one["counted"] for one in of_all),
         "empty": 0 if rank else sum(one["empty"] for one in of_all),
-        "gradients": [_added([one for one in column if one is not None], factor) for column in columns],
+        "gradients": [_added([one for one in column if one is not None]) for column in columns],
     }
 
 
-def _added(gradients: list[Tensor], factor: float) -> Tensor | None:
-    return sum(gradients[1:], gradients[0]) * factor if gradients else None
+def _in_unit(one: dict[str, Any], unit: float, share: float) -> list[Tensor | None]:
+    """Each rank's weights were divided by a unit of its own; what has none counts by its share."""
+    factor = one["unit"] / unit if one["weighing"] == Weighing.MEAN.value else share
+    return [None if gradient is None else gradient * factor for gradient in one["gradients"]]
+
+
+def _added(gradients: list[Tensor]) -> Tensor | None:
+    return sum(gradients[1:], gradients[0]) if gradients else None
 
 
 def load_position(loader: Any, own: dict[str, Any], size: int) -> None:
