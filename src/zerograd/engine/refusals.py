@@ -277,6 +277,22 @@ def other_slots(saved: int, present: int) -> StepError:
     )
 
 
+def other_shape(name: str, saved: list[int], present: list[int]) -> StepError:
+    return StepError(
+        f"the gradient in flight of {name} is {saved}, and the parameter is {present}",
+        cure='Give the Step the same parameters, or save with inflight="drop".',
+        slug="in-flight",
+    )
+
+
+def no_state(what: str, why: str) -> StepError:
+    return StepError(
+        f"{what} {why}",
+        cure="Load what a Step's state_dict() has returned. Nothing was changed.",
+        slug="in-flight",
+    )
+
+
 def not_recorded(what: str) -> CaptureError:
     return CaptureError(
         f"{what} cannot be recorded: it decides in Python, at every step anew",

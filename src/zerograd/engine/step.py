@@ -254,7 +254,7 @@ class Step:
         """Go on from there. If deposits were in flight, the next block begins with them."""
         if self._block is not None:
             raise refusals.loaded_inside()
-        self._resumed = resuming.load_state_dict(self._known(), state)
+        self._resumed = resuming.load_state_dict(self._known(), state, self._slots.current())
 
     @property
     def in_flight(self) -> int:

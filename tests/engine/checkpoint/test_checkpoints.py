@@ -142,7 +142,7 @@ def test_what_cannot_be_kept_is_refused_and_leaves_nothing(tmp_path: Path) -> No
 
     net = nn.Linear(2, 1)
     saved = Checkpoints(tmp_path, Step(torch.optim.SGD(net.parameters())), model=net, also={"odd": Odd()})
-    with pytest.raises(CheckpointError, match="also/0/secret is a object"):
+    with pytest.raises(CheckpointError, match="also/odd/secret is a object"):
         saved.save()
     assert not saved.resume()
     saved.close()
