@@ -16,7 +16,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from torch.distributed.checkpoint.metadata import Metadata
 
@@ -136,7 +135,7 @@ class Checkpoints:
         ranks.all(lambda: tensors.write(begun, named, ranks.group))
         alone = {name: part for name, part in common.items() if name not in division.parts}
         ranks.all(lambda: folder.write(begun / f"rank{ranks.rank}.json", json.dumps({**alone, **own})))
-        head = {"format": FORMAT, "ranks": ranks.size, "torch": torch.__version__}
+        head = {"format": FORMAT, "ranks": ranks.size}
         parts = {name: common[name] for name in common if name in division.parts}
         ranks.first(lambda: folder.write(begun / folder.COMMON, json.dumps({**head, "parts": parts})))
 
@@ -183,7 +182,7 @@ class Checkpoints:
 
     def _fitting(self, state: dict[str, Any], common: dict[str, Any], ranks: Together) -> dict[str, Any]:
         """The state as this run takes it; refused if it is of another."""
-        fitting.require(self._contents, state, same_torch=common["torch"] == torch.__version__)
+        fitting.require(self._contents, state)
         steps = reshaping.steps(state, common["ranks"], ranks.rank, ranks.size)
         fitting.require_steps(self._contents, steps)
         return {**state, "steps": steps}

@@ -123,8 +123,13 @@ def said(name: str, state_dict: Callable[[], T]) -> T:
 
 
 def _with_class(thing: Any) -> dict[str, Any]:
-    name = type(thing).__name__
-    return {"class": name, "state": said(name, thing.state_dict)}
+    return {"class": class_of(thing), "state": said(type(thing).__name__, thing.state_dict)}
+
+
+def class_of(thing: Any) -> str:
+    """With those that it is made of: torch's SequentialLR and ChainedScheduler take any state for any of them."""
+    parts = getattr(thing, "_schedulers", ())
+    return f"{type(thing).__name__}({', '.join(map(class_of, parts))})" if parts else type(thing).__name__
 
 
 def _counters(step: Step) -> dict[str, Any]:

@@ -165,12 +165,12 @@ class Cursor:
 
     def load_state_dict(self, state: dict[str, Any], *, taken: int | None = None) -> None:
         """`taken`: what this rank shall leave out, where there are more or fewer ranks than there were."""
-        self.require(state)
+        self._require(state)
         self.epoch, self._begun, self._ended = state["epoch"], state["begun"], None
         self._left_out, self._batches, self._loaded = state["taken"] if taken is None else taken, 0, True
         self._set_generators(state["generators"])
 
-    def require(self, state: object) -> None:
+    def _require(self, state: object) -> None:
         """Refuse what is not the place of a Cursor over such a loader."""
         if not isinstance(state, dict) or not set(_STATE) <= state.keys():
             raise refusals.other_model("its place in the data is not that of a zerograd.Cursor")
@@ -179,7 +179,7 @@ class Cursor:
             differs = ", ".join(sorted(saved.keys() ^ self._generators().keys()))
             raise refusals.other_model(f"the loader's random streams differ in {differs}")
 
-    def remembered(self) -> Callable[[], None]:
+    def _remembered(self) -> Callable[[], None]:
         """Brings back what is here now."""
         before, streams = dict(self.__dict__), self._generator_states()
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from zerograd.engine import resuming
 from zerograd.engine.checkpoint import optimizers, refusals
-from zerograd.engine.checkpoint.contents import Contents
+from zerograd.engine.checkpoint.contents import Contents, class_of
 from zerograd.engine.checkpoint.cursor import Cursor
 from zerograd.engine.checkpoint.naming import state_of
 from zerograd.errors import StepError
@@ -15,7 +15,7 @@ from zerograd.errors import StepError
 _EXTRA = "_extra_state"  # torch's name for what set_extra_state() takes: its shape is the module's affair
 
 
-def require(contents: Contents, state: Mapping[str, Any], *, same_torch: bool) -> None:
+def require(contents: Contents, state: Mapping[str, Any]) -> None:
     """Refuse what is of something else, and say what differs first."""
     here = {name: value for name, (_, value) in state_of(contents.model).items()}
     _same_counts(contents, state)
@@ -23,17 +23,18 @@ def require(contents: Contents, state: Mapping[str, Any], *, same_torch: bool) -
     _same_names("also=", contents.also, state["also"])
     _same_shapes({name: value for name, value in here.items() if not name.endswith(_EXTRA)}, state["model"])
     for optimizer, saved in zip(contents.optimizers, state["optimizers"], strict=True):
-        _same_optimizer(contents, optimizer, saved, same_torch=same_torch)
+        name = optimizers.class_of(optimizer)
+        _same_class(name, saved)
+        if contents.held_by(optimizer) != saved["parameters"]:
+            raise refusals.other_model(f"another {name} holds other parameters")
     for number, parameters in contents.outside().items():
         _same_names("what is trained outside the model", parameters, state["outside"].get(number, {}))
         _same_shapes({f"parameter {place}": one for place, one in parameters.items()}, _renamed(state, number))
     for kind in ("schedulers", "scalers"):
         for thing, saved in zip(getattr(contents, kind), state[kind], strict=True):
-            _same_class(type(thing).__name__, saved)
-            if same_torch:  # another version may have other attributes
-                _nothing_missing(type(thing).__name__, thing.state_dict(), saved["state"])
+            _same_class(class_of(thing), saved)
     if isinstance(contents.loader, Cursor) and state["position"] is not None:
-        contents.loader.require(state["position"])
+        contents.loader._require(state["position"])
 
 
 def require_steps(contents: Contents, steps: Sequence[dict[str, Any]]) -> None:
@@ -67,32 +68,9 @@ def _same_counts(contents: Contents, state: Mapping[str, Any]) -> None:
             raise refusals.other_model(f"it has {len(state[kind])} {kind}, and this run has {count}")
 
 
-def _same_optimizer(contents: Contents, optimizer: Any, saved: dict[str, Any], *, same_torch: bool) -> None:
-    name = optimizers.class_of(optimizer)
-    _same_class(name, saved)
-    if contents.held_by(optimizer) != saved["parameters"]:
-        raise refusals.other_model(f"another {name} holds other parameters")
-    for group, other in zip(optimizers.read(optimizer)["groups"] if same_torch else (), saved["groups"], strict=False):
-        _nothing_missing(f"a group of {name}", group, other)
-
-
 def _same_class(name: str, saved: dict[str, Any]) -> None:
     if saved["class"] != name:
         raise refusals.other_model(f"it has {saved['class']} where this run has {name}")
-
-
-def _nothing_missing(what: str, here: object, saved: object) -> None:
-    """What a thing has, its saved state must have: else it is loaded in part. More may have come up on the way."""
-    if isinstance(here, dict) and isinstance(saved, dict) and all(isinstance(key, str) for key in here):
-        for key, value in here.items():
-            if key not in saved:
-                raise refusals.other_model(f"{what} has {key!r}, and the checkpoint has not")
-            _nothing_missing(f"{what}[{key!r}]", value, saved[key])
-    if isinstance(here, list) and isinstance(saved, list) and any(isinstance(one, dict) for one in here):
-        if len(here) != len(saved):
-            raise refusals.other_model(f"{what} has {len(here)} parts, and the checkpoint has {len(saved)}")
-        for place, (one, other) in enumerate(zip(here, saved, strict=True)):
-            _nothing_missing(f"{what}[{place}]", one, other)
 
 
 def _renamed(state: Mapping[str, Any], number: str) -> dict[str, Any]:

@@ -53,7 +53,11 @@ class Folder:
         write(begun / MANIFEST, f"{_digest(text.encode())}\n{text}\n")
         _sync(begun)
         finished = self._numbered_as_next(begun)
-        _sync(self.path)
+        try:
+            _sync(self.path)
+        except OSError:  # nobody knows whether its name would outlive the machine
+            self._drop(finished.name)
+            raise
         for name in [name for name in self.names() if _is_ours(self.path / name)][: -self._keep]:
             self._drop(name)
         return finished

@@ -36,7 +36,7 @@ def load(contents: Contents, state: dict[str, Any], ranks: Together) -> None:
     except BaseException as error:
         lost = [change.what for change in reversed(begun) if not _is_undone(change)]
         if lost and isinstance(error, CheckpointError):
-            raise refusals.half_loaded(error.what.partition(": ")[2], lost) from error
+            raise refusals.half_loaded(refusals.cause_of(error), lost) from error
         raise
     for step, saved in zip(contents.steps, state["steps"], strict=True):
         step.load_state_dict(saved)  # every key and every shape of it has been looked at
@@ -76,7 +76,7 @@ def _changes(contents: Contents, state: dict[str, Any], size: int) -> Iterator[C
         yield _change(f"also[{name!r}]", thing, state["also"][name])
     if contents.loader is not None:
         # To ask another loader than a Cursor where it is may begin its epoch.
-        back = contents.loader.remembered() if isinstance(contents.loader, Cursor) else None
+        back = contents.loader._remembered() if isinstance(contents.loader, Cursor) else None
         yield Change("the loader", lambda: reshaping.load_position(contents.loader, state, size), back)
     if state["chance"] is not None:
         now = chance.read(contents.device)

@@ -52,7 +52,7 @@ def _born(pid: int) -> str:
 
 
 def _last_change(folder: Path) -> float:
-    newest = 0.0
-    with suppress(OSError):
-        newest = max(path.stat().st_mtime for path in (folder, *folder.iterdir()))
-    return newest or time.time()
+    try:
+        return max(path.stat().st_mtime for path in (folder, *folder.iterdir()))
+    except OSError:  # somebody is changing it
+        return time.time()

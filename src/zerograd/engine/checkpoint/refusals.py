@@ -1,6 +1,8 @@
 """What is wrong with a checkpoint, or with what shall go into one."""
 
-from zerograd.errors import CheckpointError
+from zerograd.errors import CheckpointError, ZerogradError
+
+_NOT_SAVED, _NOT_LOADED = "the checkpoint was not saved: ", "the checkpoint was not loaded: "
 
 
 def in_words(error: BaseException) -> str:
@@ -8,12 +10,16 @@ def in_words(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
+def cause_of(error: ZerogradError) -> str:
+    return error.what.removeprefix(_NOT_SAVED).removeprefix(_NOT_LOADED)
+
+
 # Saving
 
 
 def not_saved(cause: str) -> CheckpointError:
     return CheckpointError(
-        f"the checkpoint was not saved: {cause}",
+        f"{_NOT_SAVED}{cause}",
         cure="Those saved before it are whole, and the run can go on.",
         slug="not-saved",
     )
@@ -92,7 +98,7 @@ def no_methods(name: str, thing: object) -> CheckpointError:
 
 def not_loaded(cause: str) -> CheckpointError:
     return CheckpointError(
-        f"the checkpoint was not loaded: {cause}",
+        f"{_NOT_LOADED}{cause}",
         cure="Everything is what it was before resume().",
         slug="not-loaded",
     )
@@ -100,7 +106,7 @@ def not_loaded(cause: str) -> CheckpointError:
 
 def half_loaded(cause: str, things: list[str]) -> CheckpointError:
     return CheckpointError(
-        f"the checkpoint was not loaded: {cause}; and {', '.join(things)} cannot be brought back to what it was",
+        f"{_NOT_LOADED}{cause}; and {', '.join(things)} cannot be brought back to what it was",
         cure="Everything else is what it was before resume(). Start the process anew.",
         slug="not-loaded",
     )

@@ -27,20 +27,38 @@ class Together(NamedTuple):
 
     def all(self, do: Callable[[], T]) -> T:
         """What `do` returns here, once it has returned on every rank."""
-        result, error = _tried(do)
+        result, error = self._tried(do)
         self._agree(error, None)
         return result  # type: ignore[return-value]
 
     def gathered(self, do: Callable[[], T]) -> list[T]:
         """What `do` returns on each rank."""
-        result, error = _tried(do)
+        result, error = self._tried(do)
         return self._agree(error, result)
 
     def first(self, do: Callable[[], T]) -> T:
         """What `do` returns on the first rank, the only one to call it."""
-        result, error = (None, None) if self.rank else _tried(do)
+        result, error = (None, None) if self.rank else self._tried(do)
         of_all: list[T] = self._agree(error, result)
         return of_all[0]
+
+    def _tried(self, do: Callable[[], T]) -> tuple[T | None, BaseException | None]:
+        try:
+            return do(), None
+        except CheckpointException as error:  # torch's: no Exception, so that nobody's `except Exception` would see it
+            return None, self._cause_of(error)
+        except BaseException as error:
+            return None, error
+
+    def _cause_of(self, error: CheckpointException) -> BaseException:
+        """What failed here; else what failed elsewhere: torch has told all ranks already."""
+        if self.rank in error.failures:
+            return error.failures[self.rank][0]
+        for rank, (failure, _) in error.failures.items():
+            told = self.failed(f"rank {rank}: {_in_words(failure)}")
+            told.__cause__ = failure
+            return told
+        return RuntimeError(str(error))
 
     def _agree(self, error: BaseException | None, result: Any) -> list[Any]:
         if self.group is None:
@@ -51,8 +69,10 @@ class Together(NamedTuple):
                 dist.all_gather_object(told, (result, "" if error is None else _in_words(error)), group=self.group)
             except RuntimeError as gone:  # a rank has died, or is not there in time
                 raise self.failed(_in_words(error or gone)) from (error or gone)
+        if error is not None and _is_its_own_word(error):
+            raise error
         if error is not None:
-            raise error if _is_its_own_word(error) else self.failed(_in_words(error)) from error
+            raise self.failed(_in_words(error)) from error
         for rank, (_, theirs) in enumerate(told):
             if theirs:
                 raise self.failed(f"rank {rank}: {theirs}")
@@ -68,26 +88,10 @@ def ranks_of(parties: Iterable[Party], failed: Callable[[str], CheckpointError])
     return Together(None, 0, 1, failed)
 
 
-def _tried(do: Callable[[], T]) -> tuple[T | None, BaseException | None]:
-    try:
-        return do(), None
-    except CheckpointException as error:  # torch's: no Exception, so that nobody's `except Exception` would see it
-        return None, _cause_of(error)
-    except BaseException as error:
-        return None, error
-
-
-def _cause_of(error: CheckpointException) -> BaseException:
-    """What failed first, on whichever rank: torch tells all of them."""
-    for failure, _ in error.failures.values():
-        return failure
-    return RuntimeError(str(error))
-
-
 def _is_its_own_word(error: BaseException) -> bool:
     """A refusal of ours says what it has to say; Ctrl-C and sys.exit() are nobody's failure."""
     return isinstance(error, ZerogradError) or not isinstance(error, Exception)
 
 
 def _in_words(error: BaseException) -> str:
-    return error.what if isinstance(error, ZerogradError) else refusals.in_words(error)
+    return refusals.cause_of(error) if isinstance(error, ZerogradError) else refusals.in_words(error)
