@@ -123,6 +123,17 @@ def test_what_is_not_the_state_of_this_step_changes_nothing(broken, what: str) -
     assert step.in_flight == 0
 
 
+def test_what_was_loaded_and_not_gone_on_with_is_in_flight_still() -> None:
+    state = _inflight_state()
+    step = Step(torch.optim.SGD(make_model(torch.float64).parameters()))
+    step.load_state_dict(state)
+    with pytest.raises(StepError, match="in flight"):
+        step.state_dict()
+    assert step.state_dict(inflight="drop")["inflight"] is None
+    again = step.state_dict(inflight="include")["inflight"]
+    assert all(map(torch.equal, again["gradients"], state["inflight"]["gradients"]))
+
+
 def test_a_group_that_was_added_after_loading() -> None:
     model = make_model(torch.float64)
     step = Step(torch.optim.SGD(model.parameters()))

@@ -259,8 +259,8 @@ def uncut_list() -> StepError:
 
 def in_flight() -> StepError:
     return StepError(
-        "state_dict() inside a block: gradients are in flight",
-        cure='Take it outside, or say inflight="include" to keep them or "drop" to lose them.',
+        "state_dict() while gradients are in flight: of an open block, or loaded for the next one",
+        cure='Take it after the step, or say inflight="include" to keep them or "drop" to lose them.',
         slug="in-flight",
     )
 

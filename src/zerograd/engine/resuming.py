@@ -39,19 +39,23 @@ class InFlight(NamedTuple):
         block.guard.mark()
 
 
-def state_dict(record: Record, block: Block | None, inflight: str) -> dict[str, Any]:
+def state_dict(record: Record, block: Block | None, resumed: InFlight | None, inflight: str) -> dict[str, Any]:
+    """`resumed`: deposits that were loaded, and that no block has begun with yet."""
     if inflight not in INFLIGHT:
         raise refusals.option("inflight", inflight, either(INFLIGHT))
-    pending = block is not None and block.tally.counted + block.tally.empty > 0
+    pending = resumed is not None or (block is not None and block.tally.counted + block.tally.empty > 0)
     if pending and inflight == "error":
         raise refusals.in_flight()
+    taken = None
+    if pending and inflight == "include":
+        taken = _taken(block) if block is not None else resumed
     return {
         "committed": record.committed,
         "skipped": record.skipped,
         "skips_in_a_row": record.skips_in_a_row,
         "fitted": record.fitted,
         "ref": record.tally.ref,
-        "inflight": _taken(block)._asdict() if block is not None and pending and inflight == "include" else None,
+        "inflight": None if taken is None else taken._asdict(),
     }
 
 

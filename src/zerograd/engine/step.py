@@ -248,7 +248,7 @@ class Step:
 
         inflight    deposits of the open block: refuse to lose them, "include" them, or "drop" them
         """
-        return resuming.state_dict(self._known(), self._block, inflight)
+        return resuming.state_dict(self._known(), self._block, self._resumed, inflight)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from there. If deposits were in flight, the next block begins with them."""

@@ -20,7 +20,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from engine.checkpoint.interrupted import run
 from engine.ranks.company import names_of, told_by
-from zerograd import CheckpointError, Checkpoints, Cursor, Step
+from zerograd import CheckpointError, Checkpoints, Cursor, Step, StepError
 from zerograd.engine.checkpoint import folder
 from zerograd.engine.checkpoint.stopping import STOPPED
 
@@ -63,6 +63,31 @@ def test_interrupted_anywhere(whole, tmp_path: Path, point: tuple[int, int]) -> 
     assert first == seen[: len(first)]
     assert [*first, *second, *third] == seen or second + third == seen[len(first) :]
     assert all(torch.equal(one, other) for one, other in zip(weights, resumed[1], strict=True))
+
+
+def test_saved_again_before_it_goes_on(whole, tmp_path: Path) -> None:
+    """What had been deposited is still there, and the data is where it was."""
+    seen, weights = whole
+    first, _ = train(tmp_path, inside=(2, 2))
+    *_, saved = make(tmp_path)
+    assert saved.resume()
+    saved.save()
+    saved.close()
+    rest, resumed = train(tmp_path)
+    assert first + rest == seen
+    assert all(map(torch.equal, weights, resumed))
+
+
+def test_inside_a_block_nothing_is_loaded(tmp_path: Path) -> None:
+    net, step, _, saved = make(tmp_path)
+    saved.save()
+    with torch.no_grad():
+        net[0].weight += 1  # as if it had been trained
+    before = net[0].weight.clone()
+    with pytest.raises(StepError, match="inside the block"), step:
+        saved.resume()
+    saved.close()
+    assert torch.equal(before, net[0].weight)
 
 
 def test_only_the_last_are_kept(tmp_path: Path) -> None:

@@ -29,3 +29,15 @@ def test_a_wrapper_with_a_parameter_of_the_same_name() -> None:
     wrapper.weight = nn.Parameter(torch.zeros(1))
     with pytest.raises(CheckpointError, match="two tensors of the model are called weight"):
         state_of(wrapper)
+
+
+class Terse(nn.Linear):
+    """Its state_dict() takes no words."""
+
+    def state_dict(self):
+        return {"both": torch.cat([self.weight.detach().flatten(), self.bias.detach()])}
+
+
+def test_a_state_dict_of_its_own() -> None:
+    model = Terse(2, 1)
+    assert list(state_of(model)) == ["both"]

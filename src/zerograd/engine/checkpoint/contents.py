@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from zerograd.engine.checkpoint import chance, optimizers, refusals
 from zerograd.engine.checkpoint.cursor import Cursor
-from zerograd.engine.checkpoint.naming import buffers_beside, parameter_names, state_of
+from zerograd.engine.checkpoint.naming import buffers_beside, parameter_names, state_of, tensors_of
 from zerograd.engine.checkpoint.values import in_path
 from zerograd.engine.step import Step
 from zerograd.errors import ZerogradError
@@ -62,7 +62,7 @@ class Contents:
     def outside(self) -> dict[str, dict[str, Tensor]]:
         """Parameters that are trained and are in nobody's state: by the number of the optimizer, and their place."""
         modules = (thing for thing in (self.model, *self.also.values()) if isinstance(thing, nn.Module))
-        seen = {id(value) for module in modules for value in module.state_dict(keep_vars=True).values()}
+        seen = {id(value) for module in modules for value in tensors_of(module).values()}
         found: dict[str, dict[str, Tensor]] = {}
         for number, optimizer in enumerate(self.optimizers):
             for place, parameter in enumerate(optimizers.parameters_of(optimizer)):

@@ -5,6 +5,7 @@ from typing import Any
 
 from torch import Tensor
 
+from zerograd.engine import refusals as engine_refuses
 from zerograd.engine import resuming
 from zerograd.engine.checkpoint import optimizers, refusals
 from zerograd.engine.checkpoint.contents import Contents, class_of
@@ -40,6 +41,8 @@ def require(contents: Contents, state: Mapping[str, Any]) -> None:
 def require_steps(contents: Contents, steps: Sequence[dict[str, Any]]) -> None:
     """The states that the Steps will be given, with the deposits of their open blocks."""
     for step, saved in zip(contents.steps, steps, strict=True):
+        if step._block is not None:
+            raise engine_refuses.loaded_inside()
         try:
             resuming.require(saved, step._slots.current())
         except StepError as error:

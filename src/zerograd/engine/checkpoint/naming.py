@@ -14,14 +14,22 @@ _INNER = {"DistributedDataParallel": "module", "OptimizedModule": "_orig_mod"}
 
 
 def state_of(model: nn.Module) -> dict[str, tuple[str, object]]:
-    """What the model keeps: by plain name, the name it has there, and the value, which is the parameter itself."""
+    """What the model keeps: by plain name, the name it has there, and the value."""
     plain = plain_names(model)
     named: dict[str, tuple[str, object]] = {}
-    for name, value in model.state_dict(keep_vars=True).items():
+    for name, value in tensors_of(model).items():
         if plain(name) in named:
             raise refusals.two_names(plain(name))
         named[plain(name)] = (name, value)
     return named
+
+
+def tensors_of(module: nn.Module) -> dict[str, object]:
+    """Its state, with the parameters themselves in it, unless a state_dict() of its own does not take the word."""
+    try:
+        return module.state_dict(keep_vars=True)
+    except TypeError:
+        return module.state_dict()
 
 
 def parameter_names(model: nn.Module) -> dict[int, str]:
