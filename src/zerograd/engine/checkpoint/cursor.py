@@ -99,7 +99,10 @@ class Cursor:
     def _is_counted_by_index(self) -> bool:
         """Whether every batch is one draw from the sampler."""
         kind = type(self._loader)
-        own = any(getattr(kind, name) is not getattr(DataLoader, name) for name in ("__iter__", "_get_iterator"))
+        own = any(
+            getattr(kind, name) is not getattr(DataLoader, name)
+            for name in ("__iter__", "_get_iterator", "_index_sampler")
+        )
         return not own and not isinstance(self._loader.dataset, IterableDataset)
 
     def _size(self) -> int:
