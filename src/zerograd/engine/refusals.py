@@ -308,8 +308,8 @@ def uncut_list() -> StepError:
 
 def in_flight() -> StepError:
     return StepError(
-        "state_dict() inside a block: gradients are in flight",
-        cure='Take it outside, or say inflight="include" to keep them or "drop" to lose them.',
+        "state_dict() while gradients are in flight: of an open block, or loaded for the next one",
+        cure='Take it after the step, or say inflight="include" to keep them or "drop" to lose them.',
         slug="in-flight",
     )
 
@@ -322,6 +322,22 @@ def other_slots(saved: int, present: int) -> StepError:
     return StepError(
         f"gradients of {saved} slots are in flight, and the step has {present}",
         cure='Give the Step the same parameters, or save with inflight="drop".',
+        slug="in-flight",
+    )
+
+
+def other_shape(name: str, saved: list[int], present: list[int]) -> StepError:
+    return StepError(
+        f"the gradient in flight of {name} is {saved}, and the parameter is {present}",
+        cure='Give the Step the same parameters, or save with inflight="drop".',
+        slug="in-flight",
+    )
+
+
+def no_state(what: str, why: str) -> StepError:
+    return StepError(
+        f"{what} {why}",
+        cure="Load what a Step's state_dict() has returned. Nothing was changed.",
         slug="in-flight",
     )
 

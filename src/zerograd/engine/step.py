@@ -278,13 +278,13 @@ class Step:
 
         inflight    deposits of the open block: refuse to lose them, "include" them, or "drop" them
         """
-        return resuming.state_dict(self._known(), self._block, inflight)
+        return resuming.state_dict(self._known(), self._block, self._resumed, inflight)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from there. If deposits were in flight, the next block begins with them."""
         if self._block is not None:
             raise refusals.loaded_inside()
-        self._resumed = resuming.load_state_dict(self._known(), state)
+        self._resumed = resuming.load_state_dict(self._known(), state, self._slots.current())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Step":
         """`copy.deepcopy((model, optimizer, step))`: a Step of its own, over the copied optimizers."""
