@@ -166,7 +166,7 @@ def test_the_surface_of_a_step() -> None:
     }
     assert public == {
         "abort": "",
-        "backward": "loss weight also",
+        "backward": "loss weight also retain_graph create_graph gradient",
         "micro_batches": "iterable weight reduce",
         "split": "batch fn weight",
         "minimize": "fn",
