@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import count
 from types import FrameType
 from typing import TypeVar
 
@@ -27,6 +28,7 @@ from zerograd.engine.terms import Terms
 from zerograd.engine.weighing import MicroBatch, Number, Tally, Weighing, checked, is_zero, on_device
 
 T = TypeVar("T")
+_numbers = count(1)
 _RECORDABLE = ("backward()", "micro_batches()")
 
 
@@ -72,6 +74,7 @@ class Block:
     ) -> None:
         self.exchange = None if party is None else Exchange(party, self)
         self.name, self.terms, self.slots, self.guard, self.record = name, terms, slots, guard, record
+        self.number = next(_numbers)
         self.tally = Tally()
         self._thread = threading.get_ident()
         self._sites: set[object] = set()  # of the deposits
@@ -111,6 +114,13 @@ class Block:
         if self.exchange is not None:
             self.exchange.close()
         self.guard.close()
+
+    def let_go(self) -> None:
+        """It is over: gradients, copies and graphs that it held are nobody's."""
+        self.undo = self.extra = self.loss = None
+        self.late = ()
+        if not self.captured:  # else the recording asks for it
+            self.ready = None
 
     def leave_autocast(self) -> None:
         if self.casting is not None:

@@ -23,7 +23,7 @@ from zerograd.engine.ranks.exchange import Exchange
 from zerograd.engine.ready import Ready
 from zerograd.engine.scaling import updates
 from zerograd.engine.skips import say_skipped
-from zerograd.engine.transaction import Move, Transaction
+from zerograd.engine.transaction import Move, Transaction, open_blocks
 from zerograd.engine.weighing import Number, Weighing
 from zerograd.errors import TornStep
 
@@ -103,10 +103,10 @@ def skip(transaction: Transaction) -> None:
             raise refusals.not_finite(block.cause)
     transaction.move = Move(Ending.SKIPPED, _tell_scalers(blocks))
     transaction.move.make()
+    found = [block for block in blocks if _is_not_finite(block)]
     finish(transaction)
-    for block in blocks:
-        if _is_not_finite(block):
-            say_skipped(block.record, block.terms, block.cause)
+    for block in found:
+        say_skipped(block.record, block.terms, block.cause)
 
 
 def _is_not_finite(block: Block) -> bool:
@@ -195,6 +195,8 @@ def _end(block: Block, ending: Ending, cause: str) -> None:
         raise
     block.close()
     block.over = True
+    block.let_go()
+    open_blocks[:] = [other for other in open_blocks if not other.over]
 
 
 def committed(block: Block) -> None:
@@ -202,7 +204,7 @@ def committed(block: Block) -> None:
     if block.ready is not None and block.ready.found is not None:
         promise(block, block.ready.found)
     elif not block.captured:  # else it was only recorded: each replay tells
-        block.record.ended(block.outcome(Ending.COMMITTED, ""), block)
+        block.record.ended(block.outcome(Ending.COMMITTED, ""), block.number)
         block.record.stepped = block.slots
     gradients.clear(block.slots.parameters)
     if block.divides:
@@ -211,7 +213,7 @@ def committed(block: Block) -> None:
 
 def _take_back(block: Block, ending: Ending, cause: str) -> None:
     """Nothing of it remains but how it has ended."""
-    block.record.ended(block.outcome(ending, cause), block, finite=not _is_not_finite(block))
+    block.record.ended(block.outcome(ending, cause), block.number, finite=not _is_not_finite(block))
     gradients.clear(block.slots.parameters)
     if block.divides:
         _stop_dividing(block)

@@ -5,21 +5,19 @@ from typing import TYPE_CHECKING, Any
 from zerograd.engine import commit, refusals
 from zerograd.engine.block import Block
 from zerograd.engine.interrupts import hold_signals, release_signals
-from zerograd.engine.transaction import Transaction, WayOut
+from zerograd.engine.transaction import Transaction, WayOut, open_blocks
 
 if TYPE_CHECKING:
     from zerograd.engine.step import Step
 
-_blocks: list[Block] = []  # those that may be open
-
 
 def open_block(transaction: Transaction, step: "Step", block: Block) -> None:
     """From here on the block is the transaction's, and ends with it."""
-    _blocks[:] = [other for other in _blocks if not other.over]
-    if _blocks:
+    open_blocks[:] = [other for other in open_blocks if not other.over]
+    if open_blocks:
         _refuse_shared(block)
     transaction.blocks.append(block)
-    _blocks.append(block)
+    open_blocks.append(block)
     step._latest = block
     # Contexts of torch's are not entered all at once: a handler that raised in between would leave one open.
     delicate = block.terms.autocast is not None or block.exchange is not None
@@ -34,7 +32,7 @@ def open_block(transaction: Transaction, step: "Step", block: Block) -> None:
 
 
 def _refuse_shared(block: Block) -> None:
-    for other in _blocks:
+    for other in open_blocks:
         shared = block.slots.ids & other.slots.ids
         if shared:
             raise refusals.shared_parameters(len(shared))

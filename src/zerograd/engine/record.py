@@ -17,7 +17,7 @@ class Known(NamedTuple):
     skipped: int = 0
     skips_in_a_row: int = 0  # because the gradients were not finite
     torn: bool = False
-    of: object = None  # whose outcome it is
+    of: object = None  # whose outcome it is: a block's number
 
     def after(self, outcome: Outcome, of: object, *, finite: bool) -> "Known":
         if outcome.kind is Ending.COMMITTED:

@@ -20,6 +20,7 @@ from zerograd.engine.outcome import Ending
 if TYPE_CHECKING:
     from zerograd.engine.block import Block
 
+open_blocks: list["Block"] = []  # and, for a moment, some that are over
 _over, _restores_weights = attrgetter("over"), attrgetter("restores_weights")
 
 
