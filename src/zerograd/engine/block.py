@@ -75,7 +75,6 @@ class Block:
         self.exchange = None if party is None else Exchange(party, self)
         self.name, self.terms, self.slots, self.guard, self.record = name, terms, slots, guard, record
         self.number = next(_numbers)
-        self.tally = Tally()
         self._thread = threading.get_ident()
         self._sites: set[object] = set()  # of the deposits
 
@@ -99,7 +98,7 @@ class Block:
     def clear(self) -> None:
         """The slots hold nothing, and nothing is counted."""
         gradients.clear(self.slots.parameters)
-        self.tally.reset()
+        self.tally = Tally()
         self.guard.open(self.slots)
         self.record.hooks.before = self.record.hooks.now
         if self.terms.flat:
@@ -175,8 +174,7 @@ class Block:
 
     def _fit(self, micro: MicroBatch) -> None:
         """Bring what lies in the slots to a unit that fits `micro`, too. See [Note: the unit]."""
-        if micro.weighing is Weighing.MEAN:
-            self.rescale(self.tally.fit(micro, sums_must_fit=self.slots.half))
+        self.rescale(self.tally.fit(micro, sums_must_fit=self.slots.half))
 
     def rescale(self, factor: Number) -> None:
         """Everything that was deposited, by a power of two."""
@@ -209,7 +207,8 @@ class Block:
         if also:
             self._expect(also)
         self.broken = True  # until it has come back
-        self._fit(micro)
+        if micro.weighing is Weighing.MEAN:
+            self._fit(micro)
         if self.exchange is not None:
             self.exchange.arm(self, loss)  # before anything is multiplied: the ranks may agree on another unit
         coefficient = self.tally.coefficient(micro) * part

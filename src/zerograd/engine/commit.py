@@ -7,6 +7,7 @@ back. `with step:` ends one block, `with join(...)` several. See [Note: one deci
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import attrgetter
 
 import torch
 from torch import Tensor
@@ -27,6 +28,7 @@ from zerograd.engine.transaction import Move, Transaction, open_blocks
 from zerograd.engine.weighing import Number, Weighing
 from zerograd.errors import TornStep
 
+_step = attrgetter("step")
 _TRIES = 2  # at ending a block: something may have struck the first one, but not what strikes twice
 
 
@@ -53,7 +55,7 @@ def end(transaction: Transaction, error: BaseException | None) -> bool:
             raise told from failure
         finally:
             del told  # else it and its traceback would keep each other alive, and with them the graphs of the block
-    return _aborts(transaction, error)
+    return error is not None and _aborts(transaction, error)
 
 
 def _aborts(transaction: Transaction, error: BaseException | None) -> bool:
@@ -85,12 +87,15 @@ def _commit(transaction: Transaction) -> None:
 def move(transaction: Transaction) -> None:
     """The weights move; then schedules, then the scalers."""
     acts: list[Callable[[], object]] = []
+    scaled = False
     for block in transaction.blocks:
+        scaled |= block.scale is not None
         if block.terms.trace is not None:
             block.emit(Kind.CONSUME, "commit")
         acts += _acts(block)
         block.guard.let_step()
-    acts += _tell_scalers(transaction.blocks)
+    if scaled:
+        acts += _tell_scalers(transaction.blocks)
     transaction.move = Move(Ending.COMMITTED, acts)
     transaction.move.make()
 
@@ -159,7 +164,7 @@ def finish(transaction: Transaction) -> None:
         for block in transaction.blocks:
             if not block.over:
                 _end(block, ending, "" if ending is Ending.COMMITTED else _cause(transaction, block, ending))
-        transaction.unwatch()
+        transaction.watch = None
         if not transaction.told:
             transaction.told = True
             for block in transaction.blocks:
@@ -196,7 +201,8 @@ def _end(block: Block, ending: Ending, cause: str) -> None:
     block.close()
     block.over = True
     block.let_go()
-    open_blocks[:] = [other for other in open_blocks if not other.over]
+    if block in open_blocks:
+        open_blocks.remove(block)
 
 
 def committed(block: Block) -> None:
@@ -327,14 +333,14 @@ def _finite(block: Block, ready: Ready, *, anew: bool = False) -> bool:
 def _acts(block: Block) -> list[Callable[[], object]]:
     """What moves if this block is committed, in its order."""
     ready, terms = block.ready, block.terms
-    acts: list[Callable[[], object]] = [optimizer.step for optimizer in terms.optimizers]
+    acts: list[Callable[[], object]] = list(map(_step, terms.optimizers))
     if terms.wrapped:
         acts = wrapping.acts(terms.optimizers)
     elif ready is not None and ready.found is not None and not terms.fused:
         acts = [partial(step_unless, ready.found, terms.optimizers, block.slots.parameters)]
     elif ready is not None and (ready.divisor is not None or ready.found is not None):
         _let_them_divide(block, ready)
-    acts += [scheduler.step for scheduler in terms.schedulers]
+    acts += map(_step, terms.schedulers)
     return acts
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import cache
 from itertools import repeat
 from operator import attrgetter, is_not
 from typing import Any
@@ -101,12 +102,17 @@ def not_finite(gradients: list[Tensor], norm: Tensor | None) -> Tensor:
 def _elements_not_finite(gradients: list[Tensor]) -> Tensor:
     """GradScaler's own check looks at all gradients in one call; multiplied by 1 they stay what they are."""
     device = gradients[0].device
-    found, one = torch.zeros((), device=device), torch.ones((), device=device)
+    found, one = torch.zeros((), device=device), _one(device)
     try:
         torch._amp_foreach_non_finite_check_and_unscale_(gradients, found, one)
     except (RuntimeError, NotImplementedError):  # some are sparse, complex, or elsewhere; an empty one has no maximum
         found = torch.stack([_one_not_finite(_summed(gradient)).to(device) for gradient in gradients]).amax()
     return found
+
+
+@cache
+def _one(device: torch.device) -> Tensor:
+    return torch.ones((), device=device)
 
 
 def _one_not_finite(values: Tensor) -> Tensor:

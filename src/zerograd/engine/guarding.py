@@ -43,10 +43,12 @@ class Guard:
         self._slots = slots.parameters
         self._left, self._held, self._versions = slots.nothing, [], []
         self._trusted = False
-        self.refuse_steps()
+        for hooks, place in self._hooks:
+            hooks[place] = _refuse
 
     def close(self) -> None:
-        self.let_step()
+        for hooks, place in self._hooks:
+            hooks.pop(place, None)
         self._slots = self._left = ()
         self._held, self._versions = [], []  # let the gradients go
 

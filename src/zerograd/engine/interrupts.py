@@ -34,7 +34,11 @@ def hold_signals(holder: object) -> None:
     global _holder
     if _holder is None and threading.get_ident() == _main:
         _holder = holder
-        for number, handler in _handlers():
+        # Without a frame of Python for each: what is found is compared with what was found the last time.
+        found = list(map(getsignal, _NUMBERS))
+        if found != _found:
+            _look(found)
+        for number, handler in _callable:
             _usual[number] = handler
             signal(number, _note)
 
@@ -68,17 +72,11 @@ def _note(number: int, frame: FrameType | None) -> None:
         _pending.append(number)
 
 
-def _handlers() -> list[tuple[int, Handler]]:
-    """The handlers that are Python's: others are deadly, or ignored, or nothing that we could hold.
-
-    Asked at every commit, so without a frame of Python: it is compared with what was found the last time.
-    """
+def _look(found: list[Any]) -> None:
+    """Which handlers are Python's: others are deadly, or ignored, or nothing that we could hold."""
     global _found, _callable
-    found = list(map(getsignal, _NUMBERS))
-    if found != _found:
-        _callable = [(number, handler) for number, handler in zip(_NUMBERS, found, strict=True) if callable(handler)]
-        _found = found
-    return _callable
+    _callable = [(number, handler) for number, handler in zip(_NUMBERS, found, strict=True) if callable(handler)]
+    _found = found
 
 
 _found: list[Any] = []

@@ -29,8 +29,7 @@ class join:
     def __enter__(self) -> "join":
         if not self._transaction.over:
             raise refusals.nested_block()
-        self._transaction = transaction = Transaction()
-        transaction.watch(self, commit.finish)
+        self._transaction = transaction = Transaction(self, commit.finish)
         try:
             for step in self._steps:
                 open_block(transaction, step, step._new_block())

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 def open_block(transaction: Transaction, step: "Step", block: Block) -> None:
     """From here on the block is the transaction's, and ends with it."""
-    open_blocks[:] = [other for other in open_blocks if not other.over]
     if open_blocks:
         _refuse_shared(block)
     transaction.blocks.append(block)
@@ -32,6 +31,7 @@ def open_block(transaction: Transaction, step: "Step", block: Block) -> None:
 
 
 def _refuse_shared(block: Block) -> None:
+    open_blocks[:] = [other for other in open_blocks if not other.over]
     for other in open_blocks:
         shared = block.slots.ids & other.slots.ids
         if shared:
@@ -42,10 +42,10 @@ class Opened:
     """`with Opened(step, block):` for blocks that no user opens: the same end, whatever happens."""
 
     def __init__(self, step: "Step", block: Block) -> None:
-        self._step, self._block, self._transaction = step, block, Transaction()
+        self._step, self._block = step, block
 
     def __enter__(self) -> Transaction:
-        self._transaction.watch(self, commit.finish)
+        self._transaction = Transaction(self, commit.finish)
         open_block(self._transaction, self._step, self._block)
         return self._transaction
 

@@ -30,8 +30,9 @@ class Slots:
 
     def current(self) -> "Slots":
         """These, unless a group was added, or a parameter put into or out of one."""
-        if self.are_all():
-            self.device = self._listed[0].device if self._listed else self.device
+        listed, sizes = _listed(self._optimizers)
+        if sizes == self._sizes and not any(map(is_not, listed, self._listed)):
+            self.device = listed[0].device if listed else self.device
             return self
         return Slots(self._optimizers, self._model)
 

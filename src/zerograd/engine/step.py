@@ -133,8 +133,7 @@ class Step:
     # The block
 
     def __enter__(self) -> "Step":
-        transaction = Transaction()
-        transaction.watch(self, commit.finish)
+        transaction = Transaction(self, commit.finish)
         self._transaction, latest = transaction, self._transaction
         try:
             open_block(transaction, self, self._new_block())
@@ -168,7 +167,7 @@ class Step:
         self._record.promises.keep(all_of_them=False)
         if self._record.known.torn:
             raise refusals.torn()
-        if self._block is not None:
+        if self._latest is not None and not self._latest.over:
             raise refusals.nested_block()
         self._slots = slots = self._slots.current()
         return Block(self._name, self._terms, slots, self._guard, self._record, self._find_party())

@@ -63,10 +63,16 @@ class Transaction:
     aborted = False
     cause = "it was interrupted"  # why nothing has moved
     told = False  # the trace knows how it has ended
-    _watch: ref[Any] | None = None
+    watch: ref[Any] | None = None  # on the exit of the `with`, as long as there is something to finish
 
-    def __init__(self) -> None:
+    def __init__(self, thing: Any = None, finish: "Callable[[Transaction], None] | None" = None) -> None:
+        """Calls `finish` when the `with` of `thing` that begins now is over. See [Note: the way out]."""
         self.blocks: list[Block] = []
+        if thing is not None:
+            way = thing._way and thing._way()
+            if way:  # else it is no `with`: somebody calls __enter__
+                self.watch = ref(way, partial(_dropped, self, finish))  # type: ignore[arg-type]
+            thing._way = None
 
     @property
     def over(self) -> bool:
@@ -81,21 +87,11 @@ class Transaction:
     def ending(self) -> Ending:
         """How it ends if it ends now. See [Note: one decision]."""
         move = self.move
-        if move is not None and move.made:
+        if move is not None and len(move._made) == move._acts:
             return move.ending
         if move is not None and move.begun and not self.restores_weights:
             return Ending.TORN
         return Ending.ABORTED if self.aborted else Ending.ROLLED_BACK
-
-    def watch(self, thing: Any, finish: Callable[["Transaction"], None]) -> None:
-        """Call `finish` when the `with` of `thing` that begins now is over. See [Note: the way out]."""
-        way = thing._way and thing._way()
-        if way:  # else it is no `with`: somebody calls __enter__
-            self._watch = ref(way, partial(_dropped, self, finish))
-        thing._way = None
-
-    def unwatch(self) -> None:
-        self._watch = None
 
 
 def _dropped(transaction: Transaction, finish: Callable[[Transaction], None], way: object) -> None:

@@ -55,16 +55,12 @@ class MicroBatch:
 class Tally:
     """The weights of one step."""
 
-    def __init__(self) -> None:
-        self.reset()
-
-    def reset(self) -> None:
-        self.unit: Number = 0.0  # what weights are divided by; 0 before the first. See [Note: the unit]
-        self.weighing = Weighing.NONE
-        self.total: Number = 0.0
-        self.ranks = 1.0  # the gradient is a sum divided by this, and the total is that of all ranks
-        self.counted = 0  # micro-batches that deposited
-        self.empty = 0  # micro-batches that weighed nothing
+    unit: Number = 0.0  # what weights are divided by; 0 before the first. See [Note: the unit]
+    weighing = Weighing.NONE
+    total: Number = 0.0
+    ranks = 1.0  # the gradient is a sum divided by this, and the total is that of all ranks
+    counted = 0  # micro-batches that deposited
+    empty = 0  # micro-batches that weighed nothing
 
     def require_alike(self, micro: MicroBatch) -> None:
         if self.weighing not in (Weighing.NONE, micro.weighing):
@@ -88,6 +84,8 @@ class Tally:
 
     def coefficient(self, micro: MicroBatch) -> Number:
         """What the loss is multiplied by. Counts nothing: a deposit that fails does not weigh."""
+        if micro.weighing is Weighing.BARE:
+            return 1.0
         if is_zero(micro.weight):
             return 0.0
         return micro.weight / self.unit if micro.weighing is Weighing.MEAN else 1.0
