@@ -163,7 +163,9 @@ class Captured:
     def _transact(self, fn: Callable[..., Any], given: tuple[Any, ...], *, strict: bool = False) -> tuple[Block, Any]:
         """One step as it will be recorded. `strict`: waiting for the device is an error."""
         step = self._step
-        block = Block(step._name, self._terms, step._slots, step._guard, Record())
+        record = Record()
+        record.hooks = step._record.hooks  # what has been looked at once is not looked at again while it is recorded
+        block = Block(step._name, self._terms, step._slots, step._guard, record)
         block.captured = True
         with capturable.no_waiting(strict), Opened(step, block):
             out = fn(*given)
