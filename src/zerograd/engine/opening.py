@@ -52,7 +52,10 @@ class Opened:
     _way: Any = None  # the exit that the `with` which begins was given
 
     def _exit(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        return commit.end(self._transaction, error)
+        try:
+            return commit.end(self._transaction, error)
+        finally:
+            self._step._latest = None  # what is captured knows its Step: they would keep each other alive
 
     if TYPE_CHECKING:
 

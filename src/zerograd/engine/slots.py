@@ -37,9 +37,8 @@ class Slots:
         return Slots(self._optimizers, self._model)
 
     def are_all(self) -> bool:
-        """Whether the optimizers still have these, and no other."""
-        listed, sizes = _listed(self._optimizers)
-        return sizes == self._sizes and not any(map(is_not, listed, self._listed))
+        """Whether no group of the optimizers has grown or shrunk since."""
+        return self._sizes == list(map(len, map(_params, chain.from_iterable(map(_groups, self._optimizers)))))
 
     def _in_order(self) -> Iterable[Tensor]:
         """The model's, in which clip_grad_norm_(model.parameters()) sums: the last bit of a norm depends on it."""
