@@ -1,7 +1,7 @@
 """Law 1: rewriting a program without changing what it does changes no certain error or warning.
 
-A finding is followed by its line: it is kept if the rewritten program has one of the same code at a place that stands for
-that line. Where role words were renamed too, a finding may become possible; it may not vanish, and none may appear.
+A finding is followed by its line: it is kept if the rewritten program has one of the same code at a place that stands
+for that line. Where role words were renamed too, a finding may become possible; it may not vanish, and none may appear.
 """
 
 import ast

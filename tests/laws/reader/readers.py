@@ -1,4 +1,5 @@
-"""What a reader is asked: a program of one or several files; and how it answers: codes at places, certain or possible."""
+"""What a reader is asked: a program of one or several files; and how it answers: codes at places, certain or
+possible."""
 
 import tempfile
 from collections.abc import Callable, Mapping

@@ -1,7 +1,7 @@
 """Programs rewritten without changing what they do: a tree in, a tree out, or None where the meaning might change.
 
-Read `origins.py` first (how a line is followed), then the rewrites: `naming.py`, `carrying.py`, `moving.py`, `shaping.py`,
-`calling.py`. `scopes.py` says which definition a name means, `placing.py` where something new may stand.
+Read `origins.py` first (how a line is followed), then the rewrites: `naming.py`, `carrying.py`, `moving.py`,
+`shaping.py`, `calling.py`. `scopes.py` says which definition a name means, `placing.py` where something new may stand.
 """
 
 import ast

@@ -1,7 +1,7 @@
 """The same value by another way: through a second name, a container, an object, a bound method.
 
-What is rewritten is `name = call(...)` and `self.name = call(...)` in functions and module bodies, not in class bodies, whose
-names are attributes of the class.
+What is rewritten is `name = call(...)` and `self.name = call(...)` in functions and module bodies, not in class
+bodies, whose names are attributes of the class.
 """
 
 import ast

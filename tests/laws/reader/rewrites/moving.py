@@ -1,7 +1,7 @@
 """The same call at another place: `x.step()`, `x.zero_grad()` and `x.backward()` moved into a function of one line.
 
-Only whole statements without arguments are moved, never on `self` or `super()`: what a method does to its own object may
-depend on the class that encloses it.
+Only whole statements without arguments are moved, never on `self` or `super()`: what a method does to its own object
+may depend on the class that encloses it.
 """
 
 import ast
@@ -50,8 +50,8 @@ def into_methods(tree: ast.Module) -> ast.Module | None:
 
 
 def into_closures(tree: ast.Module) -> ast.Module | None:
-    """A function without parameters is defined where the call stood, closes over the receiver, and is called at once. Not
-    in class bodies, whose names it would not see."""
+    """A function without parameters is defined where the call stood, closes over the receiver, and is called at once.
+    Not in class bodies, whose names it would not see."""
     names = {event: fresh(tree, f"{name}_now") for event, name in _PLAIN_NAMES.items()}
 
     def closure(event: str, receiver: str) -> str:
@@ -61,8 +61,8 @@ def into_closures(tree: ast.Module) -> ast.Module | None:
 
 
 def into_lambdas(tree: ast.Module) -> ast.Module | None:
-    """`act(lambda: optimizer.step())`, where act calls what it is given: the lambda closes over the receiver and is called
-    at once. Not in class bodies."""
+    """`act(lambda: optimizer.step())`, where act calls what it is given: the lambda closes over the receiver and is
+    called at once. Not in class bodies."""
     act = fresh(tree, "act")
     lines = _moved(tree, lambda event, receiver: f"{act}(lambda: {receiver}.{event}())")
     if not lines:

@@ -13,7 +13,10 @@ from functools import lru_cache
 from laws.reader.rewrites.scopes import FUNCTIONS, Binding, Names, arguments
 
 ROLE_WORDS = frozenset(
-    ["optimizer", "optimiser", "optim", "opt", "scheduler", "sched", "scaler", "model", "net", "network", "loss", "criterion", "loader", "accelerator", "fabric"]
+    {
+        *("optimizer", "optimiser", "optim", "opt", "scheduler", "sched", "scaler", "model", "net", "network"),
+        *("loss", "criterion", "loader", "accelerator", "fabric"),
+    }
 )
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _LOOKS_AT_NAMES = {"locals", "globals", "vars", "eval", "exec", "dir"}
@@ -44,8 +47,9 @@ def rename_variables(tree: ast.Module, *, keep_roles: bool) -> ast.Module | None
 
 
 def rename_parameters(tree: ast.Module, *, keep_roles: bool) -> ast.Module | None:
-    """As with variables, and the keywords of the calls that reach the function. Left alone is a name that any other call
-    has as a keyword, and what may be passed by name out of sight: to decorated functions, tests, methods of a base."""
+    """As with variables, and the keywords of the calls that reach the function. Left alone is a name that any other
+    call has as a keyword, and what may be passed by name out of sight: to decorated functions, tests, methods of a
+    base."""
     names = Names(tree)
     if any(keyword.arg is None for call in _calls(tree) for keyword in call.keywords):
         return None  # **options may hold any parameter's name
@@ -75,8 +79,8 @@ def rename_classes(tree: ast.Module, *, keep_roles: bool) -> ast.Module | None:
 
 
 def rename_attributes(tree: ast.Module, *, keep_roles: bool) -> ast.Module | None:
-    """An attribute or method that only objects of this file's classes are asked for, none of which has a base that could
-    know it: then all who can mean it are in sight."""
+    """An attribute or method that only objects of this file's classes are asked for, none of which has a base that
+    could know it: then all who can mean it are in sight."""
     names = Names(tree)
     attributes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
     ours = [node for node in attributes if _is_of_our_own(node.value, names)]
@@ -218,7 +222,8 @@ def _decorated_or_tests(tree: ast.AST) -> Iterable[ast.FunctionDef]:
 
 
 def _is_of_our_own(receiver: ast.expr, names: Names) -> bool:
-    """Whether this is surely an object of a class of this file: `self`, or a name that is bound once, to a call of one."""
+    """Whether this is surely an object of a class of this file: `self`, or a name that is bound once, to a call of
+    one."""
     binding = names.meaning(receiver) if isinstance(receiver, ast.Name) else None
     if binding is None:
         return False

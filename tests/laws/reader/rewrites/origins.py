@@ -1,7 +1,8 @@
 """Which lines of a rewritten program stand for a line of the program before.
 
-A node keeps the line it was read from, and a rewrite gives each node it makes the lines of what it stands for. Text that is
-printed from a tree has one line for each simple statement and one for each header, so statements are all that is compared.
+A node keeps the line it was read from, and a rewrite gives each node it makes the lines of what it stands for. Text
+that is printed from a tree has one line for each simple statement and one for each header, so statements are all that
+is compared.
 """
 
 import ast

@@ -11,8 +11,8 @@ _L = TypeVar("_L", ast.For, ast.While)
 
 
 def script_in_main(tree: ast.Module) -> ast.Module | None:
-    """What the module body does moves into main(), called at its end. Only where no function or class names what the body
-    binds, for those would no longer find it, and where nothing runs between two definitions of one name."""
+    """What the module body does moves into main(), called at its end. Only where no function or class names what the
+    body binds, for those would no longer find it, and where nothing runs between two definitions of one name."""
     head = [one for one in tree.body if isinstance(one, _DEFINITIONS) or _is_text(one)]
     rest = [one for one in tree.body if one not in head]
     bound = {node.id for one in rest for node in ast.walk(one) if isinstance(node, ast.Name) and not _is_load(node)}
@@ -31,12 +31,19 @@ def script_in_main(tree: ast.Module) -> ast.Module | None:
 
 
 def while_for_for(tree: ast.Module) -> ast.Module | None:
-    """`source = iter(...)`, `while True`, `next(source)`, and StopIteration ends it: what a for statement does. Not for one
-    with an else, which this would have to follow."""
+    """`source = iter(...)`, `while True`, `next(source)`, and StopIteration ends it: what a for statement does. Not
+    for one with an else, which this would have to follow."""
     name = fresh(tree, "source")
 
     def loop(node: ast.For, count: int) -> list[ast.stmt]:
-        text = f"{name}{count} = iter(ITER)\nwhile True:\n    try:\n        TARGET = next({name}{count})\n    except StopIteration:\n        break"
+        text = f"""
+{name}{count} = iter(ITER)
+while True:
+    try:
+        TARGET = next({name}{count})
+    except StopIteration:
+        break
+"""
         first, second = in_place_of(node, text)
         assert isinstance(first, ast.Assign)
         assert isinstance(first.value, ast.Call)
@@ -98,7 +105,8 @@ def early_continue(tree: ast.Module) -> ast.Module | None:
 
 
 def other_arm_first(tree: ast.Module) -> ast.Module | None:
-    """`if not test: B else: A` for `if test: A else: B`. Not where the else is itself an if: that would be another chain."""
+    """`if not test: B else: A` for `if test: A else: B`. Not where the else is itself an if: that would be another
+    chain."""
 
     class Turned(ast.NodeTransformer):
         count = 0
@@ -117,8 +125,8 @@ def other_arm_first(tree: ast.Module) -> ast.Module | None:
 
 
 def named_tests(tree: ast.Module) -> ast.Module | None:
-    """`decided = test` before `if decided`: the test is evaluated where it was, once. Not for an elif, which is evaluated
-    only if the tests before it fail."""
+    """`decided = test` before `if decided`: the test is evaluated where it was, once. Not for an elif, which is
+    evaluated only if the tests before it fail."""
     name = fresh(tree, "decided")
 
     class Named(ast.NodeTransformer):
