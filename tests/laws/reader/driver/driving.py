@@ -1,0 +1,118 @@
+"""One program, one process: run its module body, then each root; many programs, a few processes at a time."""
+
+import ast
+import linecache
+import multiprocessing
+import os
+import random
+import signal
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+import numpy
+import torch
+
+from laws.reader.corpus import Case
+from laws.reader.driver import roles
+from laws.reader.driver.missing import Finder
+from laws.reader.driver.probe import PROGRAM, Enough, Probe, Seen
+from laws.reader.driver.roots import call_roots, free_names
+from laws.reader.driver.taming import tame
+
+EVENTS = 60  # of one root: a few rounds of any loop
+SECONDS = 2.0  # for one root
+PATIENCE = 30.0  # for one program: a process that takes longer is ended
+
+
+def drive(text: str) -> Seen:
+    """What the program does when its body and its roots are run. Only in a process of its own: torch is changed for good."""
+    tree = ast.parse(text)
+    probe = Probe(tree, most=EVENTS)
+    tame()
+    roles.learn_uses(tree)
+    probe.install()
+    sys.meta_path.insert(0, Finder())
+    sys.argv = [PROGRAM]
+    linecache.cache[PROGRAM] = (len(text), None, text.splitlines(keepends=True), PROGRAM)
+    random.seed(0)
+    numpy.random.seed(0)
+    torch.manual_seed(0)
+    module: dict[str, Any] = {"__name__": "__main__", "__file__": PROGRAM}
+
+    def guarded(root: Callable[[], object]) -> None:
+        probe.next_root()
+        signal.setitimer(signal.ITIMER_REAL, SECONDS)
+        outer = sys.gettrace()
+        sys.settrace(probe.trace)
+        try:
+            root()
+        except (Exception, Enough, SystemExit) as error:
+            if not isinstance(error, Enough):
+                probe.stopped_by.append(f"{type(error).__name__}: {error}"[:200])
+        finally:
+            sys.settrace(outer)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    signal.signal(signal.SIGALRM, _out_of_time)
+    for name in free_names(tree):
+        module[name] = roles.given(name)
+        probe.label(module[name], name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        guarded(lambda: exec(compile(text, PROGRAM, "exec"), module))
+        call_roots(tree, module, probe, guarded)
+    return probe.seen()
+
+
+def _out_of_time(*_: object) -> None:
+    raise Enough
+
+
+def drive_all(cases: Iterable[Case], *, workers: int | None = None) -> Iterator[tuple[Case, Seen | None]]:
+    """Each case with what its run showed; None where the process ended without an answer. Forks: call it where there are
+    no threads."""
+    _warm_up()
+    context = multiprocessing.get_context("fork")
+    pending, running = list(reversed(list(cases))), {}
+    while pending or running:
+        while pending and len(running) < (workers or os.cpu_count() or 1):
+            case = pending.pop()
+            ours, theirs = context.Pipe(duplex=False)
+            process = context.Process(target=_child, args=(case.text, theirs), daemon=True)
+            process.start()
+            theirs.close()
+            running[ours] = (case, process)
+        ready = wait(list(running), timeout=PATIENCE) or list(running)[:1]
+        for connection in ready:
+            assert isinstance(connection, Connection)
+            case, process = running.pop(connection)
+            try:
+                seen = connection.recv() if connection.poll() else None
+            except EOFError:
+                seen = None
+            process.kill()
+            process.join()
+            connection.close()
+            yield case, seen
+
+
+def _warm_up() -> None:
+    """What torch imports at the first use of an optimizer takes seconds: once, for all the children."""
+    net = torch.nn.Linear(1, 1)
+    optimizer = torch.optim.Adam(net.parameters())
+    net(torch.ones(1, 1)).sum().backward()
+    torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad()
+
+
+def _child(text: str, answer: Connection) -> None:
+    with tempfile.TemporaryDirectory() as folder, open(os.devnull, "w") as nowhere:
+        os.chdir(folder)
+        sys.stdout = sys.stderr = nowhere
+        answer.send(drive(text))
+        answer.close()
