@@ -24,7 +24,7 @@ from laws.reader.driver.roots import call_roots, free_names
 from laws.reader.driver.taming import tame
 
 EVENTS = 60  # of one root: a few rounds of any loop
-SECONDS = 2.0  # for one root
+SECONDS = 0.7  # of processor time, for one root
 PATIENCE = 30.0  # for one program: a process that takes longer is ended
 
 
@@ -45,7 +45,7 @@ def drive(text: str) -> Seen:
 
     def guarded(root: Callable[[], object]) -> None:
         probe.next_root()
-        signal.setitimer(signal.ITIMER_REAL, SECONDS)
+        signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
         outer = sys.gettrace()
         sys.settrace(probe.trace)
         try:
@@ -55,9 +55,9 @@ def drive(text: str) -> Seen:
                 probe.stopped_by.append(f"{type(error).__name__}: {error}"[:200])
         finally:
             sys.settrace(outer)
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
-    signal.signal(signal.SIGALRM, _out_of_time)
+    signal.signal(signal.SIGVTALRM, _out_of_time)
     for name in free_names(tree):
         module[name] = roles.given(name)
         probe.label(module[name], name)

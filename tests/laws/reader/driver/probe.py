@@ -7,7 +7,7 @@ by.
 
 import ast
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ from zerograd.core.events import Kind
 
 PROGRAM = "program.py"
 Maker = int | str  # a line of the program, or "root(parameter)"
-Name = tuple[Maker, str]  # maker of an owner, and the dotted path in it
+Name = tuple[Maker, int, str]  # maker of an owner, which of the things it made, and the dotted path in that
 
 
 class Moment(NamedTuple):
@@ -59,7 +59,8 @@ class Probe:
         self._live: dict[tuple[int, str], set[bool]] = defaultdict(set)
         self._numbers: dict[int, int] = {}  # by id of a parameter or optimizer, a number that does not change between runs
         self._kept: list[object] = []  # what has a number stays alive, so that no other gets its id
-        self._modules: dict[int, tuple[nn.Module, Maker]] = {}
+        self._modules: dict[int, tuple[nn.Module, Maker, int]] = {}
+        self._made_by: Counter[Maker] = Counter()
         self._leaves: dict[int, Tensor] = {}
         self._grads: dict[int, tuple[int, int] | None] = {}
         self._scaled: set[int] = set()
@@ -81,10 +82,8 @@ class Probe:
 
     def label(self, thing: object, maker: Maker) -> None:
         """A stand-in and what it was handed in as."""
-        if isinstance(thing, nn.Module):
-            self._modules[id(thing)] = (thing, maker)
-        elif isinstance(thing, Optimizer):
-            self._optimizers[self._number(thing)] = maker
+        if isinstance(thing, nn.Module | Optimizer):
+            self._enter(thing, maker)
         elif isinstance(thing, list | tuple):
             for at, one in enumerate(thing):
                 self.label(one, f"{maker}[{at}]")
@@ -158,12 +157,15 @@ class Probe:
 
     def _made(self, thing: nn.Module | Optimizer) -> None:
         maker = _maker(thing)
-        if maker is None:
-            return
-        if isinstance(thing, nn.Module):
-            self._modules[id(thing)] = (thing, maker)
-        else:
+        if maker is not None:
+            self._enter(thing, maker)
+
+    def _enter(self, thing: nn.Module | Optimizer, maker: Maker) -> None:
+        if isinstance(thing, Optimizer):
             self._optimizers[self._number(thing)] = maker
+        elif id(thing) not in self._modules:
+            self._made_by[maker] += 1
+            self._modules[id(thing)] = (thing, maker, self._made_by[maker])
 
     def _number(self, thing: object) -> int:
         if id(thing) not in self._numbers:
@@ -172,9 +174,9 @@ class Probe:
         return self._numbers[id(thing)]
 
     def _name_all(self) -> None:
-        for module, maker in self._modules.values():
+        for module, maker, nth in self._modules.values():
             for path, parameter in module.named_parameters(remove_duplicate=False):
-                self._names[self._number(parameter)].add((maker, path))
+                self._names[self._number(parameter)].add((maker, nth, path))
 
     # What happens between events
 
@@ -202,7 +204,7 @@ class Probe:
                 self._live[statement, name].add(value.requires_grad)
                 if value.is_leaf and value.requires_grad:
                     self._leaves[id(value)] = value
-                    self._names[self._number(value)].add((statement, ""))
+                    self._names[self._number(value)].add((statement, self._number(value), ""))
         cleared = [leaf for leaf in self._leaves.values() if self._grads.get(id(leaf)) and _is_empty(leaf, self._grads)]
         self._look()
         if cleared:
@@ -211,7 +213,7 @@ class Probe:
 
     def _look(self) -> None:
         """Where every gradient stands now: what differs at the next look was done by hand."""
-        for module, _ in self._modules.values():
+        for module, _, _ in self._modules.values():
             for parameter in module.parameters():
                 self._leaves[id(parameter)] = parameter
         self._grads = {id(leaf): _grad(leaf) for leaf in self._leaves.values()}
