@@ -1,8 +1,10 @@
-"""Law 3: the run is the oracle. What a reader is sure of, every run shows; what a run shows, the reader thinks possible.
+"""Law 3: the run is the oracle. What a reader is sure of, every run shows; what a run shows, the reader thinks
+possible.
 
 `told(seen)` puts what a driven program did into the questions of a world, by line: what a step holds, what a backward
-reaches, what a clear empties, which values have a graph, what one step's window contains. A reader puts its own answers into
-`Claims`, and `violations` compares the two. Lines are those of the innermost call, as a reader places an event.
+reaches, what a clear empties, which values have a graph, what one step's window contains. A reader puts its own
+answers into `Claims`, and `violations` compares the two. Lines are those of the innermost call, as a reader places an
+event.
 """
 
 from collections import Counter, defaultdict
@@ -23,8 +25,12 @@ class Told(NamedTuple):
     reached: Mapping[int, list[frozenset[int]]]
     cleared: Mapping[int, list[frozenset[int]]]
     live: Mapping[tuple[int, str], frozenset[bool]]
-    window: Mapping[int, list[Mapping[Kind, int]]]  # what befell the parameters of a step since its optimizer's last one
-    regions: Mapping[Region, list[frozenset[int]]]  # the parameters of each region, once for each thing that the line made
+    window: Mapping[
+        int, list[Mapping[Kind, int]]
+    ]  # what befell the parameters of a step since its optimizer's last one
+    regions: Mapping[
+        Region, list[frozenset[int]]
+    ]  # the parameters of each region, once for each thing that the line made
 
     @property
     def answers(self) -> Counter[str]:
@@ -112,7 +118,11 @@ def violations(run: Told, claims: Claims) -> Iterator[Violation]:
 
 
 def _outside(
-    question: str, line: int, times: list[frozenset[int]], bounds: Bounds, regions: Mapping[Region, list[frozenset[int]]]
+    question: str,
+    line: int,
+    times: list[frozenset[int]],
+    bounds: Bounds,
+    regions: Mapping[Region, list[frozenset[int]]],
 ) -> Iterator[Violation]:
     for seen in times:
         for region in bounds.sure:

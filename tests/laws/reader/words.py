@@ -1,9 +1,10 @@
-"""Law 4: no word decides. What a thing is follows from what made it and what is done with it, not from how it is spelled.
+"""Law 4: no word decides. What a thing is follows from what made it and what is done with it, not from how it is
+spelled.
 
-Reads our own tree. A word decides where a literal that could be an identifier, or a table of such literals, is compared with
-something, searched in it, or looked up by it. What Python itself means by a word (`__init__`, `super`) is no word in this
-sense. Data flow is not followed, so a tag of our own that is compared as a string counts as well: make it an Enum, or say on
-the line `# not a name: ...` why it is none of the program's.
+Reads our own tree. A word decides where a literal that could be an identifier, or a table of such literals, is
+compared with something, searched in it, or looked up by it. What Python itself means by a word (`__init__`, `super`)
+is no word in this sense. Data flow is not followed, so a tag of our own that is compared as a string counts as well:
+make it an Enum, or say on the line `# not a name: ...` why it is none of the program's.
 """
 
 import ast
@@ -98,7 +99,13 @@ def _holds_words(node: ast.expr, tables: Iterable[str]) -> bool:
     if isinstance(node, ast.Starred):
         return _holds_words(node.value, tables)
     if isinstance(node, ast.Call):
-        makes = isinstance(node.func, ast.Name) and node.func.id in ("frozenset", "set", "tuple", "dict", "MappingProxyType")
+        makes = isinstance(node.func, ast.Name) and node.func.id in (
+            "frozenset",
+            "set",
+            "tuple",
+            "dict",
+            "MappingProxyType",
+        )
         splits = isinstance(node.func, ast.Attribute) and node.func.attr == "split" and _is_text(node.func.value)
         return splits or (makes and any(_holds_words(arg, tables) for arg in node.args))
     return False
@@ -146,5 +153,3 @@ def _is_table(node: ast.expr, tables: set[str]) -> bool:
 
 def _is_main(sides: list[ast.expr]) -> bool:
     return any(isinstance(side, ast.Name) and side.id == "__name__" for side in sides)
-
-

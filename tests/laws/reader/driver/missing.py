@@ -18,7 +18,7 @@ from laws.reader.driver import roles
 from laws.reader.driver.probe import PROGRAM
 from laws.reader.driver.standins import Engine, Net
 
-REAL = {*sys.stdlib_module_names, "torch", "numpy", "zerograd"}
+REAL = {*sys.stdlib_module_names, "torch", "numpy", "zerograd", "pytest"}
 
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -106,7 +106,7 @@ class Lightning(Net):
 
     def optimizers(self, *args: object, **kwargs: object) -> Any:
         if not hasattr(self, "_own"):
-            self._own = _optimizers(self.configure_optimizers())
+            self._own = optimizers_of(self.configure_optimizers())
         return self._own[0] if len(self._own) == 1 else self._own
 
     def configure_optimizers(self) -> Any:
@@ -128,12 +128,12 @@ class Lightning(Net):
         nn.utils.clip_grad_norm_([one for group in optimizer.param_groups for one in group["params"]], 1.0)
 
 
-def _optimizers(configured: Any) -> list[torch.optim.Optimizer]:
+def optimizers_of(configured: Any) -> list[torch.optim.Optimizer]:
     if isinstance(configured, torch.optim.Optimizer):
         return [configured]
     if isinstance(configured, dict):
         return [configured["optimizer"]]
     first = configured[0]
-    return _optimizers(first) if isinstance(first, list | tuple) else [
+    return optimizers_of(first) if isinstance(first, list | tuple) else [
         one["optimizer"] if isinstance(one, dict) else one for one in configured
     ]  # fmt: skip

@@ -1,8 +1,8 @@
 """What a run did to gradients, written down as data: events with their places, and which parameters each concerned.
 
-It is lighter than the audit, and judges nothing. A parameter is known by its makers, as a reader knows it: the line that
-made a module it belongs to and its path in it, the line that bound it to a name, or the parameter of a root that it came in
-by.
+It is lighter than the audit, and judges nothing. A parameter is known by its makers, as a reader knows it: the line
+that made a module it belongs to and its path in it, the line that bound it to a name, or the parameter of a root that
+it came in by.
 """
 
 import ast
@@ -57,7 +57,9 @@ class Probe:
         self._names: dict[int, set[Name]] = defaultdict(set)
         self._optimizers: dict[int, Maker] = {}
         self._live: dict[tuple[int, str], set[bool]] = defaultdict(set)
-        self._numbers: dict[int, int] = {}  # by id of a parameter or optimizer, a number that does not change between runs
+        self._numbers: dict[
+            int, int
+        ] = {}  # by id of a parameter or optimizer, a number that does not change between runs
         self._kept: list[object] = []  # what has a number stays alive, so that no other gets its id
         self._modules: dict[int, tuple[nn.Module, Maker, int]] = {}
         self._made_by: Counter[Maker] = Counter()
@@ -106,7 +108,9 @@ class Probe:
         _around(torch.amp.GradScaler, "unscale_", lambda scaler, optimizer: self._unscales(optimizer))
         _around_result(torch.amp.GradScaler, "scale", lambda result: self._scaled.update(map(id, _tensors(result))))
 
-    def _note(self, kind: Kind, parameters: list[Tensor], optimizer: Optimizer | None = None, *, scaled: bool = False) -> None:
+    def _note(
+        self, kind: Kind, parameters: list[Tensor], optimizer: Optimizer | None = None, *, scaled: bool = False
+    ) -> None:
         lines = tuple(_lines())
         if not lines:
             return
@@ -126,7 +130,9 @@ class Probe:
         return {id(leaf) for leaf in reached}, any(id(root) in self._scaled for root in roots)
 
     def after_backward(self, reached: set[int], scaled: bool) -> None:
-        changed = [leaf for leaf in self._leaves.values() if id(leaf) in reached or _grad(leaf) != self._grads.get(id(leaf))]
+        changed = [
+            leaf for leaf in self._leaves.values() if id(leaf) in reached or _grad(leaf) != self._grads.get(id(leaf))
+        ]
         self._look()
         self._note(Kind.DEPOSIT, [leaf for leaf in changed if leaf.grad is not None], scaled=scaled)
 
@@ -136,11 +142,10 @@ class Probe:
 
     def _clears(self, parameters: list[Tensor], optimizer: Optimizer | None) -> None:
         self._look()
-        if _called_by_program():
-            self._note(Kind.CLEAR, parameters, optimizer)
+        self._note(Kind.CLEAR, parameters, optimizer)
 
     def _schedules(self, schedule: Any, *args: object, **kwargs: object) -> None:
-        if _called_by_program():
+        if not any(frame.f_code.co_name == "_initial_step" for frame in _frames()):
             self._note(Kind.SCHEDULE, _held(schedule.optimizer), schedule.optimizer)
 
     def _clips(self, parameters: Any, *args: object, **kwargs: object) -> None:
@@ -150,7 +155,7 @@ class Probe:
             self._note(Kind.CLIP, [])
 
     def _unscales(self, optimizer: Optimizer) -> None:
-        if _called_by_program():
+        if _called_by_program():  # scaler.step() unscales too: that is its own affair
             self._note(Kind.UNSCALE, _held(optimizer), optimizer)
 
     # Who is who

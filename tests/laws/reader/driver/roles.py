@@ -8,10 +8,22 @@ from typing import Any
 import torch
 from torch import nn
 
-from laws.reader.driver.standins import BATCH, WIDTH, Engine, Loader, Net, Pliable, Settings, made_of, sample
+from laws.reader.driver.standins import BATCH, WIDTH, Engine, Loader, Net, Settings, made_of, sample
 
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_OPTIMIZER = {"optimizer", "optimizers", "optimiser", "optim", "opt", "optims", "opts", "adam", "sgd", "trainer", "solver"}
+_OPTIMIZER = {
+    "optimizer",
+    "optimizers",
+    "optimiser",
+    "optim",
+    "opt",
+    "optims",
+    "opts",
+    "adam",
+    "sgd",
+    "trainer",
+    "solver",
+}
 _SCHEDULER = {"scheduler", "schedulers", "sched", "schedule", "warmup", "annealing"}
 _LOADER = {"loader", "loaders", "dataloader", "dataset", "batches", "data", "iterator", "samples", "trainloader"}
 _NETWORK = {
@@ -19,26 +31,136 @@ _NETWORK = {
     *("encoder", "decoder", "g", "d", "q", "agent", "student", "teacher", "backbone", "head", "ema", "classifier"),
     *("target", "gen", "disc", "dis", "netd", "netg", "embedding", "learner", "layer", "rnn", "lstm", "transformer"),
 }
-_CRITERION = {"criterion", "loss", "fn", "func", "function", "mse", "bce", "ce", "objective", "crit", "metric", "entropy"}
-_NUMBER = {
-    *("n", "k", "num", "steps", "step", "epochs", "epoch", "size", "accum", "accumulation", "every", "iters", "count", "length"),
-    *("interval", "freq", "frequency", "batch_size", "world", "rank", "index", "idx", "max", "min", "iterations", "dim", "accumulate"),
-    *("start", "total", "period", "times", "repeats", "seed", "micro", "acc", "warm", "i", "iter", "number", "it", "unroll", "horizon"),
+_CRITERION = {
+    "criterion",
+    "loss",
+    "fn",
+    "func",
+    "function",
+    "mse",
+    "bce",
+    "ce",
+    "objective",
+    "crit",
+    "metric",
+    "entropy",
 }
-_FRACTION = {"lr", "rate", "norm", "clip", "weight", "alpha", "beta", "gamma", "eps", "lam", "lambda", "decay", "tau", "rho", "momentum", "coef"}
-_FLAG = {"use", "is", "should", "do", "enable", "enabled", "amp", "fp16", "flag", "training", "train", "clear", "last", "sync", "update", "first"}
-_SETTINGS = {"args", "arg", "cfg", "config", "hparams", "hp", "settings", "options", "params", "flags", "conf", "c", "hps", "opts"}
+_NUMBER = {
+    *(
+        "n",
+        "k",
+        "num",
+        "steps",
+        "step",
+        "epochs",
+        "epoch",
+        "size",
+        "accum",
+        "accumulation",
+        "every",
+        "iters",
+        "count",
+        "length",
+    ),
+    *(
+        "interval",
+        "freq",
+        "frequency",
+        "batch_size",
+        "world",
+        "rank",
+        "index",
+        "idx",
+        "max",
+        "min",
+        "iterations",
+        "dim",
+        "accumulate",
+    ),
+    *(
+        "start",
+        "total",
+        "period",
+        "times",
+        "repeats",
+        "seed",
+        "micro",
+        "acc",
+        "warm",
+        "i",
+        "iter",
+        "number",
+        "it",
+        "unroll",
+        "horizon",
+    ),
+}
+_FRACTION = {
+    "lr",
+    "rate",
+    "norm",
+    "clip",
+    "weight",
+    "alpha",
+    "beta",
+    "gamma",
+    "eps",
+    "lam",
+    "lambda",
+    "decay",
+    "tau",
+    "rho",
+    "momentum",
+    "coef",
+}
+_FLAG = {
+    "use",
+    "is",
+    "should",
+    "do",
+    "enable",
+    "enabled",
+    "amp",
+    "fp16",
+    "flag",
+    "training",
+    "train",
+    "clear",
+    "last",
+    "sync",
+    "update",
+    "first",
+}
+_SETTINGS = {
+    "args",
+    "arg",
+    "cfg",
+    "config",
+    "hparams",
+    "hp",
+    "settings",
+    "options",
+    "params",
+    "flags",
+    "conf",
+    "c",
+    "hps",
+    "opts",
+}
 _WORD = {"mode": "train", "phase": "train", "split": "train", "reduction": "mean", "stage": "train"}
 _TEXT = {"path", "name", "dir", "folder", "file", "filename", "output", "tag", "key", "checkpoint"}
 
 _uses: dict[str, set[str]] = defaultdict(set)  # by last name, the attributes it is asked for in the program
 _shapes: dict[str, set[str]] = defaultdict(set)  # by last name: called, iterated, indexed, entered, counted
+_assigned: set[str] = set()
 _made: list[nn.Module] = []  # the networks of this run, for the optimizers that are made after them
 
 
 def learn_uses(tree: ast.Module) -> None:
     """Look through the program once."""
     _uses.clear()
+    _assigned.clear()
+    _assigned.update(_stored_attributes(tree))
     _shapes.clear()
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and _last(node.value):
@@ -59,6 +181,18 @@ def learn_uses(tree: ast.Module) -> None:
             _shapes[_last(node.right)].add("counted")
 
 
+def assigned() -> set[str]:
+    """The attributes that the program sets somewhere, or defines as methods."""
+    return _assigned
+
+
+def _stored_attributes(tree: ast.Module) -> set[str]:
+    stored = {
+        node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+    }
+    return stored | {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+
+
 def _last(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
@@ -72,10 +206,22 @@ def given(name: str) -> Any:
     uses, said = _uses[name], set(words(name)) | {name.lower()}
     if uses & {"unscale_"} or "scaler" in said:
         return torch.amp.GradScaler("cpu", init_scale=4.0)
-    if uses & {"backward"} and uses & {"step", "accumulate", "prepare", "autocast", "clip_grad_norm_", "no_sync", "setup"}:
+    if uses & {"backward"} and uses & {
+        "step",
+        "accumulate",
+        "prepare",
+        "autocast",
+        "clip_grad_norm_",
+        "no_sync",
+        "setup",
+    }:
         return Engine(optimizer_over(name))
     if said & {"accelerator", "fabric", "engine"}:
         return Engine(optimizer_over(name))
+    if uses & {"backward"} and "step" not in uses:
+        return made_of(_made or [network()])
+    if "called" in _shapes[name] and said & (_OPTIMIZER | _SCHEDULER) and not uses:
+        return _maker(said)
     if _is_optimizer(uses, said):
         several = "iterated" in _shapes[name] or "indexed" in _shapes[name] or name.endswith("s")
         return [optimizer_over(name), optimizer_over(name)] if several and not uses else optimizer_over(name)
@@ -92,7 +238,7 @@ def given(name: str) -> Any:
     if uses & {"parameters", "state_dict", "named_parameters", "zero_grad", "modules", "train", "eval"}:
         return network()
     if said & _CRITERION and not said & {"num"}:
-        return Pliable.__call__ and made_of([])
+        return made_of([])
     if said & _NETWORK and ("called" in _shapes[name] or uses):
         return network()
     return setting(name)
@@ -102,6 +248,19 @@ def _is_optimizer(uses: set[str], said: set[str]) -> bool:
     if uses & {"param_groups"} or ("step" in uses and "zero_grad" in uses):
         return True
     return bool(said & _OPTIMIZER) and (not uses or bool(uses & {"step", "zero_grad", "state_dict", "state", "append"}))
+
+
+def _maker(said: set[str]) -> Any:
+    """A class that is handed in, or a function that makes one of these."""
+
+    def made(first: Any = None, *args: object, **kwargs: object) -> Any:
+        optimizer = first if isinstance(first, torch.optim.Optimizer) else optimizer_over("")
+        if said & _SCHEDULER:
+            return torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1.0)
+        held = first.parameters() if isinstance(first, nn.Module) else first
+        return torch.optim.SGD(held, lr=0.01) if held is not None and held is not optimizer else optimizer
+
+    return made
 
 
 def network() -> nn.Module:
@@ -130,6 +289,8 @@ def setting(name: str) -> Any:
     for word, value in _WORD.items():
         if word in said:
             return value
+    if _uses[name] and said & (_NUMBER | _FRACTION | _FLAG | _SETTINGS):
+        return Settings() if "backward" not in _uses[name] and "scale_loss" not in _uses[name] else made_of([])
     if said & {"device", "gpu"}:
         return torch.device("cpu")
     if said & _FRACTION:

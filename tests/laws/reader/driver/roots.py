@@ -2,16 +2,24 @@
 
 import ast
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
 from laws.reader.driver import roles
-from laws.reader.driver.missing import Lightning, _optimizers
-from laws.reader.driver.probe import Enough, Probe
-from laws.reader.driver.standins import sample
+from laws.reader.driver.missing import Lightning, optimizers_of
+from laws.reader.driver.probe import Probe
 
-_NOT_ROOTS = {"__init__", "forward", "__init_subclass__", "__del__", "__repr__", "__getattr__", "__setattr__", "__new__"}
+_NOT_ROOTS = {
+    "__init__",
+    "forward",
+    "__init_subclass__",
+    "__del__",
+    "__repr__",
+    "__getattr__",
+    "__setattr__",
+    "__new__",
+}
 
 
 def free_names(tree: ast.Module) -> list[str]:
@@ -32,8 +40,11 @@ def free_names(tree: ast.Module) -> list[str]:
     return [name for name in dict.fromkeys(read) if name not in bound]
 
 
-def call_roots(tree: ast.Module, module: dict[str, Any], probe: Probe, guarded: Callable[[Callable[[], object]], None]) -> None:
-    """Every function that was not entered yet; those that no other one names first, so that callers come before callees."""
+def call_roots(
+    tree: ast.Module, module: dict[str, Any], probe: Probe, guarded: Callable[[Callable[[], object]], None]
+) -> None:
+    """Every function that was not entered yet; those that no other one names first, so that callers come before
+    callees."""
     named = _names_in_functions(tree)
     functions = [one for one in module.values() if isinstance(one, FunctionType) and one.__module__ == "__main__"]
     for function in sorted(functions, key=lambda one: one.__name__ in named):
@@ -49,13 +60,35 @@ def _use(cls: type, named: set[str], probe: Probe, guarded: Callable[[Callable[[
     if not left:
         return
     roles.forget_networks()
-    thing = cls(**_arguments(cls.__init__, f"{cls.__name__}", probe, bound=True)) if cls.__init__ is not object.__init__ else cls()
+    _fill_in(cls, probe)
+    plain = cls.__init__ is object.__init__
+    thing = cls() if plain else cls(**_arguments(cls.__init__, cls.__name__, probe, bound=True))
     probe.label(thing, cls.__name__)
     if isinstance(thing, Lightning):
         guarded(lambda: _fit(thing, probe))
     for name, method in sorted(left, key=lambda one: one[0] in named):
         if _code(method) not in probe.entered:
             guarded(lambda name=name: _call(getattr(thing, name), f"{cls.__name__}.{name}", probe))  # type: ignore[misc]
+
+
+def _fill_in(cls: type, probe: Probe) -> None:
+    """Attributes that the class asks of itself and that nobody ever sets: somebody who cannot be seen would have."""
+    known = getattr(cls, "__getattr__", None)
+
+    def missing(self: Any, name: str) -> Any:
+        if known is not None:
+            try:
+                return known(self, name)
+            except AttributeError:
+                pass
+        if name.startswith("__") or name in roles.assigned():
+            raise AttributeError(name)
+        value = roles.given(name)
+        probe.label(value, f"{cls.__name__}.{name}")
+        setattr(self, name, value)
+        return value
+
+    cls.__getattr__ = missing  # type: ignore[attr-defined]
 
 
 def _fit(module: Any, probe: Probe) -> None:
@@ -67,7 +100,7 @@ def _fit(module: Any, probe: Probe) -> None:
         loss = _call(module.training_step, f"{type(module).__name__}.training_step", probe)
         loss = loss["loss"] if isinstance(loss, dict) else loss
         if module.automatic_optimization and loss is not None:
-            for optimizer in _optimizers(module.configure_optimizers()):
+            for optimizer in optimizers_of(module.configure_optimizers()):
                 optimizer.zero_grad()
                 loss.backward()
                 optimizer.step()
@@ -88,7 +121,9 @@ def _arguments(function: Any, name: str, probe: Probe, *, bound: bool = False) -
     parameters = list(inspect.signature(function).parameters.values())[1 if bound else 0 :]
     wanted = [one for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
     filled = {one.name: None for one in wanted}
-    for one in sorted(wanted, key=lambda one: bool({"optimizer", "optim", "opt", "scheduler"} & set(roles.words(one.name)))):
+    for one in sorted(
+        wanted, key=lambda one: bool({"optimizer", "optim", "opt", "scheduler"} & set(roles.words(one.name)))
+    ):
         empty = one.default is one.empty or one.default is None
         value = roles.given(one.name) if empty else one.default
         probe.label(value, f"{name}({one.name})")
@@ -113,6 +148,3 @@ def _names_in_functions(tree: ast.Module) -> set[str]:
         for node in ast.walk(function)
         if isinstance(node, ast.Name | ast.Attribute)
     }
-
-
-__all__ = ["Enough", "Iterator", "call_roots", "free_names", "sample"]

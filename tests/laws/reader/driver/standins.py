@@ -1,16 +1,16 @@
 """Things that fit wherever a program puts them, and carry gradients as real ones do.
 
-A `Pliable` is a tensor. Where shapes or types do not fit, the operation gives a tensor made of everything it was handed, so
-that gradients flow where they would flow in the real program; what autograd itself refuses stays refused. It can also be
-called, unpacked, indexed by words and asked for attributes: what comes out is made of what went in.
+A `Pliable` is a tensor. Where shapes or types do not fit, the operation gives a tensor made of everything it was
+handed, so that gradients flow where they would flow in the real program; what autograd itself refuses stays refused.
+It can also be called, unpacked, indexed by words and asked for attributes: what comes out is made of what went in.
 """
 
 import dis
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 import torch
@@ -57,12 +57,21 @@ class Pliable(torch.Tensor):
                 return 0.5
             return made_of([args, kwargs], shape=_shape(args))
 
-    def backward(self, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None) -> None:
+    def backward(
+        self, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None, **old: Any
+    ) -> None:
         whole = self if self.numel() == 1 or gradient is not None else self.sum()
         Tensor.backward(whole, gradient, retain_graph, create_graph, inputs)
 
-    def __call__(self, *args: object, **kwargs: object) -> "Pliable":
+    def __call__(self, *args: object, **kwargs: object) -> Any:
+        if len(args) == 1 and isinstance(args[0], FunctionType | type) and not kwargs:
+            return args[0]  # it decorates
         return made_of([self, args, kwargs])
+
+    def parameters(self) -> list[nn.Parameter]:
+        if not hasattr(self, "_parameters"):
+            self._parameters = [nn.Parameter(torch.rand(WIDTH))]
+        return self._parameters
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -155,8 +164,10 @@ class Net(nn.Module):
         setattr(self, name, part)
         return part
 
-    def __getitem__(self, key: object) -> nn.Module:
-        return self.first if key in (0, "first") else self.last
+    def __getitem__(self, key: object) -> Any:
+        if isinstance(key, str):
+            return getattr(self, key)
+        return self.first if key == 0 else self.last
 
     def __iter__(self) -> Iterator[nn.Module]:
         return iter([Net() for _ in range(unpacked_into() or 2)])
@@ -200,19 +211,20 @@ class Loader:
 
 
 class Engine(nn.Module):
-    """What trains for others: Accelerator, Fabric, a DeepSpeed engine. It deposits what it is handed and steps what it has."""
+    """What trains for others: Accelerator, Fabric, a DeepSpeed engine. It deposits what it is handed and steps what
+    it has."""
 
     sync_gradients = True
     is_main_process = is_local_main_process = True
 
-    def __init__(self, optimizer: torch.optim.Optimizer | None = None) -> None:
+    def __init__(self, optimizer: torch.optim.Optimizer | None = None, **settings: object) -> None:
         super().__init__()
         self.net = Net()
         self.optimizer = optimizer or torch.optim.SGD(self.net.parameters(), lr=0.01)
         self.device = "cpu"
 
-    def forward(self, *args: object) -> Any:
-        return self.net(*args)
+    def forward(self, *args: object, **kwargs: object) -> Any:
+        return self.net(*args, **kwargs)
 
     def backward(self, loss: Tensor, **options: object) -> None:
         loss.backward()
@@ -297,6 +309,3 @@ def unpacked_into() -> int | None:
 @lru_cache(maxsize=512)
 def _instructions(code: CodeType) -> dict[int, tuple[str, int]]:
     return {one.offset: (one.opname, one.arg or 0) for one in dis.get_instructions(code) if "UNPACK" in one.opname}
-
-
-Call = Callable[..., object]

@@ -1,4 +1,5 @@
-"""torch as a small machine can run it: no GPU, no ranks, no files; and modules of torch that take whatever shape comes."""
+"""torch as a small machine can run it: no GPU, no ranks, no files; and modules of torch that take whatever shape
+comes."""
 
 import argparse
 import builtins
@@ -9,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from laws.reader.driver.standins import Pliable, Settings, made_of, sample
+from laws.reader.driver.standins import Net, Settings, made_of
 
 
 class Alone(nn.Module):
@@ -85,7 +86,7 @@ def _ranks() -> None:
 
 def _files() -> None:
     torch.save = lambda *args, **kwargs: None
-    torch.load = lambda *args, **kwargs: Settings()
+    torch.load = lambda *args, **kwargs: Net()
     nn.Module.load_state_dict = lambda self, *args, **kwargs: None  # type: ignore[method-assign,assignment]
     torch.optim.Optimizer.load_state_dict = lambda self, *args, **kwargs: None  # type: ignore[method-assign]
     builtins.print = lambda *args, **kwargs: None
@@ -105,7 +106,15 @@ def _shapes() -> None:
     def call(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
         try:
             return real(self, *args, **kwargs)
-        except (RuntimeError, TypeError, ValueError, IndexError, AssertionError, AttributeError, NotImplementedError) as error:
+        except (
+            RuntimeError,
+            TypeError,
+            ValueError,
+            IndexError,
+            AssertionError,
+            AttributeError,
+            NotImplementedError,
+        ) as error:
             if not type(self).__module__.startswith("torch.") or isinstance(self, nn.Sequential | Alone):
                 raise
             if "grad" in str(error):
@@ -115,7 +124,14 @@ def _shapes() -> None:
     nn.Module.__call__ = call  # type: ignore[method-assign]
     real_from_numpy = torch.from_numpy
     torch.from_numpy = lambda array: real_from_numpy(array) if not isinstance(array, Tensor) else array
-    for name in ("cross_entropy", "nll_loss", "mse_loss", "l1_loss", "binary_cross_entropy_with_logits", "binary_cross_entropy"):
+    for name in (
+        "cross_entropy",
+        "nll_loss",
+        "mse_loss",
+        "l1_loss",
+        "binary_cross_entropy_with_logits",
+        "binary_cross_entropy",
+    ):
         setattr(nn.functional, name, _forgiving(getattr(nn.functional, name)))
 
 
@@ -127,6 +143,3 @@ def _forgiving(function: Any) -> Any:
             return made_of([args, kwargs])
 
     return called
-
-
-__all__ = ["Alone", "Pliable", "sample", "tame"]
