@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from laws.reader.readers import MAIN, Answer, Reader
@@ -300,3 +301,18 @@ def agreement(programs: Iterable[str], reader: Reader) -> Agreement:
         sizes = (1, len(certain), len(found.unshown), len(shown), len(found.unreported))
         total = Agreement(*map(sum, zip(total, sizes, strict=True)))
     return total
+
+
+def examples(count: int) -> list[str]:
+    """The same programs every time."""
+    found: list[str] = []
+
+    @settings(
+        max_examples=count, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck)
+    )
+    @given(PROGRAMS)
+    def collect(text: str) -> None:
+        found.append(text)
+
+    collect()
+    return found

@@ -73,6 +73,22 @@ def told(seen: Seen) -> Told:
     )
 
 
+def as_json(run: Told) -> dict[str, object]:
+    """The same as plain data: parameters as numbers, regions as `maker:path`."""
+
+    def listed(times: Mapping[int, list[frozenset[int]]]) -> dict[int, list[list[int]]]:
+        return {line: [sorted(one) for one in found] for line, found in times.items()}
+
+    return {
+        "held": listed(run.held),
+        "reached": listed(run.reached),
+        "cleared": listed(run.cleared),
+        "live": {f"{line}:{name}": sorted(found) for (line, name), found in run.live.items()},
+        "window": {line: [{k.value: n for k, n in one.items()} for one in found] for line, found in run.window.items()},
+        "regions": {f"{maker}:{path}": [sorted(one) for one in found] for (maker, path), found in run.regions.items()},
+    }
+
+
 def _windows(seen: Seen) -> dict[int, list[Mapping[Kind, int]]]:
     """For each step, how many events of each kind hit what it holds since its optimizer stepped last."""
     found: dict[int, list[Mapping[Kind, int]]] = defaultdict(list)

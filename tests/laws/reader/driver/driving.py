@@ -10,33 +10,38 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from multiprocessing.connection import Connection, wait
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy
 import torch
 
-from laws.reader.corpus import Case
 from laws.reader.driver import roles
 from laws.reader.driver.missing import Finder
 from laws.reader.driver.probe import PROGRAM, Enough, Probe, Seen
 from laws.reader.driver.roots import call_roots, free_names
 from laws.reader.driver.taming import tame
+from laws.reader.readers import MAIN, Files
 
+Key = TypeVar("Key")
 EVENTS = 60  # of one root: a few rounds of any loop
 SECONDS = 0.7  # of processor time, for one root
 PATIENCE = 30.0  # for one program: a process that takes longer is ended
 
 
-def drive(text: str) -> Seen:
+def drive(files: Files, *, roots: bool = True) -> Seen:
     """What the program does when its body and its roots are run. Only in a process of its own: torch is changed for
     good."""
+    text = files[MAIN]
     tree = ast.parse(text)
     probe = Probe(tree, most=EVENTS)
     tame()
     roles.learn_uses(tree)
     probe.install()
-    sys.meta_path.insert(0, Finder())
+    sys.meta_path.insert(0, Finder({name.removesuffix(".py") for name in files}))
+    sys.path.insert(0, os.getcwd())
     sys.argv = [PROGRAM]
     linecache.cache[PROGRAM] = (len(text), None, text.splitlines(keepends=True), PROGRAM)
     random.seed(0)
@@ -66,7 +71,8 @@ def drive(text: str) -> Seen:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         guarded(lambda: exec(compile(text, PROGRAM, "exec"), module))
-        call_roots(tree, module, probe, guarded)
+        if roots:
+            call_roots(tree, module, probe, guarded)
     return probe.seen()
 
 
@@ -80,32 +86,39 @@ def _out_of_time(*_: object) -> None:
     raise Enough
 
 
-def drive_all(cases: Iterable[Case], *, workers: int | None = None) -> Iterator[tuple[Case, Seen | None]]:
-    """Each case with what its run showed; None where the process ended without an answer. Forks: call it where there
-    are no threads."""
+def drive_all(
+    programs: Iterable[tuple[Key, Files]], *, roots: bool = True, workers: int | None = None
+) -> Iterator[tuple[Key, Seen | None]]:
+    """Each program by its key with what its run showed; None where the process ended without an answer. Without roots,
+    its module body alone is run. Forks: to be called where there are no threads."""
     _warm_up()
     context = multiprocessing.get_context("fork")
-    pending, running = list(reversed(list(cases))), {}
-    while pending or running:
-        while pending and len(running) < (workers or os.cpu_count() or 1):
-            case = pending.pop()
+    pending = iter(programs)
+    running: dict[Connection, tuple[Key, Any]] = {}
+    while True:
+        for key, files in islice(pending, (workers or os.cpu_count() or 1) - len(running)):
             ours, theirs = context.Pipe(duplex=False)
-            process = context.Process(target=_child, args=(case.text, theirs), daemon=True)
+            process = context.Process(target=_child, args=(files, roots, theirs), daemon=True)
             process.start()
             theirs.close()
-            running[ours] = (case, process)
-        ready = wait(list(running), timeout=PATIENCE) or list(running)[:1]
-        for connection in ready:
+            running[ours] = (key, process)
+        if not running:
+            return
+        for connection in wait(list(running), timeout=PATIENCE) or list(running)[:1]:
             assert isinstance(connection, Connection)
-            case, process = running.pop(connection)
-            try:
-                seen = connection.recv() if connection.poll() else None
-            except EOFError:
-                seen = None
+            key, process = running.pop(connection)
+            yield key, _received(connection)
             process.kill()
             process.join()
             connection.close()
-            yield case, seen
+
+
+def _received(connection: Connection) -> Seen | None:
+    try:
+        seen: Seen | None = connection.recv() if connection.poll() else None
+    except EOFError:
+        seen = None
+    return seen
 
 
 def _warm_up() -> None:
@@ -118,9 +131,11 @@ def _warm_up() -> None:
     optimizer.zero_grad()
 
 
-def _child(text: str, answer: Connection) -> None:
+def _child(files: Files, roots: bool, answer: Connection) -> None:
     with tempfile.TemporaryDirectory() as folder, open(os.devnull, "w") as nowhere:
         os.chdir(folder)
+        for name, text in files.items():
+            Path(name).write_text(text)
         sys.stdout = sys.stderr = nowhere
-        answer.send(drive(text))
+        answer.send(drive(files, roots=roots))
         answer.close()

@@ -22,8 +22,11 @@ REAL = {*sys.stdlib_module_names, "torch", "numpy", "zerograd", "pytest"}
 
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    def __init__(self, own: set[str]) -> None:
+        self._own = own  # the modules of the program itself
+
     def find_spec(self, name: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
-        if name.split(".")[0] in REAL or not _asked_by_program():
+        if name.split(".")[0] in REAL | self._own or not _asked_by_program():
             return None
         return importlib.machinery.ModuleSpec(name, self, is_package=True)
 

@@ -19,6 +19,7 @@ from torch.nn.utils import clip_grad
 from torch.optim import Optimizer
 from torch.optim import optimizer as torch_optimizer
 
+from laws.reader.driver.standins import bent
 from zerograd.core.events import Kind
 
 PROGRAM = "program.py"
@@ -43,6 +44,7 @@ class Seen(NamedTuple):
     names: dict[int, frozenset[Name]]  # by parameter, what it is known by
     optimizers: dict[int, Maker]
     live: dict[tuple[int, str], frozenset[bool]]  # by line and name that is bound there: whether the tensor had a graph
+    bent: int  # operations whose arguments did not fit, and whose results were made of them all the same
     stopped_by: tuple[str, ...]  # what each root that did not come to its end was stopped by
 
 
@@ -76,6 +78,7 @@ class Probe:
             {number: frozenset(found) for number, found in self._names.items()},
             dict(self._optimizers),
             {place: frozenset(found) for place, found in self._live.items()},
+            len(bent),
             tuple(self.stopped_by),
         )
 
@@ -205,6 +208,8 @@ class Probe:
         values = frame.f_locals if stored else {}
         for name in stored:
             value = values.get(name)
+            if isinstance(value, nn.Module):
+                self._enter(value, statement)  # a copy, or what a stand-in made: it is known by where it is bound
             if isinstance(value, Tensor) and value.is_floating_point():
                 self._live[statement, name].add(value.requires_grad)
                 if value.is_leaf and value.requires_grad:
@@ -285,13 +290,12 @@ def _called_by_program() -> bool:
 
 
 def _maker(thing: object) -> int | None:
+    """The line of the program that made it; None for the parts of what torch or a stand-in made."""
     for frame in _frames():
-        if frame.f_code.co_filename != PROGRAM:
-            continue
         first = frame.f_code.co_varnames[:1]
-        if frame.f_code.co_name == "__init__" and first and frame.f_locals.get(first[0]) is thing:
-            continue
-        return frame.f_lineno
+        own = frame.f_code.co_name == "__init__" and first and frame.f_locals.get(first[0]) is thing
+        if not own and frame.f_code.co_filename != __file__:
+            return frame.f_lineno if frame.f_code.co_filename == PROGRAM else None
     return None
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from laws.reader.driver.standins import Net, Settings, made_of
+from laws.reader.driver.standins import BATCH, WIDTH, Net, Settings, bent, made_of
 
 
 class Alone(nn.Module):
@@ -119,7 +119,8 @@ def _shapes() -> None:
                 raise
             if "grad" in str(error):
                 raise
-            return made_of([self, args, kwargs], shape=(8, 4))
+            bent.append(type(self).__name__)
+            return made_of([self, args, kwargs], shape=(BATCH, WIDTH))
 
     nn.Module.__call__ = call  # type: ignore[method-assign]
     real_from_numpy = torch.from_numpy
@@ -140,6 +141,7 @@ def _forgiving(function: Any) -> Any:
         try:
             return function(*args, **kwargs)
         except (RuntimeError, TypeError, ValueError, IndexError, AttributeError):
+            bent.append(function.__name__)
             return made_of([args, kwargs])
 
     return called
