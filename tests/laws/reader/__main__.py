@@ -1,9 +1,10 @@
 """Every figure of every law, for one reader: `make laws-reader`.
 
-    python -m laws.reader [LAW ...] [--codes ZG001,ZG002] [--reader module:function] [--every N] [--show N] [--record FILE]
+    python -m laws.reader [LAW ...] [--codes ZG001,ZG002] [--reader module:function] [--every N] [--show N]
+                          [--record FILE] [--examples N]
 
-A law that the reader fails is a figure, not a failure: the exit code is 1 only where a package has words that must
-have none.
+A law that the reader fails is a figure, not a failure. The exit code is 1 only where a package has words that must have
+none, and where a rewrite does not keep the meaning.
 """
 
 import argparse
@@ -158,9 +159,8 @@ def _oracle(asked: Asked) -> int:
     if record:
         record.close()
     share = ran / len(chosen) if chosen else 1.0
-    print(
-        f"  {ran} of {len(chosen)} programs ({share:.1%}) emit a deposit or a consume in a run; in {exact} every shape fits"
-    )
+    emit = f"{ran} of {len(chosen)} programs ({share:.1%}) emit a deposit or a consume in a run"
+    print(f"  {emit}; in {exact} of them every shape fits")
     print(f"  places where the runs answer: {_counts(answers)}")
     return 0
 

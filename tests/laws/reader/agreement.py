@@ -112,7 +112,8 @@ def _compound(children: st.SearchStrategy[Lines]) -> st.SearchStrategy[Lines]:
     )
 
 
-def _program(held: str, body: Lines) -> str:
+def program(held: str, body: Lines) -> str:
+    """A program around these statements, with what they need and nothing else; the second optimizer has `held`."""
     text = "\n".join(body)
     alone = text.replace("hands.", "hands_")
     parts = [_HEAD.format(held=held), *(one for name, one in _DEFINITIONS.items() if name in alone)]
@@ -123,7 +124,7 @@ def _program(held: str, body: Lines) -> str:
 
 
 PROGRAMS: st.SearchStrategy[str] = st.builds(
-    _program,
+    program,
     st.sampled_from(["net_b.parameters()", "net_b.parameters()", "[*net_a.parameters(), *net_b.parameters()]"]),
     _block(st.recursive(_action(), _compound, max_leaves=7)),
 )

@@ -67,17 +67,18 @@ def into_lambdas(tree: ast.Module) -> ast.Module | None:
     lines = _moved(tree, lambda event, receiver: f"{act}(lambda: {receiver}.{event}())")
     if not lines:
         return None
-    text = f"def {act}(what):\n    return what()"
-    every = sorted(line for found in lines.values() for line in found)
-    after_imports(tree, [standing_for(statement, *every) for statement in ast.parse(text).body])
+    (function,) = standing_for(ast.parse(f"def {act}(what):\n    return what()")).body
+    after_imports(tree, [function])
     return tree
 
 
 def _functions(names: dict[str, str], lines: dict[str, list[int]], first: str = "") -> Iterator[ast.stmt]:
-    """One function for each event: each stands for all the lines that were moved into it."""
+    """One function for each event: its body stands for all the lines that were moved into it."""
     for event, moved in lines.items():
-        text = f"def {names[event]}({first}thing):\n    return thing.{event}()"
-        yield from (standing_for(statement, *moved) for statement in ast.parse(text).body)
+        (function,) = standing_for(ast.parse(f"def {names[event]}({first}thing):\n    return thing.{event}()")).body
+        assert isinstance(function, ast.FunctionDef)
+        standing_for(function.body[0], *moved)
+        yield function
 
 
 def _moved(tree: ast.Module, call: Callable[[str, str], str]) -> dict[str, list[int]]:

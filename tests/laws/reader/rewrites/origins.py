@@ -13,6 +13,8 @@ from laws.reader.readers import MAIN, Files, Place
 
 Trees = dict[str, ast.Module]  # by file
 _N = TypeVar("_N", bound=ast.AST)
+# ast.parse gives every tree the same object for each of these: they are at no place.
+_SHARED = (ast.expr_context, ast.operator, ast.boolop, ast.unaryop, ast.cmpop)
 _LINED = (ast.stmt, ast.ExceptHandler, ast.match_case)
 
 
@@ -24,7 +26,8 @@ class Printed(NamedTuple):
 def standing_for(node: _N, *lines: int) -> _N:
     """`node`, all of which was made in place of what stood in these lines."""
     for part in ast.walk(node):
-        part.origins = lines  # type: ignore[attr-defined]
+        if not isinstance(part, _SHARED):
+            part.origins = lines  # type: ignore[attr-defined]
     return node
 
 
@@ -34,6 +37,8 @@ def in_place_of(old: ast.AST, text: str) -> list[ast.stmt]:
 
 
 def lines_of(node: ast.AST) -> tuple[int, ...]:
+    if isinstance(node, _SHARED):
+        return ()
     origins: tuple[int, ...] | None = getattr(node, "origins", None)
     line = getattr(node, "lineno", None)
     return origins if origins is not None else (line,) if line else ()
