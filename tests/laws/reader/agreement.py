@@ -1,15 +1,18 @@
-"""Law 2: through `check_text`, what is certain some execution shows, and what some execution shows is certain or
-possible.
+"""Law 2: through `check_text`, what is certain some execution shows; what some execution shows is certain or possible.
 
 Random programs that need nothing from outside but torch, with functions, methods, closures, containers and several
-optimizers. Each is read as text, and executed by Python over a torch that only keeps account: every `torch.rand(()) <
-0.5` is answered both ways, up to a number of questions. Not asked here: whether a branch that the path did not take
-would have cured a certain finding; tests/laws/test_agree.py asks that of the walk itself.
+optimizers. Each is read as text, and executed by Python over a torch that only keeps account: every
+`torch.rand(()) < 0.5` is answered both ways. An execution that comes back to a place it has been at, in the same
+states, has nothing new to show, so the search is finite and complete. Not asked here: whether a branch that the path
+did not take would have cured a certain finding; tests/laws/test_agree.py asks that of the walk itself.
 """
 
+import itertools
+import re
 import sys
 from collections.abc import Iterable, Iterator
-from types import SimpleNamespace
+from contextlib import suppress
+from types import FrameType, SimpleNamespace
 from typing import Any, NamedTuple
 
 from hypothesis import HealthCheck, given, settings
@@ -22,8 +25,7 @@ from zerograd.core.judgement import Code
 from zerograd.core.judgement import judge as judged
 from zerograd.rules import REGISTRY
 
-QUESTIONS = 9  # that one execution is answered both ways; later ones are answered with no
-EXECUTIONS = 600
+EXECUTIONS = 5000  # of one program: few have more than a hundred
 CHANCE = "torch.rand(()) < 0.5"
 
 # What one fault may be called: a partial clear and a leak are told in place of the stale gradient that they leave.
@@ -33,7 +35,8 @@ _WHOLE = {"ZG002", "ZG003", "ZG004"}  # said of a step, not of one of its slots
 _LAWS = Code([REGISTRY[code] for code in _NAMES])
 
 Lines = list[str]
-Shown = set[tuple[int, str]]  # line and code
+Slot = tuple[str, str]  # optimizer and network
+Answers = tuple[bool, ...]
 
 # The programs
 
@@ -45,7 +48,7 @@ net_a, net_b = nn.Linear(2, 1), nn.Linear(2, 1)
 opt_a = torch.optim.SGD(net_a.parameters(), lr=0.1)
 opt_b = torch.optim.SGD({held}, lr=0.1)
 x = torch.ones(4, 2)
-batches = [x, x, x]
+batches = [torch.ones(4, 2), torch.ones(4, 2), torch.ones(4, 2)]
 """
 # By what a program says when it needs one: a function that nobody calls would be judged for callers that there are not.
 _DEFINITIONS = {
@@ -114,13 +117,14 @@ def _compound(children: st.SearchStrategy[Lines]) -> st.SearchStrategy[Lines]:
 
 def program(held: str, body: Lines) -> str:
     """A program around these statements, with what they need and nothing else; the second optimizer has `held`."""
-    text = "\n".join(body)
+    count = itertools.count(1)
+    text = re.sub("for batch in", lambda found: f"for batch_{next(count)} in", "\n".join(body))
     alone = text.replace("hands.", "hands_")
     parts = [_HEAD.format(held=held), *(one for name, one in _DEFINITIONS.items() if name in alone)]
     if alone != text:
         methods = [line for name, one in _METHODS.items() if name in text for line in _indent(one.splitlines())]
         parts.append("\n".join([_HANDS, *methods, "", "", "hands = Hands(opt_a, opt_b)"]))
-    return "\n\n\n".join([*parts, "\n".join(["def main():", *_indent(body)]), "main()\n"])
+    return "\n\n\n".join([*parts, "\n".join(["def main():", *_indent(text.splitlines())]), "main()\n"])
 
 
 PROGRAMS: st.SearchStrategy[str] = st.builds(
@@ -132,31 +136,48 @@ PROGRAMS: st.SearchStrategy[str] = st.builds(
 # Their executions
 
 
+class Halt(BaseException):
+    """The search has been here before."""
+
+
+class Shown(NamedTuple):
+    """What executions show. A step on nothing before anything was learned is a warm-up or a fault, as one likes."""
+
+    faults: set[tuple[int, str]]
+    warm_ups: set[tuple[int, str]]
+
+
 class Execution:
     """One execution under a list of answers; past its end the answer is yes, and no is left for another execution."""
 
-    def __init__(self, answers: tuple[bool, ...], pending: list[tuple[bool, ...]]) -> None:
-        self._answers, self._pending = answers, pending
-        self._given: tuple[bool, ...] = ()
-        self._facts: dict[tuple[int, int], Facts] = {}  # by optimizer and network
-        self._filled: set[tuple[int, int]] = set()
-        self.shown: Shown = set()
-        self._starved: list[tuple[set[tuple[int, int]], int]] = []
+    def __init__(self, answers: Answers, seen: set[object], pending: list[Answers], shown: Shown) -> None:
+        self._answers, self._seen, self._pending, self._shown = answers, seen, pending, shown
+        self._given: Answers = ()
+        self._names = 0
+        self._facts: dict[Slot, Facts] = {}
+        self._learned: set[Slot] = set()
 
     def chance(self) -> bool:
         turn = len(self._given)
-        if turn >= QUESTIONS:
-            return False
         if turn >= len(self._answers):
+            standing = (_position(), frozenset(self._facts.items()), frozenset(self._learned))
+            if standing in self._seen:
+                raise Halt
+            self._seen.add(standing)
             self._pending.append((*self._given, False))
         answer = self._answers[turn] if turn < len(self._answers) else True
         self._given += (answer,)
         return answer
 
-    def holds(self, optimizer: int, networks: Iterable[int]) -> None:
+    def holds(self, optimizer: str, networks: Iterable[str]) -> None:
         self._facts |= {(optimizer, network): CLEAN for network in networks}
 
-    def emit(self, kind: Kind, networks: Iterable[int], optimizer: int | None = None) -> None:
+    def new_name(self) -> str:
+        """For a network or an optimizer: the same in every execution."""
+        self._names += 1
+        return f"thing {self._names}"
+
+    def emit(self, kind: Kind, networks: Iterable[str], optimizer: str | None = None) -> None:
         line = _line()
         event = Event(kind, site=Site(MAIN, line))
         slots = [one for one in self._facts if one[1] in set(networks) and optimizer in (None, one[0])]
@@ -164,14 +185,23 @@ class Execution:
         for code in set().union(*broken.values()):
             hit = [code in codes for codes in broken.values()]
             if all(hit) if code in _WHOLE else any(hit):
-                self._starved.append((set(slots), line)) if code == "ZG003" else self.shown.add((line, code))
+                warm_up = code == "ZG003" and not self._learned & set(slots)
+                (self._shown.warm_ups if warm_up else self._shown.faults).add((line, code))
         for slot in slots:
             self._facts[slot] = lift(self._facts[slot], event)
-            self._filled |= {slot} if kind is Kind.DEPOSIT else set()
+            self._learned |= {slot} if kind is Kind.DEPOSIT else set()
 
-    def finish(self) -> Shown:
-        """A step on nothing is a fault where the optimizer learns at all: elsewhere it is a warm-up."""
-        return self.shown | {(line, "ZG003") for slots, line in self._starved if slots & self._filled}
+
+def _position() -> tuple[object, ...]:
+    """Where the program stands: the instruction of each of its functions, and the batch that each loop is at."""
+    found: list[object] = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_filename == MAIN:
+            batches = ((name, str(value)) for name, value in frame.f_locals.items() if name.startswith("batch_"))
+            found.append((frame.f_code.co_name, frame.f_lasti, *sorted(batches)))
+        frame = frame.f_back
+    return tuple(found)
 
 
 def _line() -> int:
@@ -193,8 +223,11 @@ class _Chance:
 class _Value:
     """A tensor: which networks its graph goes through."""
 
-    def __init__(self, run: Execution, networks: frozenset[int]) -> None:
-        self._run, self.networks = run, networks
+    def __init__(self, run: Execution, networks: frozenset[str], name: str = "") -> None:
+        self._run, self.networks, self._name = run, networks, name
+
+    def __str__(self) -> str:
+        return self._name
 
     def __add__(self, other: "_Value") -> "_Value":
         return _Value(self._run, self.networks | other.networks)
@@ -208,25 +241,25 @@ class _Value:
 
 class _Network:
     def __init__(self, run: Execution) -> None:
-        self._run = run
+        self._run, self.name = run, run.new_name()
 
     def __call__(self, value: object) -> _Value:
-        return _Value(self._run, frozenset({id(self)}))
+        return _Value(self._run, frozenset({self.name}))
 
     def parameters(self) -> Iterator["_Network"]:
         return iter([self])
 
     def zero_grad(self) -> None:
-        self._run.emit(Kind.CLEAR, [id(self)])
+        self._run.emit(Kind.CLEAR, [self.name])
 
 
 class _Optimizer:
     def __init__(self, run: Execution, parameters: Iterable[_Network]) -> None:
-        self._run, self._held = run, [id(one) for one in parameters]
-        run.holds(id(self), self._held)
+        self._run, self._name, self._held = run, run.new_name(), [one.name for one in parameters]
+        run.holds(self._name, self._held)
 
     def step(self) -> None:
-        self._run.emit(Kind.CONSUME, self._held, id(self))
+        self._run.emit(Kind.CONSUME, self._held, self._name)
 
     def zero_grad(self) -> None:
         self._run.emit(Kind.CLEAR, self._held)
@@ -236,7 +269,7 @@ def _torch(run: Execution) -> SimpleNamespace:
     return SimpleNamespace(
         nn=SimpleNamespace(Linear=lambda *size: _Network(run)),
         optim=SimpleNamespace(SGD=lambda parameters, lr: _Optimizer(run, parameters)),
-        ones=lambda *size: _Value(run, frozenset()),
+        ones=lambda *size: _Value(run, frozenset(), run.new_name()),
         rand=lambda size: _Chance(run),
     )
 
@@ -248,33 +281,37 @@ def _builtins(torch: SimpleNamespace) -> dict[str, Any]:
 def shown_by_executions(text: str) -> Shown:
     """What the executions of a program show, under every answer to its questions."""
     code = compile(text, MAIN, "exec")
-    shown: Shown = set()
-    pending: list[tuple[bool, ...]] = [()]
+    shown = Shown(set(), set())
+    seen: set[object] = set()
+    pending: list[Answers] = [()]
     for _ in range(EXECUTIONS):
         if not pending:
-            break
-        run = Execution(pending.pop(), pending)
-        exec(code, {"__name__": "__main__", "__builtins__": _builtins(_torch(run))})
-        shown |= run.finish()
-    return shown
+            return shown
+        run = Execution(pending.pop(), seen, pending, shown)
+        with suppress(Halt):
+            exec(code, {"__name__": "__main__", "__builtins__": _builtins(_torch(run))})
+    raise AssertionError(f"more than {EXECUTIONS} executions of\n{text}")
 
 
 # The law
 
 
 class Disagreement(NamedTuple):
-    unshown: Shown  # certain, and no execution shows it
-    unreported: Shown  # shown, and neither certain nor possible
+    unshown: set[tuple[int, str]]  # certain, and no execution shows it
+    unreported: set[tuple[int, str]]  # shown, and neither certain nor possible
 
 
 def disagreement(text: str, reader: Reader) -> Disagreement:
-    answer, shown = reader({MAIN: text}), shown_by_executions(text)
+    return _compared(reader({MAIN: text}), shown_by_executions(text))
+
+
+def _compared(answer: Answer, shown: Shown) -> Disagreement:
     told = _told(answer)
-    unreported = {(line, code) for line, code in shown if not _NAMES[code] & told.get(line, set())}
-    return Disagreement(_certain(answer) - shown, unreported)
+    unreported = {(line, code) for line, code in shown.faults if not _NAMES[code] & told.get(line, set())}
+    return Disagreement(_certain(answer) - shown.faults - shown.warm_ups, unreported)
 
 
-def _certain(answer: Answer) -> Shown:
+def _certain(answer: Answer) -> set[tuple[int, str]]:
     return {(line, _CALLED[code]) for (_, line), code in answer.certain if code in _CALLED}
 
 
@@ -298,8 +335,9 @@ class Agreement(NamedTuple):
 def agreement(programs: Iterable[str], reader: Reader) -> Agreement:
     total = Agreement(0, 0, 0, 0, 0)
     for text in programs:
-        certain, shown, found = _certain(reader({MAIN: text})), shown_by_executions(text), disagreement(text, reader)
-        sizes = (1, len(certain), len(found.unshown), len(shown), len(found.unreported))
+        answer, shown = reader({MAIN: text}), shown_by_executions(text)
+        found = _compared(answer, shown)
+        sizes = (1, len(_certain(answer)), len(found.unshown), len(shown.faults), len(found.unreported))
         total = Agreement(*map(sum, zip(total, sizes, strict=True)))
     return total
 

@@ -19,7 +19,7 @@ def looped(*body: str, held: str = "net_b.parameters()") -> str:
 
 
 def codes(text: str) -> set[str]:
-    return {code for _, code in shown_by_executions(text)}
+    return {code for _, code in shown_by_executions(text).faults}
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_what_executions_show(text: str, shown: set[str]) -> None:
 
 def test_both_halves_of_the_law() -> None:
     text = looped(LEARN, STEP)
-    ((line, _),) = shown_by_executions(text)
+    ((line, _),) = shown_by_executions(text).faults
     stale, nothing = frozenset({Found((MAIN, line), "ZG001")}), frozenset[Found]()
     assert not any(disagreement(text, lambda files: Answer(stale, nothing)))
     assert not any(disagreement(text, lambda files: Answer(nothing, stale)))
