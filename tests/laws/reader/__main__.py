@@ -1,7 +1,7 @@
 """Every figure of every law, for one reader: `make laws-reader`.
 
     python -m laws.reader [LAW ...] [--codes ZG001,ZG002] [--reader module:function] [--every N] [--show N]
-                          [--record FILE] [--examples N]
+                          [--claims module:function] [--record FILE] [--examples N]
 
 A law that the reader fails is a figure, not a failure. The exit code is 1 only where a package has words that must have
 none, and where a rewrite does not keep the meaning.
@@ -16,7 +16,8 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from laws.reader.corpus import Case, cases
 from laws.reader.metamorphic import Change, Original, Score, changes, originals, parses, score
@@ -30,6 +31,7 @@ class Asked(NamedTuple):
     laws: tuple[str, ...]
     codes: frozenset[str]
     reader: Reader
+    claims: str
     every: int
     show: int
     record: str
@@ -52,6 +54,7 @@ def _asked(arguments: list[str]) -> Asked:
     parser.add_argument("law", nargs="*", metavar="LAW", help=f"one of {', '.join(LAWS)}; all of them without")
     parser.add_argument("--codes", default="", help="count only findings with these codes: ZG001,ZG002")
     parser.add_argument("--reader", default="laws.reader.readers:present_reader", help="module:function")
+    parser.add_argument("--claims", default="", help="module:function from files to laws.reader.oracle.Claims")
     parser.add_argument("--every", type=int, default=1, help="take only every so many case programs")
     parser.add_argument("--show", type=int, default=0, help="examples to print for each figure")
     parser.add_argument("--record", default="", help="write what the runs saw to this file, one JSON line a program")
@@ -60,12 +63,16 @@ def _asked(arguments: list[str]) -> Asked:
     for law in given.law:
         if law not in LAWS:
             parser.error(f"no law is called {law}: {', '.join(LAWS)}")
-    module, _, function = given.reader.partition(":")
-    reader: Reader = getattr(importlib.import_module(module), function)
     codes = frozenset(filter(None, given.codes.split(",")))
     return Asked(
-        tuple(given.law) or LAWS, codes, reader, given.every, given.show, given.record, given.examples
+        tuple(given.law) or LAWS, codes, _named(given.reader), given.claims, given.every, given.show, given.record,
+        given.examples,
     )  # fmt: skip
+
+
+def _named(path: str) -> Any:
+    module, _, function = path.partition(":")
+    return getattr(importlib.import_module(module), function)
 
 
 def _chosen(asked: Asked) -> list[Case]:
@@ -142,26 +149,25 @@ def _told(found: Iterable[Found]) -> str:
 
 def _oracle(asked: Asked) -> int:
     from laws.reader.driver.driving import drive_all
-    from laws.reader.oracle import as_json, told, trains
+    from laws.reader.oracle import as_json, told, trains, violations
 
-    chosen = [case for case in _chosen(asked) if parses(case)]
-    answers: Counter[str] = Counter()
-    ran = exact = 0
-    record = open(asked.record, "w") if asked.record else None  # noqa: SIM115 (closed below, if it is there)
-    for name, seen in drive_all((case.name, {MAIN: case.text}) for case in chosen):
-        if seen is None or not trains(seen):
-            continue
-        ran += 1
-        exact += not seen.bent
-        answers += told(seen).answers
-        if record:
-            record.write(json.dumps({"program": name, **as_json(told(seen))}) + "\n")
-    if record:
-        record.close()
-    share = ran / len(chosen) if chosen else 1.0
-    emit = f"{ran} of {len(chosen)} programs ({share:.1%}) emit a deposit or a consume in a run"
-    print(f"  {emit}; in {exact} of them every shape fits")
-    print(f"  places where the runs answer: {_counts(answers)}")
+    chosen = {case.name: case.text for case in _chosen(asked) if parses(case)}
+    runs = drive_all((name, {MAIN: text}) for name, text in chosen.items())
+    found = {name: seen for name, seen in runs if seen is not None and trains(seen)}
+    told_by = {name: told(seen) for name, seen in found.items()}
+    share, exact = len(found) / max(len(chosen), 1), sum(not seen.bent for seen in found.values())
+    print(f"  {len(found)} of {len(chosen)} programs ({share:.1%}) emit a deposit or a consume in a run;")
+    print(f"  in {exact} of them every shape fits")
+    print(f"  places where the runs answer: {_counts(sum((one.answers for one in told_by.values()), Counter()))}")
+    if asked.record:
+        lines = (json.dumps({"program": name, **as_json(run)}) + "\n" for name, run in told_by.items())
+        Path(asked.record).write_text("".join(lines))
+    if asked.claims:
+        claimed = _named(asked.claims)
+        wrong = [(name, one) for name, run in told_by.items() for one in violations(run, claimed({MAIN: chosen[name]}))]
+        print(f"  {len(wrong)} claims contradicted: {_counts(Counter(one.question for _, one in wrong))}")
+        for name, one in wrong[: asked.show]:
+            print(f"    {name}, line {one.line}: {one.question}: {one.told}")
     return 0
 
 

@@ -14,8 +14,9 @@ from typing import NamedTuple
 from laws.reader.driver.probe import Maker, Seen
 from zerograd.core.events import Kind
 
+# A maker is a line, or for what comes from outside its way in: "train(model)" the parameter of a root, "Trainer(model)"
+# of a constructor, "Trainer.model" an attribute that nobody sets, "model" a name that nobody binds.
 Region = tuple[Maker, str]  # what a line or a root's parameter made, and a path in it: "" is the whole
-Instances = dict[tuple[Maker, int], dict[str, int]]  # by maker and by which of the things it made: path -> parameter
 
 
 class Told(NamedTuple):
@@ -140,7 +141,7 @@ def _outside(
     bounds: Bounds,
     regions: Mapping[Region, list[frozenset[int]]],
 ) -> Iterator[Violation]:
-    for seen in times:
+    for seen in dict.fromkeys(times):
         for region in bounds.sure:
             things = regions.get(region, ())
             if things and not any(parameters <= seen for parameters in things):
