@@ -81,9 +81,14 @@ def _chosen(asked: Asked) -> list[Case]:
 
 def _words(asked: Asked) -> int:
     from laws.reader import words
+    from laws.reader.trigger import put_aside
 
     found = words.uses()
     print(f"  {len(found)} places in source/ where a word decides: {_counts(words.by_package(found))}")
+    aside = list(put_aside(_chosen(asked)))
+    print(f"  {len(aside)} faulty programs, as they stand or rewritten, are put aside unread")
+    for name, rewrite in aside[: asked.show]:
+        print(f"    {name}, {rewrite or 'as it stands'}")
     forbidden = words.forbidden(found)
     for use in forbidden:
         print(f"  source/{use.file}:{use.line}: a word is {use.how} where none may decide")

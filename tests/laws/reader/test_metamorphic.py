@@ -1,11 +1,13 @@
-"""The figures of law 1, on readers whose answers are known."""
+"""The figures of law 1, on readers whose answers are known; and the law itself, for the codes that are held to it."""
 
 import ast
 
-from laws.reader.corpus import Case
-from laws.reader.metamorphic import changes, originals, score
-from laws.reader.readers import MAIN, Answer, Files, Found
-from laws.reader.rewrites import REWRITES
+import pytest
+
+from laws.reader.corpus import MOVED, Case, cases
+from laws.reader.metamorphic import changes, originals, parses, score
+from laws.reader.readers import MAIN, Answer, Files, Found, present_reader
+from laws.reader.rewrites import REWRITES, ROLES_RENAMED
 
 LOOP = "for x in loader:\n    loss.backward()\n    optimizer.step()\n"
 CASES = [Case("faulty", LOOP, frozenset({(3, "ZG001")})), Case("correct", "optimizer = make()\n" + LOOP, frozenset())]
@@ -54,3 +56,11 @@ def test_a_correct_program_that_is_accused_is_counted() -> None:
 def test_codes_restrict_the_count() -> None:
     programs = originals(CASES, by_structure, {"ZG002"})
     assert [one.certain for one in programs] == [frozenset(), frozenset()]
+
+
+@pytest.mark.parametrize("name", REWRITES if MOVED else ())
+def test_a_rewrite_changes_no_certain_finding_of_the_codes_that_moved(name: str) -> None:
+    """On a sample: `make laws-reader` asks all programs."""
+    programs = originals(filter(parses, cases()[::24]), present_reader, MOVED)
+    figures = score(changes(programs, REWRITES[name], present_reader, MOVED))
+    assert figures.meets(roles_renamed=name in ROLES_RENAMED), figures

@@ -1,9 +1,11 @@
-"""Law 4: where a word decides; and that none does in the packages that must have none."""
+"""Law 4: where a word decides, and that none does in the packages that must have none; and what is put aside unread."""
 
 from pathlib import Path
 
 import pytest
 
+from laws.reader.corpus import Case, cases
+from laws.reader.trigger import put_aside
 from laws.reader.words import SOURCE, Use, by_package, forbidden, is_word, uses
 
 
@@ -67,3 +69,15 @@ def test_packages_without_words_have_none() -> None:
     """Over the whole tree, because a table may be kept in one file and asked in another."""
     found = uses(SOURCE)
     assert forbidden(found) == [], by_package(found)
+
+
+def test_faulty_programs_are_read_renamed_or_not() -> None:
+    aside = [(case, rewrite) for case, rewrite in put_aside(cases()[::60]) if not rewrite or "renamed" in rewrite]
+    assert aside == []
+
+
+def test_a_trigger_that_goes_by_names_is_told() -> None:
+    case = Case("faulty", "optimizer = make()\noptimizer.step()", frozenset({(2, "ZG003")}))
+    told = set(put_aside([case], lambda text: "optimizer" in text))
+    assert ("faulty", "variables renamed, role words too") in told
+    assert ("faulty", "") not in told
