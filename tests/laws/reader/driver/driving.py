@@ -28,7 +28,7 @@ from laws.reader.readers import MAIN, Files
 Key = TypeVar("Key")
 EVENTS = 60  # of one root: a few rounds of any loop
 SECONDS = 0.7  # of processor time, for one root
-PATIENCE = 30.0  # for one program: a process that takes longer is ended
+PATIENCE = 120.0  # for one program: a process that takes longer is ended
 
 
 def drive(files: Files, *, roots: bool = True) -> Seen:

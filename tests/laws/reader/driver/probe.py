@@ -218,8 +218,15 @@ class Probe:
         cleared = [leaf for leaf in self._leaves.values() if self._grads.get(id(leaf)) and _is_empty(leaf, self._grads)]
         self._look()
         if cleared:
-            number = frozenset(map(self._number, cleared))
-            self._moments.append(Moment(Kind.CLEAR, (statement, *list(_lines())[1:]), number))
+            self._cleared_by_hand(frozenset(map(self._number, cleared)), (statement, *list(_lines())[1:]))
+
+    def _cleared_by_hand(self, parameters: frozenset[int], lines: tuple[int, ...]) -> None:
+        """A loop over the parameters is one clear of them all."""
+        last = self._moments[-1] if self._moments else None
+        if last is not None and (last.kind, last.lines) == (Kind.CLEAR, lines) and not last.parameters & parameters:
+            self._moments[-1] = last._replace(parameters=last.parameters | parameters)
+        else:
+            self._moments.append(Moment(Kind.CLEAR, lines, parameters))
 
     def _look(self) -> None:
         """Where every gradient stands now: what differs at the next look was done by hand."""

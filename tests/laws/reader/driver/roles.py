@@ -11,149 +11,36 @@ from torch import nn
 from laws.reader.driver.standins import BATCH, WIDTH, Engine, Loader, Net, Settings, made_of, sample
 
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_OPTIMIZER = {
-    "optimizer",
-    "optimizers",
-    "optimiser",
-    "optim",
-    "opt",
-    "optims",
-    "opts",
-    "adam",
-    "sgd",
-    "trainer",
-    "solver",
-}
-_SCHEDULER = {"scheduler", "schedulers", "sched", "schedule", "warmup", "annealing"}
-_LOADER = {"loader", "loaders", "dataloader", "dataset", "batches", "data", "iterator", "samples", "trainloader"}
-_NETWORK = {
-    *("model", "models", "net", "nets", "network", "module", "generator", "discriminator", "actor", "critic", "policy"),
-    *("encoder", "decoder", "g", "d", "q", "agent", "student", "teacher", "backbone", "head", "ema", "classifier"),
-    *("target", "gen", "disc", "dis", "netd", "netg", "embedding", "learner", "layer", "rnn", "lstm", "transformer"),
-}
-_CRITERION = {
-    "criterion",
-    "loss",
-    "fn",
-    "func",
-    "function",
-    "mse",
-    "bce",
-    "ce",
-    "objective",
-    "crit",
-    "metric",
-    "entropy",
-}
-_NUMBER = {
-    *(
-        "n",
-        "k",
-        "num",
-        "steps",
-        "step",
-        "epochs",
-        "epoch",
-        "size",
-        "accum",
-        "accumulation",
-        "every",
-        "iters",
-        "count",
-        "length",
-    ),
-    *(
-        "interval",
-        "freq",
-        "frequency",
-        "batch_size",
-        "world",
-        "rank",
-        "index",
-        "idx",
-        "max",
-        "min",
-        "iterations",
-        "dim",
-        "accumulate",
-    ),
-    *(
-        "start",
-        "total",
-        "period",
-        "times",
-        "repeats",
-        "seed",
-        "micro",
-        "acc",
-        "warm",
-        "i",
-        "iter",
-        "number",
-        "it",
-        "unroll",
-        "horizon",
-    ),
-}
-_FRACTION = {
-    "lr",
-    "rate",
-    "norm",
-    "clip",
-    "weight",
-    "alpha",
-    "beta",
-    "gamma",
-    "eps",
-    "lam",
-    "lambda",
-    "decay",
-    "tau",
-    "rho",
-    "momentum",
-    "coef",
-}
-_FLAG = {
-    "use",
-    "is",
-    "should",
-    "do",
-    "enable",
-    "enabled",
-    "amp",
-    "fp16",
-    "flag",
-    "training",
-    "train",
-    "clear",
-    "last",
-    "sync",
-    "update",
-    "first",
-}
-_SETTINGS = {
-    "args",
-    "arg",
-    "cfg",
-    "config",
-    "hparams",
-    "hp",
-    "settings",
-    "options",
-    "params",
-    "flags",
-    "conf",
-    "c",
-    "hps",
-    "opts",
-}
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_OPTIMIZER = _words("optimizer optimizers optimiser optim opt optims opts adam sgd trainer solver")
+_SCHEDULER = _words("scheduler schedulers sched schedule warmup annealing")
+_LOADER = _words("loader loaders dataloader dataset batches data iterator samples trainloader")
+_NETWORK = _words(
+    "model models net nets network module generator discriminator actor critic policy encoder decoder g d q "
+    "agent student teacher backbone head ema classifier target gen disc dis netd netg embedding learner layer "
+    "rnn lstm transformer"
+)
+_CRITERION = _words("criterion loss fn func function mse bce ce objective crit metric entropy")
+_NUMBER = _words(
+    "n k num steps step epochs epoch size accum accumulation every iters count length interval freq frequency "
+    "batch_size world rank index idx max min iterations dim accumulate start total period times repeats seed "
+    "micro acc warm i iter number it unroll horizon"
+)
+_FRACTION = _words("lr rate norm clip weight alpha beta gamma eps lam lambda decay tau rho momentum coef")
+_FLAG = _words("use is should do enable enabled amp fp16 flag training train clear last sync update first")
+_SETTINGS = _words("args arg cfg config hparams hp settings options params flags conf c hps opts")
 _WORD = {"mode": "train", "phase": "train", "split": "train", "reduction": "mean", "stage": "train"}
-_TEXT = {"path", "name", "dir", "folder", "file", "filename", "output", "tag", "key", "checkpoint"}
+_TEXT = _words("path name dir folder file filename output tag key checkpoint")
 
 _uses: dict[str, set[str]] = defaultdict(set)  # by last name, the attributes it is asked for in the program
 _shapes: dict[str, set[str]] = defaultdict(set)  # by last name: called, iterated, indexed, entered, counted
 _assigned: set[str] = set()
-_made: list[nn.Module] = []  # the networks of this run, for the optimizers that are made after them
+_made: list[tuple[str, nn.Module]] = []  # the networks of this root by name, for the optimizers that come after them
 
 
 def learn_uses(tree: ast.Module) -> None:
@@ -219,7 +106,7 @@ def given(name: str) -> Any:
     if said & {"accelerator", "fabric", "engine"}:
         return Engine(optimizer_over(name))
     if uses & {"backward"} and "step" not in uses:
-        return made_of(_made or [network()])
+        return made_of([net for _, net in _made] or [network(name)])
     if "called" in _shapes[name] and said & (_OPTIMIZER | _SCHEDULER) and not uses:
         return _maker(said)
     if _is_optimizer(uses, said):
@@ -234,13 +121,13 @@ def given(name: str) -> Any:
     if said & _SETTINGS and (uses or "indexed" in _shapes[name]):
         return Settings()
     if said & {"params", "parameters", "weights"}:
-        return list(network().parameters())
+        return list(network(name).parameters())
     if uses & {"parameters", "state_dict", "named_parameters", "zero_grad", "modules", "train", "eval"}:
-        return network()
+        return network(name)
     if said & _CRITERION and not said & {"num"}:
         return made_of([])
     if said & _NETWORK and ("called" in _shapes[name] or uses):
-        return network()
+        return network(name)
     return setting(name)
 
 
@@ -263,14 +150,14 @@ def _maker(said: set[str]) -> Any:
     return made
 
 
-def network() -> nn.Module:
+def network(name: str) -> nn.Module:
     net = Net()
-    _made.append(net)
+    _made.append((name, net))
     return net
 
 
 def networks(name: str) -> list[nn.Module]:
-    return [network(), network()]
+    return [network(name), network(name)]
 
 
 def forget_networks() -> None:
@@ -278,8 +165,10 @@ def forget_networks() -> None:
 
 
 def optimizer_over(name: str) -> torch.optim.Optimizer:
-    """Over every network that was made for this root so far."""
-    nets = _made or [network()]
+    """Over the networks of this root that share a word with its name, opt_G over G; else over all of them."""
+    told = set(words(name)) - _OPTIMIZER - _SCHEDULER
+    own = [net for called, net in _made if told & set(words(called))]
+    nets = own or [net for _, net in _made] or [network(name)]
     return torch.optim.SGD([one for net in dict.fromkeys(nets) for one in net.parameters()], lr=0.01)
 
 
@@ -320,7 +209,7 @@ def part_of_network(name: str, net: nn.Module) -> Any:
     if said & {"config", "cfg", "args", "hparams"}:
         return Settings()
     if _is_optimizer(_uses[name], said) or said & {"scheduler", "scaler"}:
-        _made.append(net)
+        _made.append((name, net))
         return given(name)
     if "called" in _shapes[name] and not _uses[name] & {"parameters"} and not said & _NETWORK:
         return lambda *args, **kwargs: made_of([net, args, kwargs])
