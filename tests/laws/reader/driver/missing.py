@@ -94,7 +94,7 @@ def _parameters(thing: object) -> list[Any]:
     if isinstance(thing, Tensor | nn.Module | str | dict):
         return []
     try:
-        listed = list(thing)  # type: ignore[call-overload]
+        listed = list(thing)
     except TypeError:
         return []
     held = [one["params"] if isinstance(one, dict) and "params" in one else one for one in listed]

@@ -97,7 +97,7 @@ class Probe:
 
     def install(self) -> None:
         """Into torch, in a process of its own: nothing is put back."""
-        Variable._execution_engine = _Engine(Variable._execution_engine, self)  # type: ignore[assignment]
+        Variable._execution_engine = _Engine(Variable._execution_engine, self)
         torch_optimizer.register_optimizer_step_pre_hook(self._steps)
         torch_optimizer.register_optimizer_step_post_hook(lambda *args: self._look())
         _around(Optimizer, "zero_grad", lambda optimizer, *args, **kwargs: self._clears(_held(optimizer), optimizer))

@@ -49,9 +49,9 @@ def call_roots(
     functions = [one for one in module.values() if isinstance(one, FunctionType) and one.__module__ == "__main__"]
     for function in sorted(functions, key=lambda one: one.__name__ in named):
         if _code(function) not in probe.entered:
-            guarded(lambda function=function: _call(function, function.__name__, probe))  # type: ignore[misc]
+            guarded(lambda function=function: _call(function, function.__name__, probe))
     for cls in [one for one in module.values() if isinstance(one, type) and one.__module__ == "__main__"]:
-        guarded(lambda cls=cls: _use(cls, named, probe, guarded))  # type: ignore[misc]
+        guarded(lambda cls=cls: _use(cls, named, probe, guarded))
 
 
 def _use(cls: type, named: set[str], probe: Probe, guarded: Callable[[Callable[[], object]], None]) -> None:
@@ -68,7 +68,7 @@ def _use(cls: type, named: set[str], probe: Probe, guarded: Callable[[Callable[[
         guarded(lambda: _fit(thing, probe))
     for name, method in sorted(left, key=lambda one: one[0] in named):
         if _code(method) not in probe.entered:
-            guarded(lambda name=name: _call(getattr(thing, name), f"{cls.__name__}.{name}", probe))  # type: ignore[misc]
+            guarded(lambda name=name: _call(getattr(thing, name), f"{cls.__name__}.{name}", probe))
 
 
 def _fill_in(cls: type, probe: Probe) -> None:
@@ -88,7 +88,7 @@ def _fill_in(cls: type, probe: Probe) -> None:
         setattr(self, name, value)
         return value
 
-    cls.__getattr__ = missing  # type: ignore[attr-defined]
+    cls.__getattr__ = missing
 
 
 def _fit(module: Any, probe: Probe) -> None:

@@ -51,22 +51,22 @@ def _devices() -> None:
             kwargs = {name: value for name, value in kwargs.items() if name in ("dtype", "copy")}
             return real(self, *args, **kwargs) if args or kwargs else self
 
-        cls.to = to  # type: ignore[method-assign,assignment]
-        cls.cuda = lambda self, *args, **kwargs: self  # type: ignore[method-assign,assignment]
-        cls.half = cls.bfloat16 = lambda self, *args, **kwargs: self  # type: ignore[method-assign,assignment]
+        cls.to = to
+        cls.cuda = lambda self, *args, **kwargs: self
+        cls.half = cls.bfloat16 = lambda self, *args, **kwargs: self
     for name in ("synchronize", "empty_cache", "set_device", "manual_seed_all", "reset_peak_memory_stats"):
         setattr(torch.cuda, name, lambda *args, **kwargs: None)
     for module in (torch.cuda.amp, torch.amp):
-        module.GradScaler = _Scaler  # type: ignore[misc,assignment,attr-defined]
-        module.autocast = lambda *args, **kwargs: contextlib.nullcontext()  # type: ignore[misc,assignment,attr-defined]
-    torch.autocast = lambda *args, **kwargs: contextlib.nullcontext()  # type: ignore[misc,assignment]
-    torch.compile = lambda thing=None, *args, **kwargs: thing if thing is not None else (lambda it: it)  # type: ignore
+        module.GradScaler = _Scaler
+        module.autocast = lambda *args, **kwargs: contextlib.nullcontext()
+    torch.autocast = lambda *args, **kwargs: contextlib.nullcontext()
+    torch.compile = lambda thing=None, *args, **kwargs: thing if thing is not None else (lambda it: it)
 
 
 _REAL_SCALER = torch.amp.GradScaler
 
 
-class _Scaler(_REAL_SCALER):  # type: ignore[misc,valid-type]
+class _Scaler(_REAL_SCALER):
     """A scaler that is on, whatever it is told: its part is to scale."""
 
     def __init__(self, *args: object, **kwargs: object) -> None:
@@ -74,8 +74,8 @@ class _Scaler(_REAL_SCALER):  # type: ignore[misc,valid-type]
 
 
 def _ranks() -> None:
-    nn.parallel.DistributedDataParallel = nn.DataParallel = Alone  # type: ignore[misc,assignment]
-    nn.parallel.DataParallel = Alone  # type: ignore[misc,assignment]
+    nn.parallel.DistributedDataParallel = nn.DataParallel = Alone
+    nn.parallel.DataParallel = Alone
     distributed = torch.distributed
     for name in ("init_process_group", "all_reduce", "barrier", "broadcast", "destroy_process_group", "all_gather"):
         setattr(distributed, name, lambda *args, **kwargs: None)
@@ -87,8 +87,8 @@ def _ranks() -> None:
 def _files() -> None:
     torch.save = lambda *args, **kwargs: None
     torch.load = lambda *args, **kwargs: Net()
-    nn.Module.load_state_dict = lambda self, *args, **kwargs: None  # type: ignore[method-assign,assignment]
-    torch.optim.Optimizer.load_state_dict = lambda self, *args, **kwargs: None  # type: ignore[method-assign]
+    nn.Module.load_state_dict = lambda self, *args, **kwargs: None
+    torch.optim.Optimizer.load_state_dict = lambda self, *args, **kwargs: None
     builtins.print = lambda *args, **kwargs: None
     builtins.input = lambda *args: "1"
 
@@ -96,7 +96,7 @@ def _files() -> None:
         known = {action.dest: action.default for action in self._actions}
         return Settings(**{name: value for name, value in known.items() if value is not None and name != "help"})
 
-    argparse.ArgumentParser.parse_args = parse_args  # type: ignore[method-assign,assignment]
+    argparse.ArgumentParser.parse_args = parse_args
 
 
 def _shapes() -> None:
@@ -122,7 +122,7 @@ def _shapes() -> None:
             bent.append(type(self).__name__)
             return made_of([self, args, kwargs], shape=(BATCH, WIDTH))
 
-    nn.Module.__call__ = call  # type: ignore[method-assign]
+    nn.Module.__call__ = call
     real_from_numpy = torch.from_numpy
     torch.from_numpy = lambda array: real_from_numpy(array) if not isinstance(array, Tensor) else array
     for name in (

@@ -7,7 +7,7 @@ Two modes. With role words kept a name keeps the one word that tells a reader wh
 import ast
 import builtins
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from laws.reader.rewrites.scopes import FUNCTIONS, Binding, Names, arguments
@@ -113,7 +113,15 @@ def rename_attributes(tree: ast.Module, *, keep_roles: bool) -> ast.Module | Non
     return tree
 
 
-def _renamed(tree, roles, *, keep_roles, names=None, allowed=lambda binding: True, keywords=()) -> ast.Module | None:
+def _renamed(
+    tree: ast.Module,
+    roles: set[str],
+    *,
+    keep_roles: bool,
+    names: Names | None = None,
+    allowed: Callable[[Binding], bool] = lambda binding: True,
+    keywords: Iterable[tuple[ast.keyword, Binding]] = (),
+) -> ast.Module | None:
     """The tree with every binding of these roles renamed; None where there is none or where names are looked at."""
     names = names or Names(tree)
     if _looks_at_names(tree):

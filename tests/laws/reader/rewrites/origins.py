@@ -27,7 +27,7 @@ def standing_for(node: _N, *lines: int) -> _N:
     """`node`, all of which was made in place of what stood in these lines."""
     for part in ast.walk(node):
         if not isinstance(part, _SHARED):
-            part.origins = lines  # type: ignore[attr-defined]
+            part.origins = lines
     return node
 
 

@@ -1,6 +1,7 @@
 """The same order of things, written with other statements."""
 
 import ast
+from collections.abc import Callable
 from typing import TypeVar
 
 from laws.reader.rewrites.origins import in_place_of, lines_of, standing_for
@@ -161,7 +162,7 @@ def named_tests(tree: ast.Module) -> ast.Module | None:
 class _Loops(ast.NodeTransformer):
     """Every for statement without an else, replaced; None leaves one as it is."""
 
-    def __init__(self, replaced) -> None:
+    def __init__(self, replaced: Callable[[ast.For, int], list[ast.stmt] | None]) -> None:
         self._replaced, self._count = replaced, 0
 
     def done(self, tree: ast.Module) -> ast.Module | None:
