@@ -1,7 +1,7 @@
 """Every figure of every law, for one reader: `make laws-reader`.
 
     python -m laws.reader [LAW ...] [--codes ZG001,ZG002] [--reader module:function] [--every N] [--show N]
-                          [--claims module:function] [--record FILE] [--examples N]
+                          [--rewrites 'into helpers'] [--claims module:function] [--record FILE] [--examples N]
 
 A law that the reader fails is a figure, not a failure. The exit code is 1 only where a package has words that must have
 none, and where a rewrite does not keep the meaning.
@@ -32,6 +32,7 @@ class Asked(NamedTuple):
     codes: frozenset[str]
     reader: Reader
     claims: str
+    rewrites: tuple[str, ...]
     every: int
     show: int
     record: str
@@ -55,6 +56,7 @@ def _asked(arguments: list[str]) -> Asked:
     parser.add_argument("--codes", default="", help="count only findings with these codes: ZG001,ZG002")
     parser.add_argument("--reader", default="laws.reader.readers:present_reader", help="module:function")
     parser.add_argument("--claims", default="", help="module:function from files to laws.reader.oracle.Claims")
+    parser.add_argument("--rewrites", default=",".join(REWRITES), help="only these, by their names: 'into helpers'")
     parser.add_argument("--every", type=int, default=1, help="take only every so many case programs")
     parser.add_argument("--show", type=int, default=0, help="examples to print for each figure")
     parser.add_argument("--record", default="", help="write what the runs saw to this file, one JSON line a program")
@@ -65,9 +67,16 @@ def _asked(arguments: list[str]) -> Asked:
             parser.error(f"no law is called {law}: {', '.join(LAWS)}")
     codes = frozenset(filter(None, given.codes.split(",")))
     return Asked(
-        tuple(given.law) or LAWS, codes, _named(given.reader), given.claims, given.every, given.show, given.record,
-        given.examples,
-    )  # fmt: skip
+        laws=tuple(given.law) or LAWS,
+        codes=codes,
+        reader=_named(given.reader),
+        claims=given.claims,
+        rewrites=tuple(given.rewrites.split(",")),
+        every=given.every,
+        show=given.show,
+        record=given.record,
+        examples=given.examples,
+    )
 
 
 def _named(path: str) -> Any:
@@ -120,7 +129,7 @@ def _metamorphic(asked: Asked) -> int:
     certain = sum(len(one.certain) for one in _programs)
     print(f"  {len(_programs)} programs, {certain} certain errors and warnings")
     with multiprocessing.get_context("fork").Pool(os.cpu_count()) as pool:
-        for name, (figures, examples) in zip(REWRITES, pool.imap(_rewrite, REWRITES), strict=True):
+        for name, (figures, examples) in zip(asked.rewrites, pool.imap(_rewrite, asked.rewrites), strict=True):
             met = "met" if figures.meets(roles_renamed=name in ROLES_RENAMED) else "not met"
             print(f"  {name:34} {_row(figures)}  {met}", flush=True)
             changed = {code: one for code, one in figures.by_code.items() if one[1] != one[0] or one[2]}

@@ -44,6 +44,7 @@ MADE = {
     "attributes renamed": "self.net_2 = net",
     "functions renamed": "v_1(opt, holder.loss(torch.ones(8, 4)))",
     "classes renamed": "holder = V_1(model)",
+    "all names renamed": "opt_2 = torch.optim.SGD(model_1.parameters(), 0.1)",
     "through another name": "opt = made2",
     "through a tuple": "made1 = (nn.Linear(4, 1), None)",
     "through unpacking": "made1, model = (None, nn.Linear(4, 1))",
@@ -88,7 +89,7 @@ def test_a_script_goes_into_main_only_if_nobody_outside_needs_its_names() -> Non
 def test_role_words_are_kept_or_renamed_too() -> None:
     text = "train_opt2 = None\nnumber = train_opt2"
     kept, renamed = (
-        rewritten(text, REWRITES[name]) for name in ("variables renamed", "variables renamed, role words too")
+        rewritten(text, REWRITES[name]) for name in ("variables renamed", "variables and role words renamed")
     )
     assert kept is not None
     assert renamed is not None

@@ -79,5 +79,5 @@ def test_faulty_programs_are_read_renamed_or_not() -> None:
 def test_a_trigger_that_goes_by_names_is_told() -> None:
     case = Case("faulty", "optimizer = make()\noptimizer.step()", frozenset({(2, "ZG003")}))
     told = set(put_aside([case], lambda text: "optimizer" in text))
-    assert ("faulty", "variables renamed, role words too") in told
+    assert ("faulty", "variables and role words renamed") in told
     assert ("faulty", "") not in told

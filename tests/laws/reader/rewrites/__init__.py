@@ -20,10 +20,11 @@ _NAMING = {
     "attributes": naming.rename_attributes,
     "functions": naming.rename_functions,
     "classes": naming.rename_classes,
+    "all names": naming.rename_all,
 }
 _ROLES_KEPT = {f"{sort} renamed": partial(rename, keep_roles=True) for sort, rename in _NAMING.items()}
 ROLES_RENAMED: Mapping[str, Rewrite] = {
-    f"{sort} renamed, role words too": partial(rename, keep_roles=False) for sort, rename in _NAMING.items()
+    f"{sort} and role words renamed": partial(rename, keep_roles=False) for sort, rename in _NAMING.items()
 }
 ROLES_KEPT: Mapping[str, Rewrite] = {
     **_ROLES_KEPT,

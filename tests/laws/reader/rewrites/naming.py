@@ -113,6 +113,13 @@ def rename_attributes(tree: ast.Module, *, keep_roles: bool) -> ast.Module | Non
     return tree
 
 
+def rename_all(tree: ast.Module, *, keep_roles: bool) -> ast.Module | None:
+    """One after the other, as far as each applies: a name that one of them gave is left alone by the next."""
+    sorts = (rename_variables, rename_parameters, rename_attributes, rename_functions, rename_classes)
+    applied = [rename(tree, keep_roles=keep_roles) is not None for rename in sorts]
+    return tree if any(applied) else None
+
+
 def _renamed(
     tree: ast.Module,
     roles: set[str],
