@@ -5,6 +5,7 @@ bodies, whose names are attributes of the class.
 """
 
 import ast
+import itertools
 from collections.abc import Callable
 
 from laws.reader.rewrites.origins import in_place_of, lines_of, standing_for
@@ -47,10 +48,11 @@ def through_a_dataclass(tree: ast.Module) -> ast.Module | None:
 
 def through_a_bound_method(tree: ast.Module) -> ast.Module | None:
     """`act = optimizer.step; act()`: the receiver is evaluated first in both, and nothing happens in between."""
-    name = fresh(tree, "act")
+    first_name, count = fresh(tree, "act"), itertools.count(1)
 
     def bound(statement: ast.Expr, call: ast.Call) -> list[ast.stmt]:
         assert isinstance(call.func, ast.Attribute)
+        name = f"{first_name}{next(count)}"
         first, second = in_place_of(statement, f"{name} = None\n{name}()")
         assert isinstance(first, ast.Assign)
         assert isinstance(second, ast.Expr)

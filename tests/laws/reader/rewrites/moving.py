@@ -5,6 +5,7 @@ may depend on the class that encloses it.
 """
 
 import ast
+import itertools
 from collections.abc import Callable, Iterator
 
 from laws.reader.readers import MAIN
@@ -53,9 +54,11 @@ def into_closures(tree: ast.Module) -> ast.Module | None:
     """A function without parameters is defined where the call stood, closes over the receiver, and is called at once.
     Not in class bodies, whose names it would not see."""
     names = {event: fresh(tree, f"{name}_now") for event, name in _PLAIN_NAMES.items()}
+    count = itertools.count(1)
 
     def closure(event: str, receiver: str) -> str:
-        return f"def {names[event]}():\n    return {receiver}.{event}()\n{names[event]}()"
+        name = f"{names[event]}_{next(count)}"
+        return f"def {name}():\n    return {receiver}.{event}()\n{name}()"
 
     return tree if _moved(tree, closure) else None
 
