@@ -86,11 +86,11 @@ def test_a_false_claim_is(claims: Claims, question: str) -> None:
 def test_case_programs_run_and_rewrites_keep_what_they_do(tmp_path: Path) -> None:
     """A sample, in a process of its own: torch is changed for good, and forks want no threads."""
     record = tmp_path / "runs.jsonl"
-    command = [sys.executable, "-m", "laws.reader", "oracle", "meaning", "--every", "75", "--record", str(record)]
+    command = [sys.executable, "-m", "laws.reader", "oracle", "meaning", "--every", "110", "--record", str(record)]
     paths = os.pathsep.join([str(ROOT / "tests"), str(ROOT / "src")])
     done = subprocess.run(command, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     runs = [json.loads(line) for line in record.read_text().splitlines()]
-    assert len(runs) >= 16, done.stdout  # of 20: at least 80%
+    assert len(runs) >= 11, done.stdout  # of 14: about 80%
     assert all(run["held"] or run["reached"] for run in runs)
     assert "0 of them do something else" in done.stdout
