@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # The environment form reaches pip's isolated build environments too, so hatchling is pinned as well.
 export PIP_CONSTRAINT = $(CURDIR)/constraints.txt
 
-.PHONY: demo test lint types layers unit campaign fuzz failures faults frameworks pages docs pictures lab bench \
+.PHONY: demo test lint types layers unit campaign laws-reader fuzz failures faults frameworks pages docs pictures lab bench \
 	bench-check dist first-finding clean
 
 demo: $(READY)
@@ -35,6 +35,10 @@ unit: $(GATE)
 # The laws on new random examples every time: a counterexample found here becomes a case, then a mend.
 campaign: $(GATE)
 	HYPOTHESIS_PROFILE=campaign $(BIN)/pytest -n auto tests/laws tests/source tests/run tests/trace
+
+# What a reader of source is held to, as figures: benchmarks/results/reader.md. LAWS='metamorphic --codes ZG001' for some.
+laws-reader: $(GATE)
+	PYTHONPATH=tests:src OMP_NUM_THREADS=1 $(BIN)/python -m laws.reader $(LAWS)
 
 # Ten thousand files that should not be: no crash, no file over a second, one line for each that cannot be read.
 fuzz: $(GATE)
