@@ -41,7 +41,7 @@ class Owners(Detector):
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         self._strays: dict[Site, dict[int, _Stray]] = {}
-        self._told: set[int] = set()
+        self._told: set[Site] = set()
         self._explained: set[int] = set()  # accounts that ZG010 was said of
 
     def done_with(self, site: Site) -> bool:
@@ -78,7 +78,7 @@ class Owners(Detector):
             stray.grown = stray.grown + 1 if reference is stray.gradient else 0
             stray.gradient = reference
         ripe = [stray for stray in strays.values() if stray.fed >= _OFTEN]
-        if ripe and deposit.site.line not in self._told:
+        if ripe and deposit.site not in self._told:
             self._judge(deposit, ripe, accounts)
 
     def _judge(self, deposit: Deposit, ripe: list[_Stray], accounts: Sequence[Account]) -> None:
@@ -94,7 +94,7 @@ class Owners(Detector):
             return  # FSDP's unsharded parameters belong to nobody, and their shards to an optimizer
         orphaned = next((account for account in accounts if account.fed.orphans()), None)
         if orphaned is not None and orphaned.last_step is not None:
-            self._told.add(deposit.site.line)
+            self._told.add(deposit.site)
             orphans = orphaned.fed.orphans()
             if _unused(orphans):
                 self._explained.add(orphaned.number)
@@ -109,7 +109,7 @@ class Owners(Detector):
                 used=named(forgotten),
             )
         elif grown:
-            self._told.add(deposit.site.line)
+            self._told.add(deposit.site)
             # Where no optimizer holds a part of a model, inputs are what is trained: images, latents, prompts.
             certain = not _unused([one for account in accounts for one in account.slots.parameters()])
             self.say("ZG008", deposit.site, certain=certain, deposit=deposit.event.what, parameters=named(grown))
