@@ -65,6 +65,7 @@ class Window:
         self.erased: list[Deposit] = []  # a few that were cleared unread since the last step
         self.sizes: list[Tensor | None] = []  # of what was cleared unread, where a step had starved before; not read
         self.found: list[Tensor | None] = []  # sizes of what lay there when a line deposited again; not read
+        self.whole = True  # it was watched from its beginning. See [Note: unseen]
         self.edited = False  # somebody wrote into gradients by hand
         self.all_reduced = False  # a collective ran since the last deposit: somebody may average by hand
 
@@ -75,7 +76,7 @@ class Window:
         """A clear has removed them all."""
         self.erased = self.deposits[-_FEW:] or self.erased
         self.deposits, self.found = [], []
-        self.edited = False
+        self.edited, self.whole = False, True
 
     def settle(self, account: int, moment: int) -> None:
         """A step consumes them: each belongs to the first that does."""
@@ -85,7 +86,12 @@ class Window:
     def empty(self) -> None:
         """A step has consumed them."""
         self.deposits, self.erased, self.sizes, self.found = [], [], [], []
-        self.edited = False
+        self.edited, self.whole = False, True
+
+    def unseen(self) -> None:
+        """Nobody knows what was deposited."""
+        self.empty()
+        self.whole = False
 
     def erased_for_cause(self) -> bool:
         """Whether what was cleared unread was not finite, the loss or the gradients of it: then a guard has cleared."""

@@ -58,6 +58,11 @@ class Retained(Detector):
         if not kept and not any(account.window.deposits for account in accounts):
             self._outlived(line, deposit, roots[0].grad_fn)
 
+    def gap(self) -> None:
+        """Whoever used what was kept may not have been seen."""
+        for line in self._lines.values():
+            line.kept = None
+
     def used(self) -> None:
         """autograd.grad() ran through a graph that may have been kept for it."""
         for line in self._lines.values():

@@ -48,7 +48,7 @@ class Surroundings:
     def skipped_step(self, scaler: Any, optimizer: Optimizer, *, since: int) -> None:
         """`scaler.step()` has returned. Without a step it found infinities: the gradients have had their chance."""
         watcher = self._watcher
-        if watcher.mine.aside or watcher.mine.steps != since:
+        if watcher.mine.aside or watcher.asleep or watcher.mine.steps != since:
             return
         new = watcher.accounts.own(optimizer) is None
         account = watcher.accounts.taken(optimizer, by_scaler=True)
@@ -63,7 +63,7 @@ class Surroundings:
     def scheduled(self, scheduler: Any) -> None:
         """`scheduler.step()` begins."""
         watcher = self._watcher
-        if not watcher.mine.aside:
+        if not watcher.mine.aside and not watcher.asleep:
             account = watcher.accounts.own(getattr(scheduler, "optimizer", None))
             watcher.detectors.schedules.moved(scheduler, user_site(), account)
             if account is not None:
