@@ -1,5 +1,6 @@
 """What stands around backwards and steps: loss scales, schedules, averaging by hand, tensors that change places."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from torch.optim import Optimizer
@@ -82,9 +83,11 @@ class Surroundings:
         """A DistributedDataParallel begins its forward."""
         self._watcher.detectors.syncing.forward(module)
 
-    def all_reduced(self) -> None:
-        """A collective runs: somebody may be averaging gradients by hand."""
+    def exchanged(self, values: Iterable[object]) -> None:
+        """A collective runs with these: somebody may be averaging gradients by hand, or weights."""
         self._watcher.mine.reduced = True
+        if not self._watcher.mine.depth:
+            self._watcher.detectors.syncing.exchanged(values)
 
     def swapping(self) -> None:
         """Two tensors are about to change places, which torch refuses to do to tensors with weak references."""
