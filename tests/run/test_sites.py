@@ -159,6 +159,12 @@ def test_a_place_is_the_same_however_often_it_is_compiled(monkeypatch: pytest.Mo
     assert one is other
 
 
+def test_so_they_are_in_a_loop_whose_end_is_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    padding = "; ".join(["len([0])"] * 60)
+    first, second = _places(f"for _ in [0]: here(); {padding}; here()\n", monkeypatch)
+    assert first != second
+
+
 def test_what_python_compiles_twice_is_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(set(_places(FINALLY, monkeypatch))) == 1
 

@@ -64,16 +64,23 @@ def _cut(instructions: list[dis.Instruction]) -> Iterator[list[dis.Instruction]]
     depths = _stack_depths(instructions)
     part: list[dis.Instruction] = []
     base = 0  # what lay on the stack when the statement began
-    for one, after in zip_longest(instructions, instructions[1:]):
+    for number, (one, after) in enumerate(zip_longest(instructions, instructions[1:])):
         base = base if part else depths[one.offset]
         part.append(one)
         left = depths[one.offset] + _effect(one, jump=False)
-        loops = one.opname == "GET_ITER" and after is not None and after.opname == "FOR_ITER"
+        if one.opname == "EXTENDED_ARG":
+            continue  # the first part of the next one: its jump is a long one
+        loops = one.opname == "GET_ITER" and _next(instructions, number) == "FOR_ITER"
         base += loops or one.opname == "BEFORE_WITH"  # the iterator, the exit: they lie there for the whole block
         ended = left <= base or (one.opname.startswith(_WRITES) and after is not None and _line(one) != _line(after))
         if after is None or (ended and not loops):
             yield part
             part = []
+
+
+def _next(instructions: list[dis.Instruction], number: int) -> str:
+    """The name of the instruction behind this one."""
+    return next((one.opname for one in instructions[number + 1 : number + 4] if one.opname != "EXTENDED_ARG"), "")
 
 
 def _stack_depths(instructions: list[dis.Instruction]) -> dict[int, int]:

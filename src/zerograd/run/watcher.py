@@ -65,6 +65,9 @@ class Watcher:
             self.norms.finish()
         self.detectors.ended(self.accounts.ours())
         self.chronicle.finish()
+        self.detectors.forget()
+        for account in self.accounts.everyone():
+            account.reopen()  # it keeps no reference, which torch.utils.swap_tensors would refuse
 
     def forked(self) -> None:
         """Count from zero, on the books that were inherited."""
