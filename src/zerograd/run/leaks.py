@@ -68,7 +68,8 @@ class Leaks(Detector):
 
     def _passes_through(self, account: int, settler: int, deposit: Deposit, later: list[Deposit]) -> bool:
         if (account, settler) in deposit.passed:
-            return True
+            # Unless its own objective comes here through the other's: then the two go on with each other.
+            return not any((settler, account) in one.passed for one in later)
         both = all((settler, account) in one.passed for one in [deposit, *later])
         self._opposed[deposit.site] += both and self._shown >> settler & 1
         return self._opposed[deposit.site] >= _HABIT
