@@ -108,8 +108,9 @@ def user_site() -> Site:
 def site_at(code: CodeType, offset: int) -> Site:
     """The place of an instruction. See [Note: places]."""
     line, *rest = positions(code).get(offset, (0, 1, 0, 0))
-    # A lambda shares its line with whoever holds it, and perhaps with another one.
-    crowded = line in crowded_lines(code) or code.co_name.startswith("<lambda")
+    # A lambda, a comprehension, a function of one line share it with whoever makes them, and perhaps with another one.
+    shared = line == code.co_firstlineno and code.co_name != "<module>"
+    crowded = shared or line in crowded_lines(code)
     return Site(shown(code.co_filename), line, *rest) if crowded else Site(shown(code.co_filename), line)
 
 
