@@ -268,6 +268,10 @@ class Account:
             return True
         return self.scale.untouched(self.few_gradients())
 
+    def is_trained(self) -> bool:
+        """Whether it was ever cleared or fed. What never was draws the curve of a schedule."""
+        return self.books.tended or bool(self.habits.nourished)
+
     def concerned(self) -> list[Tensor]:
         """The parameters that stand as the whole stands."""
         members = self.standing().members

@@ -22,7 +22,7 @@ class Deposit:
     """A backward. The same object stands in the window of every optimizer whose slots it hit."""
 
     __slots__ = (
-        "alone", "clipped", "epoch", "event", "loss", "moment",
+        "alone", "clipped", "epoch", "event", "left", "loss", "moment",
         "passed", "raised", "reading", "seed", "settled", "synced",
     )  # fmt: skip
 
@@ -36,6 +36,7 @@ class Deposit:
         self.settled: tuple[int, int] | None = None  # the account whose step consumed it first, and when
         self.passed: frozenset[tuple[int, int]] = frozenset()  # see `behind` in graph.py
         self.alone: int | None = None  # see `alone` in graph.py
+        self.left: dict[int, list[Tensor | None]] = {}  # sizes of what it left in an account, where it may leak; unread
         self.synced: bool | None = None  # whether a DistributedDataParallel averaged it; None: there is none
         self.reading: Reading | None = None
         self.seed: Tensor | None = None  # in full mode: what the backward begins with, `loss.backward(seed)`; unread
