@@ -288,3 +288,19 @@ def test_a_run_whose_findings_are_only_possible_does_not_call_itself_clean() -> 
             optimizer.zero_grad()
     assert [(finding.code, finding.certainty.value) for finding in watch.findings] == [("ZG007", "possible")]
     assert watch.counts() == "11 steps, 12 backwards, 1 slots audited; nothing certain, 1 possible"
+
+
+def test_what_was_watched_can_be_swapped_when_the_audit_is_over() -> None:
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with zerograd.audit(on_finding="collect") as watch:
+        for _ in range(12):
+            optimizer.zero_grad()
+            model(torch.ones(1, 2)).sum().backward()
+            optimizer.step()
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    try:
+        model.double()  # torch refuses tensors that somebody has weak references to
+    finally:
+        torch.__future__.set_swap_module_params_on_conversion(False)
+    assert watch.findings == []

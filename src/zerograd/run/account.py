@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from zerograd.core.events import Event, Site
-from zerograd.core.machine import HOLLOW, START, Content, Scale, State
+from zerograd.core.machine import HOLLOW, Content, Scale
 from zerograd.run.aliases import Aliases
 from zerograd.run.books import ALL, Books, Clock, Cohort
 from zerograd.run.closures import Closure
@@ -74,8 +74,8 @@ class Account:
             now, seen = self.slots.look(parameters), self._seen
             new = {i for i, old in enumerate(before) if old is None}
             full = {i for i in new if now.versions[i] >= 0}
-            self.books.take_in(full, State(Content.FRESH))  # who put it there was not seen: it accuses nobody
-            self.books.take_in(new - full, START)
+            self.books.take_in(full, full=True)
+            self.books.take_in(new - full, full=False)
             kept = [now.versions[i] if old is None else seen.versions[old] for i, old in enumerate(before)]
             self._seen = now._replace(
                 addresses=[now.addresses[i] if old is None else seen.addresses[old] for i, old in enumerate(before)],
@@ -142,6 +142,8 @@ class Account:
 
     def cleared(self, clear: Event, *, to_none: bool) -> None:
         """The optimizer's own zero_grad() has just returned: whatever lay there is gone, and nobody needs to ask."""
+        if not self.slots.ids:
+            self.parameters()  # forgotten: see reopen()
         self._seen = self.slots.nothing(len(self.slots.ids)) if to_none else self._look()
         self._vacant, self._clips = to_none, 0
         self.books.clear(ALL, clear)
@@ -234,12 +236,20 @@ class Account:
         return {slot for slot, one in enumerate(self._seen.versions) if one >= 0}
 
     def reopen(self) -> None:
-        """Something happens that cannot be followed: begin anew with what lies there at the next look."""
+        """Something happens that cannot be followed: begin anew with what lies there at the next look.
+
+        See [Note: unseen] in books.py.
+        """
         self.slots.forget()
         self._seen = self.slots.nothing(0)
-        self._vacant = False
+        self._vacant, self._clips, self.clipped_by = False, 0, None
+        self.books.unseen()
+        self.fed.unseen()
         self.aliases.forget()
-        self.window.empty()
+        self.rescaling.forget()
+        self.closure.forget()
+        self.habits.starved.clear()
+        self.window.unseen()
 
     # Judging
 
@@ -257,6 +267,10 @@ class Account:
         if self.standing().fact.state.scale is not Scale.SCALED:
             return True
         return self.scale.untouched(self.few_gradients())
+
+    def is_trained(self) -> bool:
+        """Whether it was ever cleared or fed. What never was draws the curve of a schedule."""
+        return self.books.tended or bool(self.habits.nourished)
 
     def concerned(self) -> list[Tensor]:
         """The parameters that stand as the whole stands."""

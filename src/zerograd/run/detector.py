@@ -53,5 +53,8 @@ class Detector:
     def clearing(self, account: "Account", clear: Event) -> None:
         """A zero_grad() has returned; the window is what it erased."""
 
+    def gap(self) -> None:
+        """For some steps nobody has looked: forget what hangs on having seen each of them. See [Note: unseen]."""
+
     def ended(self, accounts: Sequence["Account"]) -> None:
         """The audit stops."""

@@ -107,6 +107,9 @@ class Detectors:
     def clearing(self, account: Account, clear: Event) -> None:
         self._tell("clearing", account, clear)
 
+    def gap(self) -> None:
+        self._tell("gap")
+
     def ended(self, accounts: Sequence[Account]) -> None:
         self._tell("ended", accounts)
         self.flush()
@@ -117,5 +120,5 @@ def _ears(detectors: Sequence[Detector]) -> dict[str, list[tuple[Detector, Calla
     return {
         event: [(one, getattr(one, event)) for one in detectors if getattr(type(one), event) is not deaf]
         for event, deaf in vars(Detector).items()
-        if event in ("begins", "deposited", "consuming", "clearing", "ended")
+        if event in ("begins", "deposited", "consuming", "clearing", "gap", "ended")
     }

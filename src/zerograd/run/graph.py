@@ -31,6 +31,12 @@ def newest(roots: Sequence[Tensor]) -> int:
     return max((number_of(root.grad_fn) for root in roots), default=0)
 
 
+def every_node(roots: Sequence[Tensor]) -> list[Any]:
+    """Of the graph behind `roots`, but not what adds into its leaves: that lives as long as they do."""
+    order = _ordered([root.grad_fn for root in roots if root.grad_fn is not None]) or []
+    return [node for node in order if not hasattr(node, "variable")]
+
+
 def survey(roots: Sequence[Tensor], owners: Mapping[int, int]) -> Survey:
     """Walk the graph behind `roots`. `owners`: the number of the account that holds each parameter, by its id."""
     order = _ordered([root.grad_fn for root in roots if isinstance(root, Tensor) and root.grad_fn is not None])

@@ -26,6 +26,11 @@ from zerograd.run.surroundings import Surroundings
 from zerograd.run.watcher import Watcher
 from zerograd.trace.announcing import listen
 
+# What ranks exchange tensors by.
+_COLLECTIVES = (
+    "all_reduce", "all_reduce_coalesced", "all_gather", "all_gather_into_tensor", "reduce", "reduce_scatter_tensor",
+    "broadcast", "send", "recv", "isend", "irecv", "all_to_all",
+)  # fmt: skip
 _ours: list[object] = []  # step hooks of our own: two audits may run at once
 
 
@@ -233,7 +238,7 @@ def _surroundings(seen: Surroundings, undo: contextlib.ExitStack) -> None:
     def around_collectives(collective: Callable[..., Any]) -> Callable[..., Any]:
         def noted(*args: Any, **kwargs: Any) -> Any:
             if not torch.compiler.is_compiling():
-                seen.all_reduced()
+                seen.exchanged([*args, *kwargs.values()])
             return collective(*args, **kwargs)
 
         return noted
@@ -249,8 +254,11 @@ def _surroundings(seen: Surroundings, undo: contextlib.ExitStack) -> None:
     patch(torch.utils.data.DataLoader, "__iter__", around_passes, undo)
     patch(_BaseDataLoaderIter, "__next__", around_batches, undo)
     patch(torch.nn.parallel.DistributedDataParallel, "_pre_forward", around_forwards, undo)
-    for name in ("all_reduce", "all_gather", "reduce_scatter_tensor", "all_reduce_coalesced", "broadcast"):
-        if hasattr(torch.distributed, name):
+    for name in _COLLECTIVES:
+        collective: Any = getattr(torch.distributed, name, None)
+        if getattr(collective, "__closure__", None):  # what others have imported early runs what is in its cell
+            patch_cell(collective, around_collectives, undo)
+        elif collective is not None:
             patch(torch.distributed, name, around_collectives, undo)
     # module.to() and load_state_dict() of tensor subclasses, and of all under torch.__future__
     patch(torch.utils, "swap_tensors", around_swaps, undo)

@@ -46,6 +46,7 @@ class Judge(Detector):
         self._last_clear: dict[int, tuple[Event, int]] = {}  # in each thread, and when
         self._blind: Counter[Site | None] = Counter()
         self._useful: set[Site | None] = set()
+        self._gap = False  # there were steps at which nobody looked
         self._emptied: Counter[Site] = Counter()  # steps whose closure cleared what it had deposited for them
 
     def flush(self) -> None:
@@ -54,6 +55,10 @@ class Judge(Detector):
             with contextlib.suppress(IndexError):  # another thread was faster
                 finding = self._pending.popleft()
                 self._tell(finding)
+
+    def gap(self) -> None:
+        self._gap = True
+        self._last_clear.clear()
 
     # Steps
 
@@ -92,7 +97,7 @@ class Judge(Detector):
         """A stale gradient beside a clear that did not reach it is a clear that does not cover what is stepped."""
         rule = self._exactly.get(finding.code)
         clear, moment = self._last_clear.get(account.thread, (None, 0))
-        never = account.standing().members.isdisjoint(account.books.ever_cleared)
+        never = account.books.never_cleared(account.standing().members)
         beside = clear is not None and moment > account.books.stepped
         if rule is None or not never or not beside or clear is None:
             return finding
@@ -178,7 +183,8 @@ class Judge(Detector):
         for verdict in judge(frozenset({fact}), deposit.event, self._laws):
             if verdict.law.at is not Kind.CLIP:
                 continue
-            sure = self._blind[clipped.site] >= _HABIT and clipped.site not in self._useful if hollow else same
+            blind = self._blind[clipped.site] >= _HABIT and clipped.site not in self._useful and not self._gap
+            sure = blind if hollow else same
             told = tell(verdict, account.standing().trail)
             told = told._replace(site=clipped.site or told.site)
             self._pending.append(told if sure else told._replace(certainty=Certainty.POSSIBLE))

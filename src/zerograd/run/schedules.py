@@ -1,7 +1,8 @@
 """Schedules that move before their optimizer has stepped (ZG301).
 
 A run that resumes moves its schedule forward before it trains, at a line of its own. The fault is a line inside the
-loop: the same line that moved the schedule before the first step moves it again after one.
+loop: the same line that moved the schedule before the first step moves it again after one. Whoever draws the curve of a
+schedule steps an optimizer that never gets a gradient.
 """
 
 from typing import Any
@@ -30,9 +31,9 @@ class Schedules(Detector):
         stepped = getattr(optimizer, "_opt_called", False) or (account is not None and account.steps > 0)
         if not stepped:
             early[site] = early.get(site, 0) + 1
-        elif early.get(site) == 1:
+        elif early.get(site) == 1 and account is not None and account.is_trained():
             early[site] = 0
             led: list[tuple[Event | Site, str]] = []
-            if account is not None and account.last_step is not None:
+            if account.last_step is not None:
                 led = [(account.last_step, "the optimizer steps here")]
             self.say("ZG301", site, certain=True, led=led, what="scheduler.step()")

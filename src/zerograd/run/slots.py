@@ -141,6 +141,11 @@ class Slots:
         optimizer = self._optimizer()
         return 0 if optimizer is None else sum(map(len, map(_in_group, optimizer.param_groups)))
 
+    def with_state(self) -> set[int]:
+        """The ids of the parameters that the optimizer has a momentum or a count of: they were stepped once."""
+        optimizer = self._optimizer()
+        return set() if optimizer is None else {id(one) for one, state in optimizer.state.items() if state}
+
     def some(self, slots: Iterable[int]) -> dict[int, Tensor]:
         """A few of the parameters, without going through all of them."""
         optimizer = self._optimizer()

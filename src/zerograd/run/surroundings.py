@@ -1,5 +1,6 @@
 """What stands around backwards and steps: loss scales, schedules, averaging by hand, tensors that change places."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from torch.optim import Optimizer
@@ -48,7 +49,7 @@ class Surroundings:
     def skipped_step(self, scaler: Any, optimizer: Optimizer, *, since: int) -> None:
         """`scaler.step()` has returned. Without a step it found infinities: the gradients have had their chance."""
         watcher = self._watcher
-        if watcher.mine.aside or watcher.mine.steps != since:
+        if watcher.mine.aside or watcher.asleep or watcher.mine.steps != since:
             return
         new = watcher.accounts.own(optimizer) is None
         account = watcher.accounts.taken(optimizer, by_scaler=True)
@@ -63,7 +64,7 @@ class Surroundings:
     def scheduled(self, scheduler: Any) -> None:
         """`scheduler.step()` begins."""
         watcher = self._watcher
-        if not watcher.mine.aside:
+        if not watcher.mine.aside and not watcher.asleep:
             account = watcher.accounts.own(getattr(scheduler, "optimizer", None))
             watcher.detectors.schedules.moved(scheduler, user_site(), account)
             if account is not None:
@@ -82,9 +83,11 @@ class Surroundings:
         """A DistributedDataParallel begins its forward."""
         self._watcher.detectors.syncing.forward(module)
 
-    def all_reduced(self) -> None:
-        """A collective runs: somebody may be averaging gradients by hand."""
+    def exchanged(self, values: Iterable[object]) -> None:
+        """A collective runs with these: somebody may be averaging gradients by hand, or weights."""
         self._watcher.mine.reduced = True
+        if not self._watcher.mine.depth:
+            self._watcher.detectors.syncing.exchanged(values)
 
     def swapping(self) -> None:
         """Two tensors are about to change places, which torch refuses to do to tensors with weak references."""

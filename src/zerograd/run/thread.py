@@ -36,6 +36,7 @@ class Thread(threading.local):
         self.unfollowed: list[Account] = []  # stepped inside the backward that is running
         self.reduced = False  # a collective ran since the last backward: somebody may average by hand
         self.early: list[Deposit] = []  # backwards since the last clear, for an account that is opened only now
+        self.gap = False  # there were steps of this thread at which nobody looked
         self.aside = 0  # blocks whose work is told by others, or is not done but captured: nobody looks
         self.capture: Capture | None = None
         self.routine = Routine()

@@ -65,6 +65,9 @@ class Watcher:
             self.norms.finish()
         self.detectors.ended(self.accounts.ours())
         self.chronicle.finish()
+        self.detectors.forget()
+        for account in self.accounts.everyone():
+            account.reopen()  # it keeps no reference, which torch.utils.swap_tensors would refuse
 
     def forked(self) -> None:
         """Count from zero, on the books that were inherited."""
@@ -178,7 +181,7 @@ class Watcher:
         what = "scaler.step()" if scaled else f"{account.called}.step()"
         event = mine.step = Event(Kind.CONSUME, account.name, user_site(), scaled=scaled, what=what)
         if new:
-            account.window.deposits = mine.first_window()
+            account.window.deposits, account.window.whole = mine.first_window(), not mine.gap
             account.books.tell([deposit.event for deposit in mine.early])
         account.window.all_reduced = mine.reduced
         if mine.depth:
@@ -196,7 +199,7 @@ class Watcher:
     def after_step(self, optimizer: Optimizer, *, hooked: bool) -> None:
         if self.mine.stepping.end(optimizer) and not self.mine.depth and not self.mine.routine.going:
             account = self.accounts.own(optimizer)
-            if account is not None and not self.asleep:
+            if account is not None and not self.asleep and not self._wakes:
                 fed = account.closure.ends(self.mine.backwards)
                 # A closure that skips its batch (Lightning: training_step returns None) leaves nothing, and means it.
                 if fed is False and self.mine.step is not None and account.standing().content not in HOLLOW:
@@ -208,9 +211,17 @@ class Watcher:
             self.chronicle.ends(Kind.CONSUME)
             self.turn()
 
+    @property
+    def _wakes(self) -> bool:
+        """Whether nobody has looked for a while, at this step neither, and the next ones are looked at."""
+        return self._sample > 2 and self.mine.steps % self._sample == 0
+
     def turn(self) -> None:
-        """A step is over. If nobody has looked for a while and the next ones are looked at, the books begin anew."""
-        if self._sample > 2 and self.mine.steps % self._sample == 0:
+        """A step is over. Where nobody has looked for a while, the books begin anew: see [Note: unseen]."""
+        if self._wakes:
+            self.mine.early, self.mine.gap = [], True
+            self.detectors.gap()
+            self.judge.gap()
             for account in self.accounts.ours():
                 account.reopen()
 
@@ -218,8 +229,9 @@ class Watcher:
         plain = not hooked and self.lean and self.pace.is_plain(account)
         patience = partial(self.detectors.patience, account, self.accounts)
         self.judge.consume(account, event, hooked=hooked, patience=patience)
-        self.detectors.consuming(account, event, scaler=self.mine.scaler)
-        account.habits.stepped(account.window.size())
+        if account.window.whole:
+            self.detectors.consuming(account, event, scaler=self.mine.scaler)
+            account.habits.stepped(account.window.size())
         account.window.settle(account.number, self.accounts.clock.tick())
         told = event if self.norms is None else event._replace(numbers=self.detectors.syncing.consumed(account))
         account.consumed(self.chronicle.scaled(told, self.mine.scaler, optimizer))
