@@ -150,10 +150,11 @@ class Block:
     ) -> None:
         site = (frame.f_code, frame.f_lasti)
         micro = self._belongs_to(weight, site)
-        self.tally.require_alike(micro)
+        if self.tally.weighing is not micro.weighing:
+            self.tally.require_alike(micro)
         if not (isinstance(loss, Tensor) and loss.requires_grad):
             raise refusals.detached_loss(loss)
-        if is_zero(micro.weight):
+        if micro.weighing is not Weighing.BARE and is_zero(micro.weight):
             self.tally.empty += not micro.filler
             if micro.filler:
                 self.run(loss, micro)

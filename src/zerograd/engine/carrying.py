@@ -55,40 +55,40 @@ class Carried:
     """The states of one Step. See [Note: carried]."""
 
     def __init__(self) -> None:
-        self._calls: list[_Call] = []  # of the open block
+        self.calls: list[_Call] = []  # of the open block
         self._failed: deque[_Made] = deque(maxlen=_FAILURES)
         self._thread: int | None = None
 
     @property
     def used(self) -> bool:
         """Whether the open block carries a state: then it matters at once how the block ends."""
-        return bool(self._calls)
+        return bool(self.calls)
 
     def carry(self, state: S, site: object) -> S:
         if self._thread != threading.get_ident():  # each thread numbers its own nodes
             self._thread = threading.get_ident()
             self._failed.clear()
         mark = _get_sequence_nr()
-        place = sum(call.site == site and call.mark == mark for call in self._calls)
+        place = sum(call.site == site and call.mark == mark for call in self.calls)
         for failed in self._failed:
             state = _replaced(state, failed, site, place)
             if isinstance(state, _Unclear):
                 raise refusals.carried_from_where(state.states)
-        start = _replaced(state, _Made(self._calls, mark), site, place) if self._calls else state
-        self._calls.append(_Call(site, mark, place, detach(start)))
+        start = _replaced(state, _Made(self.calls, mark), site, place) if self.calls else state
+        self.calls.append(_Call(site, mark, place, detach(start)))
         # A copy: the block may change in place what it was handed, and begin with it again if it does not commit.
         handed: S = _mapped(state, lambda tensor: tensor.detach().clone())
         return handed
 
     def keep(self) -> None:
         """The block has committed."""
-        self._calls = []
+        self.calls = []
 
     def lose(self) -> None:
         """It has not."""
-        if self._calls:
-            self._failed.append(_Made(self._calls, _get_sequence_nr()))
-            self._calls = []
+        if self.calls:
+            self._failed.append(_Made(self.calls, _get_sequence_nr()))
+            self.calls = []
 
 
 def _replaced(state: S, block: _Made, site: object, place: int) -> S:

@@ -72,7 +72,8 @@ def _commit(transaction: Transaction) -> None:
     if exchange is not None:
         _agree(exchange)
     elif len(blocks) == 1:
-        blocks[0].defers = blocks[0].captured or may_defer(blocks[0])
+        (block,) = blocks
+        block.defers = block.captured or (block.slots.device.type == "cuda" and may_defer(block))
     good = True
     for block in blocks:
         good &= prepare(block)

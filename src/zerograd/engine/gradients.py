@@ -12,7 +12,7 @@ from torch import Tensor
 
 _LOW = (torch.float16, torch.bfloat16)
 _PRECISE = (torch.float32, torch.float64)
-_PLAIN = {Tensor}
+_PLAIN = {Tensor}  # the types of gradients that are not sharded
 _dtype = attrgetter("dtype")
 
 
@@ -28,7 +28,7 @@ def total_norm(gradients: list[Tensor], order: float = 2.0) -> Tensor:
     Finite fp16 gradients of 40,000 have an infinite norm in fp16. For float32 and float64 gradients, also mixed, the
     value is bit for bit that of torch.nn.utils.get_total_norm.
     """
-    if _are_plain(gradients):
+    if set(map(type, gradients)) == _PLAIN:  # asked without a frame of Python for each
         return _norm(gradients, order)
     norms = [_norm(part, order) for part in alike(gradients)]
     return norms[0] if len(norms) == 1 else _norm_of_norms(norms, order)
@@ -60,11 +60,6 @@ def _whole(norm: Tensor) -> Tensor:
     return norm.full_tensor() if hasattr(norm, "full_tensor") else norm
 
 
-def _are_plain(gradients: list[Tensor]) -> bool:
-    """Whether none of them is sharded. Asked at every step, so without a frame of Python for each."""
-    return set(map(type, gradients)) == _PLAIN
-
-
 def alike(gradients: list[Tensor]) -> list[list[Tensor]]:
     """By the mesh that they are sharded over, or not: no operation of torch takes both at once."""
     parts: dict[object, list[Tensor]] = {}
@@ -84,7 +79,7 @@ def is_finite(gradients: list[Tensor], norm: Tensor | None) -> bool:
     """
     if norm is not None and math.isfinite(norm.item()):
         return True
-    if not _are_plain(gradients) and any(map(_mesh, gradients)):
+    if set(map(type, gradients)) != _PLAIN and any(map(_mesh, gradients)):
         return _shards_are_finite(gradients)
     return not _elements_not_finite(gradients).item()
 

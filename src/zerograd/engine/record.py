@@ -40,7 +40,8 @@ class Record:
         """Said before anything else can raise, and never taken back. Saying it again changes nothing."""
         if self.known.of is not of:
             if outcome.kind is Ending.COMMITTED:
-                self.carried.keep()
+                if self.carried.calls:
+                    self.carried.keep()
             else:
                 self.carried.lose()
             self.known = self.known.after(outcome, of, finite=finite)

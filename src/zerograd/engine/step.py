@@ -164,20 +164,21 @@ class Step:
         return None if latest is None or latest.over else latest
 
     def _new_block(self) -> Block:
-        self._record.promises.keep(all_of_them=False)
+        if self._record.promises.waiting:
+            self._record.promises.keep(all_of_them=False)
         if self._record.known.torn:
             raise refusals.torn()
         if self._latest is not None and not self._latest.over:
             raise refusals.nested_block()
         self._slots = slots = self._slots.current()
-        return Block(self._name, self._terms, slots, self._guard, self._record, self._find_party())
+        party = self._search.look(slots)
+        if party is not None and self._terms.flat:
+            raise ranks_refuse.flat()
+        return Block(self._name, self._terms, slots, self._guard, self._record, party)
 
     def _find_party(self) -> Party | None:
-        """Not before the first block, and at every one: a model may be wrapped when its Step is made already."""
-        found = self._search.look(self._slots)
-        if found is not None and self._terms.flat:
-            raise ranks_refuse.flat()
-        return found
+        """Who takes the next step together. Asked at every block: a model may be wrapped after its Step was made."""
+        return self._search.look(self._slots)
 
     @property
     def _party(self) -> Party | None:

@@ -96,7 +96,12 @@ class Search:
     def look(self, slots: Slots) -> Party | None:
         """Who takes the next step together; None if this process steps alone."""
         world = dist.group.WORLD if dist.is_available() else None
-        if world is not self._world or slots is not self._slots or self._wrapped != _watch.wrapped or self._is_gone():
+        if (
+            world is not self._world
+            or slots is not self._slots
+            or self._wrapped != _watch.wrapped
+            or (self.found is not None and self._is_gone(self.found))
+        ):
             _watch.begin()
             self._wrapped = _watch.wrapped
             before, self.found = self.found, find(slots, self._sync)
@@ -105,8 +110,8 @@ class Search:
             self._world, self._slots = world, slots
         return self.found
 
-    def _is_gone(self) -> bool:
-        return self.found is not None and self.found.wrapper is not None and not self.found.wrapper.lives
+    def _is_gone(self, party: Party) -> bool:
+        return party.wrapper is not None and not party.wrapper.lives
 
 
 class _Watch:
