@@ -47,6 +47,7 @@ class Owners(Detector):
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         self._strays: dict[Site, dict[int, _Stray]] = {}
         self._told: set[Site] = set()
+        self._asked: dict[Site, int] = {}  # how often somebody might have been told something
         self._explained: set[int] = set()  # accounts that ZG010 was said of
 
     def done_with(self, site: Site) -> bool:
@@ -92,17 +93,22 @@ class Owners(Detector):
             self._judge(deposit, ripe, accounts)
 
     def _judge(self, deposit: Deposit, ripe: list[_Stray], accounts: Sequence[Account]) -> None:
+        growing = {id(stray.parameter()) for stray in ripe if stray.grown >= _OFTEN - 1}
+        orphaned = next((account for account in accounts if account.fed.orphans()), None)
+        if not growing and orphaned is None:
+            return
+        asked = self._asked[deposit.site] = self._asked.get(deposit.site, 0) + 1
+        if asked & (asked - 1):
+            return  # to ask who holds them is to go through every object there is: the 1st, 2nd, 4th, 8th ... time
         owned = _owned_by_anyone()
         forgotten = [
             one
             for stray in ripe
             if (one := stray.parameter()) is not None and id(one) not in owned and one._version == stray.version
         ]
-        growing = {id(stray.parameter()) for stray in ripe if stray.grown >= _OFTEN - 1}
         grown = [one for one in forgotten if id(one) in growing]
         if not forgotten or any(not account.plain for account in accounts):
             return  # FSDP's unsharded parameters belong to nobody, and their shards to an optimizer
-        orphaned = next((account for account in accounts if account.fed.orphans()), None)
         if orphaned is not None and orphaned.last_step is not None:
             self._told.add(deposit.site)
             orphans = orphaned.fed.orphans()
