@@ -52,6 +52,21 @@ def test_own_audit_that_raises():
     with zerograd.audit(on_finding="raise"), pytest.raises(zerograd.FaultFound):
         train(False)
 
+def step_once():
+    weight = torch.nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    weight.sum().backward()
+    optimizer.zero_grad()
+    optimizer.step()
+
+def test_one_wrong_step():
+    step_once()
+
+def test_one_wrong_step_under_its_own_audit():
+    with zerograd.audit(on_finding="collect") as audit:
+        step_once()
+    assert [finding.code for finding in audit.findings] == ["ZG002"]
+
 @pytest.fixture
 def trained():
     train(False)
@@ -80,11 +95,13 @@ def test_every_test_is_judged_by_what_it_did(options: list[str], tmp_path: Path)
     assert verdicts == [
         "ERROR test_it.py::test_mistyped",
         "ERROR test_it.py::test_wrong_in_a_fixture",
+        "FAILED test_it.py::test_one_wrong_step",
         "FAILED test_it.py::test_something_else_allowed",
         "FAILED test_it.py::test_wrong",
         "FAILED test_it.py::test_wrong_again",
         "FAILED test_it.py::test_wrong_and_failing",
         "PASSED test_it.py::test_allowed",
+        "PASSED test_it.py::test_one_wrong_step_under_its_own_audit",
         "PASSED test_it.py::test_own_audit",
         "PASSED test_it.py::test_own_audit_that_raises",
         "PASSED test_it.py::test_right",

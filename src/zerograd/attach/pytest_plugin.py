@@ -75,6 +75,8 @@ class _Auditor:
             self._allowed = _allowed(item)
         try:
             yield
+            if when == "call":
+                self._audit.conclude()
             if when == "teardown":
                 self._audit.stop()  # here, so that what it says in the end still finds a phase to fail
         except BaseException as error:  # it fails for a reason of its own: ours is told beside it

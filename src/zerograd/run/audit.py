@@ -67,6 +67,8 @@ class Audit:
             self._undo = None
             _active.remove(self)
             self._watcher.close_books()
+            for other in _active if not self._shared else ():  # what happened in it is the program's own affair
+                other._watcher.judge.overlook_single_steps()
             if isinstance(self._trace, TraceWriter):  # a function is its giver's to close
                 self._trace.close()
 
@@ -77,6 +79,10 @@ class Audit:
         if error is not None:
             self.raised(error)
         self.stop()
+
+    def conclude(self) -> None:
+        """The program is over, though not the audit: say what only shows when nothing more comes."""
+        self._watcher.judge.conclude()
 
     def raised(self, error: BaseException) -> None:
         """The program has ended with this exception: some of them are gradients that were None."""

@@ -23,7 +23,7 @@ class Deposit:
 
     __slots__ = (
         "alone", "clipped", "epoch", "event", "loss", "moment",
-        "passed", "raised", "reading", "seed", "settled", "synced",
+        "passed", "past", "raised", "reached", "reading", "seed", "settled", "synced",
     )  # fmt: skip
 
     def __init__(self, event: Event, *, moment: int, epoch: int, loss: Tensor | None) -> None:
@@ -36,7 +36,9 @@ class Deposit:
         self.settled: tuple[int, int] | None = None  # the account whose step consumed it first, and when
         self.passed: frozenset[tuple[int, int]] = frozenset()  # see `behind` in graph.py
         self.alone: int | None = None  # see `alone` in graph.py
+        self.reached = True  # its loss leads to some leaf; False: it was detached
         self.synced: bool | None = None  # whether a DistributedDataParallel averaged it; None: there is none
+        self.past = False  # no forward of the DistributedDataParallel came before it
         self.reading: Reading | None = None
         self.seed: Tensor | None = None  # in full mode: what the backward begins with, `loss.backward(seed)`; unread
 

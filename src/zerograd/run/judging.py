@@ -24,6 +24,7 @@ from zerograd.run.deposit import Deposit
 from zerograd.run.detector import Detector
 from zerograd.run.naming import named
 from zerograd.run.rescaling import again_and_again
+from zerograd.run.single import SingleSteps
 from zerograd.run.sureness import count_starving, doubts
 
 _HABIT = 2
@@ -47,6 +48,7 @@ class Judge(Detector):
         self._blind: Counter[Site | None] = Counter()
         self._useful: set[Site | None] = set()
         self._emptied: Counter[Site] = Counter()  # steps whose closure cleared what it had deposited for them
+        self._single = SingleSteps()
 
     def flush(self) -> None:
         """Say what was found. Only when the books are in order again: whoever hears it may raise."""
@@ -55,10 +57,29 @@ class Judge(Detector):
                 finding = self._pending.popleft()
                 self._tell(finding)
 
+    def conclude(self) -> None:
+        """Nothing more comes: what single steps have shown is certain."""
+        single, self._single = self._single, SingleSteps()
+        self._pending.extend(finding for finding in single.ended() if finding.code in self._chosen)
+        self.flush()
+
+    def overlook_single_steps(self) -> None:
+        """Say nothing at the end of what has happened so far."""
+        self._single = SingleSteps()
+
+    def _charge(self, account: Account, finding: Finding) -> None:
+        """Say it; of an optimizer that has never stepped only when it does. Others may step what it holds as well."""
+        (self._pending if account.stepped else account.withheld).append(finding)
+
     # Steps
 
-    def consume(self, account: Account, event: Event, *, hooked: bool, patience: Callable[[], float]) -> None:
+    def consume(
+        self, account: Account, event: Event, *, hooked: bool, left_a_loss: bool, patience: Callable[[], float]
+    ) -> None:
         """A step is about to read. `patience`: steps that may starve before they are called so."""
+        if account.withheld:
+            self._pending.extend(account.withheld)
+            account.withheld.clear()
         if account.standing().content is not Content.FRESH:
             account.ask()
         standing = account.standing()
@@ -69,7 +90,8 @@ class Judge(Detector):
             fact = fact._replace(doubts=fact.doubts | excuses)
         if account.window.edited or not account.still_scaled():
             fact = fact._replace(doubts=fact.doubts | _UNSCALED)
-        for verdict in judge(frozenset({fact}), event, self._laws):
+        told_later = self._single.consuming(account, event, hooked=hooked, left_a_loss=left_a_loss)
+        for verdict in () if told_later else judge(frozenset({fact}), event, self._laws):
             finding = self._told_exactly(tell(verdict, standing.trail), verdict, account)
             if verdict.law.needs_loss and account.habits.starved.get(event.site, 0) < patience():
                 finding = finding._replace(certainty=Certainty.POSSIBLE)  # what is learned may be learned elsewhere
@@ -164,7 +186,7 @@ class Judge(Detector):
                 late = verdict.law.lacks(standing.fact.state, event) is Kind.DEPOSIT
                 if late and (standing.content in HOLLOW or event.site in self._useful):
                     continue  # what is clipped before its backward is told by the backward
-                self._pending.append(self._enriched(tell(verdict, standing.trail), verdict, account))
+                self._charge(account, self._enriched(tell(verdict, standing.trail), verdict, account))
         self.flush()
 
     def deposit_on_clipped(self, account: Account, deposit: Deposit, fact: Fact, clipped: Event) -> None:
@@ -181,7 +203,9 @@ class Judge(Detector):
             sure = self._blind[clipped.site] >= _HABIT and clipped.site not in self._useful if hollow else same
             told = tell(verdict, account.standing().trail)
             told = told._replace(site=clipped.site or told.site)
-            self._pending.append(told if sure else told._replace(certainty=Certainty.POSSIBLE))
+            if hollow and clipped.site not in self._useful:
+                self._single.clipped_first(account, told)
+            self._charge(account, told if sure else told._replace(certainty=Certainty.POSSIBLE))
         self.flush()
 
     # Scalers
@@ -189,7 +213,7 @@ class Judge(Detector):
     def unscale(self, account: Account, event: Event) -> None:
         standing = account.standing()
         for verdict in judge(frozenset({standing.fact}), event, self._laws):
-            self._pending.append(tell(verdict, standing.trail))
+            self._charge(account, tell(verdict, standing.trail))
         account.rescaling.unscaled()
         account.books.move(ALL, event)
         self.flush()

@@ -53,10 +53,16 @@ class Watcher:
 
     def open_books(self) -> None:
         """Begin with empty ones: what stood in the old ones may have changed while nobody looked."""
-        self.accounts = Accounts(self.chronicle)
+        self.accounts = Accounts(self.chronicle, self._opened)
         self.mine = Thread()
         self.detectors = Detectors(self._rules, self._report, full=self._full)
         self.judge = Judge(self._rules, self._report, self.accounts)
+
+    def _opened(self, account: Account) -> None:
+        """An account was opened. What lies there already may be known from before."""
+        if account.standing().content not in HOLLOW:
+            account.window.deposits = self.mine.first_window()
+            account.books.tell([deposit.event for deposit in self.mine.early])
 
     def close_books(self) -> None:
         """The audit stops."""
@@ -64,6 +70,7 @@ class Watcher:
         if self.norms is not None:
             self.norms.finish()
         self.detectors.ended(self.accounts.ours())
+        self.judge.conclude()
         self.chronicle.finish()
 
     def forked(self) -> None:
@@ -106,6 +113,11 @@ class Watcher:
             mine.depth -= 1
             raise
 
+    def asked(self) -> None:
+        """autograd.grad() is called: somebody wants gradients, and puts them where he likes."""
+        self.mine.asked += 1
+        self.detectors.retained.used()
+
     def _deposit(self, roots: Sequence[Tensor], seeds: Any, *, kept: bool) -> Deposit:
         event = Event(Kind.DEPOSIT, site=user_site(), scaled=self.detectors.scaling.is_scaled(roots), what="backward()")
         deposit = Deposit(event, moment=self.accounts.clock.tick(), epoch=self.epoch, loss=scalar(roots))
@@ -140,6 +152,8 @@ class Watcher:
                 self.chronicle.ends(Kind.DEPOSIT, lambda: numbers + deposit.items())  # noqa: B023
             account.habits.deposited(deposit.site, raised=raised)
             account.aliases.backward()
+        if not hit and not deposit.reached:
+            mine.astray += 1
         mine.routine.note(deposit.event)
         if raised:
             mine.routine.spoil()
@@ -171,15 +185,11 @@ class Watcher:
             mine.steps += 1
             self.unaudited["left out by sample"] += 1
             return
-        new = self.accounts.own(optimizer) is None
         scaled = mine.scaler is not None
         account = self.accounts.taken(optimizer, by_scaler=scaled)
         self.slots += account.newly_stepped()
         what = "scaler.step()" if scaled else f"{account.called}.step()"
         event = mine.step = Event(Kind.CONSUME, account.name, user_site(), scaled=scaled, what=what)
-        if new:
-            account.window.deposits = mine.first_window()
-            account.books.tell([deposit.event for deposit in mine.early])
         account.window.all_reduced = mine.reduced
         if mine.depth:
             self.unaudited["inside a backward"] += 1
@@ -217,12 +227,15 @@ class Watcher:
     def _consume(self, account: Account, event: Event, optimizer: Optimizer, *, hooked: bool) -> None:
         plain = not hooked and self.lean and self.pace.is_plain(account)
         patience = partial(self.detectors.patience, account, self.accounts)
-        self.judge.consume(account, event, hooked=hooked, patience=patience)
+        left = not account.habits.nourished and self.mine.work().left_a_loss(account.work)
+        self.judge.consume(account, event, hooked=hooked, left_a_loss=left, patience=patience)
         self.detectors.consuming(account, event, scaler=self.mine.scaler)
         account.habits.stepped(account.window.size())
         account.window.settle(account.number, self.accounts.clock.tick())
         told = event if self.norms is None else event._replace(numbers=self.detectors.syncing.consumed(account))
         account.consumed(self.chronicle.scaled(told, self.mine.scaler, optimizer))
+        if not account.habits.nourished:
+            account.work = self.mine.work()
         self.judge.flush()
         self.detectors.flush()
         self.pace.round_ended(account, event, plain=plain)
