@@ -137,6 +137,21 @@ def test_parameters_that_are_not_hit(tmp_path: Path) -> None:
     assert process.survey.sets[0] == {0}
 
 
+def test_what_was_not_audited(tmp_path: Path) -> None:
+    weight = torch.nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+
+    def loop() -> None:
+        for _ in range(12):
+            optimizer.zero_grad()
+            weight.sum().backward()
+            optimizer.step()
+
+    process, _ = traced(tmp_path / "t.jsonl", loop, sample=4)
+    (coverage,) = process.survey.coverage
+    assert coverage == (12, (("left out by sample", 6),))
+
+
 def test_findings_know_their_events(tmp_path: Path) -> None:
     model = torch.nn.Linear(2, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

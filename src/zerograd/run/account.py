@@ -55,6 +55,7 @@ class Account:
         self.steps = 0
         self.last_step: Event | None = None
         self.clipped_by: Event | None = None  # since the last deposit, step or clear
+        self.fed_by = ""  # why nobody can say what lies there for its next step
         self.withheld: list[Finding] = []  # what is wrong with gradients that its first step has yet to consume
         self.closure = Closure(self.slots)
         self.scale = ScaleProof()

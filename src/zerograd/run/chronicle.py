@@ -20,6 +20,7 @@ from zerograd.run.account import Account
 from zerograd.run.books import Members
 from zerograd.run.naming import names
 from zerograd.run.posted import Post
+from zerograd.trace.coverage import Coverage
 from zerograd.trace.findings import to_line
 
 Numbers = tuple[tuple[str, float], ...]
@@ -170,6 +171,14 @@ class Chronicle:
     def _arrived(self, ordinal: int, name: str, numbers: list[float]) -> None:
         if numbers[0] or name != SKIPPED:
             self.later(ordinal, ((name, numbers[0]),))
+
+    # What is not told
+
+    def covers(self, coverage: Coverage, *, last: bool = False) -> None:
+        """Some steps are not judged. Said at the 1st, 2nd, 4th, 8th ... of them, and at the end."""
+        count = coverage.missed
+        if self._note is not None and count and (last or count & (count - 1) == 0):
+            self._note({"steps": coverage.steps, "unaudited": dict(coverage.unaudited)})
 
     # Findings
 

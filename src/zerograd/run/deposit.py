@@ -22,8 +22,8 @@ class Deposit:
     """A backward. The same object stands in the window of every optimizer whose slots it hit."""
 
     __slots__ = (
-        "alone", "clipped", "epoch", "event", "loss", "moment",
-        "passed", "past", "raised", "reached", "reading", "seed", "settled", "synced",
+        "alone", "clipped", "epoch", "event", "fills", "loss", "moment",
+        "passed", "past", "probes", "raised", "reached", "reading", "seed", "settled", "synced",
     )  # fmt: skip
 
     def __init__(self, event: Event, *, moment: int, epoch: int, loss: Tensor | None) -> None:
@@ -36,6 +36,8 @@ class Deposit:
         self.settled: tuple[int, int] | None = None  # the account whose step consumed it first, and when
         self.passed: frozenset[tuple[int, int]] = frozenset()  # see `behind` in graph.py
         self.alone: int | None = None  # see `alone` in graph.py
+        self.probes = False  # it goes back to an input, whose gradient somebody wants
+        self.fills: frozenset[int] = frozenset()  # the leaves with an owner
         self.reached = True  # its loss leads to some leaf; False: it was detached
         self.synced: bool | None = None  # whether a DistributedDataParallel averaged it; None: there is none
         self.past = False  # no forward of the DistributedDataParallel came before it

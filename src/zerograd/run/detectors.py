@@ -56,7 +56,7 @@ class Detectors:
         if roots and (accounts.expecting or accounts.ours()):
             found = self._survey(deposit.site, roots, accounts)
             deposit.passed, deposit.alone = found.behind, found.alone
-            deposit.reached = found.leads_somewhere
+            deposit.reached, deposit.fills, deposit.probes = found.leads_somewhere, found.owned, bool(found.inputs)
         self._tell("begins", deposit, roots, accounts.ours(), kept=kept)
 
     def _tell(self, event: str, *args: object, **kwargs: object) -> None:

@@ -25,6 +25,7 @@ class Survey(NamedTuple):
     oldest: int = 0  # the sequence number of the node that was made first
     whole: bool = False
     leads_somewhere: bool = True  # to a leaf
+    owned: frozenset[int] = frozenset()  # the ids of the leaves that a known optimizer holds
     alone: int | None = None  # the account that holds every leaf, if there is such a one
 
     def reached(self) -> list[Tensor]:
@@ -47,6 +48,7 @@ def survey(roots: Sequence[Tensor], owners: Mapping[int, int]) -> Survey:
     direct: dict[Any, int] = {}  # the account whose parameter feeds this node, and nothing else does
     unowned: dict[int, ref[Parameter]] = {}
     inputs: dict[int, ref[Tensor]] = {}
+    owned: set[int] = set()
     behind: set[tuple[int, int]] = set()
     oldest, first = _LEAF, 0
     holders: set[int | None] = set()
@@ -59,6 +61,8 @@ def survey(roots: Sequence[Tensor], owners: Mapping[int, int]) -> Survey:
                 unowned[id(variable)] = ref(variable)
             elif number is None and isinstance(variable, Tensor):
                 inputs[id(variable)] = ref(variable)
+            elif number is not None:
+                owned.add(id(variable))
             bit = 0 if number is None else 1 << number
             reached[node], direct[node] = bit, bit
             continue
@@ -82,6 +86,7 @@ def survey(roots: Sequence[Tensor], owners: Mapping[int, int]) -> Survey:
         oldest=oldest,
         whole=True,
         leads_somewhere=bool(holders),
+        owned=frozenset(owned),
         alone=alone,
     )
 

@@ -30,7 +30,7 @@ class Surroundings:
         if watcher.detectors.scaling.unscaled_before(scaler, optimizer, event, account):
             watcher.detectors.flush()
         elif account is not None and not watcher.mine.depth and not watcher.asleep:
-            watcher.judge.unscale(account, event)
+            watcher.judge.unscale(account, event, scale=scaler.get_scale)
 
     def scaler_steps(self, scaler: Any, optimizer: Optimizer) -> int:
         """`scaler.step()` begins. Returns the steps of this thread so far."""

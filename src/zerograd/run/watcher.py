@@ -28,6 +28,7 @@ from zerograd.run.pace import Pace
 from zerograd.run.routine import Routine
 from zerograd.run.sites import user_site
 from zerograd.run.thread import Backward, Thread
+from zerograd.trace.coverage import Coverage
 
 _EARLY = 64  # backwards that are remembered for an optimizer that has not stepped yet
 
@@ -70,6 +71,7 @@ class Watcher:
         if self.norms is not None:
             self.norms.finish()
         self.detectors.ended(self.accounts.ours())
+        self.chronicle.covers(Coverage.of(self.steps, self.unaudited), last=True)
         self.judge.conclude()
         self.chronicle.finish()
 
@@ -183,7 +185,7 @@ class Watcher:
             self.pace.leave()
         if self.asleep:
             mine.steps += 1
-            self.unaudited["left out by sample"] += 1
+            self.not_audited("left out by sample")
             return
         scaled = mine.scaler is not None
         account = self.accounts.taken(optimizer, by_scaler=scaled)
@@ -192,10 +194,13 @@ class Watcher:
         event = mine.step = Event(Kind.CONSUME, account.name, user_site(), scaled=scaled, what=what)
         account.window.all_reduced = mine.reduced
         if mine.depth:
-            self.unaudited["inside a backward"] += 1
+            self.not_audited("inside a backward")
             mine.unfollowed.append(account)
         else:
             account.glance()
+            if account.fed_by:
+                self.not_audited(account.fed_by)
+                account.fed_by = ""
             if closure:  # it may feed the step: judged when it has run
                 account.closure.begins(mine.backwards)
             else:
@@ -212,11 +217,16 @@ class Watcher:
                 if fed is False and self.mine.step is not None and account.standing().content not in HOLLOW:
                     self._consume(account, self.mine.step, optimizer, hooked=hooked)
                 if fed:
-                    self.unaudited["fed by a closure"] += 1
+                    self.not_audited("fed by a closure")
                     self.judge.fed(account, self.mine.step)
                 account.after_step()
             self.chronicle.ends(Kind.CONSUME)
             self.turn()
+
+    def not_audited(self, why: str, steps: int = 1) -> None:
+        """Steps have happened that nothing can be said about."""
+        self.unaudited[why] += steps
+        self.chronicle.covers(Coverage.of(self.steps, self.unaudited))
 
     def turn(self) -> None:
         """A step is over. If nobody has looked for a while and the next ones are looked at, the books begin anew."""
@@ -228,7 +238,8 @@ class Watcher:
         plain = not hooked and self.lean and self.pace.is_plain(account)
         patience = partial(self.detectors.patience, account, self.accounts)
         left = not account.habits.nourished and self.mine.work().left_a_loss(account.work)
-        self.judge.consume(account, event, hooked=hooked, left_a_loss=left, patience=patience)
+        scale = self.mine.scaler.get_scale if self.mine.scaler is not None else float
+        self.judge.consume(account, event, hooked=hooked, left_a_loss=left, patience=patience, scale=scale)
         self.detectors.consuming(account, event, scaler=self.mine.scaler)
         account.habits.stepped(account.window.size())
         account.window.settle(account.number, self.accounts.clock.tick())
