@@ -108,17 +108,21 @@ class Accounts:
 
     def met(self, gradients_of: Sequence[Tensor]) -> bool:
         """This thread deals with these parameters: whoever holds one has an account now. Whether one was opened."""
-        if not self._searched:
+        wanted, changes = set(map(id, gradients_of)), self._changes
+        self._open_holders_of(wanted)
+        if not self._searched and not wanted <= self.owners().keys():  # 20 ms: not where all of them were seen made
             self._searched = True
             for living in _living():
                 if id(living) not in self._accounts:
                     self._unused.setdefault(id(living), ref(living))
-        wanted, changes = set(map(id, gradients_of)), self._changes
+            self._open_holders_of(wanted)
+        return self._changes != changes
+
+    def _open_holders_of(self, wanted: set[int]) -> None:
         for known in list(self._unused.values()):
             optimizer = known()
             if optimizer is not None and not wanted.isdisjoint(map(id, _held(optimizer))):
                 self.dealt_with(optimizer, by="")
-        return self._changes != changes
 
     def own(self, optimizer: object) -> Account | None:
         """The account of an optimizer that this thread has stepped before."""

@@ -80,9 +80,9 @@ class Clears:
             watcher.detectors.flush()
             return
         event = Event(Kind.CLIP, site=site, what="clip_grad_value_()" if by_value else "clip_grad_norm_()")
-        if watcher.accounts.expecting:
-            watcher.accounts.met(parameters)
-        reached = [account for account in watcher.accounts.ours() if account.holds(parameters[0], parameters[-1])]
+        reached = self._holding(parameters[0], parameters[-1])
+        if not reached and watcher.accounts.expecting and watcher.accounts.met(parameters):
+            reached = self._holding(parameters[0], parameters[-1])
         for account in reached:
             account.clipping(writes)
         if not limits(limit):
@@ -92,3 +92,6 @@ class Clears:
         event = watcher.chronicle.clipped(event, total, limit)
         for account in reached:
             account.clipped(event)
+
+    def _holding(self, *parameters: Tensor) -> list[Account]:
+        return [account for account in self._watcher.accounts.ours() if account.holds(*parameters)]
