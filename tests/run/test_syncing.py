@@ -142,3 +142,41 @@ with zerograd.audit(on_finding="collect") as watch:
 print([finding.code for finding in watch.findings if finding.certainty.value == "certain"])
 """
     assert on_two_ranks(program, tmp_path) == [f"{['ZG502'] * certain}\n"] * 2
+
+
+PAST = """
+def train(loss_of, *, reduce=False):
+    torch.manual_seed(0)
+    bare = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 1))
+    model = DDP(bare)
+    optimizer = torch.optim.SGD(bare.parameters(), lr=0.1)
+    torch.manual_seed(rank)
+    with zerograd.audit(on_finding="collect") as watch:
+        for i in range(4):
+            optimizer.zero_grad()
+            loss_of(model, bare, torch.randn(8, 4))
+            if reduce:
+                for p in bare.parameters():
+                    model.process_group.allreduce([p.grad]).wait()
+            optimizer.step()
+    return [(finding.code, "past the" in finding.message) for finding in watch.findings if finding.fails]
+
+
+def twice(model, x):
+    loss = model(x).square().mean()
+    loss.backward(retain_graph=True)
+    loss.backward()
+
+print(*train(lambda model, bare, x: model.module(x).square().mean().backward()))
+print(*train(lambda model, bare, x: bare(x).square().mean().backward()))
+print(*train(lambda model, bare, x: bare[1](x).square().mean().backward()))
+print(*train(lambda model, bare, x: twice(model, x)))
+print(*train(lambda model, bare, x: bare(x).square().mean().backward(), reduce=True))
+print(*train(lambda model, bare, x: (bare(x).square().mean().backward(), model(x).square().mean().backward())))
+"""
+
+
+def test_a_loss_that_is_computed_past_the_wrapper(tmp_path: Path) -> None:
+    """It is not averaged, nor is a second backward through one forward; unless by hand, or by a later backward."""
+    past, again = "('ZG502', True)\n", "('ZG502', False)\n"
+    assert on_two_ranks(PAST, tmp_path) == [past * 3 + again + "\n\n"] * 2

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from zerograd.core.events import Event, Site
+from zerograd.core.findings import Finding
 from zerograd.core.machine import HOLLOW, Content, Scale
 from zerograd.run.aliases import Aliases
 from zerograd.run.books import ALL, Books, Clock, Cohort
@@ -22,13 +23,19 @@ from zerograd.run.proof import Proof
 from zerograd.run.rescaling import Rescaling, ScaleProof
 from zerograd.run.slots import Look, Slots, guards
 from zerograd.run.values import largest
+from zerograd.run.work import Work
 
 
 class Account:
-    def __init__(self, optimizer: Optimizer, *, clock: Clock, thread: int, counted: int = 0, called: str = "") -> None:
+    def __init__(
+        self, optimizer: Optimizer, *, clock: Clock, thread: int, counted: int = 0, called: str = "",
+        made: Work | None = None,
+    ) -> None:  # fmt: skip
         self.name = type(optimizer).__name__
-        self.called = called or self.name  # by the line that stepped it first
-        self.thread = thread  # the one that last stepped the optimizer: no other may look at its gradients
+        self.called = called or self.name  # by the line that stepped it first; until then by the one that cleared it
+        self.thread = thread  # the only one that may look at its gradients
+        self.stepped = False  # a step has begun
+        self.work = made  # of its thread, up to when it was made, last cleared or last stepped; None: nobody knows
         self.counted = counted  # slots that some step has had to do with
         self.kin: list[Account] = []  # accounts that share parameters with this one, as they were found at `kin_at`
         self.kin_at = -1
@@ -48,6 +55,8 @@ class Account:
         self.steps = 0
         self.last_step: Event | None = None
         self.clipped_by: Event | None = None  # since the last deposit, step or clear
+        self.fed_by = ""  # why nobody can say what lies there for its next step
+        self.withheld: list[Finding] = []  # what is wrong with gradients that its first step has yet to consume
         self.closure = Closure(self.slots)
         self.scale = ScaleProof()
         self.fed = Fed(self.slots)
@@ -57,6 +66,11 @@ class Account:
     def plain(self) -> bool:
         """Whether no distributed tensor is among its parameters."""
         return self.slots.plain
+
+    @property
+    def idle(self) -> bool:
+        """Whether its optimizer has never stepped, and nothing is there that it could step on."""
+        return not self.stepped and not self.window.deposits
 
     # Looking
 
@@ -151,6 +165,7 @@ class Account:
         self.rescaling.forget()
         self.closure.cleared(clear)
         self.clipped_by = None
+        self.withheld.clear()
 
     def clipped(self, event: Event) -> None:
         """A clip of its parameters has returned, and was judged."""

@@ -22,8 +22,8 @@ class Deposit:
     """A backward. The same object stands in the window of every optimizer whose slots it hit."""
 
     __slots__ = (
-        "alone", "clipped", "epoch", "event", "left", "loss", "moment",
-        "passed", "raised", "reading", "seed", "settled", "synced",
+        "alone", "clipped", "epoch", "event", "fills", "left", "loss", "moment",
+        "passed", "past", "probes", "raised", "reached", "reading", "seed", "settled", "synced",
     )  # fmt: skip
 
     def __init__(self, event: Event, *, moment: int, epoch: int, loss: Tensor | None) -> None:
@@ -37,7 +37,11 @@ class Deposit:
         self.passed: frozenset[tuple[int, int]] = frozenset()  # see `behind` in graph.py
         self.alone: int | None = None  # see `alone` in graph.py
         self.left: dict[int, list[Tensor | None]] = {}  # sizes of what it left in an account, where it may leak; unread
+        self.probes = False  # it goes back to an input, whose gradient somebody wants
+        self.fills: frozenset[int] = frozenset()  # the leaves with an owner
+        self.reached = True  # its loss leads to some leaf; False: it was detached
         self.synced: bool | None = None  # whether a DistributedDataParallel averaged it; None: there is none
+        self.past = False  # no forward of the DistributedDataParallel came before it
         self.reading: Reading | None = None
         self.seed: Tensor | None = None  # in full mode: what the backward begins with, `loss.backward(seed)`; unread
 

@@ -9,6 +9,10 @@ generator's loss through the discriminator); or both objectives ran through the 
 and again, and those are also shown what did not come from here (a discriminator that sees images, and images of the
 generator that were not detached). And what was left must not be zero: that is measured from the second time on.
 
+An attack, or any other probe, wants the gradient of an input, and fills the parameters on the way. What it leaves there
+has leaked when a loss that goes back to no input is deposited on top of it, into the same parameters. Who trains on the
+clean batch as well may write just that: it is certain where the probe stands in a function or a loop of its own.
+
 An iteration was given up where its backward raised or its loss is not finite; where every way through the program leads
 from the backward to the step, so that only an exception can have come between, or a test of its loss; or where it had
 been clipped, as is done right before a step. Whoever goes on without a step for another reason may be accumulating:
@@ -20,10 +24,11 @@ from collections.abc import Sequence
 
 from zerograd.core.events import Event, Site
 from zerograd.run.account import Account
-from zerograd.run.bytecode import always_steps, turned_by_its_loss
+from zerograd.run.bytecode import always_steps, in_one_body, turned_by_its_loss
 from zerograd.run.deposit import Deposit
 from zerograd.run.detector import Detector
 from zerograd.run.graph import Survey
+from zerograd.run.sites import user_frame
 from zerograd.run.values import largest, nonzero
 
 _HABIT = 2
@@ -35,6 +40,7 @@ class Leaks(Detector):
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         self._opposed: Counter[Site] = Counter()  # lines whose backwards ran through the other's, as its own did
+        self._probes: Counter[Site] = Counter()  # steps that consumed what a probe on this line had left
         self._shown = 0  # accounts, as bits, whose parameters meet data in some loss
         self._suspects: set[Site] = set()  # lines that may leak: from then on what they leave is measured
 
@@ -53,6 +59,7 @@ class Leaks(Detector):
         window = account.window.deposits
         if len(window) > 1:
             self._leaked(account, window, step)
+            self._probed(account, window, step)
         if window and account.steps:  # before its first step nobody saw what a hand cleared
             self._inherited(account, window, step)
 
@@ -79,6 +86,24 @@ class Leaks(Detector):
                     own=f"backward() on line {later[0].site.line}",
                 )
                 return
+
+    def _probed(self, account: Account, window: list[Deposit], step: Event) -> None:
+        own = window[-1]
+        probes = [one for one in window[:-1] if one.probes and one.settled is None and one.fills == own.fills]
+        if own.probes or not probes or not own.fills or len({one.site for one in probes}) > 1:
+            return
+        site = probes[0].site
+        self._probes[site] += 1
+        apart = not in_one_body(user_frame(), site)
+        self.say(
+            "ZG005",
+            step.site or site,
+            certain=apart and self._probes[site] >= _HABIT and not account.window.edited,
+            led=[(probes[-1].event, "left here"), (own.event, "the optimizer's own objective")],
+            step=step.what,
+            deposit=f"backward() on line {site.line}",
+            own=f"backward() on line {own.site.line}",
+        )
 
     def _passes_through(self, account: int, settler: int, deposit: Deposit, later: list[Deposit]) -> bool:
         if (account, settler) in deposit.passed:

@@ -18,6 +18,8 @@ from zerograd.run.account import Account
 from zerograd.run.deposit import Deposit
 from zerograd.run.detector import Detector
 from zerograd.run.graph import every_node, newest, survey
+from zerograd.run.keepers import line_that_keeps
+from zerograd.run.sites import user_frame
 
 _OFTEN = 3
 _WATCHED = 16  # losses of a line that are marked, one for each step: a list of the last few is nobody's fault
@@ -94,7 +96,16 @@ class Retained(Detector):
             return
         line.marks.append(_marked([node]))
         if len(line.marks) > _WATCHED and all(known() is not None for known in line.marks):
+            self._kept(deposit, {id(known()) for known in line.marks[:-1]})
+
+    def _kept(self, deposit: Deposit, marks: set[int]) -> None:
+        """Every loss of this line lives on: told at the line that adds it up or collects it, if that is found."""
+        where = line_that_keeps(user_frame(), lambda node: not marks.isdisjoint(map(id, _marks_of(node))))
+        if where is None:
             self.say("ZG402", deposit.site, certain=True, what="something that adds up or collects this loss")
+            return
+        led = [(deposit.event, "the loss is deposited here")]
+        self.say("ZG402", where, certain=True, led=led, what="this line adds up or collects the loss, and")
 
 
 def _marked(nodes: Sequence[Any]) -> ref[_Mark]:
@@ -104,3 +115,10 @@ def _marked(nodes: Sequence[Any]) -> ref[_Mark]:
         with contextlib.suppress(Exception):  # a node of another make may keep no metadata
             node.metadata.setdefault(_KEY, []).append(mark)
     return ref(mark)
+
+
+def _marks_of(node: Any) -> list[_Mark]:
+    try:
+        return list(node.metadata.get(_KEY, ()))
+    except Exception:  # a node of another make
+        return []
