@@ -112,7 +112,7 @@ class Accounts:
         self._open_holders_of(wanted)
         if (
             not self._searched and not wanted.keys() <= self.owners().keys()
-        ):  # 20 ms: not where all of them were seen made
+        ):  # 20 ms: not if all were seen made
             self._searched = True
             for living in _living():
                 if id(living) not in self._accounts:
