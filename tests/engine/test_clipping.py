@@ -54,3 +54,12 @@ def test_a_parameter_in_two_groups_of_two_optimizers_is_clipped_once() -> None:
     with step:
         step.backward(model(X).square().mean())
     assert float((weights(model) - before).norm()) == pytest.approx(1e-3, rel=1e-2)
+
+
+def test_entries_of_a_sparse_gradient_are_summed_before_they_are_clipped_by_value() -> None:
+    table = torch.nn.Embedding(4, 2, sparse=True)
+    before = table.weight.detach().clone()
+    step = Step(torch.optim.SGD(table.parameters(), lr=1.0), clip={"value": 0.7})
+    with step:
+        step.backward(table(torch.tensor([1, 1, 1, 1])).sum())
+    assert torch.allclose(before[1] - table.weight[1], torch.tensor([0.7, 0.7]))

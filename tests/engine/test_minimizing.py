@@ -140,3 +140,12 @@ def test_the_weights_that_autocast_has_copied_are_forgotten() -> None:
     with torch.autocast("cpu", dtype=torch.bfloat16):  # an outer one keeps the cache alive
         Step(torch.optim.LBFGS(model.parameters(), lr=1.0, max_iter=3), autocast=torch.bfloat16).minimize(deposit)
     assert len(set(seen)) == len(seen)
+
+
+def test_a_block_of_an_optimizer_that_needs_a_closure_is_refused_before_it_begins() -> None:
+    weight = torch.nn.Parameter(torch.ones(2))
+    step = Step(torch.optim.LBFGS([weight]))
+    with pytest.raises(StepError, match="minimize"), step:
+        raise AssertionError("not reached")
+    step.minimize(lambda step: step.backward(weight.square().sum()))
+    assert step.committed == 1

@@ -318,7 +318,8 @@ class Block:
 
     @property
     def restores_weights(self) -> bool:
-        return self.undo is not None and "weights" in self.undo.words
+        """Not among ranks: the others have moved, and one that goes back alone goes on apart from them."""
+        return self.undo is not None and "weights" in self.undo.words and self.exchange is None
 
     def outcome(self, ending: Ending, cause: str) -> Outcome:
         norm = None if self.ready is None else self.ready.norm

@@ -48,6 +48,7 @@ class ByValue:
 
     def __call__(self, ready: Ready) -> None:
         ready.multiply(1.0)
+        ready.coalesce()
         values = [gradient._values() if gradient.is_sparse else gradient for gradient in ready.gradients]
         for part in alike(values):
             torch._foreach_clamp_min_(part, -self._limit)

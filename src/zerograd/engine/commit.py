@@ -77,8 +77,8 @@ def _commit(transaction: Transaction) -> None:
     good = True
     for block in blocks:
         good &= prepare(block)
-    if exchange is not None:
-        exchange.confirm()
+    if exchange is not None and exchange.confirm(good) != good:
+        good, blocks[0].cause = False, "what a function left on another rank is not finite"
     if good:
         move(transaction)
     else:

@@ -28,7 +28,7 @@ class Flat:
 
     def _make(self) -> None:
         parameters = self._parameters
-        self._kinds = list(map(_kind, parameters))
+        self._kinds = self._kinds_now()
         kinds: dict[Kind, list[Tensor]] = {}
         for parameter in parameters:
             kinds.setdefault(_kind(parameter), []).append(parameter)
@@ -40,12 +40,16 @@ class Flat:
             self.buffers.append(buffer)
             for parameter, (start, end) in zip(some, pairwise(places), strict=True):
                 # .data: a view with a version counter of its own tells whether something was deposited in it.
-                views[id(parameter)] = buffer[start:end].view(parameter.shape).data
+                views[id(parameter)] = _laid_out_like(parameter, buffer[start:end]).data
         self._views = [views[id(parameter)] for parameter in parameters]
+
+    def _kinds_now(self) -> list[Any]:
+        """What the views have to fit: asked without a frame of Python for each."""
+        return [*map(_kind, self._parameters), *map(Tensor.stride, self._parameters)]
 
     def lay(self) -> None:
         """The slots hold their views, and the views hold zeros."""
-        if self._kinds != list(map(_kind, self._parameters)):  # model.half() keeps the parameters
+        if self._kinds != self._kinds_now():  # model.half() and channels_last keep the parameters
             self._make()
         for buffer in self.buffers:
             buffer.zero_()
@@ -67,7 +71,7 @@ class Flat:
 
         Zeros are not nothing: an optimizer with momentum or weight decay would move the parameter.
         """
-        if self._kinds != list(map(_kind, self._parameters)):
+        if self._kinds != self._kinds_now():
             raise refusals.converted_inside()
         gradients: list[Any] = list(map(_grad, self._parameters))
         if all(map(is_, gradients, self._views)) and not any(map(eq, map(_version, self._views), self._versions)):
@@ -82,3 +86,11 @@ class Flat:
                 parameter.grad = None
             touched |= parameter.grad is not None
         return self.buffers if touched else []
+
+
+def _laid_out_like(parameter: Tensor, place: Tensor) -> Tensor:
+    """A view of this part of a buffer with the strides that autograd would give the gradient.
+
+    Fused optimizers read parameter, gradient and state in the order of memory: all have to have the same.
+    """
+    return place.as_strided(parameter.shape, torch.empty_like(parameter, device="meta").stride())

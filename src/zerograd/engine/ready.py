@@ -129,6 +129,14 @@ class Ready:
         # Read-only: a gradient put into a dict would go nowhere.
         return MappingProxyType({name: slot.grad for name, slot in pairs if slot.grad is not None})
 
+    def coalesce(self) -> None:
+        """Sparse gradients get one entry for each element: what is done to entries is then done to the gradient."""
+        if any(gradient.is_sparse for gradient in self.gradients):
+            for slot in self._slots.parameters:
+                if slot.grad is not None and slot.grad.is_sparse:
+                    slot.grad = slot.grad.coalesce()
+            self.gradients = self.measured = self._slots.gradients()
+
     def groups(self) -> list[list[Tensor]]:
         """The gradients of each parameter group, none of them twice."""
         seen: set[int] = set()

@@ -21,6 +21,14 @@ def other_thread(what: str) -> StepError:
     return StepError(f"{what} from another thread", cure="A block belongs to the thread that opened it.", slug="thread")
 
 
+def needs_closure(optimizer: str) -> StepError:
+    return StepError(
+        f"{optimizer}.step() needs a closure, and leaving the block has none to give",
+        cure="Write step.minimize(lambda step: step.backward(loss_fn(model(x), y))), without `with step:`.",
+        slug="closures",
+    )
+
+
 def copied_inside() -> StepError:
     return StepError(
         "a Step is copied while its block is open: its deposits have no copy",

@@ -87,6 +87,7 @@ class Step:
         self._terms = terms.Terms(
             optimizers=self.optimizers,
             wrapped=any(map(inner_of, self.optimizers)),
+            needs_closure=terms.whose_step_needs_a_closure(self.optimizers),
             schedulers=terms.checked_schedulers(scheduler, self.optimizers),
             clip=terms.checked_clip(clip),
             scaling=terms.checked_scaling(scaler, self.optimizers, nonfinite),
@@ -163,7 +164,9 @@ class Step:
         latest = self._latest
         return None if latest is None or latest.over else latest
 
-    def _new_block(self) -> Block:
+    def _new_block(self, *, closure: bool = False) -> Block:
+        if self._terms.needs_closure and not closure:
+            raise refusals.needs_closure(self._terms.needs_closure)
         if self._record.promises.waiting:
             self._record.promises.keep(all_of_them=False)
         if self._record.known.torn:
@@ -249,7 +252,7 @@ class Step:
         that this step, too, can be taken back.
         """
         minimizing.check(self._terms)
-        with Opened(self, self._new_block()) as transaction:
+        with Opened(self, self._new_block(closure=True)) as transaction:
             return minimizing.minimize(transaction, lambda: fn(self))
         return math.nan  # it was aborted
 

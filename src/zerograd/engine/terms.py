@@ -5,6 +5,7 @@ import os
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from numbers import Real
 from typing import Any
 
@@ -33,6 +34,7 @@ Trace = Callable[[Event], None]
 @dataclass(frozen=True, slots=True)
 class Terms:
     optimizers: tuple[Optimizer, ...]
+    needs_closure: str  # the optimizer that has to be given one, if there is such
     wrapped: bool  # some of them step another one. See wrapping
     schedulers: tuple[LRScheduler, ...]
     clip: Clip | None
@@ -69,6 +71,17 @@ def checked_optimizers(given: object) -> tuple[Optimizer, ...]:
     if len(set(map(id, optimizers))) < len(optimizers):
         raise refusals.optimizers("a Step was given the same optimizer twice: it would step twice on one gradient")
     return optimizers
+
+
+def whose_step_needs_a_closure(optimizers: Sequence[Optimizer]) -> str:
+    for optimizer in optimizers:
+        try:
+            parameters = signature(optimizer.step).parameters.values()
+        except (TypeError, ValueError):  # not Python's
+            continue
+        if any(one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD for one in parameters):
+            return type(optimizer).__name__
+    return ""
 
 
 def checked_clip(clip: object) -> Clip | None:

@@ -153,10 +153,12 @@ class Exchange:
         """A user's own function is to see the gradients, and may raise on one rank alone: they vote once more."""
         self.agreed = self.over = False
 
-    def confirm(self) -> None:
+    def confirm(self, good: bool) -> bool:
+        """Whether what the functions left is good on every rank: one that has to skip does not skip alone."""
         if not self.agreed:
-            self._until_all_have_ended()
+            good = not self._until_all_have_ended(bad=not good).more
             self.agreed = self.over = True
+        return good
 
     def fail(self, error: BaseException) -> BaseException:
         """This rank will not commit: tell the others. What to raise, which may be what one of them has to tell."""
@@ -176,9 +178,10 @@ class Exchange:
             error.add_note(f"zerograd: the other ranks could not be told: {lost}")
         return error
 
-    def _until_all_have_ended(self) -> Vote:
+    def _until_all_have_ended(self, *, bad: bool = False) -> Vote:
+        """`bad`: this rank has to skip. Nobody has more micro-batches now, and that is what the word is lent for."""
         while True:
-            said = self._count(Vote(ended=1, shares=self._shares()))
+            said = self._count(Vote(ended=1, more=int(bad), shares=self._shares()))
             if said.failed:
                 self._give_up(None)
             if said.ended == self.party.size:
