@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from zerograd.engine import commit, refusals
 from zerograd.engine.block import iterate
@@ -39,7 +39,7 @@ class join:
             raise
         return self
 
-    _way: Any = None  # the exit that the `with` which begins was given
+    _way = None  # the exit that the `with` which begins was given
 
     def _exit(self, kind: object, error: BaseException | None, trace: object) -> bool:
         return commit.end(self._transaction, error)

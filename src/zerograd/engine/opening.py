@@ -1,6 +1,6 @@
 """Opening blocks: none of two open ones may share a parameter, and whatever strikes meanwhile, they end."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from zerograd.engine import commit, refusals
 from zerograd.engine.block import Block
@@ -49,7 +49,7 @@ class Opened:
         open_block(self._transaction, self._step, self._block)
         return self._transaction
 
-    _way: Any = None  # the exit that the `with` which begins was given
+    _way = None  # the exit that the `with` which begins was given
 
     def _exit(self, kind: object, error: BaseException | None, trace: object) -> bool:
         try:

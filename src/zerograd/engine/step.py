@@ -144,7 +144,7 @@ class Step:
             raise
         return self
 
-    _way: Any = None  # the exit that the `with` which begins was given
+    _way = None  # the exit that the `with` which begins was given
 
     def _exit(self, kind: object, error: BaseException | None, trace: object) -> bool:
         return commit.end(self._transaction, error)

@@ -76,8 +76,9 @@ def checked_optimizers(given: object) -> tuple[Optimizer, ...]:
 def whose_step_needs_a_closure(optimizers: Sequence[Optimizer]) -> str:
     for optimizer in optimizers:
         try:
-            parameters = signature(optimizer.step).parameters.values()
-        except (TypeError, ValueError):  # not Python's
+            # Of the class: a scheduler puts a wrapper of its own around the optimizer's.
+            _, *parameters = signature(type(optimizer).step).parameters.values()
+        except (AttributeError, TypeError, ValueError):  # not Python's
             continue
         if any(one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD for one in parameters):
             return type(optimizer).__name__

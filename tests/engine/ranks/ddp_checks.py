@@ -415,6 +415,22 @@ def check_an_inspection_that_raises_on_one_rank(rank: int, ranks: int) -> None:
     same_everywhere(weights(model))
 
 
+def check_what_a_function_leaves_on_one_rank_skips_all(rank: int, ranks: int) -> None:
+    def spoil(named) -> None:
+        if rank == 1:
+            next(iter(named.values())).fill_(float("nan"))
+
+    for options in ({"inspect": spoil}, {"clip": spoil}, {"clip": spoil, "sync": "commit"}):
+        model = DDP(net())
+        step = Step(torch.optim.SGD(model.parameters(), lr=0.1), **options)
+        before = weights(model)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _fails(step, model, rank, None, "")
+        assert step.outcome.kind.value == "skipped"
+        assert torch.equal(before, weights(model))
+
+
 def check_ranks_that_weigh_and_ranks_that_do_not(rank: int, ranks: int) -> None:
     model = DDP(net())
     step = Step(torch.optim.SGD(model.parameters(), lr=0.1))
