@@ -102,8 +102,8 @@ class Contents:
         for number, parameters in self.outside().items():
             found |= {f"outside/{number}/{place}": parameter for place, parameter in parameters.items()}
         for place, step in enumerate(self.steps):
-            for number, one in enumerate(step._slots.parameters):
-                found |= {f"sharded/{place}/{number}": one, f"inflight/{place}/gradients/{number}": one}
+            for slot, one in enumerate(step._slots.parameters):
+                found |= {f"sharded/{place}/{slot}": one, f"inflight/{place}/gradients/{slot}": one}
         return {path: value for path, value in found.items() if isinstance(value, Tensor)}
 
     def like(self, path: str, patterns: Mapping[str, Tensor]) -> Tensor | None:
