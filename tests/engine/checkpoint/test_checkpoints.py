@@ -95,6 +95,77 @@ def test_only_the_last_are_kept(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 3
 
 
+def _image_net(seed: int, order: str) -> nn.Module:
+    torch.manual_seed(seed)
+    net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten(), nn.Linear(16, 6), nn.Linear(6, 1))
+    if order == "transposed":
+        net[2].weight = nn.Parameter(torch.randn(16, 6).t())
+    return net.to(memory_format=torch.channels_last) if order == "channels_last" else net
+
+
+OPTIMIZERS = {
+    "adamw": lambda parameters: torch.optim.AdamW(parameters, lr=0.01, fused=True),
+    "sgd": lambda parameters: torch.optim.SGD(parameters, lr=0.01, momentum=0.9, fused=True),
+    "adagrad": lambda parameters: torch.optim.Adagrad(parameters, lr=0.01, fused=True),
+}
+
+
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize(
+    ("saved", "resumed"),
+    [
+        ("channels_last", "channels_last"),
+        ("transposed", "transposed"),
+        ("usual", "channels_last"),
+        ("usual", "transposed"),
+        ("channels_last", "usual"),
+    ],
+)
+def test_state_lies_in_memory_as_its_parameter_does(
+    tmp_path: Path, saved: str, resumed: str, optimizer: str, inside: bool
+) -> None:
+    """A fused optimizer goes through both as they lie, and would take one weight's state for another's."""
+    images = torch.randn(4, 3, 4, 4, generator=torch.Generator().manual_seed(3))
+
+    def made(seed: int, order: str):
+        net = _image_net(seed, order)
+        step = Step(OPTIMIZERS[optimizer](net.parameters()))
+        return net, step, Checkpoints(tmp_path, step, model=net)
+
+    def finish(net: nn.Module, step: Step) -> None:
+        for _ in range(2):
+            with step:
+                step.backward(net(images).square().mean())
+
+    net, step, checkpoints = made(0, saved)
+    finish(net, step)
+    with step:
+        if inside:
+            step.backward(net(images).mean())
+            checkpoints.save()
+        step.backward(net(images).square().mean())
+    if not inside:
+        checkpoints.save()
+    finish(net, step)
+    checkpoints.close()
+
+    again, later, checkpoints = made(1, resumed)
+    assert checkpoints.resume()
+    checkpoints.close()
+    for parameter, state in later.optimizers[0].state.items():
+        strides = {value.stride() for value in state.values() if value.shape == parameter.shape}
+        assert strides == {parameter.stride()}
+    if inside:
+        with later:
+            later.backward(again(images).square().mean())
+    finish(again, later)
+    for one, other in zip(net.parameters(), again.parameters(), strict=True):
+        torch.testing.assert_close(
+            one, other, rtol=0 if saved == resumed else 1e-4, atol=0 if saved == resumed else 1e-6
+        )
+
+
 def test_nothing_to_resume(tmp_path: Path) -> None:
     *_, saved = make(tmp_path)
     assert not saved.resume()

@@ -209,3 +209,33 @@ def test_fewer_ranks_leave_out_what_all_have_taken() -> None:
     alone.load_state_dict(states[0], taken=sum(state["taken"] for state in states))
     rest = [int(value) for batch in alone for value in batch[0]]
     assert sorted(seen + rest) == list(range(23))
+
+
+@pytest.mark.parametrize("generator", [None, 5])
+@pytest.mark.parametrize("replacement", [False, True])
+@pytest.mark.parametrize("stop", [2, 5, 6, 8, 12])
+def test_workers_that_stay_for_the_next_epoch(stop: int, replacement: bool, generator: int | None) -> None:
+    """They draw a number when they are started, and in later epochs they are there."""
+
+    def made() -> Cursor:
+        stream = None if generator is None else torch.Generator().manual_seed(generator)
+        sampler = RandomSampler(DATA, replacement, generator=stream)
+        return Cursor(DataLoader(DATA, 4, sampler=sampler, num_workers=1, persistent_workers=True, generator=stream))
+
+    def batches(cursor: Cursor):
+        while cursor.epoch < 3:
+            for (batch,) in cursor:
+                yield batch.tolist()
+
+    torch.manual_seed(1)
+    whole, seen, kept = made(), [], None
+    for batch in batches(whole):
+        seen.append(batch)
+        if len(seen) == stop:
+            kept = whole.state_dict(), torch.get_rng_state()
+    assert kept is not None
+    between, again = made(), made()
+    between.load_state_dict(kept[0])
+    again.load_state_dict(between.state_dict())  # saved again before it goes on
+    torch.set_rng_state(kept[1])
+    assert list(batches(again)) == seen[stop:]

@@ -100,3 +100,39 @@ def test_a_manifest_that_is_not_ours(tmp_path: Path) -> None:
     (path / "manifest.json").write_text("{}")
     with pytest.raises(CheckpointError, match="is not what was written"):
         store.damage(path)
+
+
+def test_nothing_behind_a_link_is_deleted(tmp_path: Path) -> None:
+    """An old checkpoint was moved to an archive, and is still found where it was."""
+    folder, archived = Folder(tmp_path / "run", keep=1), tmp_path / "archive"
+    first = _save(folder)
+    first.rename(archived)
+    first.symlink_to(archived)
+    (folder.path / ".zerograd-unwanted-0123456789abcdef").symlink_to(archived)
+    kept = [_save(folder) for _ in range(3)][-1]
+    assert store.damage(archived) == ""
+    assert folder.names() == [first.name, kept.name]
+
+
+def test_a_file_that_somebody_put_into_a_checkpoint_outlives_it(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, keep=1)
+    (_save(folder) / "notes.txt").write_text("precious")
+    _save(folder)
+    _save(folder)
+    assert [path.read_text() for path in tmp_path.rglob("notes.txt")] == ["precious"]
+
+
+def test_the_folder_stays_when_the_process_goes_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    folder = Folder("run", keep=1)
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert _save(folder).parent == tmp_path / "run"
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+def test_a_manifest_without_its_last_byte(tmp_path: Path) -> None:
+    manifest = _save(Folder(tmp_path, keep=1)) / "manifest.json"
+    manifest.write_bytes(manifest.read_bytes()[:-1])
+    with pytest.raises(CheckpointError, match="not what was written"):
+        store.manifest(manifest.parent)

@@ -92,7 +92,7 @@ class Contents:
     # Where tensors go
 
     def patterns(self) -> dict[str, Tensor]:
-        """Tensors of this run by the path they are saved at: what is read is sharded like them."""
+        """Tensors of this run by the path they are saved at: what is read is sharded and ordered like them."""
         found: dict[str, object] = {
             f"model/{in_path(name)}": value for name, (_, value) in state_of(self.model).items()
         }
@@ -102,7 +102,8 @@ class Contents:
         for number, parameters in self.outside().items():
             found |= {f"outside/{number}/{place}": parameter for place, parameter in parameters.items()}
         for place, step in enumerate(self.steps):
-            found |= {f"sharded/{place}/{number}": one for number, one in enumerate(step._slots.parameters)}
+            for slot, one in enumerate(step._slots.parameters):
+                found |= {f"sharded/{place}/{slot}": one, f"inflight/{place}/gradients/{slot}": one}
         return {path: value for path, value in found.items() if isinstance(value, Tensor)}
 
     def like(self, path: str, patterns: Mapping[str, Tensor]) -> Tensor | None:

@@ -4,6 +4,9 @@ An epoch is its beginning and a number. The beginning is the random state in whi
 with it the same epoch can be asked for again, and what was handed out already is left out: by index, without being
 read, where the loader draws from a sampler as torch's own does. What has no indices (an IterableDataset), and what a
 subclass with an `__iter__` of its own makes of its batches, is read and dropped.
+
+[Note: workers that wait] A loader draws one number when it starts its workers. Persistent ones are started once: an
+epoch that finds them waiting has no such draw before its order, and none when it is asked for again.
 """
 
 import random
@@ -36,6 +39,7 @@ class Cursor:
         self._left_out = 0  # after so much of it that was handed out before: batches, or samples if they can be counted
         self._begun: dict[str, Any] | None = None  # the random state at its beginning
         self._ended: dict[str, Any] | None = None  # the epoch before, until this one begins
+        self._waited = False  # workers, when it began. See [Note: workers that wait]
         self._loaded = False  # and not gone on from yet
 
     def __len__(self) -> int:
@@ -44,6 +48,8 @@ class Cursor:
 
     def __iter__(self) -> Iterator[Any]:
         self._tell_epoch()
+        if self._loaded:
+            self._renew_workers()
         batches = self._middle() if self._loaded and self._begun is not None else self._beginning()
         self._loaded = False
         return self._counted(batches)
@@ -57,7 +63,7 @@ class Cursor:
 
     def _beginning(self) -> Iterator[Any]:
         self._batches, self._left_out, self._ended = 0, 0, None
-        self._begun = self._chance()
+        self._begun, self._waited = self._chance(), self._workers_wait()
         return iter(self._loader)
 
     def _middle(self) -> Iterator[Any]:
@@ -75,13 +81,13 @@ class Cursor:
     def _rest_by_index(self, skip: int) -> Iterator[Any]:
         """As torch makes an epoch, but for the sampler, which leaves out what it has given before."""
         loader, batched = self._loader, self._loader.batch_sampler
-        if loader._iterator is not None:  # persistent workers, which have the sampler already
-            loader._iterator = None
         replaced = "sampler" if batched is None else "batch_sampler"
         usual = getattr(loader, replaced)
         order: Any = _Rest(batched.sampler if type(batched) is BatchSampler else usual, skip)
         drawn = BatchSampler(order, batched.batch_size, batched.drop_last) if type(batched) is BatchSampler else order
         loader.__dict__[replaced] = drawn  # torch forbids to set it, because an epoch under way would not notice
+        if loader._iterator is not None:
+            loader._iterator._index_sampler = drawn
         try:
             batches = iter(loader)
         finally:
@@ -109,6 +115,28 @@ class Cursor:
         """What one batch takes out of the order."""
         batched = self._loader.batch_sampler
         return int(batched.batch_size) if type(batched) is BatchSampler and self._is_counted_by_index() else 1
+
+    # Persistent workers. See [Note: workers that wait]
+
+    def _workers_wait(self) -> bool:
+        return self._loader._iterator is not None
+
+    def _renew_workers(self) -> None:
+        """They are as they were when the epoch began: waiting, or not started yet. Nothing is drawn or read for it."""
+        loader = self._loader
+        loader._iterator = None
+        if not (self._waited and loader.persistent_workers):
+            return
+        replaced = "sampler" if loader.batch_sampler is None else "batch_sampler"
+        usual, now = getattr(loader, replaced), self._chance()
+        loader.__dict__[replaced] = ()
+        try:
+            loader._iterator = loader._get_iterator()
+        finally:
+            loader.__dict__[replaced] = usual
+            chance.write(now["process"], _CPU)
+            self._set_generators(now["generators"])
+        loader._iterator._index_sampler = loader._index_sampler
 
     # What the order depends on
 
@@ -164,13 +192,21 @@ class Cursor:
     def _state(self, pending: int) -> dict[str, Any]:
         taken = self._left_out + (self._batches - pending) * self._size()
         between = {} if self._begun is not None else self._generator_states()
-        return {"epoch": self.epoch, "taken": taken, "begun": self._begun, "generators": between}
+        waited = self._waited if self._begun is not None or self._loaded else self._workers_wait()
+        return {
+            "epoch": self.epoch,
+            "taken": taken,
+            "begun": self._begun,
+            "generators": between,
+            "workers_waited": waited,
+        }
 
     def load_state_dict(self, state: dict[str, Any], *, taken: int | None = None) -> None:
         """`taken`: what this rank shall leave out, where there are more or fewer ranks than there were."""
         self._require(state)
         self.epoch, self._begun, self._ended = state["epoch"], state["begun"], None
         self._left_out, self._batches, self._loaded = state["taken"] if taken is None else taken, 0, True
+        self._waited = state.get("workers_waited", False)
         self._set_generators(state["generators"])
 
     def _require(self, state: object) -> None:

@@ -7,6 +7,7 @@ ended, and however many save here. Whether it still is, the checksums say.
 
 [Note: what is ours] The folder may hold other people's things. Deleted is only what carries a name that nobody gives by
 hand, of that only files that a checkpoint is made of, and of work in progress only that of a process which is gone.
+Nothing behind a symbolic link is: somebody has put it where it lies.
 """
 
 import hashlib
@@ -33,7 +34,7 @@ _UNWANTED = re.compile(r"\.zerograd-unwanted-[0-9a-f]{16}")
 
 class Folder:
     def __init__(self, path: str | os.PathLike[str], *, keep: int) -> None:
-        self.path, self._keep = Path(path), keep
+        self.path, self._keep = Path(path).absolute(), keep  # wherever the process goes meanwhile
 
     def names(self) -> list[str]:
         """Of what is, or has been, a checkpoint. Oldest first."""
@@ -50,7 +51,7 @@ class Folder:
     def finish(self, begun: Path, sums: dict[str, list[Any]]) -> Path:
         """All files are there. See [Note: whole or not there]."""
         text = json.dumps({"schema": 1, "files": sums}, indent=1, sort_keys=True)
-        write(begun / MANIFEST, f"{_digest(text.encode())}\n{text}\n")
+        write(begun / MANIFEST, _sealed(text))
         _sync(begun)
         finished = self._numbered_as_next(begun)
         try:
@@ -110,7 +111,9 @@ def _looks_like_one(folder: Path) -> bool:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Beyond doubt: nobody else's manifest begins with its own checksum."""
+    """Beyond doubt: nobody else's manifest begins with its own checksum. See [Note: what is ours]."""
+    if folder.is_symlink():
+        return False
     try:
         manifest(folder)
     except CheckpointError:
@@ -120,6 +123,8 @@ def _is_ours(folder: Path) -> bool:
 
 def _delete(folder: Path) -> None:
     """The files of a checkpoint, and the folder, if nothing else is in it."""
+    if folder.is_symlink():
+        return
     with suppress(OSError):  # what cannot be deleted is in nobody's way
         for file in folder.iterdir():
             if _FILE.fullmatch(file.name):
@@ -143,10 +148,11 @@ def sums_of(folder: Path, *, part: int = 0, parts: int = 1) -> dict[str, list[An
 def manifest(folder: Path) -> dict[str, list[Any]]:
     """What the files were when they were written. Refused if it is not what was written itself."""
     try:
-        told, _, text = (folder / MANIFEST).read_text(encoding="utf-8").partition("\n")
+        found = (folder / MANIFEST).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise refusals.damaged(folder.name, f"{MANIFEST} cannot be read ({error})") from None
-    if told != _digest(text.removesuffix("\n").encode()):
+    text = found.partition("\n")[2].removesuffix("\n")
+    if found != _sealed(text):
         raise refusals.damaged(folder.name, f"{MANIFEST} is not what was written")
     files: dict[str, list[Any]] = json.loads(text)["files"]
     return files
@@ -172,8 +178,9 @@ def _sum(path: Path) -> list[Any]:
         return [file.tell(), digest.hexdigest()]
 
 
-def _digest(text: bytes) -> str:
-    return hashlib.sha256(text).hexdigest()
+def _sealed(text: str) -> str:
+    """After its own checksum."""
+    return f"{hashlib.sha256(text.encode()).hexdigest()}\n{text}\n"
 
 
 def _sync(folder: Path) -> None:

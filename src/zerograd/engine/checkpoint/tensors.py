@@ -104,7 +104,10 @@ def read(folder: Path, metadata: Metadata, into: dict[str, Tensor], group: dist.
 
 
 def rooms(folder: Path, metadata: Metadata, like: Mapping[str, Tensor | None]) -> dict[str, Tensor]:
-    """Empty tensors for what is stored: sharded as `like` says, if it has that shape, else whole and on the CPU."""
+    """Empty tensors for what is stored: sharded as `like` says, if it has that shape, else whole and on the CPU.
+
+    In the order in memory that `like` has: a fused optimizer takes state and parameter for the same order.
+    """
     made: dict[str, Tensor] = {}
     for name, pattern in like.items():
         stored = metadata.state_dict_metadata.get(name)
@@ -112,8 +115,12 @@ def rooms(folder: Path, metadata: Metadata, like: Mapping[str, Tensor | None]) -
             raise refusals.damaged(folder.name, f"it has no {name}")
         if sum(chunk.sizes.numel() for chunk in stored.chunks) < stored.size.numel():
             raise refusals.damaged(folder.name, f"parts of {name} are missing")  # torch would leave a hole
-        if pattern is not None and hasattr(pattern, "device_mesh") and pattern.shape == stored.size:
-            made[name] = torch.empty_like(pattern, dtype=stored.properties.dtype)
+        dtype = stored.properties.dtype
+        if pattern is None or pattern.layout is not torch.strided or pattern.shape != stored.size:
+            made[name] = torch.empty(stored.size, dtype=dtype)
+        elif hasattr(pattern, "device_mesh"):
+            made[name] = torch.empty_like(pattern, dtype=dtype)
         else:
-            made[name] = torch.empty(stored.size, dtype=stored.properties.dtype)
+            ordered = torch.empty_strided(pattern.shape, pattern.stride(), device="meta")
+            made[name] = torch.empty_like(ordered, dtype=dtype, device="cpu")
     return made
