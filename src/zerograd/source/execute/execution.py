@@ -1,0 +1,258 @@
+"""The machine of the abstract run: where it stands, and what every part of it needs."""
+
+import ast
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, NamedTuple
+
+from zerograd.core.events import Site
+from zerograd.core.facts import Facts
+from zerograd.core.judgement import Code, Trail
+from zerograd.source.execute.paths import PATH, Path, Slot, State, meet
+from zerograd.source.execute.tables import Branch, Deposit, Tables
+from zerograd.source.heap import answers
+from zerograd.source.heap.conditions import Asked, Counter, Linear, Place, Test
+from zerograd.source.heap.identity import Identities
+from zerograd.source.heap.objects import Heap, Obj, ObjectKind
+from zerograd.source.heap.regions import Overlap
+from zerograd.source.heap.store import Changes, Key, Store
+from zerograd.source.heap.values import Constant, Graph, Value, join
+from zerograd.source.project.classes import Classes
+from zerograd.source.project.files import Project
+from zerograd.source.project.index import Class, File, Function
+
+Context = tuple[ast.AST, ...]  # the calls that lead to where the machine stands
+
+
+class Unreachable(Exception):
+    """No execution goes on from here."""
+
+
+class Exhausted(Exception):
+    """The moves of this root are used up: what is not finished is not reported."""
+
+
+class Guard(NamedTuple):
+    """A branch that was taken."""
+
+    test: Test
+    yes: bool
+    node: ast.AST
+    loops: int  # how many loops of its function it stands in
+
+
+class LoopRecord:
+    def __init__(self, level: int) -> None:
+        self.level = level
+        self.breaks: list[State] = []
+        self.continues: list[State] = []
+
+
+class Frame:
+    """One call that is being executed. `parent`: where its free names are looked up."""
+
+    def __init__(
+        self, identity: Hashable, file: File, function: Function | None, parent: "Frame | None", context: Context
+    ) -> None:
+        self.id = identity
+        self.file = file
+        self.function = function
+        self.parent = parent
+        self.context = context
+        self.level = 0
+        self.returns: list[tuple[State, Value]] = []
+        self.loops: list[LoopRecord] = []
+        self.guards: list[Guard] = []
+        self.finals: list[tuple[int, Callable[[], None]]] = []  # what runs before a jump leaves its block
+        self.global_names: set[str] = set()
+        self.outer_names: set[str] = set()
+        self.receiver: Value | None = None
+        self.cls: Class | None = None
+        self.consumer: Callable[[Value], None] | None = None  # of a generator: the block of whoever iterates
+
+
+class Handler(NamedTuple):
+    """A try that is being executed, and the states in which something was raised in it."""
+
+    level: int
+    raised: list[State]
+
+
+class Execution:
+    """One root, executed pass by pass."""
+
+    def __init__(self, project: Project, classes: Classes, laws: Code[Any], main: File, *, moves: int) -> None:
+        self.project = project
+        self.classes = classes
+        self.laws = laws
+        self.main = main
+        self.moves_of_a_pass = moves
+        self.heap = Heap()
+        self.identities = Identities()
+        self.tables = Tables()
+        self.overlap = Overlap()
+        self.none = Value(
+            self.identities.of("constant", "NoneType", None), frozenset({self.heap.none}), constant=Constant(None)
+        )
+        self.counter_ids: dict[int, Counter] = {}
+        self.tensor_ids: set[int] = set()  # what is computed from something with a graph
+        self.born: dict[int, frozenset[Hashable]] = {}  # the loops in which something is computed anew
+        self.symbolic = False  # the root's own parameters are symbols, whatever their defaults
+        self.entered: set[Function] = set()
+        self.visited: set[ast.stmt] = set()
+        self.begin_pass()
+
+    def begin_pass(self) -> None:
+        self.store = Store()
+        self.path: Path | None = Path.start(list(self.tables.slots))
+        self.frames: list[Frame] = []
+        self.records: list[Branch] = []  # the branches and loops that the machine stands in
+        self.handlers: list[Handler] = []
+        self.loops: list[Hashable] = []
+        self.moves = self.moves_of_a_pass
+        self.grad_mode = "on"  # or "off", or "maybe"
+        self.accumulating: Obj | None = None
+        self.dropped: ast.AST | None = None  # the expression whose result nobody takes
+        self.each: frozenset[Obj] = frozenset()  # the objects of a loop that is executed once for each of them
+        self.handing: Callable[[Value], None] | None = None
+        self.forwards = 0
+        self.too_long: set[Function] = getattr(self, "too_long", set())
+        self.results: dict[Hashable, Value | None] = {}  # of forward(), for each module and mode
+        self.entered = set()
+        self.visited = set()
+        self.met: dict[tuple[Any, Site | None], Any] = {}  # the laws that were broken, by place
+        self.told: set[tuple[Any, Site | None]] = set()
+        self.trails: dict[Slot, Trail] = {}
+        self.deposits: dict[Site, Deposit] = {}
+        self.windows: dict[tuple[Obj, Site], frozenset[tuple[Place, str]]] = {}  # where every path of a step stands
+        self.closures: dict[Site, Any] = {}
+        self.tables.grown = False
+
+    # --- where the machine stands
+
+    @property
+    def frame(self) -> Frame:
+        return self.frames[-1]
+
+    @property
+    def context(self) -> Context:
+        return self.frames[-1].context
+
+    @property
+    def here(self) -> Path:
+        """The path, which is known to be alive."""
+        assert self.path is not None
+        return self.path
+
+    def branch(self, node: ast.AST, arm: Hashable) -> Branch:
+        return (node, self.context, arm)
+
+    def site(self, node: ast.AST) -> Site:
+        assert isinstance(node, (ast.expr, ast.stmt, ast.ExceptHandler))
+        end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
+        return Site(self.frame.file.path, node.lineno, node.col_offset + 1, end_line, end_column + 1)
+
+    def spend(self) -> None:
+        self.moves -= 1
+        if self.moves < 0:
+            raise Exhausted
+
+    # --- values
+
+    def fresh(self, node: ast.AST, tag: str = "computed") -> int:
+        """The identity of what this expression computes now; what was answered about the last one is forgotten."""
+        identity = self.identities.of(tag, node, self.context)
+        if self.loops and isinstance(node, (ast.Call, ast.Attribute)):
+            self.born[identity] = frozenset(self.loops)
+        if identity in self.tables.asked_of and self.path is not None:
+            self.forget(identity)
+        return identity
+
+    def forget(self, identity: int) -> None:
+        parts = self.identities.parts
+
+        def asks(question: object) -> bool:
+            return isinstance(question, Asked) and any(
+                identity in parts(base)
+                for one in question.of
+                if isinstance(base := one.base if isinstance(one, Linear) else one, int)
+            )
+
+        facts = self.here.facts
+        for slot, known in facts.items():
+            facts[slot] = answers.forgotten(known, asks)
+
+    def constant(self, value: Hashable) -> Value:
+        if value is None:
+            return self.none
+        whole = Linear(None, value) if isinstance(value, int) and not isinstance(value, bool) else None
+        identity = self.identities.of("constant", type(value).__name__, value)
+        return Value(identity, number=whole, constant=Constant(value))
+
+    def thing(self, obj: Obj) -> Value:
+        """The value that is exactly this object."""
+        return Value(self.identities.of("object", obj), frozenset({obj}))
+
+    def unknown(self, node: ast.AST, tag: str = "computed") -> Value:
+        return Value(self.fresh(node, tag), exact=False)
+
+    def given(self, *key: Hashable, name: str = "", of: Obj | None = None, made_of: tuple[int, ...] = ()) -> Value:
+        """A value that comes from outside."""
+        obj = self.heap.of("given", *key, kind=ObjectKind.GIVEN)
+        if not obj.given:
+            obj.given, obj.name, obj.source = True, name, of
+        identity = self.identities.of("given", *key, made_of=made_of)
+        return Value(identity, frozenset({obj}), False, graph=Graph.ANY, made_of=frozenset({self.heap.anything}))
+
+    def changing(self, identity: int) -> bool:
+        """Whether a loop that the machine stands in computes this anew."""
+        born = self.born.get(identity)
+        return born is not None and not born.isdisjoint(self.loops)
+
+    # --- where paths meet
+
+    def capture(self, level: int) -> State:
+        return State(self.store.changes(level), self.here)
+
+    def meet(self, states: Iterable[State | None], at: Hashable, test: Test | None = None) -> None:
+        """Go on from where these states meet, each told as changes to what the store holds now."""
+        alive = [state for state in states if state is not None and not state.path.is_dead]
+        if not alive:
+            self.path = None
+            return
+        changes, path = alive[0]
+        for other in alive[1:]:
+            changes, path = self._meet_two(State(changes, path), other, at, test if len(alive) == 2 else None)
+        self.store.apply(changes)
+        self.path = path
+
+    def _meet_two(self, one: State, other: State, at: Hashable, test: Test | None) -> State:
+        from zerograd.source.execute import counters
+
+        changes: Changes = {}
+        differing: list[tuple[Key, Value | None, Value | None]] = []
+        mine, theirs, get = one.changes, other.changes, self.store.get
+        for key in mine.keys() | theirs.keys():
+            first = mine[key] if key in mine else get(key)
+            second = theirs[key] if key in theirs else get(key)
+            if first is None or second is None or first is second:
+                changes[key] = first if second is None else second
+            else:
+                differing.append((key, first, second))
+        path_one, path_other = one.path, other.path
+        if differing:
+            differing.sort(key=lambda item: repr(item[0][1]))
+            differing, path_one, path_other = counters.brought_together(self, differing, path_one, path_other)
+            for key, first, second in differing:
+                assert first is not None
+                assert second is not None
+                changes[key] = join(first, second, self.identities.of("met", at, key), test)
+        return State(changes, meet(path_one, path_other))
+
+    def each_fact(self, change: Callable[[Facts], Facts]) -> None:
+        """Change the facts of every slot, and of the path itself."""
+        facts = self.here.facts
+        for slot, known in facts.items():
+            facts[slot] = change(known)
+
+    def slots(self) -> list[Slot]:
+        return [slot for slot in self.here.facts if slot != PATH]

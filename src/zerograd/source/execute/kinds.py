@@ -1,0 +1,52 @@
+"""What given things are: by their uses, by elimination, and last by a hint."""
+
+from zerograd.source.effects.protocols import is_engine, may_be_stepped, role_by_use
+from zerograd.source.execute.execution import Execution
+from zerograd.source.heap.objects import Obj, ObjectKind
+from zerograd.source.project.hints import Role, role_of
+
+_KINDS = {
+    Role.OPTIMIZER: ObjectKind.OPTIMIZER,
+    Role.SCHEDULER: ObjectKind.SCHEDULER,
+    Role.SCALER: ObjectKind.SCALER,
+    Role.ACCELERATOR: ObjectKind.ACCELERATOR,
+    Role.MODULE: ObjectKind.MODULE,
+}
+
+
+def infer(ex: Execution) -> bool:
+    """Settle what a pass has shown. Whether anything changed."""
+    changed = False
+    steppers: list[Obj] = []
+    for obj in ex.heap.all():
+        if not obj.given or not obj.uses or obj.kind is not ObjectKind.GIVEN:
+            continue
+        role = role_by_use(obj.uses)
+        if role is not None:
+            obj.kind = _KINDS[role]
+            changed = True
+        elif is_engine(obj.uses):
+            obj.kind = ObjectKind.ENGINE
+            changed = True
+        elif may_be_stepped(obj.uses):
+            steppers.append(obj)
+    return _by_elimination(ex, steppers) or changed
+
+
+def _by_elimination(ex: Execution, steppers: list[Obj]) -> bool:
+    """The only thing that steps is the optimizer, if there is no other; of several, hints tell which is which."""
+    known = [obj for obj in ex.heap.all() if obj.kind is ObjectKind.OPTIMIZER]
+    live = [obj for obj in known if obj.uses & {"step()", "zero_grad()", "step(x)"} or not obj.given]
+    if not steppers or live:
+        return False
+    if len(steppers) == 1:
+        steppers[0].kind = ObjectKind.OPTIMIZER
+        return True
+    roles = {obj: role_of(obj.name) for obj in steppers}
+    named = [obj for obj in steppers if roles[obj] is Role.OPTIMIZER]
+    others = [obj for obj in steppers if roles[obj] is Role.SCHEDULER]
+    told_apart = len(named) == 1 and len(named) + len(others) == len(steppers)
+    for obj in named:
+        obj.kind = ObjectKind.OPTIMIZER
+        obj.hinted = not told_apart
+    return bool(named)
