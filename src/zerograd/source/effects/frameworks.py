@@ -46,7 +46,7 @@ FUNCTIONS |= _each(Act.SCHEDULER, _SCHEDULES, before="transformers.")
 FUNCTIONS |= _each(Act.SCHEDULER, _SCHEDULES, before="diffusers.optimization.")
 
 ACCELERATOR: dict[str, Row] = {
-    "backward": Row(Act.DEPOSITS),
+    "backward": Row(Act.DEPOSITS, keyword="loss"),
     **_each(
         Act.PREPARES,
         "prepare setup prepare_model prepare_optimizer prepare_data_loader prepare_scheduler setup_module "
@@ -65,7 +65,7 @@ ACCELERATOR: dict[str, Row] = {
 }
 # DeepSpeed's engine, and whatever else goes backward and steps itself.
 ENGINE: dict[str, Row] = {
-    "backward": Row(Act.DEPOSITS),
+    "backward": Row(Act.DEPOSITS, keyword="loss"),
     "step": Row(Act.STEPS_ALL),
     "zero_grad": Row(Act.CLEARS),
 }

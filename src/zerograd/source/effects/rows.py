@@ -115,6 +115,8 @@ class Act(Enum):
     CONTEXT_MANAGER = auto()
     SAME_FUNCTION = auto()  # a decorator that leaves the function what it is
     NAMESPACE = auto()  # an object with the attributes it is given: SimpleNamespace, DotDict
+    READS = auto()  # the learning rate or the state of an optimizer
+    LOCALS = auto()  # all names of the function
     ENDS = auto()  # the program
     NOTHING = auto()  # reads what it is given; its result is of no interest here
 

@@ -195,7 +195,8 @@ OPTIMIZER: dict[str, Row] = {
     "step": Row(Act.STEPS),
     "zero_grad": Row(Act.CLEARS),
     "add_param_group": Row(Act.ADDS_GROUP),
-    **_each(Act.NOTHING, "state_dict load_state_dict train eval"),
+    "state_dict": Row(Act.READS),
+    **_each(Act.NOTHING, "load_state_dict train eval"),
     **_each(Act.HOOKS, "register_step_post_hook register_step_pre_hook"),
     "backward": Row(Act.DEPOSITS),
     "clip_master_grads": Row(Act.CLIPS),
@@ -213,7 +214,8 @@ SCALER: dict[str, Row] = {
 SCHEDULER: dict[str, Row] = {
     "step": Row(Act.SCHEDULES),
     "step_update": Row(Act.SCHEDULES),
-    **_each(Act.NOTHING, "state_dict load_state_dict get_last_lr get_lr"),
+    **_each(Act.READS, "state_dict get_last_lr get_lr"),
+    "load_state_dict": Row(Act.NOTHING),
 }
 CRITERION: dict[str, Row] = _each(Act.SAME, _MODULE_ITSELF)
 TENSOR: dict[str, Row] = {

@@ -128,7 +128,7 @@ def call_known(
     weak: bool,
 ) -> Value:
     """A method of an object whose kind the tables know, or of one that was given."""
-    given = bool(positional or keywords)
+    given = bool(positional) or any(value.graph or value.objects for value in keywords.values())
     obj.uses.add(f"{name}(x)" if given else f"{name}()")
     if name in (python.CALL, python.FORWARD) and obj.kind in (ObjectKind.MODULE, ObjectKind.CRITERION):
         return calls.call_module(ex, obj, positional, keywords, node)
@@ -183,7 +183,7 @@ def _call_given(
     optimizer = torch.OPTIMIZER.get(name)
     if tensor is not None and tensor.act is Act.DEPOSITS:
         loss = positional[0] if positional else keywords.get("loss")
-        live = loss is not None and (loss.graph is Graph.LIVE or any(one.given for one in loss.objects))
+        live = loss is not None and (loss.graph >= Graph.LIVE or any(one.given for one in loss.objects))
         if loss is not None and live and receiver.graph is not Graph.LIVE:
             gradients.deposit(ex, loss, node)  # engine.backward(loss)
         else:
@@ -339,7 +339,9 @@ def _loader(ex: Execution, call: Call) -> Value:
 def _accelerator(ex: Execution, call: Call) -> Value:
     obj = _made(ex, call, ObjectKind.ACCELERATOR)
     precision = call.keywords.get("mixed_precision")
-    obj.shape = "half" if precision is not None and _is_half(precision) else ""
+    others = [value for name, value in call.keywords.items() if name != "mixed_precision"]
+    plain = not any(value.objects - {ex.heap.none} for value in others)  # a plugin may take the scale upon itself
+    obj.shape = "half" if precision is not None and plain and _is_half(precision) else ""
     return _value(ex, call, obj)
 
 
@@ -480,6 +482,22 @@ def _checkpoint(ex: Execution, call: Call) -> Value:
     return calls.call(ex, first, call.positional[1:], call.keywords, call.node)
 
 
+def _reads(ex: Execution, call: Call) -> Value:
+    """The rate or the state is read: whoever gets it may use it elsewhere."""
+    for value in call.all:
+        for one in value.objects:
+            for optimizer in one.optimizers if one.kind is ObjectKind.SCHEDULER else {one}:
+                ex.tables.add(ex.tables.read, optimizer)
+    return _nothing(ex, call)
+
+
+def _locals(ex: Execution, call: Call) -> Value:
+    obj = containers.new(ex, call.node, shape="dict")
+    for (_, name), value in ex.store.fields(ex.frame.id):
+        containers.put_item(ex, obj, ex.constant(name), value)
+    return _value(ex, call, obj)
+
+
 def _nothing(ex: Execution, call: Call) -> Value:
     identity = ex.fresh(call.node)
     expressions.mark(ex, identity, call.all)
@@ -554,6 +572,9 @@ def _deposits(ex: Execution, call: Call) -> Value:
             loss = first
     if loss is None:
         return ex.none
+    if obj is not None and obj.given and loss.graph is Graph.CUT:
+        gradients.doubt_optimizers(ex, gradients.optimizers(ex))  # a backward() of its own, of nobody knows what
+        return ex.none
     if obj is not None and obj.kind is ObjectKind.ACCELERATOR and obj.shape == "half":
         loss = loss._replace(scaled=True)
     if receiver is None:
@@ -578,8 +599,14 @@ def _steps(ex: Execution, call: Call) -> Value:
         for one in value.objects:
             if one.kind is ObjectKind.FUNCTION:
                 run_closure(ex, obj, value, call.node)
-    gradients.consume(ex, obj, call.node, weak=call.weak)
+    # A given thing whose step is told something is no optimizer of torch's.
+    told = obj.given and any(not _is_closure(value) for value in (*call.positional, *call.keywords.values()))
+    gradients.consume(ex, obj, call.node, scaled=obj.mode == "prepared", weak=call.weak or told)
     return ex.unknown(call.node)
+
+
+def _is_closure(value: Value) -> bool:
+    return is_none(value) or any(one.kind in (ObjectKind.FUNCTION, ObjectKind.GIVEN) for one in value.objects)
 
 
 class Closure(NamedTuple):
@@ -624,7 +651,8 @@ def _clips(ex: Execution, call: Call) -> Value:
     if limit is not None and gradients.LOSS_SCALE in limit.divisors:
         gradients.touch(ex, regions, call.node)
     elif not (limit is not None and limit.constant is not None and limit.constant.value == float("inf")):
-        gradients.clip(ex, regions, call.node, scaled=call.row.scaled)
+        unprepared = call.obj is not None and call.obj.shape == "half"
+        gradients.clip(ex, regions, call.node, scaled=call.row.scaled, only_prepared=unprepared)
     return Value(identity, graph=Graph.CUT)
 
 
@@ -772,6 +800,10 @@ def _adds_group(ex: Execution, call: Call) -> Value:
 
 
 def _prepares(ex: Execution, call: Call) -> Value:
+    if call.obj is not None and call.obj.shape == "half":
+        for value in call.positional:
+            for one in value.objects:
+                one.mode = "prepared" if one.kind in (ObjectKind.OPTIMIZER, ObjectKind.GIVEN) else one.mode
     if len(call.positional) == 1:
         return call.positional[0]
     obj = containers.new(ex, call.node)
@@ -908,7 +940,7 @@ def _acts_as_module(obj: Obj) -> bool:
 
 def _zeroes(ex: Execution, call: Call) -> Value:
     assert call.obj is not None
-    gradients.clear(ex, call.obj.regions, call.node, weak=gradients.is_partial(ex))
+    gradients.clear(ex, call.obj.regions, call.node, weak=gradients.is_partial(ex), by_hand=True)
     return call.receiver if call.receiver is not None else ex.none
 
 
@@ -1051,6 +1083,8 @@ def _getattr(ex: Execution, call: Call) -> Value:
             row = row_of(obj.name + ".Any")
             if row is not None and row.act in (Act.OPTIMIZER, Act.MODULE, Act.SCHEDULER):
                 return expressions.external(ex, obj.name + ".Any")
+    if any(obj.kind in (ObjectKind.INSTANCE, ObjectKind.MODULE) for obj in base.objects):
+        return attributes.bound(ex, base, "")  # one of its methods, nobody knows which
     return ex.given("result", call.node, ex.context)
 
 
@@ -1103,7 +1137,12 @@ def _chains(ex: Execution, call: Call) -> Value:
 
 
 def _method_caller(ex: Execution, call: Call) -> Value:
-    return ex.given("result", call.node, ex.context)
+    first = call.first
+    if first is None or first.constant is None or not isinstance(first.constant.value, str):
+        return ex.unknown(call.node)
+    obj = ex.heap.of("caller", call.node, ex.context, kind=ObjectKind.CALLER)
+    obj.name = first.constant.value
+    return _value(ex, call, obj)
 
 
 def _namespace(ex: Execution, call: Call) -> Value:
@@ -1217,5 +1256,7 @@ _ACTS: dict[Act, Callable[[Execution, Call], Value]] = {
     Act.CYCLES: _first,
     Act.METHOD_CALLER: _method_caller,
     Act.NAMESPACE: _namespace,
+    Act.READS: _reads,
+    Act.LOCALS: _locals,
     Act.ENDS: _ends,
 }

@@ -57,7 +57,7 @@ def _of_tensor(ex: Execution, base: Value, name: str, node: ast.AST) -> Value:
     if trait is Trait.DATA:
         if base.graph is not Graph.CUT and not base.exact:
             return base._replace(id=identity, objects=frozenset(), graph=Graph.ANY)
-        return Value(identity, graph=Graph.CUT, cut_from=base.made_of | base.cut_from)
+        return Value(identity, graph=Graph.CUT, reduction=base.reduction, cut_from=base.made_of | base.cut_from)
     if trait is Trait.GRADIENT:
         return Value(ex.fresh(node), graph=Graph.CUT)
     if trait is Trait.NUMBER:

@@ -5,10 +5,12 @@ from collections.abc import Callable, Hashable, Sequence
 
 from zerograd.source.effects import frameworks, python, torch
 from zerograd.source.effects.lookup import is_module_base, row_of
-from zerograd.source.effects.rows import Act
+from zerograd.source.effects.rows import Act, Trait
 from zerograd.source.execute import acts, containers, expressions, gradients, statements
 from zerograd.source.execute.execution import Execution, Exhausted, Frame, Unreachable
 from zerograd.source.execute.paths import State
+from zerograd.source.heap import answers
+from zerograd.source.heap.conditions import Asked
 from zerograd.source.heap.objects import Obj, ObjectKind
 from zerograd.source.heap.values import Graph, Value, is_none, join
 from zerograd.source.project.index import Class, Function, FunctionNode
@@ -17,6 +19,7 @@ Arguments = Sequence[Value]
 Keywords = dict[str, Value]
 _DEEPEST = 9  # calls within calls
 _FORWARD_MOVES = 1_200  # statements of one network's forward()
+_GRADIENT = next(name for name, trait in torch.ATTRIBUTES["parameter"].items() if trait is Trait.GRADIENT)
 REST = "**"  # the keyword under which a dict of keywords is handed over
 # Functions that name none of these do nothing to gradients.
 _EVENTS = frozenset(
@@ -176,20 +179,33 @@ def call(ex: Execution, function: Value, positional: Arguments, keywords: Keywor
         return call_object(ex, targets[0], positional, keywords, node)
     if not targets or len(targets) > 3:
         return gradients.unknown_call(ex, None, positional, keywords, node)
-    return _alternatives(ex, targets, node, lambda one: call_object(ex, one, positional, keywords, node))
+    return _alternatives(ex, function, targets, node, lambda one: call_object(ex, one, positional, keywords, node))
 
 
-def _alternatives(ex: Execution, targets: list[Obj], node: ast.AST, run: Callable[[Obj], Value]) -> Value:
-    """One of several things is called: each in turn, from the same state."""
+def _alternatives(
+    ex: Execution, chosen: Value, targets: list[Obj], node: ast.AST, run: Callable[[Obj], Value]
+) -> Value:
+    """One of several things is called: each in turn, from the same state. Which one it was is an answer of the path."""
     outs: list[State] = []
     found: Value | None = None
     before = ex.here
+    which = Asked("which", (chosen.id,))
+    known = which in ex.tables.weighty
     for one in targets:
         level = ex.store.open()
         ex.path = before.copy()
+        if known:
+            ex.each_fact(lambda facts, one=one: answers.chosen(facts, which, one.number))  # type: ignore[misc]
+            if ex.path.is_dead:
+                ex.store.undo(level)
+                continue
+        entry = dict(ex.path.facts)
         try:
             value = run(one)
             if ex.path is not None:
+                if ex.path.facts != entry:
+                    ex.tables.weigh(which, node)
+                    ex.tables.asked_of |= ex.identities.parts(chosen.id)
                 outs.append(ex.capture(level))
                 found = value if found is None else join(found, value, ex.identities.of("met", node, ex.context))
         except Unreachable:
@@ -217,6 +233,8 @@ def call_object(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywor
         return call_method(ex, ex.thing(obj), python.CALL, positional, keywords, node)
     if kind is ObjectKind.SCALER:
         return acts.call_scaler(ex, obj, positional, keywords, node)
+    if kind is ObjectKind.CALLER and positional:
+        return call_method(ex, positional[0], obj.name, positional[1:], keywords, node)
     if kind is ObjectKind.CONTEXT:  # a decorator such as torch.no_grad(), applied by hand
         return positional[0] if positional else ex.unknown(node)
     obj.uses.add(python.CALL)
@@ -251,7 +269,10 @@ def inline(
     parent = obj.frame if isinstance(obj.frame, Frame) else None
     frame = Frame(("frame", function.node, context), function.file, function, parent, context)
     frame.receiver, frame.cls = receiver, cls or function.cls
-    frame.consumer = consuming
+    frame.consumer, frame.called_at = consuming, node
+    frame.forwards = function.forwards or (
+        receiver is not None and any(one.kind is ObjectKind.OPTIMIZER for one in receiver.objects)
+    )
     frame.level = ex.store.open()
     ex.frames.append(frame)
     mode = ex.grad_mode
@@ -430,6 +451,7 @@ def call_method(
     if several and len(targets) < 5 and any(one.kind in (ObjectKind.INSTANCE, ObjectKind.SCALER) for one in targets):
         return _alternatives(
             ex,
+            receiver,
             targets,
             node,
             lambda one: _method_of(
@@ -469,6 +491,7 @@ def _method_of(
             me = receiver if obj.given else ex.thing(obj)
             row = torch.OPTIMIZER.get(name)
             by_hand = row is not None and row.act is Act.STEPS and name not in method.called
+            by_hand = by_hand and _GRADIENT in method.attributes
             if obj.kind is ObjectKind.OPTIMIZER and by_hand:
                 gradients.consume(ex, obj, node, weak=weak)  # an optimizer of the project that updates by itself
             return call_project_method(ex, obj, me, method, positional, keywords, node)

@@ -306,6 +306,8 @@ def read(ex: Execution, value: Value, index: Value, node: ast.AST) -> Value:
             found = one if found is None else join(found, one, ex.identities.of("met", node, ex.context))
     if found is not None:
         return found
+    if value.reduction and value.graph is Graph.CUT and index.constant is not None and not ex.tables.legacy:
+        ex.tables.legacy = ex.tables.grown = True  # a reduced loss has no elements since torch 0.4
     if index.constant is not None:
         identity = ex.identities.of("item", index.constant.value, made_of=(value.id,))
     else:

@@ -229,6 +229,9 @@ def window_test(ex: Execution, number: Remainder, other: Value) -> Test | None:
 
 def first_test(ex: Execution, counter: Counter, at: int) -> Test:
     """counter == at"""
+    lengths = sorted(ex.tables.windows.get(counter, ()), key=repr)
+    if counter in ex.tables.resets and count_of(ex, counter).start == Linear(None, at) and lengths:
+        return At(Place(counter, lengths[0]), FIRST)
     ex.tables.add(ex.tables.firsts.setdefault(counter, set()), at)
     count = count_of(ex, counter)
     if count.start == Linear(None, at) and count.increment == 1:

@@ -67,6 +67,8 @@ class Frame:
         self.outer_names: set[str] = set()
         self.receiver: Value | None = None
         self.cls: Class | None = None
+        self.forwards = False  # it does nothing but call something else: what happens there happens at its call
+        self.called_at: ast.AST | None = None
         self.consumer: Callable[[Value], None] | None = None  # of a generator: the block of whoever iterates
 
 
@@ -147,9 +149,15 @@ class Execution:
         return (node, self.context, arm)
 
     def site(self, node: ast.AST) -> Site:
+        depth = len(self.frames) - 1
+        while depth > 0 and self.frames[depth].forwards and self.frames[depth].called_at is not None:
+            called_at = self.frames[depth].called_at
+            if not isinstance(called_at, ast.Call):
+                break
+            node, depth = called_at, depth - 1
         assert isinstance(node, (ast.expr, ast.stmt, ast.ExceptHandler))
         end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
-        return Site(self.frame.file.path, node.lineno, node.col_offset + 1, end_line, end_column + 1)
+        return Site(self.frames[depth].file.path, node.lineno, node.col_offset + 1, end_line, end_column + 1)
 
     def spend(self) -> None:
         self.moves -= 1

@@ -370,7 +370,8 @@ def _counter_equals(ex: Execution, one: Value, other: Value) -> Test | None:
         counter = counters.counter_of(ex, mine.base)
         if counter is None or mine.base is None:
             continue
-        if counter in ex.tables.resets and mine.base != theirs.base:
+        starts = theirs.base is None and theirs.offset <= mine.offset
+        if counter in ex.tables.resets and mine.base != theirs.base and not starts:
             test = counters.window_test(ex, Remainder(mine.base, mine.offset, theirs), ex.constant(0))
             if test is not None:
                 return test

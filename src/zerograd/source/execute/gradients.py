@@ -26,7 +26,7 @@ from zerograd.core.facts import (
 )
 from zerograd.core.facts import join as joined
 from zerograd.core.judgement import Trail, Verdict, judge
-from zerograd.core.machine import START, Content
+from zerograd.core.machine import HOLLOW, START, Content
 from zerograd.source.effects import python
 from zerograd.source.effects.protocols import STEPPED_BY_SCALER
 from zerograd.source.execute import branches, calls, containers, expressions
@@ -155,6 +155,7 @@ def emit(
     weak: bool = False,
     what: str = "",
     midway: bool = False,
+    judged: bool = True,
 ) -> list[tuple[Verdict[Any], Slot]]:
     """An event of one slot: judged, and then the facts move."""
     facts = ex.here.facts.get(slot)
@@ -164,16 +165,22 @@ def emit(
     for record in ex.records:
         ex.tables.emits(record, slot, frozenset({kind}), surely=True)
     event = Event(kind, str(optimizer.number), ex.site(node), scaled, what or wording(node), midway=midway)
+    if kind is Kind.UNSCALE:  # of nothing: the scaler passes it by
+        apart_hollow = frozenset(fact for fact in facts if fact.state.content in HOLLOW)
+        facts -= apart_hollow
+    else:
+        apart_hollow = NOWHERE
     apart: Facts = NOWHERE
     if ex.accumulating is not None and kind in (Kind.CONSUME, Kind.CLEAR, Kind.SCHEDULE, Kind.CLIP):
         ends = Synced(ex.accumulating)
         apart = answers.assume(facts, ends, False, ex.tables.keeps)
         facts = answers.assume(facts, ends, True, ex.tables.keeps)
     trail = ex.trails.setdefault(slot, Trail(latest=False))
-    found = list(judge(facts, event, ex.laws, weak=weak or optimizer.hinted))
+    found = list(judge(facts, event, ex.laws, weak=weak or optimizer.hinted)) if judged else []
     for fact in facts:
         trail.follow(fact.state, event)
     after = lift_weak(facts, event) if weak else lift(facts, event)
+    apart |= apart_hollow
     ex.here.facts[slot] = joined(after, apart) if apart else after
     return [(verdict, slot) for verdict in found]
 
@@ -205,9 +212,9 @@ def tell(ex: Execution, found: list[tuple[Verdict[Any], Slot]], slots: list[Slot
 
 
 def is_starved(verdict: Verdict[Any]) -> bool:
-    """Whether a step lacks a deposit."""
+    """Whether a step or a clip lacks a deposit."""
     event = verdict.event
-    return event.kind is Kind.CONSUME and verdict.law.lacks(verdict.state, event) is Kind.DEPOSIT
+    return event.kind in (Kind.CONSUME, Kind.CLIP) and verdict.law.lacks(verdict.state, event) is Kind.DEPOSIT
 
 
 def note_loss(ex: Execution) -> None:
@@ -295,9 +302,19 @@ def consume(ex: Execution, optimizer: Obj, node: ast.AST, *, scaled: bool = Fals
     found: list[tuple[Verdict[Any], Slot]] = []
     for slot in slots:
         found += emit(ex, slot, Kind.CONSUME, node, scaled=scaled, weak=weak)
-    if left or homeless:
+    if left or homeless or _is_deliberate(ex, slots):
         found = [(verdict._replace(certain=False) if is_starved(verdict) else verdict, slot) for verdict, slot in found]
     tell(ex, found, slots)
+
+
+def _is_deliberate(ex: Execution, slots: list[Slot]) -> bool:
+    """Whether the loss decided that the gradients are cleared, and the step goes on without them."""
+    return any(
+        expressions.asks_tensor(ex, guard.test)
+        and Kind.CLEAR in ex.tables.does(ex.branch(guard.node, 0 if guard.yes else 1), slot)
+        for guard in ex.frame.guards
+        for slot in slots
+    )
 
 
 def _note_window(ex: Execution, optimizer: Obj, slot: Slot, site: Site) -> None:
@@ -311,7 +328,15 @@ def _note_window(ex: Execution, optimizer: Obj, slot: Slot, site: Site) -> None:
     ex.windows[(optimizer, site)] = inside if known is None else known & inside
 
 
-def clear(ex: Execution, regions: Regions, node: ast.AST, *, of: Obj | None = None, weak: bool = False) -> None:
+def clear(
+    ex: Execution,
+    regions: Regions,
+    node: ast.AST,
+    *,
+    of: Obj | None = None,
+    weak: bool = False,
+    by_hand: bool = False,
+) -> None:
     """Clear these parameters, whoever holds them. `of`: the optimizer that clears what it holds."""
     known = sorted({*optimizers(ex), *([of] if of is not None else [])})
     for optimizer in known:
@@ -324,19 +349,21 @@ def clear(ex: Execution, regions: Regions, node: ast.AST, *, of: Obj | None = No
                 ex.here.pending = frozenset(one for one in ex.here.pending if one.optimizer is not optimizer)
                 found += _clear_slot(ex, slot, node, weak=weak)
             elif any(region is one or region in reach(one) for one in regions):
-                found += _clear_slot(ex, slot, node, weak=weak)
+                found += _clear_slot(ex, slot, node, weak=weak, judged=of is None and not by_hand)
             else:
                 covers = ex.overlap.of(region, regions)
                 loose = covers is Covers.MAYBE and of is None
                 if covers is Covers.YES or (loose and len(known) > 1):
                     found += emit(ex, slot, Kind.CLEAR, node, weak=True)
                 elif loose:
-                    found += _clear_slot(ex, slot, node, weak=weak)
+                    found += _clear_slot(ex, slot, node, weak=weak, judged=not by_hand)
         tell(ex, found, slots)
 
 
-def _clear_slot(ex: Execution, slot: Slot, node: ast.AST, *, weak: bool) -> list[tuple[Verdict[Any], Slot]]:
-    if not weak:
+def _clear_slot(
+    ex: Execution, slot: Slot, node: ast.AST, *, weak: bool, judged: bool = True
+) -> list[tuple[Verdict[Any], Slot]]:
+    if judged and not weak:
         fresh = _erased_midway(ex, slot)
         if fresh:
             event = Event(Kind.CLEAR, str(slot), ex.site(node), what=wording(node), midway=True)
@@ -377,7 +404,8 @@ def _erased_midway(ex: Execution, slot: Slot) -> Facts:
     return NOWHERE
 
 
-def clip(ex: Execution, regions: Regions, node: ast.AST, *, scaled: bool = False) -> None:
+def clip(ex: Execution, regions: Regions, node: ast.AST, *, scaled: bool = False, only_prepared: bool = False) -> None:
+    """Clip these parameters. `scaled`: the loss scale is divided out first, perhaps of prepared optimizers alone."""
     known = optimizers(ex)
     for optimizer in known:
         slots = slots_of(ex, optimizer)
@@ -394,24 +422,25 @@ def clip(ex: Execution, regions: Regions, node: ast.AST, *, scaled: bool = False
             weak = weak or any(
                 not is_followed(guard.test) and branches.varies(ex, guard.test) for guard in ex.frame.guards
             )
-            found += emit(ex, slot, Kind.CLIP, node, scaled=scaled, weak=weak)
+            divides = scaled and (optimizer.mode == "prepared" or not only_prepared)
+            found += emit(ex, slot, Kind.CLIP, node, scaled=divides, weak=weak)
         tell(ex, found, slots)
 
 
-def unscale(ex: Execution, known: Iterable[Obj], node: ast.AST) -> None:
+def unscale(ex: Execution, known: Iterable[Obj], node: ast.AST, *, judged: bool = True) -> None:
     chosen = sorted(known)
     for optimizer in chosen:
         slots = slots_of(ex, optimizer)
         found: list[tuple[Verdict[Any], Slot]] = []
         for slot in slots:
-            found += emit(ex, slot, Kind.UNSCALE, node, weak=len(chosen) > 1)
+            found += emit(ex, slot, Kind.UNSCALE, node, weak=len(chosen) > 1, judged=judged)
         tell(ex, found, slots)
 
 
 def schedule(ex: Execution, known: Iterable[Obj], node: ast.AST, *, weak: bool = False) -> None:
     chosen = sorted(known)
     tables = ex.tables
-    idle = not tables.training or (bool(ex.loops) and ex.loops[-1] not in tables.training)
+    idle = not tables.training or tables.legacy or (bool(ex.loops) and ex.loops[-1] not in tables.training)
     for optimizer in chosen:
         slots = slots_of(ex, optimizer)
         found: list[tuple[Verdict[Any], Slot]] = []
@@ -433,7 +462,7 @@ def schedule(ex: Execution, known: Iterable[Obj], node: ast.AST, *, weak: bool =
 def replaced(ex: Execution, regions: Regions, value: Value, node: ast.AST) -> None:
     """p.grad = value: None clears, anything else is the user's own deposit."""
     if is_none(value):
-        clear(ex, regions, node, weak=is_partial(ex))
+        clear(ex, regions, node, weak=is_partial(ex), by_hand=True)
     elif value.graph or any(one.kind is ObjectKind.GRADIENT for one in value.objects):
         deposit_by_hand(ex, regions, node)
     else:
@@ -665,7 +694,7 @@ def enter(ex: Execution, value: Value, node: ast.expr) -> Callable[[], None]:
 def _leave_scaled(ex: Execution, context: Obj, node: ast.expr) -> None:
     """apex divides the loss scale out where the block ends, unless it is told to wait."""
     if ex.path is not None and not context.off:
-        unscale(ex, context.optimizers, node)
+        unscale(ex, context.optimizers, node, judged=False)  # it keeps apart what was unscaled before
 
 
 def _exit(ex: Execution, value: Value, node: ast.expr) -> None:

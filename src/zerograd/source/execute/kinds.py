@@ -1,6 +1,7 @@
 """What given things are: by their uses, by elimination, and last by a hint."""
 
 from zerograd.source.effects.protocols import is_engine, may_be_stepped, role_by_use
+from zerograd.source.execute import calls
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.objects import Obj, ObjectKind
 from zerograd.source.project.hints import Role, role_of
@@ -24,6 +25,7 @@ def infer(ex: Execution) -> bool:
         role = role_by_use(obj.uses)
         if role is not None:
             obj.kind = _KINDS[role]
+            obj.hinted = obj.hinted or (role is Role.OPTIMIZER and _may_be_of_project(ex, obj))
             changed = True
         elif is_engine(obj.uses):
             obj.kind = ObjectKind.ENGINE
@@ -31,6 +33,15 @@ def infer(ex: Execution) -> bool:
         elif may_be_stepped(obj.uses):
             steppers.append(obj)
     return _by_elimination(ex, steppers) or changed
+
+
+def _may_be_of_project(ex: Execution, obj: Obj) -> bool:
+    """Whether a class of the file has every method that is called on it: then it may be one of those."""
+    called = {use.partition("(")[0] for use in obj.uses if "(" in use}
+    return any(
+        called <= ex.classes.of(cls).methods.keys() and calls.kind_of_class(ex, cls) is ObjectKind.INSTANCE
+        for cls in ex.main.classes
+    )
 
 
 def _by_elimination(ex: Execution, steppers: list[Obj]) -> bool:
@@ -41,6 +52,7 @@ def _by_elimination(ex: Execution, steppers: list[Obj]) -> bool:
         return False
     if len(steppers) == 1:
         steppers[0].kind = ObjectKind.OPTIMIZER
+        steppers[0].hinted = _may_be_of_project(ex, steppers[0])
         return True
     roles = {obj: role_of(obj.name) for obj in steppers}
     named = [obj for obj in steppers if roles[obj] is Role.OPTIMIZER]

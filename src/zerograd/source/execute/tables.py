@@ -63,6 +63,7 @@ class Tables:
         self.refused: set[Hashable] = set()  # values for which the program refuses all but a few constants
         self.slots: dict[Slot, None] = {}
         self.examined = False  # a tensor is compared in an assert outside loops: a test of gradients
+        self.legacy = False  # written for a torch in which schedules moved first
         self.losses: set[Hashable] = set()  # loops in which a loss is computed; 0: anywhere
 
     def add(self, table: set[T], item: T) -> None:

@@ -67,6 +67,11 @@ def with_answer(facts: Facts, question: Hashable, now: Hashable | None) -> Facts
     return reassume(facts, renewed)
 
 
+def chosen(facts: Facts, question: Hashable, one: Hashable) -> Facts:
+    """The facts of the paths on which this one was chosen."""
+    return slim([told(fact, question, one) for fact in facts if answer(fact, question) in (None, one)])
+
+
 def placed(facts: Facts, place: Place, options: Iterable[str] | None) -> Facts:
     """The same facts with the counter at one of these places; with None, nobody knows where."""
     if options is None:

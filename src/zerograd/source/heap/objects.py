@@ -34,6 +34,7 @@ class ObjectKind(Enum):
     NONE = auto()
     ANYTHING = auto()  # among what a graph is made of: it may be anything
     GIVEN = auto()  # comes from outside: what it is follows from what is done with it
+    CALLER = auto()  # operator.methodcaller: calls a method of what it is given
     REPLAY = auto()  # a captured graph
 
     __hash__ = object.__hash__

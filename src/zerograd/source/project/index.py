@@ -12,7 +12,7 @@ _LEAVES = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop, a
 class Function:
     """A function of the project, nested ones and lambdas included."""
 
-    __slots__ = ("attributes", "called", "captures", "cls", "file", "generates", "node", "outer")
+    __slots__ = ("attributes", "called", "captures", "cls", "file", "forwards", "generates", "node", "outer")
 
     def __init__(self, node: FunctionNode, file: "File", cls: "Class | None", outer: "Function | None") -> None:
         self.node = node
@@ -23,6 +23,7 @@ class Function:
         self.called: set[str] = set()  # by the last part of the name that is called
         self.captures = False  # another function stands in it, which may outlive a call
         self.generates = False
+        self.forwards = _only_calls(node)  # it does nothing but call something else
 
     @property
     def name(self) -> str:
@@ -189,6 +190,14 @@ def dotted_name(node: ast.expr) -> str:
         parts.append(node.attr)
         node = node.value
     return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
+
+
+def _only_calls(node: FunctionNode) -> bool:
+    if isinstance(node, ast.Lambda):
+        return isinstance(node.body, ast.Call)
+    body = [one for one in node.body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]
+    only = body[0] if len(body) == 1 else None
+    return isinstance(only, (ast.Expr, ast.Return)) and isinstance(only.value, ast.Call)
 
 
 def _is_setter(decorator: ast.expr) -> bool:
