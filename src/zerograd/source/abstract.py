@@ -19,9 +19,10 @@ from zerograd.source.execute.gradients import Met
 from zerograd.source.execute.roots import Executed, execute_all
 from zerograd.source.project.files import Project
 from zerograd.source.project.index import File
-from zerograd.source.questions import closures, coverage
+from zerograd.source.questions import closures, coverage, idle
 from zerograd.source.text.triggers import may_train
 
+IDLE = "a term of this loss was cut from its graph: it is in the value and teaches nothing"
 # The codes that this reader answers for.
 CODES = frozenset(
     [
@@ -72,6 +73,11 @@ def _report(root: Executed, file: File) -> Iterator[Finding]:
     for (law, _), met in ex.met.items():
         finding = _tell(ex, law, met)
         if finding is not None and _is_here(finding, root, file):
+            yield finding
+    rule = REGISTRY["ZG003"]._replace(message=IDLE)
+    for site, certain in idle.idle_terms(ex):
+        finding = note(rule, site, certain=certain)
+        if _is_here(finding, root, file):
             yield finding
     rule = REGISTRY["ZG009"]
     for site, what, certain in closures.uncleared(ex):

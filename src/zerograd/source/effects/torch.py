@@ -225,7 +225,7 @@ TENSOR: dict[str, Row] = {
     **_each(
         Act.CUTS,
         "detach argmax argmin bool eq ne lt gt le ge isnan isinf isfinite argsort any all long int new_zeros new_ones "
-        "new_tensor new_full multinomial nonzero byte is_nonzero",
+        "new_tensor new_full multinomial nonzero byte is_nonzero bernoulli new_empty",
     ),
     **_each(Act.FLAT, "round floor ceil sign trunc"),
     "detach_": Row(Act.CUTS_ITSELF),

@@ -12,7 +12,7 @@ from zerograd.source.execute.execution import Execution, Unreachable
 from zerograd.source.execute.tables import Branch
 from zerograd.source.heap.conditions import Asked, Linear
 from zerograd.source.heap.objects import Obj, ObjectKind
-from zerograd.source.heap.values import NO_OBJECTS, Graph, Value, is_none, linear, name_of
+from zerograd.source.heap.values import NO_IDLE_TERMS, NO_OBJECTS, Graph, Value, is_none, linear, name_of
 
 
 class Call(NamedTuple):
@@ -140,6 +140,7 @@ def call_known(
     if obj.kind in (ObjectKind.LEAF, ObjectKind.PARAMETER):
         return call_tensor(ex, receiver, name, positional, keywords, node)
     if obj.kind is ObjectKind.GRADIENT:
+        gradients.read_by_hand(ex, obj.regions)
         return Value(ex.fresh(node), graph=Graph.CUT)
     if obj.kind is ObjectKind.MODULE:
         return _unknown_method_of_module(ex, obj, positional, keywords, node)
@@ -384,7 +385,8 @@ def _loss(ex: Execution, call: Call) -> Value:
 
 
 def _reduces(ex: Execution, call: Call) -> Value:
-    return _computes(ex, call)._replace(reduction="mean" if call.row.act is Act.MEAN else "sum")
+    idle = call.subject.idle if call.subject is not None else NO_IDLE_TERMS
+    return _computes(ex, call)._replace(reduction="mean" if call.row.act is Act.MEAN else "sum", idle=idle)
 
 
 def _cuts(ex: Execution, call: Call) -> Value:

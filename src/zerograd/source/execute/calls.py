@@ -12,7 +12,7 @@ from zerograd.source.execute.paths import State
 from zerograd.source.heap import answers
 from zerograd.source.heap.conditions import Asked
 from zerograd.source.heap.objects import Obj, ObjectKind
-from zerograd.source.heap.values import Graph, Value, is_none, join
+from zerograd.source.heap.values import Applied, Graph, Value, is_none, join
 from zerograd.source.project.index import Class, Function, FunctionNode
 
 Arguments = Sequence[Value]
@@ -636,6 +636,10 @@ def call_module(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywor
     else:
         others = frozenset(one for value in values for one in value.objects if one.kind is ObjectKind.MODULE)
         outer = expressions.tensor(ex, values, identity, live=True, made_of=others | {obj}, sure=frozenset({obj}))
+        makers = frozenset(one for value in values if value.graph >= Graph.LIVE for one in value.made_of)
+        makers -= {ex.heap.anything}
+        pairs: set[Applied] = {(one, obj) for one in makers} or {(None, obj)}
+        outer = outer._replace(applied=outer.applied | pairs)
     inner = _forward(ex, obj, positional, keywords, node)
     return outer if inner is None else _stamped(ex, inner, outer, node)
 

@@ -98,6 +98,7 @@ class Execution:
         self.counter_ids: dict[int, Counter] = {}
         self.tensor_ids: set[int] = set()  # what is computed from something with a graph
         self.born: dict[int, frozenset[Hashable]] = {}  # the loops in which something is computed anew
+        self.root_class: Class | None = None
         self.symbolic = False  # the root's own parameters are symbols, whatever their defaults
         self.entered: set[Function] = set()
         self.visited: set[ast.stmt] = set()

@@ -3,7 +3,6 @@
 import ast
 from collections.abc import Callable, Hashable, Iterable, Sequence
 
-from zerograd.core.events import Kind
 from zerograd.core.facts import doubt
 from zerograd.source.effects import python
 from zerograd.source.execute import attributes, branches, calls, containers, counters, gradients, statements
@@ -24,8 +23,12 @@ from zerograd.source.heap.conditions import (
 )
 from zerograd.source.heap.objects import Obj, ObjectKind
 from zerograd.source.heap.values import (
+    NO_IDLE_TERMS,
     NO_OBJECTS,
+    NOTHING_APPLIED,
+    Applied,
     Graph,
+    IdleTerm,
     Regions,
     Value,
     is_none,
@@ -237,7 +240,7 @@ def _unary(ex: Execution, node: ast.UnaryOp) -> Value:
     if isinstance(node.op, ast.USub) and value.constant is not None and isinstance(value.constant.value, (int, float)):
         return ex.constant(-value.constant.value)
     if value.graph:
-        return tensor(ex, [value], ex.fresh(node))._replace(reduction=value.reduction)
+        return tensor(ex, [value], ex.fresh(node))._replace(reduction=value.reduction, idle=value.idle)
     return value._replace(id=ex.fresh(node), number=None, constant=None, test=None)
 
 
@@ -471,7 +474,7 @@ def combine(ex: Execution, node: ast.AST, operator: ast.operator, one: Value, ot
     identity = ex.fresh(node)
     number = _number(operator, one, other)
     if one.graph or other.graph or _is_leaf(one) or _is_leaf(other):
-        return _tensor_operation(ex, operator, one, other, identity, number)
+        return _tensor_operation(ex, node, operator, one, other, identity, number)
     sequences = (ObjectKind.CONTAINER, ObjectKind.PARAMETERS)
     if isinstance(operator, ast.Add) and any(part.kind in sequences for part in one.objects | other.objects):
         return containers.concatenated(ex, [one, other], node)
@@ -509,20 +512,42 @@ def _is_leaf(value: Value) -> bool:
 
 
 def _tensor_operation(
-    ex: Execution, operator: ast.operator, one: Value, other: Value, identity: int, number: Linear | Remainder | None
+    ex: Execution,
+    node: ast.AST,
+    operator: ast.operator,
+    one: Value,
+    other: Value,
+    identity: int,
+    number: Linear | Remainder | None,
 ) -> Value:
     value = tensor(ex, [one, other], identity)
     if isinstance(operator, (ast.Div, ast.FloorDiv, ast.Mult)):
         loss, factor = (one, other) if one.graph >= other.graph else (other, one)
         scale = gradients.LOSS_SCALE in factor.divisors
         scaled = value.scaled or (scale and isinstance(operator, ast.Mult))
+        idle = loss.idle if factor.graph < Graph.LIVE else NO_IDLE_TERMS
         return value._replace(
-            reduction=loss.reduction, divisors=value.divisors | {name_of(factor)}, scaled=scaled, number=number
+            reduction=loss.reduction,
+            divisors=value.divisors | {name_of(factor)},
+            scaled=scaled,
+            number=number,
+            idle=idle,
         )
     if isinstance(operator, (ast.Add, ast.Sub)):
         reductions = {part.reduction for part in (one, other) if part.graph is Graph.LIVE}
-        return value._replace(reduction=reductions.pop() if len(reductions) == 1 else "", number=number)
+        idle = one.idle | other.idle | _idle_terms(ex, node, one, other)
+        return value._replace(reduction=reductions.pop() if len(reductions) == 1 else "", number=number, idle=idle)
     return value._replace(number=number)
+
+
+def _idle_terms(ex: Execution, node: ast.AST, one: Value, other: Value) -> frozenset[IdleTerm]:
+    """A sum of something with a graph and something that has lost its own."""
+    if Graph.LIVE not in (one.graph, other.graph) or ex.grad_mode != "on":
+        return NO_IDLE_TERMS
+    term = other if one.graph is Graph.LIVE else one
+    if term.graph > Graph.CUT or not term.cut_from:
+        return NO_IDLE_TERMS
+    return frozenset({(ex.site(node), term.cut_from)})
 
 
 def tensor(
@@ -544,7 +569,7 @@ def tensor(
         region for value in given for one in value.objects if one.kind is ObjectKind.GRADIENT for region in one.regions
     )
     if by_hand and ex.path is not None:
-        gradients.doubt_regions(ex, by_hand, frozenset({Kind.CONSUME}))
+        gradients.read_by_hand(ex, by_hand)
     if ex.grad_mode == "off":
         return Value(identity, graph=Graph.CUT, cut_from=made_of | _origins(given))
     graph = Graph.CUT
@@ -553,6 +578,7 @@ def tensor(
     whose, surely = set(made_of), set(sure)
     divisors: set[Hashable] = set()
     cut_from: set[Obj] = set()
+    applied: frozenset[Applied] = NOTHING_APPLIED
     scaled = False
     for value in given:
         leaves_of = {region for one in value.objects for region in _own_regions(one)}
@@ -568,6 +594,7 @@ def tensor(
             whose |= value.made_of
             surely |= value.sure
             divisors |= value.divisors
+            applied |= value.applied
             scaled = scaled or value.scaled
         cut_from |= value.cut_from
     return Value(
@@ -578,6 +605,7 @@ def tensor(
         divisors=frozenset(divisors),
         scaled=scaled,
         cut_from=frozenset(cut_from),
+        applied=applied,
     )
 
 

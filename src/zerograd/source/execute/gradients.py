@@ -234,7 +234,7 @@ def deposit(ex: Execution, value: Value, node: ast.AST) -> None:
     note_loss(ex)
     for loop in (0, *ex.loops):
         tables.add(tables.training, loop)
-    owners = tables.owners.setdefault(site, set())
+    owners = _objective(ex, site, value)
     known = optimizers(ex)
     met = ex.deposits.setdefault(site, Deposit(value, set(), tuple(ex.loops)))
     waiting = frozenset(Pending(site, one) for one in known)
@@ -242,6 +242,7 @@ def deposit(ex: Execution, value: Value, node: ast.AST) -> None:
     path.stepped = False
     if any(_is_homeless(ex, one) for one in made_of):
         path.homeless |= {site}
+    attacked = _is_attack(ex, value)
     for optimizer in known:
         found: list[tuple[Verdict[Any], Slot]] = []
         slots = slots_of(ex, optimizer)
@@ -254,8 +255,11 @@ def deposit(ex: Execution, value: Value, node: ast.AST) -> None:
             kind, weak = Kind.DEPOSIT, False
             if covers is Covers.YES:
                 if owners and optimizer not in owners and value.graph is Graph.LIVE:
-                    spills = ex.overlap.of(region, value.sure) is Covers.YES and _are_rivals(ex, optimizer, owners)
+                    surely = ex.overlap.of(region, value.sure) is Covers.YES
+                    spills = surely and _is_spilled(ex, optimizer, region, value, owners)
                     kind, weak = (Kind.SPILL, False) if spills else (Kind.DEPOSIT, True)
+                elif attacked and _has_own(ex, optimizer, site, value):
+                    kind = Kind.SPILL
             elif len(known) > 1 and optimizer not in owners:
                 weak = True
             if not weak:
@@ -275,13 +279,94 @@ def _is_homeless(ex: Execution, made_of: Obj) -> bool:
     return not any(ex.overlap.of(region, (made_of,)) is Covers.YES for region in regions)
 
 
+def _objective(ex: Execution, site: Site, value: Value) -> set[Obj]:
+    """Whom a backward is for: those who step next, but not who has a loss of its own among them.
+
+    That is so where several losses are deposited before several steps.
+    """
+    tables = ex.tables
+    owners = tables.owners.setdefault(site, set())
+    if len(owners) < 2:
+        return owners
+    served: set[Obj] = set()
+    for optimizer in owners:
+        theirs = frozenset().union(*(held_by(other) for other in owners if other is not optimizer))
+        for other_site, met in tables.deposits.items():
+            own = tables.owners.get(other_site, set())
+            if other_site == site or optimizer not in own:
+                continue
+            apart = all(_is_apart(ex, region, met.value.made_of) for region in theirs)
+            if own == {optimizer} or apart:
+                served.add(optimizer)
+    left = owners - served
+    # Who is served stays an owner unless the loss went through it last, on its way from the others.
+    return left | {one for one in served if not _is_downstream(ex, one, value, left)} if left else owners
+
+
+def _is_apart(ex: Execution, region: Obj, made_of: Regions) -> bool:
+    """Whether a graph surely goes past a region. What the program made itself is not in what it was handed."""
+    known = made_of - {ex.heap.anything} if not region.given else made_of
+    return not known or ex.overlap.of(region, known) is Covers.NO
+
+
+def _is_downstream(ex: Execution, optimizer: Obj, value: Value, others: set[Obj]) -> bool:
+    """Whether a loss goes through this optimizer's network behind those of the others, or through theirs alone too."""
+    theirs = frozenset().union(*(held_by(other) for other in others))
+    return any(_is_behind(ex, region, theirs, value) for region in held_by(optimizer)) or any(
+        _is_before(ex, region, theirs, value) for region in held_by(optimizer)
+    )
+
+
+def _is_behind(ex: Execution, region: Obj, theirs: Regions, value: Value) -> bool:
+    """Whether this region was applied to what theirs made."""
+    return any(
+        first is not None and _meets(ex, region, {second}) and _meets(ex, first, theirs)
+        for first, second in value.applied
+    )
+
+
+def _is_before(ex: Execution, region: Obj, theirs: Regions, value: Value) -> bool:
+    """Whether theirs were applied to what this region made, and by themselves too: a critic of fakes and of data."""
+    fed = any(
+        first is not None and _meets(ex, region, {first}) and _meets(ex, second, theirs)
+        for first, second in value.applied
+    )
+    return fed and any(first is None and _meets(ex, second, theirs) for first, second in value.applied)
+
+
+def _meets(ex: Execution, region: Obj, others: Iterable[Obj]) -> bool:
+    return ex.overlap.of(region, others) is Covers.YES
+
+
+def _is_spilled(ex: Execution, optimizer: Obj, region: Obj, value: Value, owners: set[Obj]) -> bool:
+    """Whether what a loss leaves in this region is by-catch: no objective of the optimizer that holds it."""
+    theirs = frozenset().union(*(held_by(other) for other in owners))
+    return _are_rivals(ex, optimizer, owners) or _is_before(ex, region, theirs, value)
+
+
+def _is_attack(ex: Execution, value: Value) -> bool:
+    """Whether a backward is meant for a leaf that nobody steps, and whose gradient is read by hand."""
+    held = {slot[1] for slot in ex.tables.slots}
+    leaves_of = {one for one in value.sure if one.kind is ObjectKind.LEAF and one not in held}
+    return not leaves_of.isdisjoint(ex.tables.slopes_read)
+
+
+def _has_own(ex: Execution, optimizer: Obj, site: Site, value: Value) -> bool:
+    """Whether an optimizer has a loss that goes through none of these leaves."""
+    leaves_of = {one for one in value.sure if one.kind is ObjectKind.LEAF}
+    return any(
+        other != site and optimizer in ex.tables.owners.get(other, ()) and leaves_of.isdisjoint(met.value.made_of)
+        for other, met in ex.tables.deposits.items()
+    )
+
+
 def _are_rivals(ex: Execution, optimizer: Obj, others: set[Obj]) -> bool:
     """Whether this optimizer's own objectives are kept apart from the networks of the others."""
     own = [
         met.value for site, met in ex.tables.deposits.items() if optimizer in ex.tables.owners.get(site, frozenset())
     ]
     theirs = frozenset().union(*(held_by(other) for other in others))
-    return bool(own) and all(ex.overlap.of(region, value.made_of) is Covers.NO for value in own for region in theirs)
+    return bool(own) and all(_is_apart(ex, region, value.made_of) for value in own for region in theirs)
 
 
 def consume(ex: Execution, optimizer: Obj, node: ast.AST, *, scaled: bool = False, weak: bool = False) -> None:
@@ -532,6 +617,14 @@ def doubt_regions(ex: Execution, regions: Regions, kinds: Doubts) -> None:
     doubt_slots(ex, hit, kinds)
 
 
+def read_by_hand(ex: Execution, regions: Regions) -> None:
+    """A gradient is read: whoever reads it may update with it."""
+    for region in regions:
+        if region.kind is ObjectKind.LEAF:
+            ex.tables.add(ex.tables.slopes_read, region)
+    doubt_regions(ex, regions, frozenset({Kind.CONSUME}))
+
+
 def unknown_call(
     ex: Execution,
     obj: Obj | None,
@@ -582,7 +675,8 @@ def unknown_call(
     result = ex.given("result", node, ex.context)
     graph = made.graph if made.graph is not Graph.CUT or ex.grad_mode == "off" else Graph.ANY
     anything = NO_OBJECTS if ex.grad_mode == "off" else frozenset({ex.heap.anything})
-    return made._replace(objects=result.objects, exact=False, graph=graph, made_of=made.made_of or anything)
+    whose = made.made_of or anything
+    return made._replace(objects=result.objects, exact=False, graph=graph, made_of=whose, sure=NO_OBJECTS)
 
 
 def _is_used_as_module(obj: Obj) -> bool:

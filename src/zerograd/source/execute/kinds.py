@@ -1,5 +1,6 @@
 """What given things are: by their uses, by elimination, and last by a hint."""
 
+from zerograd.source.effects import python
 from zerograd.source.effects.protocols import is_engine, may_be_stepped, role_by_use
 from zerograd.source.execute import calls
 from zerograd.source.execute.execution import Execution
@@ -32,6 +33,12 @@ def infer(ex: Execution) -> bool:
             changed = True
         elif may_be_stepped(obj.uses):
             steppers.append(obj)
+    for obj in ex.heap.all():
+        # What has a network for a part, and is called, is a network.
+        whole = obj.source if obj.given and obj.kind is ObjectKind.MODULE else None
+        if whole is not None and whole.kind is ObjectKind.GIVEN and python.CALL in whole.uses:
+            whole.kind = ObjectKind.MODULE
+            changed = True
     return _by_elimination(ex, steppers) or changed
 
 
@@ -41,6 +48,7 @@ def _may_be_of_project(ex: Execution, obj: Obj) -> bool:
     return any(
         called <= ex.classes.of(cls).methods.keys() and calls.kind_of_class(ex, cls) is ObjectKind.INSTANCE
         for cls in ex.main.classes
+        if cls is not ex.root_class
     )
 
 

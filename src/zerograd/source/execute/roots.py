@@ -104,6 +104,7 @@ def _execute(
 ) -> Execution | None:
     """One root, pass by pass until nothing more is learned. None if it could not be finished."""
     ex = Execution(project, classes, laws, file, moves=_MOVES)
+    ex.root_class = function.cls if function is not None else None
     for _ in range(_PASSES):
         ex.begin_pass()
         top = Frame(statements.module_frame(file), file, None, None, ())
@@ -160,7 +161,7 @@ def _enter(ex: Execution, file: File, function: Function) -> None:
         calls.decorator_act(ex, one, function) is not None and _is_no_grad(ex, one, function)
         for one in function.decorators
     )
-    calls.inline(ex, obj, [], {}, function.node, receiver=receiver, cls=function.cls)
+    calls.inline(ex, obj, [], {}, function.node, receiver=receiver, cls=function.cls, running=True)
 
 
 def _is_no_grad(ex: Execution, decorator: ast.expr, function: Function) -> bool:

@@ -60,6 +60,7 @@ class Tables:
         self.met_with: dict[Obj, set[frozenset[Obj]]] = {}  # the alternatives that an optimizer is met with
         self.volatile: set[Obj] = set()  # given things that are told something in a loop: what they say may change
         self.read: set[Obj] = set()  # optimizers whose rate or groups are read
+        self.slopes_read: set[Obj] = set()  # leaves whose gradient is read by hand
         self.refused: set[Hashable] = set()  # values for which the program refuses all but a few constants
         self.slots: dict[Slot, None] = {}
         self.examined = False  # a tensor is compared in an assert outside loops: a test of gradients

@@ -4,12 +4,17 @@ from collections.abc import Hashable
 from enum import IntEnum
 from typing import NamedTuple
 
+from zerograd.core.events import Site
 from zerograd.source.heap.conditions import Asked, Linear, Remainder, Test, both, negate
 from zerograd.source.heap.objects import Obj, ObjectKind
 
 Regions = frozenset[Obj]
 NO_OBJECTS: frozenset[Obj] = frozenset()
 NO_DIVISORS: frozenset[Hashable] = frozenset()
+IdleTerm = tuple[Site, frozenset[Obj]]  # (where it was added, whose graph was cut from it)
+NO_IDLE_TERMS: frozenset[IdleTerm] = frozenset()
+Applied = tuple[Obj | None, Obj]  # (who made the input, who was applied to it); None: it has no graph
+NOTHING_APPLIED: frozenset[Applied] = frozenset()
 
 
 class Graph(IntEnum):
@@ -39,6 +44,8 @@ class Value(NamedTuple):
     divisors: frozenset[Hashable] = NO_DIVISORS
     scaled: bool = False  # multiplied by a loss scale
     cut_from: Regions = NO_OBJECTS  # of a CUT value: whose graph was cut off
+    idle: frozenset[IdleTerm] = NO_IDLE_TERMS  # of a loss: the terms that were added to it without their graph
+    applied: frozenset[Applied] = NOTHING_APPLIED  # which network was applied to what which other one made
 
 
 def joined_graph(one: Graph, other: Graph) -> Graph:
@@ -93,6 +100,8 @@ def join(one: Value, other: Value, identity: int, test: Test | None = None) -> V
         one.divisors | other.divisors,
         one.scaled or other.scaled,
         one.cut_from | other.cut_from,
+        one.idle | other.idle,
+        one.applied | other.applied,
     )
 
 
