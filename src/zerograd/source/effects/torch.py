@@ -239,6 +239,7 @@ TENSOR: dict[str, Row] = {
     **_each(Act.HOOKS, "register_hook register_post_accumulate_grad_hook"),
     **_each(Act.NOTHING, "retain_grad is_cuda stride is_floating_point"),
     **_each(Act.SAME, "contiguous to cuda cpu"),
+    **_each(Act.LIKE, "expand_as view_as type_as reshape_as"),
 }
 # Methods of a `.grad`, which change it in place.
 GRADIENT: dict[str, Row] = {
@@ -254,6 +255,13 @@ PARAMETER: dict[str, Row] = {
     "requires_grad_": Row(Act.FREEZES),
     "zero_grad": Row(Act.CLEARS),
 }
+
+
+def is_in_place(name: str) -> bool:
+    """Whether a method changes its tensor: torch names them so."""
+    return name.endswith("_") and not name.endswith("__")
+
+
 ATTRIBUTES: dict[str, dict[str, Trait]] = {
     "tensor": {
         "data": Trait.DATA,

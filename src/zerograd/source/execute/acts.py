@@ -113,6 +113,8 @@ def call_tensor(
         if name in python.CONTAINER and not receiver.graph:
             return ex.unknown(node)
         row = Row(Act.COMPUTES)
+    if torch.is_in_place(name) and any(value.graph >= Graph.LIVE for value in positional):
+        expressions.overwrite(ex, receiver, positional, node)
     return _carry_out(ex, Call(row, receiver, None, positional, keywords, node))
 
 
@@ -204,7 +206,8 @@ def _call_given(
         return containers.read(ex, receiver, positional[0], node)
     if container is not None and container.act in (Act.APPENDS, Act.EXTENDS):
         return ex.none
-    if tensor is not None and tensor.act in (Act.CUTS, Act.NUMBER, Act.ASKS, Act.CUTS_ITSELF):
+    handed = any(value.graph >= Graph.LIVE for value in positional)
+    if tensor is not None and not handed and tensor.act in (Act.CUTS, Act.NUMBER, Act.ASKS, Act.CUTS_ITSELF):
         return _carry_out(ex, Call(tensor, receiver, None, positional, keywords, node))
     if receiver.graph is Graph.LIVE:
         return call_tensor(ex, receiver, name, positional, keywords, node)
@@ -389,8 +392,15 @@ def _reduces(ex: Execution, call: Call) -> Value:
     return _computes(ex, call)._replace(reduction="mean" if call.row.act is Act.MEAN else "sum", idle=idle)
 
 
+def _like(ex: Execution, call: Call) -> Value:
+    """Another shape of the receiver: what it is given tells the shape alone."""
+    assert call.receiver is not None
+    return expressions.tensor(ex, [call.receiver], ex.fresh(call.node))
+
+
 def _cuts(ex: Execution, call: Call) -> Value:
-    identity = ex.fresh(call.node)
+    made_of = (call.subject.id,) if call.subject is not None else ()
+    identity = ex.fresh(call.node, made_of=made_of)
     values = _held(ex, call)
     expressions.mark(ex, identity, values)
     whose = frozenset().union(*(value.made_of | value.cut_from for value in values)) if values else NO_OBJECTS
@@ -423,7 +433,7 @@ def _new_tensor(ex: Execution, call: Call) -> Value:
 def _copies(ex: Execution, call: Call) -> Value:
     needs = call.keywords.get("requires_grad")
     if needs is not None and needs.constant is not None and needs.constant.value is True:
-        return leaf(ex, call.node)
+        return leaf(ex, call.node)._replace(cut_from=_cuts(ex, call).cut_from)
     first = call.first
     wraps = call.row.keyword == "" and first is not None and first.graph >= Graph.LIVE
     if wraps and first is not None and not any(one.kind is ObjectKind.CONTAINER for one in first.objects):
@@ -460,7 +470,7 @@ def _leaf(ex: Execution, call: Call) -> Value:
         return subject if subject is not None else ex.unknown(call.node)
     if subject.graph is Graph.ANY:
         return subject
-    made = leaf(ex, call.node)
+    made = leaf(ex, call.node)._replace(cut_from=subject.cut_from)
     node = call.node
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
         from zerograd.source.execute import statements
@@ -471,7 +481,9 @@ def _leaf(ex: Execution, call: Call) -> Value:
 
 def _autograd(ex: Execution, call: Call) -> Value:
     made = _cuts(ex, call)
-    graph = call.keywords.get("create_graph")
+    graph = call.keywords.get("create_graph") or (call.positional[4] if len(call.positional) > 4 else None)
+    if calls.REST in call.keywords:
+        graph = call.keywords[calls.REST]
     if graph is not None and not (graph.constant is not None and not graph.constant.value):
         made = expressions.tensor(ex, _held(ex, call), made.id)
     return made._replace(exact=False)
@@ -1182,7 +1194,8 @@ _ACTS: dict[Act, Callable[[Execution, Call], Value]] = {
     Act.SUM: _reduces,
     Act.CUTS: _cuts,
     Act.CUTS_ITSELF: _cuts,
-    Act.FLAT: _computes,
+    Act.FLAT: _cuts,
+    Act.LIKE: _like,
     Act.NUMBER: _number,
     Act.NEW_TENSOR: _new_tensor,
     Act.COPIES: _copies,

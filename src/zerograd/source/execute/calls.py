@@ -640,6 +640,8 @@ def call_module(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywor
         makers -= {ex.heap.anything}
         pairs: set[Applied] = {(one, obj) for one in makers} or {(None, obj)}
         outer = outer._replace(applied=outer.applied | pairs)
+        if ex.forwards == 0 and outer.graph is Graph.LIVE:
+            gradients.note_loss(ex)
     inner = _forward(ex, obj, positional, keywords, node)
     return outer if inner is None else _stamped(ex, inner, outer, node)
 

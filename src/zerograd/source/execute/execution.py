@@ -167,9 +167,9 @@ class Execution:
 
     # --- values
 
-    def fresh(self, node: ast.AST, tag: str = "computed") -> int:
+    def fresh(self, node: ast.AST, tag: str = "computed", made_of: tuple[int, ...] = ()) -> int:
         """The identity of what this expression computes now; what was answered about the last one is forgotten."""
-        identity = self.identities.of(tag, node, self.context)
+        identity = self.identities.of(tag, node, self.context, made_of=made_of)
         if self.loops and isinstance(node, (ast.Call, ast.Attribute)):
             self.born[identity] = frozenset(self.loops)
         if identity in self.tables.asked_of and self.path is not None:

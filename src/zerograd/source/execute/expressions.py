@@ -471,9 +471,10 @@ def combine(ex: Execution, node: ast.AST, operator: ast.operator, one: Value, ot
                 return ex.constant(known(first, second))
             except (ZeroDivisionError, OverflowError):
                 pass
-    identity = ex.fresh(node)
     number = _number(operator, one, other)
-    if one.graph or other.graph or _is_leaf(one) or _is_leaf(other):
+    tensors = one.graph or other.graph or _is_leaf(one) or _is_leaf(other)
+    identity = ex.fresh(node, made_of=(one.id, other.id) if tensors else ())
+    if tensors:
         return _tensor_operation(ex, node, operator, one, other, identity, number)
     sequences = (ObjectKind.CONTAINER, ObjectKind.PARAMETERS)
     if isinstance(operator, ast.Add) and any(part.kind in sequences for part in one.objects | other.objects):
@@ -521,11 +522,16 @@ def _tensor_operation(
     number: Linear | Remainder | None,
 ) -> Value:
     value = tensor(ex, [one, other], identity)
+    from_outside = any(part.kind is ObjectKind.EXTERNAL for part in one.objects | other.objects)
+    if from_outside and not one.reduction and not other.reduction:
+        value = value._replace(graph=max(value.graph, Graph.ANY), made_of=value.made_of | {ex.heap.anything})
     if isinstance(operator, (ast.Div, ast.FloorDiv, ast.Mult)):
         loss, factor = (one, other) if one.graph >= other.graph else (other, one)
         scale = gradients.LOSS_SCALE in factor.divisors
         scaled = value.scaled or (scale and isinstance(operator, ast.Mult))
         idle = loss.idle if factor.graph < Graph.LIVE else NO_IDLE_TERMS
+        if factor.constant is not None and not factor.constant.value:
+            value = value._replace(cut_from=NO_OBJECTS)
         return value._replace(
             reduction=loss.reduction,
             divisors=value.divisors | {name_of(factor)},
@@ -545,7 +551,10 @@ def _idle_terms(ex: Execution, node: ast.AST, one: Value, other: Value) -> froze
     if Graph.LIVE not in (one.graph, other.graph) or ex.grad_mode != "on":
         return NO_IDLE_TERMS
     term = other if one.graph is Graph.LIVE else one
+    live = one if term is other else other
     if term.graph > Graph.CUT or not term.cut_from:
+        return NO_IDLE_TERMS
+    if live.id in ex.identities.parts(term.id):  # x + (y - x).detach(): the value of one, the gradient of the other
         return NO_IDLE_TERMS
     return frozenset({(ex.site(node), term.cut_from)})
 
@@ -607,6 +616,17 @@ def tensor(
         cut_from=frozenset(cut_from),
         applied=applied,
     )
+
+
+def overwrite(ex: Execution, changed: Value, others: Iterable[Value], node: ast.AST) -> None:
+    """A tensor is changed in place: whatever name it has holds what was written into it."""
+    parts = ex.identities.parts(changed.id)
+    new = tensor(ex, others, ex.fresh(node, "written"))
+    for key, value in ex.store.fields(ex.frame.id):
+        if value.graph and value.id in parts and not value.objects:
+            graph = Graph.LIVE if new.graph is Graph.LIVE else max(value.graph, Graph.ANY)
+            made_of, sure = value.made_of | new.made_of, value.sure | new.sure
+            ex.store.put(key, value._replace(graph=graph, made_of=made_of, sure=sure, cut_from=NO_OBJECTS))
 
 
 def _own_regions(one: Obj) -> frozenset[Obj]:
@@ -672,7 +692,7 @@ def _comprehension(ex: Execution, node: ast.ListComp | ast.SetComp | ast.Generat
 def _subscript(ex: Execution, node: ast.Subscript) -> Value:
     base = evaluate(ex, node.value)
     if isinstance(node.slice, ast.Slice):
-        return base._replace(id=ex.fresh(node), length=None)
+        return base._replace(id=ex.fresh(node, "slice", made_of=(base.id,)), length=None)
     return containers.read(ex, base, evaluate(ex, node.slice), node)
 
 

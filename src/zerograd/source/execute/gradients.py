@@ -228,9 +228,12 @@ def deposit(ex: Execution, value: Value, node: ast.AST) -> None:
     if ex.path is None:
         return
     if value.graph is Graph.CUT and value.exact and not any(one.kind is ObjectKind.GIVEN for one in value.objects):
+        ex.here.severed |= {ex.site(node)}
         return
     tables, path, site = ex.tables, ex.here, ex.site(node)
     made_of = value.made_of or frozenset({ex.heap.anything})
+    if value.cut_from and all(one.kind is ObjectKind.LEAF for one in made_of):
+        path.severed |= {site}
     note_loss(ex)
     for loop in (0, *ex.loops):
         tables.add(tables.training, loop)
@@ -378,6 +381,7 @@ def consume(ex: Execution, optimizer: Obj, node: ast.AST, *, scaled: bool = Fals
             tables.add(tables.owners.setdefault(waits.site, set()), optimizer)
     homeless = any(waits.optimizer is optimizer and waits.site in path.homeless for waits in path.pending)
     path.stepped = True
+    severed, path.severed = path.severed, frozenset()
     _note_window(ex, optimizer, slots[0], ex.site(node))
     # Behind the loop that deposits, a step takes what may be left: that on some path nothing is left is no fault.
     behind = any(
@@ -389,6 +393,12 @@ def consume(ex: Execution, optimizer: Obj, node: ast.AST, *, scaled: bool = Fals
         found += emit(ex, slot, Kind.CONSUME, node, scaled=scaled, weak=weak)
     if left or homeless or _is_deliberate(ex, slots):
         found = [(verdict._replace(certain=False) if is_starved(verdict) else verdict, slot) for verdict, slot in found]
+    if len(severed) == 1:  # the step starves because of a backward that fills nothing: that is where the fault is
+        (place,) = severed
+        found = [
+            (verdict._replace(event=verdict.event._replace(site=place)) if is_starved(verdict) else verdict, slot)
+            for verdict, slot in found
+        ]
     tell(ex, found, slots)
 
 
@@ -617,6 +627,16 @@ def doubt_regions(ex: Execution, regions: Regions, kinds: Doubts) -> None:
     doubt_slots(ex, hit, kinds)
 
 
+def _may_be_written(ex: Execution, value: Value, node: ast.AST) -> None:
+    """Who is called for what it does may write into what it is handed."""
+    if value.graph is Graph.CUT and not value.objects:
+        unsure = Value(value.id, exact=False, graph=Graph.ANY, made_of=frozenset({ex.heap.anything}))
+        expressions.overwrite(ex, value, [unsure], node)
+    for obj in value.objects:
+        if obj.kind is ObjectKind.CONTAINER and obj.shape not in ("range", "enumerate"):
+            containers.grow(ex, obj, ex.given("written", obj))
+
+
 def read_by_hand(ex: Execution, regions: Regions) -> None:
     """A gradient is read: whoever reads it may update with it."""
     for region in regions:
@@ -655,6 +675,8 @@ def unknown_call(
             elif one.kind is ObjectKind.FUNCTION and one.function is not None and calls.names_events(one.function):
                 stepped |= set(optimizers(ex))
     is_dropped = node is ex.dropped
+    for value in handed if is_dropped else ():
+        _may_be_written(ex, value, node)
     if is_dropped and is_outside(ex, obj, node) and not any(_is_telling(ex, value) for value in values):
         stepped |= set(optimizers(ex))  # called for what it does, and handed nothing: it works on what it keeps
     known = {one for one in modules if one.kind is ObjectKind.MODULE}

@@ -20,7 +20,7 @@ class Pending(NamedTuple):
 
 
 class Path:
-    __slots__ = ("facts", "frozen", "homeless", "pending", "since", "stepped")
+    __slots__ = ("facts", "frozen", "homeless", "pending", "severed", "since", "stepped")
 
     def __init__(
         self,
@@ -30,6 +30,7 @@ class Path:
         since: frozenset[Slot] = frozenset(),
         homeless: frozenset[Site] = frozenset(),
         frozen: frozenset[Obj] = frozenset(),
+        severed: frozenset[Site] = frozenset(),
     ) -> None:
         self.facts = facts
         self.pending = pending
@@ -37,16 +38,17 @@ class Path:
         self.since = since  # deposited into in this iteration
         self.homeless = homeless  # backwards through networks that no optimizer in sight holds
         self.frozen = frozen  # regions that take no gradient
+        self.severed = severed  # backwards of something that has lost its graph, since the last step
 
     @classmethod
     def start(cls, slots: list[Slot]) -> "Path":
         return cls({PATH: CLEAN, **dict.fromkeys(slots, CLEAN)})
 
     def copy(self) -> "Path":
-        return Path(dict(self.facts), self.pending, self.stepped, self.since, self.homeless, self.frozen)
+        return self.with_facts(dict(self.facts))
 
     def with_facts(self, facts: dict[Slot, Facts]) -> "Path":
-        return Path(facts, self.pending, self.stepped, self.since, self.homeless, self.frozen)
+        return Path(facts, self.pending, self.stepped, self.since, self.homeless, self.frozen, self.severed)
 
     @property
     def is_dead(self) -> bool:
@@ -79,4 +81,5 @@ def meet(one: Path, other: Path) -> Path:
         one.since & other.since,
         one.homeless | other.homeless,
         one.frozen & other.frozen,
+        one.severed | other.severed,
     )

@@ -1,4 +1,4 @@
-"""Does every term of a loss teach? One that was cut from its graph is in the value that is printed, and moves nothing."""
+"""Does every term of a loss teach? One that was cut from its graph is in the value, and moves nothing."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,9 @@ def idle_terms(ex: Execution) -> Iterator[tuple[Site, bool]]:
             if Covers.YES in reached:
                 yield added_at, True
             elif Covers.MAYBE in reached:
-                yield added_at, len(owners) == 1 and not any(one.hinted for one in owners)
+                # Nobody knows what a given optimizer holds; but it trains what the other terms of the loss go through.
+                alone = len(owners) == 1 and not any(one.hinted or one.held for one in owners)
+                yield added_at, alone and cut_from <= deposit.value.made_of
 
 
 def _reaches(ex: Execution, optimizer: Obj, regions: frozenset[Obj]) -> Covers:
