@@ -15,7 +15,7 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Rule, idiom
 from zerograd.rules.telling import note, tell
 from zerograd.source.execute.execution import Execution
-from zerograd.source.execute.gradients import Met
+from zerograd.source.execute.gradients import Met, is_starved
 from zerograd.source.execute.roots import Executed, execute_all
 from zerograd.source.project.files import Project
 from zerograd.source.project.index import File
@@ -70,7 +70,10 @@ def _refined() -> dict[str, Rule]:
 def _report(root: Executed, file: File) -> Iterator[Finding]:
     """The findings of one root that stand in this file."""
     ex = root.execution
-    for (law, _), met in ex.met.items():
+    uncleared = {site for site, _, _ in closures.uncleared(ex)}
+    for (law, site), met in ex.met.items():
+        if site in uncleared and met.verdict.event.kind is Kind.CONSUME:
+            continue  # that is told of the closure
         finding = _tell(ex, law, met)
         if finding is not None and _is_here(finding, root, file):
             yield finding
@@ -102,6 +105,11 @@ def _tell(ex: Execution, law: Rule, met: Met) -> Finding | None:
         place.of.base in ex.tables.refused
         for place, _ in ex.tables.stepping.get(optimizer, ())  # type: ignore[arg-type]
     )
+    if is_starved(met.verdict):
+        certain = certain and not any(
+            site == met.verdict.event.site and True in starved.values() and False in starved.values()
+            for (site, _), starved in ex.stepped_each.items()
+        )
     trail = ex.trails.get(met.slot) or Trail(latest=False)
     finding = tell(Verdict(law, met.verdict.event, met.verdict.state, certain), trail)
     refined = _refined().get(law.code)

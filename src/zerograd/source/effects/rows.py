@@ -27,6 +27,7 @@ class Act(Enum):
     MEAN = auto()
     SUM = auto()
     CUTS = auto()  # a tensor without a graph
+    CASTS = auto()  # its receiver, as another type or elsewhere
     LIKE = auto()  # the receiver in the shape of what it is given
     FLAT = auto()  # a tensor with a graph whose gradient is 0: rounding
     NUMBER = auto()  # no tensor at all

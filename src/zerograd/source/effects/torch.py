@@ -9,6 +9,7 @@ def _each(act: Act, names: str, *, before: str = "") -> dict[str, Row]:
     return {before + name: Row(act) for name in names.split()}
 
 
+WHOLE_NUMBERS = frozenset(f"torch.{name}" for name in "uint8 int8 int16 int32 int64 int long short bool".split())
 LOSS_FUNCTIONS = {
     "torch.nn.functional." + name: _MEAN
     for name in [
@@ -238,7 +239,8 @@ TENSOR: dict[str, Row] = {
     "requires_grad_": Row(Act.LEAF),
     **_each(Act.HOOKS, "register_hook register_post_accumulate_grad_hook"),
     **_each(Act.NOTHING, "retain_grad is_cuda stride is_floating_point"),
-    **_each(Act.SAME, "contiguous to cuda cpu"),
+    **_each(Act.SAME, "contiguous cuda cpu"),
+    **_each(Act.CASTS, "to type"),
     **_each(Act.LIKE, "expand_as view_as type_as reshape_as"),
 }
 # Methods of a `.grad`, which change it in place.

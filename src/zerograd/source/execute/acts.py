@@ -389,7 +389,10 @@ def _loss(ex: Execution, call: Call) -> Value:
 
 def _reduces(ex: Execution, call: Call) -> Value:
     idle = call.subject.idle if call.subject is not None else NO_IDLE_TERMS
-    return _computes(ex, call)._replace(reduction="mean" if call.row.act is Act.MEAN else "sum", idle=idle)
+    made = _computes(ex, call)
+    if made.graph is Graph.LIVE and ex.forwards == 0:
+        gradients.note_loss(ex)
+    return made._replace(reduction="mean" if call.row.act is Act.MEAN else "sum", idle=idle)
 
 
 def _like(ex: Execution, call: Call) -> Value:
@@ -444,6 +447,12 @@ def _copies(ex: Execution, call: Call) -> Value:
 def _same(ex: Execution, call: Call) -> Value:
     subject = call.subject
     return subject if subject is not None else ex.unknown(call.node)
+
+
+def _casts(ex: Execution, call: Call) -> Value:
+    """to(...): into whole numbers goes no gradient."""
+    kinds = {one.name for value in call.all[1:] for one in value.objects if one.kind is ObjectKind.EXTERNAL}
+    return _cuts(ex, call) if kinds & torch.WHOLE_NUMBERS else _same(ex, call)
 
 
 def _asks(ex: Execution, call: Call) -> Value:
@@ -608,6 +617,7 @@ def _steps(ex: Execution, call: Call) -> Value:
             chosen = gradients.stepped_by_scaler(value)
             for one in chosen:
                 gradients.consume(ex, one, call.node, scaled=not obj.off, weak=len(chosen) > 1)
+                gradients.end_stage(ex, obj, call.node, of=one)
         return ex.unknown(call.node)
     for value in (*call.positional, *call.keywords.values()):
         for one in value.objects:
@@ -681,9 +691,15 @@ def _clips_all(ex: Execution, call: Call) -> Value:
 def _unscales(ex: Execution, call: Call) -> Value:
     for value in call.positional[:1]:
         if call.obj is None or not call.obj.off:
-            gradients.unscale(ex, gradients.stepped_by_scaler(value), call.node)
+            gradients.unscale(ex, gradients.stepped_by_scaler(value), call.node, stage=call.obj)
     if not call.positional and call.obj is not None and call.obj.kind is ObjectKind.ACCELERATOR:
         gradients.unscale(ex, gradients.optimizers(ex), call.node)
+    return ex.none
+
+
+def _updates(ex: Execution, call: Call) -> Value:
+    assert call.obj is not None
+    gradients.end_stage(ex, call.obj, call.node)
     return ex.none
 
 
@@ -1200,6 +1216,7 @@ _ACTS: dict[Act, Callable[[Execution, Call], Value]] = {
     Act.NEW_TENSOR: _new_tensor,
     Act.COPIES: _copies,
     Act.SAME: _same,
+    Act.CASTS: _casts,
     Act.ASKS: _asks,
     Act.DIVIDES: _divides,
     Act.MULTIPLIES: _divides,
@@ -1221,6 +1238,7 @@ _ACTS: dict[Act, Callable[[Execution, Call], Value]] = {
     Act.CLIPS_ALL: _clips_all,
     Act.UNSCALES: _unscales,
     Act.SCHEDULES: _schedules,
+    Act.UPDATES: _updates,
     Act.SCALES: _scales,
     Act.LOSS_SCALE: _loss_scale,
     Act.STEPS_ALL: _steps_all,

@@ -12,6 +12,7 @@ from zerograd.source.heap import answers
 from zerograd.source.heap.conditions import (
     Asked,
     At,
+    Both,
     Counter,
     First,
     Known,
@@ -54,7 +55,7 @@ def take(ex: Execution, node: ast.stmt, test: Test, arms: Sequence[tuple[Path, l
         ex.records.append(branches[number])
         frame.guards.append(Guard(test, number == 0, node, len(frame.loops)))
         if ex.loops and not is_followed(test) and len(arms) == 2 and expressions.asks_tensor(ex, test):
-            gradients.pass_by(ex, node, branches[number], branches[1 - number])
+            gradients.pass_by(ex, node, test, branches[number], branches[1 - number])
         statements.execute(ex, body)
         frame.guards.pop()
         ex.records.pop()
@@ -142,7 +143,20 @@ def refuse(ex: Execution, test: Test, *, yes: bool = True) -> None:
     """The program ends unless this is answered so: what must be a constant is no number of micro-batches."""
     if isinstance(test, Not):
         refuse(ex, test.test, yes=not yes)
+    elif isinstance(test, Both) and not yes:  # refused together with a setting that is on or off
+        parts = [test.one, test.other]
+        if any(_is_switch(part) for part in parts):
+            for part in parts:
+                if isinstance(part, Asked) and part.what == "<" and part.of[0] == ("k", 1):
+                    ex.tables.add(ex.tables.refused, part.of[1])
     elif isinstance(test, Asked) and yes and test.what in ("==", "in"):
         for one in test.of:
             if not isinstance(one, tuple) or isinstance(one, Linear):
                 ex.tables.add(ex.tables.refused, one.base if isinstance(one, Linear) else one)
+
+
+def _is_switch(test: Test) -> bool:
+    """Whether a test asks a setting that is on or off, or a number that is 0 where it is off."""
+    if isinstance(test, Asked):
+        return test.what == "true" or (test.what == "<" and test.of[0] == ("k", 0))
+    return False

@@ -270,9 +270,7 @@ def inline(
     frame = Frame(("frame", function.node, context), function.file, function, parent, context)
     frame.receiver, frame.cls = receiver, cls or function.cls
     frame.consumer, frame.called_at = consuming, node
-    frame.forwards = function.forwards or (
-        receiver is not None and any(one.kind is ObjectKind.OPTIMIZER for one in receiver.objects)
-    )
+    frame.forwards = _is_forwarded(ex, function, receiver)
     frame.level = ex.store.open()
     ex.frames.append(frame)
     mode = ex.grad_mode
@@ -287,6 +285,16 @@ def inline(
         ex.frames.pop()
         ex.grad_mode = mode
     return value
+
+
+def _is_forwarded(ex: Execution, function: Function, receiver: Value | None) -> bool:
+    """Whether what happens in a function happens at its call: an optimizer's own step, a function that only calls."""
+    if receiver is None:
+        return function.forwards
+    if any(one.kind is ObjectKind.OPTIMIZER for one in receiver.objects):
+        return True
+    caller = ex.frame.receiver
+    return function.forwards and (caller is None or caller.objects != receiver.objects)
 
 
 def _run_body(ex: Execution, function: Function, frame: Frame) -> Value:
@@ -640,8 +648,6 @@ def call_module(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywor
         makers -= {ex.heap.anything}
         pairs: set[Applied] = {(one, obj) for one in makers} or {(None, obj)}
         outer = outer._replace(applied=outer.applied | pairs)
-        if ex.forwards == 0 and outer.graph is Graph.LIVE:
-            gradients.note_loss(ex)
     inner = _forward(ex, obj, positional, keywords, node)
     return outer if inner is None else _stamped(ex, inner, outer, node)
 

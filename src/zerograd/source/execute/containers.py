@@ -4,7 +4,7 @@ import ast
 from collections.abc import Hashable, Sequence
 
 from zerograd.source.effects import python
-from zerograd.source.execute import calls, counters, expressions
+from zerograd.source.execute import calls, counters, expressions, gradients
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.conditions import Counter, Linear
 from zerograd.source.heap.objects import Obj, ObjectKind
@@ -249,6 +249,8 @@ def _element_of(
     if obj.kind in (ObjectKind.GIVEN, ObjectKind.LOADER, ObjectKind.INSTANCE, ObjectKind.EXTERNAL):
         obj.uses.add(python.ITER)
         made = ex.given(obj, ELEMENT, of=obj)
+        if obj.kind is ObjectKind.GIVEN and gradients.is_result(obj) and value.graph:
+            return made._replace(id=identity, graph=value.graph, made_of=value.made_of)
         return made._replace(id=identity, graph=Graph.CUT, made_of=frozenset())
     if obj.kind is ObjectKind.MODULE:
         return Value(identity, frozenset({part(ex, obj, ELEMENT)}))

@@ -23,6 +23,9 @@ from zerograd.source.project.index import Class, File, Function
 Context = tuple[ast.AST, ...]  # the calls that lead to where the machine stands
 
 
+ONE = Constant(1)
+
+
 class Unreachable(Exception):
     """No execution goes on from here."""
 
@@ -128,6 +131,9 @@ class Execution:
         self.deposits: dict[Site, Deposit] = {}
         self.windows: dict[tuple[Obj, Site], frozenset[tuple[Place, str]]] = {}  # where every path of a step stands
         self.closures: dict[Site, Any] = {}
+        self.stepped_each: dict[
+            tuple[Site, Context], dict[Obj, bool]
+        ] = {}  # whether each of a loop's optimizers starves
         self.tables.grown = False
 
     # --- where the machine stands
@@ -254,7 +260,9 @@ class Execution:
             for key, first, second in differing:
                 assert first is not None
                 assert second is not None
-                changes[key] = join(first, second, self.identities.of("met", at, key), test)
+                changes[key] = met = join(first, second, self.identities.of("met", at, key), test)
+                if isinstance(test, Asked) and test == Asked("<", (("k", 1), second.id)) and first.constant == ONE:
+                    self.tables.add(self.tables.refused, met.id)  # set to 1 if it is more
         return State(changes, meet(path_one, path_other))
 
     def each_fact(self, change: Callable[[Facts], Facts]) -> None:

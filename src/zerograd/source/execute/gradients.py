@@ -3,6 +3,9 @@
 [Note: slots] A slot is an optimizer and a region that it holds. A deposit fills the slots that its loss reaches, a
 clear empties those of a region, whoever holds it. How sure a region is decides between a strong, a weak and no event.
 
+[Note: stages] A scaler remembers that it has unscaled an optimizer until it steps or is updated, whatever is cleared
+in between: that is a slot of its own.
+
 [Note: objectives] The objective of a backward is whoever steps next. Until then it waits for every optimizer; a clear
 takes its own away. So nobody pairs losses and optimizers by name.
 """
@@ -26,18 +29,18 @@ from zerograd.core.facts import (
 )
 from zerograd.core.facts import join as joined
 from zerograd.core.judgement import Trail, Verdict, judge
-from zerograd.core.machine import HOLLOW, START, Content
+from zerograd.core.machine import START, Content
 from zerograd.source.effects import python
 from zerograd.source.effects.protocols import STEPPED_BY_SCALER
 from zerograd.source.execute import branches, calls, containers, expressions
 from zerograd.source.execute.execution import Execution, Unreachable
-from zerograd.source.execute.paths import PATH, Pending, Slot
+from zerograd.source.execute.paths import PATH, Pending, Slot, State
 from zerograd.source.execute.tables import Branch, Deposit
 from zerograd.source.heap import answers
-from zerograd.source.heap.conditions import LAST, Asked, At, Place, Synced, is_followed, leaves
+from zerograd.source.heap.conditions import LAST, Asked, At, Both, Place, Synced, Test, is_followed, leaves
 from zerograd.source.heap.objects import Obj, ObjectKind
 from zerograd.source.heap.regions import Covers, reach
-from zerograd.source.heap.values import NO_OBJECTS, Graph, Regions, Value, is_none
+from zerograd.source.heap.values import MAYBE_SCALED, NO_OBJECTS, Graph, Regions, Value, is_none
 
 __all__ = ["joined"]
 LOSS_SCALE = ("the loss scale",)
@@ -165,11 +168,6 @@ def emit(
     for record in ex.records:
         ex.tables.emits(record, slot, frozenset({kind}), surely=True)
     event = Event(kind, str(optimizer.number), ex.site(node), scaled, what or wording(node), midway=midway)
-    if kind is Kind.UNSCALE:  # of nothing: the scaler passes it by
-        apart_hollow = frozenset(fact for fact in facts if fact.state.content in HOLLOW)
-        facts -= apart_hollow
-    else:
-        apart_hollow = NOWHERE
     apart: Facts = NOWHERE
     if ex.accumulating is not None and kind in (Kind.CONSUME, Kind.CLEAR, Kind.SCHEDULE, Kind.CLIP):
         ends = Synced(ex.accumulating)
@@ -180,7 +178,6 @@ def emit(
     for fact in facts:
         trail.follow(fact.state, event)
     after = lift_weak(facts, event) if weak else lift(facts, event)
-    apart |= apart_hollow
     ex.here.facts[slot] = joined(after, apart) if apart else after
     return [(verdict, slot) for verdict in found]
 
@@ -232,7 +229,8 @@ def deposit(ex: Execution, value: Value, node: ast.AST) -> None:
         return
     tables, path, site = ex.tables, ex.here, ex.site(node)
     made_of = value.made_of or frozenset({ex.heap.anything})
-    if value.cut_from and all(one.kind is ObjectKind.LEAF for one in made_of):
+    is_leaf = any(one.kind is ObjectKind.LEAF for one in value.objects)
+    if value.cut_from and not is_leaf and all(one.kind is ObjectKind.LEAF for one in made_of):
         path.severed |= {site}
     note_loss(ex)
     for loop in (0, *ex.loops):
@@ -268,8 +266,13 @@ def deposit(ex: Execution, value: Value, node: ast.AST) -> None:
             if not weak:
                 met.optimizers.add(optimizer)
             found += emit(ex, slot, kind, node, scaled=value.scaled, weak=weak)
+            if MAYBE_SCALED in value.divisors:
+                doubt_slots(ex, [slot], frozenset({Kind.UNSCALE}))
             path.since |= {slot}
         tell(ex, found, slots)
+    if ex.handlers:  # it may run out of memory here, wherever the handler stands
+        handler = ex.handlers[-1]
+        handler.raised.append(State(ex.store.changes(handler.level), ex.here.copy()))
 
 
 def _is_homeless(ex: Execution, made_of: Obj) -> bool:
@@ -399,6 +402,10 @@ def consume(ex: Execution, optimizer: Obj, node: ast.AST, *, scaled: bool = Fals
             (verdict._replace(event=verdict.event._replace(site=place)) if is_starved(verdict) else verdict, slot)
             for verdict, slot in found
         ]
+    if optimizer in ex.each:
+        ex.stepped_each.setdefault((ex.site(node), ex.context), {})[optimizer] = any(
+            is_starved(verdict) and verdict.certain for verdict, _ in found
+        )
     tell(ex, found, slots)
 
 
@@ -522,14 +529,35 @@ def clip(ex: Execution, regions: Regions, node: ast.AST, *, scaled: bool = False
         tell(ex, found, slots)
 
 
-def unscale(ex: Execution, known: Iterable[Obj], node: ast.AST, *, judged: bool = True) -> None:
+def unscale(ex: Execution, known: Iterable[Obj], node: ast.AST, *, stage: Obj | None = None) -> None:
+    """unscale_(): the gradients are divided, and the scaler of `stage` remembers it. See [Note: stages]."""
     chosen = sorted(known)
     for optimizer in chosen:
-        slots = slots_of(ex, optimizer)
-        found: list[tuple[Verdict[Any], Slot]] = []
-        for slot in slots:
-            found += emit(ex, slot, Kind.UNSCALE, node, weak=len(chosen) > 1, judged=judged)
-        tell(ex, found, slots)
+        for slot in slots_of(ex, optimizer):
+            emit(ex, slot, Kind.UNSCALE, node, weak=len(chosen) > 1, judged=False)
+        if stage is not None:
+            slot = _stage(ex, optimizer, stage)
+            tell(ex, emit(ex, slot, Kind.UNSCALE, node, weak=len(chosen) > 1), [slot])
+
+
+def end_stage(ex: Execution, scaler: Obj, node: ast.AST, *, of: Obj | None = None) -> None:
+    """The scaler has stepped this optimizer, or was updated: it may unscale again."""
+    for slot in ex.slots():
+        if slot[1] is not None and slot[1].source is scaler and of in (None, slot[0]):
+            emit(ex, slot, Kind.CONSUME, node, judged=False)
+
+
+def _stage(ex: Execution, optimizer: Obj, scaler: Obj) -> Slot:
+    """The slot for what a scaler remembers of an optimizer: a clear does not reach it."""
+    region = ex.heap.of("stage", scaler, kind=ObjectKind.STAGE)
+    region.source = scaler
+    slot: Slot = (optimizer, region)
+    if slot not in ex.tables.slots:
+        ex.tables.slots[slot] = None
+        ex.tables.grown = True
+    if slot not in ex.here.facts:
+        ex.here.facts[slot] = frozenset(Fact(START, NO_DOUBT, fact.assumed) for fact in ex.here.facts[PATH])
+    return slot
 
 
 def schedule(ex: Execution, known: Iterable[Obj], node: ast.AST, *, weak: bool = False) -> None:
@@ -745,13 +773,10 @@ def is_result(obj: Obj) -> bool:
 def give_up(ex: Execution, node: ast.AST) -> None:
     """A jump that depends on the loss, or stands in a handler: the iteration is given up before its step."""
     frame = ex.frame
-    if not ex.loops or not frame.guards:
-        return
-    last = frame.guards[-1].test
-    raised = isinstance(last, Asked) and last.what == "raised"
-    if not raised and not expressions.asks_tensor(ex, last):
-        return
     depth = len(frame.loops)
+    tests = [guard.test for guard in frame.guards if guard.loops == depth]
+    if not ex.loops or not any(_is_raised(test) or expressions.asks_tensor(ex, test) for test in tests):
+        return
     skipped: dict[Slot, Doubts] = {}
     for guard in reversed(frame.guards):
         if guard.loops != depth:
@@ -763,16 +788,36 @@ def give_up(ex: Execution, node: ast.AST) -> None:
             emit(ex, slot, Kind.ABANDON, node, what=_jump(node))
 
 
+def _is_raised(test: Test) -> bool:
+    return isinstance(test, Asked) and test.what == "raised"
+
+
 def _jump(node: ast.AST) -> str:
     return {ast.Continue: "continue", ast.Return: "return"}.get(type(node), "except")
 
 
-def pass_by(ex: Execution, node: ast.AST, mine: Branch, other: Branch) -> None:
+def pass_by(ex: Execution, node: ast.AST, test: Test, mine: Branch, other: Branch) -> None:
     """The arm that does nothing, where the other one steps if the loss is right: the iteration is given up."""
+    facts = ex.here.facts
     for slot, kinds in ex.tables.emitted.get(other, {}).items():
         steps = Kind.CONSUME in kinds and Kind.DEPOSIT not in kinds
-        if steps and slot in ex.here.facts and not ex.tables.does(mine, slot):
+        if not steps or slot not in facts or not ex.tables.does(mine, slot) <= {Kind.ABANDON}:
+            continue
+        whole = facts[slot]
+        given_up = _but_for_the_loss(ex, whole, test)
+        if given_up:
+            facts[slot] = given_up
             emit(ex, slot, Kind.ABANDON, node, what="the skip")
+            facts[slot] = joined(facts[slot], whole - given_up)
+
+
+def _but_for_the_loss(ex: Execution, facts: Facts, test: Test) -> Facts:
+    """Of `isfinite(loss) and (i + 1) % n == 0`: the paths on which only the loss spoke against the step."""
+    if isinstance(test, Both):
+        for part in (test.one, test.other):
+            facts = _but_for_the_loss(ex, facts, part)
+        return facts
+    return answers.assume(facts, test, True, ex.tables.keeps) if is_followed(test) else facts
 
 
 # --- contexts
@@ -810,7 +855,7 @@ def enter(ex: Execution, value: Value, node: ast.expr) -> Callable[[], None]:
 def _leave_scaled(ex: Execution, context: Obj, node: ast.expr) -> None:
     """apex divides the loss scale out where the block ends, unless it is told to wait."""
     if ex.path is not None and not context.off:
-        unscale(ex, context.optimizers, node, judged=False)  # it keeps apart what was unscaled before
+        unscale(ex, context.optimizers, node)
 
 
 def _exit(ex: Execution, value: Value, node: ast.expr) -> None:

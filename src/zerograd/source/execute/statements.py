@@ -179,8 +179,8 @@ def _nonlocal(ex: Execution, node: ast.Nonlocal) -> None:
 
 def _return(ex: Execution, node: ast.Return) -> None:
     value = expressions.evaluate(ex, node.value) if node.value is not None else ex.none
-    gradients.give_up(ex, node)
     skip_rest(ex)
+    gradients.give_up(ex, node)
     _finish(ex, 0)
     if ex.path is not None:
         ex.frame.returns.append((ex.capture(ex.frame.level), value))
@@ -208,8 +208,8 @@ def _break(ex: Execution, node: ast.Break) -> None:
 
 
 def _continue(ex: Execution, node: ast.Continue) -> None:
-    gradients.give_up(ex, node)
     skip_rest(ex)
+    gradients.give_up(ex, node)
     _finish(ex, len(ex.frame.loops))
     if ex.frame.loops and ex.path is not None:
         loop = ex.frame.loops[-1]
@@ -247,7 +247,19 @@ def _assert(ex: Execution, node: ast.Assert) -> None:
     branches.refuse(ex, test)
     if not ex.loops and len(ex.frames) <= 2 and expressions.asks_tensor(ex, test):
         ex.tables.examined = True
+    _refuse_constant(ex, node.test)
     ex.path = branches.split(ex, test)[0]
+
+
+def _refuse_constant(ex: Execution, test: ast.expr) -> None:
+    """`assert STEPS == 1` of a constant: the program knows that its windows have one micro-batch."""
+    if not isinstance(test, ast.Compare):
+        return
+    for operand in (test.left, *test.comparators):
+        if isinstance(operand, (ast.Name, ast.Attribute)):
+            value = expressions.evaluate(ex, operand)
+            if value.constant is not None and value.constant.value == 1:
+                ex.tables.add(ex.tables.refused, ex.identities.of("setting"))
 
 
 # --- compound statements

@@ -33,6 +33,7 @@ class ObjectKind(Enum):
     LOADER = auto()
     NONE = auto()
     ANYTHING = auto()  # among what a graph is made of: it may be anything
+    STAGE = auto()  # what a scaler remembers of an optimizer
     GIVEN = auto()  # comes from outside: what it is follows from what is done with it
     CALLER = auto()  # operator.methodcaller: calls a method of what it is given
     REPLAY = auto()  # a captured graph

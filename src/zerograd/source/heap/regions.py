@@ -32,6 +32,8 @@ class Overlap:
 
     def of(self, region: Obj, others: Regions | Iterable[Obj]) -> Covers:
         """Whether one of the others shares parameters with the region."""
+        if region.kind is ObjectKind.STAGE:
+            return Covers.NO
         given = frozenset(others)
         found = self._plain(region, given)
         if found is Covers.NO and region in self.tied and not self.tied.isdisjoint(given):

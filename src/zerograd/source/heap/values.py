@@ -10,6 +10,7 @@ from zerograd.source.heap.objects import Obj, ObjectKind
 
 Regions = frozenset[Obj]
 NO_OBJECTS: frozenset[Obj] = frozenset()
+MAYBE_SCALED = ("maybe multiplied by the loss scale",)
 NO_DIVISORS: frozenset[Hashable] = frozenset()
 IdleTerm = tuple[Site, frozenset[Obj]]  # (where it was added, whose graph was cut from it)
 NO_IDLE_TERMS: frozenset[IdleTerm] = frozenset()
@@ -97,12 +98,17 @@ def join(one: Value, other: Value, identity: int, test: Test | None = None) -> V
         one.constant if one.constant == other.constant else None,
         one.length if one.length == other.length else None,
         one.reduction if one.reduction == other.reduction else _told(one, other),
-        one.divisors | other.divisors,
+        _divisors(one, other),
         one.scaled or other.scaled,
         one.cut_from | other.cut_from,
         one.idle | other.idle,
         one.applied | other.applied,
     )
+
+
+def _divisors(one: Value, other: Value) -> frozenset[Hashable]:
+    found = one.divisors | other.divisors
+    return found | {MAYBE_SCALED} if one.scaled != other.scaled and one.graph and other.graph else found
 
 
 def _told(one: Value, other: Value) -> str:
