@@ -13,13 +13,13 @@ from zerograd.core.judgement import Code, Trail, Verdict
 from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Rule, idiom
-from zerograd.rules.telling import note, tell
+from zerograd.rules.telling import UNUSED, note, tell
 from zerograd.source.execute.execution import Execution
 from zerograd.source.execute.gradients import Met, is_starved
 from zerograd.source.execute.roots import Executed, execute_all
 from zerograd.source.project.files import Project
 from zerograd.source.project.index import File
-from zerograd.source.questions import closures, coverage, idle
+from zerograd.source.questions import closures, coverage, idle, wasted
 from zerograd.source.text.triggers import may_train
 
 IDLE = "a term of this loss was cut from its graph: it is in the value and teaches nothing"
@@ -80,6 +80,11 @@ def _report(root: Executed, file: File) -> Iterator[Finding]:
     rule = REGISTRY["ZG003"]._replace(message=IDLE)
     for site, certain in idle.idle_terms(ex):
         finding = note(rule, site, certain=certain)
+        if _is_here(finding, root, file):
+            yield finding
+    rule = REGISTRY["ZG002"]._replace(message=UNUSED)
+    for one in wasted.wasted(ex):
+        finding = note(rule, one.site, certain=not ex.tables.examined, clear=one.clear, line=str(one.deposit.line))
         if _is_here(finding, root, file):
             yield finding
     rule = REGISTRY["ZG009"]

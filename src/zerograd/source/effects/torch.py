@@ -9,7 +9,9 @@ def _each(act: Act, names: str, *, before: str = "") -> dict[str, Row]:
     return {before + name: Row(act) for name in names.split()}
 
 
-WHOLE_NUMBERS = frozenset(f"torch.{name}" for name in "uint8 int8 int16 int32 int64 int long short bool".split())
+WHOLE_NUMBERS = frozenset(
+    f"torch.{name}" for name in ("uint8", "int8", "int16", "int32", "int64", "int", "long", "short", "bool")
+)
 LOSS_FUNCTIONS = {
     "torch.nn.functional." + name: _MEAN
     for name in [

@@ -345,6 +345,7 @@ def _accelerator(ex: Execution, call: Call) -> Value:
     precision = call.keywords.get("mixed_precision")
     others = [value for name, value in call.keywords.items() if name != "mixed_precision"]
     plain = not any(value.objects - {ex.heap.none} for value in others)  # a plugin may take the scale upon itself
+    ex.tables.plugins = ex.tables.plugins or not plain
     obj.shape = "half" if precision is not None and plain and _is_half(precision) else ""
     return _value(ex, call, obj)
 
@@ -672,6 +673,8 @@ def _clips(ex: Execution, call: Call) -> Value:
     limit = limit or call.keywords.get("max_norm") or call.keywords.get("clip_value")
     identity = ex.fresh(call.node)
     ex.tensor_ids.add(identity)
+    if call.node is not ex.dropped:
+        gradients.look_at(ex)  # the norm is wanted
     if limit is not None and gradients.LOSS_SCALE in limit.divisors:
         gradients.touch(ex, regions, call.node)
     elif not (limit is not None and limit.constant is not None and limit.constant.value == float("inf")):
@@ -691,7 +694,8 @@ def _clips_all(ex: Execution, call: Call) -> Value:
 def _unscales(ex: Execution, call: Call) -> Value:
     for value in call.positional[:1]:
         if call.obj is None or not call.obj.off:
-            gradients.unscale(ex, gradients.stepped_by_scaler(value), call.node, stage=call.obj)
+            scaler = call.obj if call.obj is not None and call.obj.kind is ObjectKind.SCALER else None
+            gradients.unscale(ex, gradients.stepped_by_scaler(value), call.node, stage=scaler)
     if not call.positional and call.obj is not None and call.obj.kind is ObjectKind.ACCELERATOR:
         gradients.unscale(ex, gradients.optimizers(ex), call.node)
     return ex.none
@@ -736,15 +740,14 @@ def _optimizers(ex: Execution, call: Call) -> Value:
     method = ex.classes.of(obj.cls).methods.get("configure_optimizers")
     if method is None:
         return ex.unknown(call.node)
-    key = ("configured", obj)
-    known = ex.results.get(key)
+    known = ex.configured.get(obj)
     if known is not None:
         return known
     found = calls.inline(
         ex, calls.method_object(ex, method), [], {}, method.node, receiver=ex.thing(obj), cls=method.cls
     )
     chosen = _first_optimizers(ex, found)
-    ex.results[key] = chosen
+    ex.configured[obj] = chosen
     return chosen
 
 

@@ -141,6 +141,7 @@ def _with_trait(ex: Execution, obj: Obj, base: Value, name: str, trait: Trait) -
     if trait is Trait.GRADIENT:
         gradient = ex.heap.of("gradient", obj, kind=ObjectKind.GRADIENT)
         gradient.regions, gradient.given = gradients.own_regions(obj), obj.given
+        gradients.look_at(ex)
         return Value(ex.identities.of("object", gradient), frozenset({gradient}), graph=Graph.CUT)
     if trait is Trait.ITSELF:
         return base

@@ -12,6 +12,7 @@ from zerograd.source.execute.paths import State
 from zerograd.source.heap import answers
 from zerograd.source.heap.conditions import Asked
 from zerograd.source.heap.objects import Obj, ObjectKind
+from zerograd.source.heap.store import Key
 from zerograd.source.heap.values import Applied, Graph, Value, is_none, join
 from zerograd.source.project.index import Class, Function, FunctionNode
 
@@ -662,7 +663,10 @@ def _forward(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywords,
     graphs = tuple(value.graph for value in positional)
     key: Hashable = (obj, ex.grad_mode, graphs, tuple(sorted(keywords)))
     if key in ex.results:
-        return ex.results[key]
+        known, fields = ex.results[key]
+        for field, held in fields.items():  # where it was executed first, they may have been undone
+            ex.store.put(field, held)
+        return known
     before, level, moves = ex.here.copy(), ex.store.open(), ex.moves
     stacks = len(ex.frames), len(ex.records), len(ex.handlers), len(ex.loops)
     ex.moves = min(_FORWARD_MOVES, moves)
@@ -684,8 +688,19 @@ def _forward(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywords,
     finally:
         ex.forwards -= 1
         ex.moves = moves - (allowed - max(ex.moves, 0))
-    ex.results[key] = found
+    ex.results[key] = (found, _fields_of(ex, found) if found is not None else {})
     return found
+
+
+def _fields_of(ex: Execution, value: Value, depth: int = 0) -> dict[Key, Value]:
+    """What the containers of a value hold."""
+    fields: dict[Key, Value] = {}
+    for obj in value.objects:
+        if obj.kind is ObjectKind.CONTAINER and depth < 3:
+            for key, held in ex.store.fields(obj):
+                fields[key] = held
+                fields |= _fields_of(ex, held, depth + 1)
+    return fields
 
 
 def _stamped(ex: Execution, inner: Value, outer: Value, node: ast.AST) -> Value:

@@ -122,7 +122,9 @@ class Execution:
         self.handing: Callable[[Value], None] | None = None
         self.forwards = 0
         self.too_long: set[Function] = getattr(self, "too_long", set())
-        self.results: dict[Hashable, Value | None] = {}  # of forward(), for each module and mode
+        # What forward() returns, for each module and mode, with what its containers hold.
+        self.results: dict[Hashable, tuple[Value | None, dict[Key, Value]]] = {}
+        self.configured: dict[Obj, Value] = {}
         self.entered = set()
         self.visited = set()
         self.met: dict[tuple[Any, Site | None], Any] = {}  # the laws that were broken, by place
@@ -131,6 +133,7 @@ class Execution:
         self.deposits: dict[Site, Deposit] = {}
         self.windows: dict[tuple[Obj, Site], frozenset[tuple[Place, str]]] = {}  # where every path of a step stands
         self.closures: dict[Site, Any] = {}
+        self.wasted: dict[tuple[Site, Obj], tuple[Site, str, Function | None]] = {}  # deposits that a clear erases
         self.stepped_each: dict[
             tuple[Site, Context], dict[Obj, bool]
         ] = {}  # whether each of a loop's optimizers starves
@@ -270,6 +273,9 @@ class Execution:
         facts = self.here.facts
         for slot, known in facts.items():
             facts[slot] = change(known)
+
+    def loops_of(self, met: Deposit) -> tuple[Hashable, ...]:
+        return met.loops
 
     def slots(self) -> list[Slot]:
         return [slot for slot in self.here.facts if slot != PATH]

@@ -237,7 +237,7 @@ def deposit(ex: Execution, value: Value, node: ast.AST) -> None:
         tables.add(tables.training, loop)
     owners = _objective(ex, site, value)
     known = optimizers(ex)
-    met = ex.deposits.setdefault(site, Deposit(value, set(), tuple(ex.loops)))
+    met = ex.deposits.setdefault(site, Deposit(ex.frame.function, value, set(), tuple(ex.loops)))
     waiting = frozenset(Pending(site, one) for one in known)
     path.pending = waiting if path.stepped else path.pending | waiting
     path.stepped = False
@@ -422,8 +422,13 @@ def _is_deliberate(ex: Execution, slots: list[Slot]) -> bool:
 def _note_window(ex: Execution, optimizer: Obj, slot: Slot, site: Site) -> None:
     """The places in windows at which every path steps here."""
     common: frozenset[tuple[Place, str]] | None = None
-    for fact in ex.here.facts[slot]:
-        mine = frozenset((asked, told) for asked, told in answers.answers_of(fact) if isinstance(asked, Place))
+    placed = [
+        (fact, frozenset((asked, told) for asked, told in answers.answers_of(fact) if isinstance(asked, Place)))
+        for fact in ex.here.facts[slot]
+    ]
+    for fact, mine in placed:
+        if any(answers.is_single(fact, place.of) for place, _ in mine):
+            continue  # a window of one micro-batch has one place
         common = mine if common is None else common & mine
     inside = frozenset((place, told) for place, told in common or () if place.counter.loop in ex.loops)
     known = ex.windows.get((optimizer, site))
@@ -448,6 +453,7 @@ def clear(
             region = slot[1]
             assert region is not None
             if optimizer is of:
+                _note_wasted(ex, slot, node)
                 ex.here.pending = frozenset(one for one in ex.here.pending if one.optimizer is not optimizer)
                 found += _clear_slot(ex, slot, node, weak=weak)
             elif any(region is one or region in reach(one) for one in regions):
@@ -460,6 +466,16 @@ def clear(
                 elif loose:
                     found += _clear_slot(ex, slot, node, weak=weak, judged=not by_hand)
         tell(ex, found, slots)
+
+
+def _note_wasted(ex: Execution, slot: Slot, node: ast.AST) -> None:
+    """What a clear erases that no step has used, and nobody has looked at."""
+    unseen = any(
+        fact.state.content is Content.FRESH and Kind.CONSUME not in fact.doubts for fact in ex.here.facts[slot]
+    )
+    for waits in ex.here.pending:
+        if waits.optimizer is slot[0] and unseen and waits.site not in ex.here.looked_at:
+            ex.wasted.setdefault((waits.site, waits.optimizer), (ex.site(node), wording(node), ex.frame.function))
 
 
 def _clear_slot(
@@ -479,6 +495,11 @@ def _erased_midway(ex: Execution, slot: Slot) -> Facts:
     assert optimizer is not None
     guards = ex.frame.guards
     facts = ex.here.facts[slot]
+    if ex.accumulating is not None and all(is_followed(guard.test) for guard in guards):
+        # It clears where the window ends, before the last micro-batch is deposited.
+        ends = answers.assume(facts, Synced(ex.accumulating), True, tables.keeps)
+        unsure = tables.plugins and ex.accumulating.given
+        return NOWHERE if unsure else frozenset(fact for fact in ends if fact.state.content is Content.FRESH)
     windows = tables.stepping.get(optimizer, set())
     if len(windows) == 1 and all(is_followed(guard.test) for guard in guards):
         ((place, want),) = windows
@@ -655,6 +676,21 @@ def doubt_regions(ex: Execution, regions: Regions, kinds: Doubts) -> None:
     doubt_slots(ex, hit, kinds)
 
 
+def _was_given(obj: Obj | None) -> bool:
+    """Whether something from outside was made with parameters of the program's."""
+    while obj is not None:
+        if obj.held:
+            return True
+        obj = obj.source
+    return False
+
+
+def look_at(ex: Execution) -> None:
+    """Somebody may read the gradients that wait for a step."""
+    path = ex.here
+    path.looked_at |= {waits.site for waits in path.pending}
+
+
 def _may_be_written(ex: Execution, value: Value, node: ast.AST) -> None:
     """Who is called for what it does may write into what it is handed."""
     if value.graph is Graph.CUT and not value.objects:
@@ -713,6 +749,8 @@ def unknown_call(
     if is_dropped and not ex.loops:
         for one in stepped & {held for value in values for held in value.objects}:
             one.hinted = True  # whoever it was handed to may do something whenever it steps
+    if stepped or modules or (obj is not None and _was_given(obj)):
+        look_at(ex)
     if stepped:
         doubt_optimizers(ex, stepped)
     if modules:
@@ -784,7 +822,7 @@ def give_up(ex: Execution, node: ast.AST) -> None:
         for slot, kinds in ex.tables.emitted.get(ex.branch(guard.node, "rest"), {}).items():
             skipped[slot] = skipped.get(slot, NO_DOUBT) | kinds
     for slot, kinds in skipped.items():
-        if Kind.CONSUME in kinds and slot in ex.here.facts:
+        if Kind.CONSUME in kinds and slot in ex.here.since:
             emit(ex, slot, Kind.ABANDON, node, what=_jump(node))
 
 
@@ -803,6 +841,8 @@ def pass_by(ex: Execution, node: ast.AST, test: Test, mine: Branch, other: Branc
         steps = Kind.CONSUME in kinds and Kind.DEPOSIT not in kinds
         if not steps or slot not in facts or not ex.tables.does(mine, slot) <= {Kind.ABANDON}:
             continue
+        if Kind.CONSUME in ex.tables.does(ex.branch(node, "rest"), slot):
+            continue  # a step comes all the same
         whole = facts[slot]
         given_up = _but_for_the_loss(ex, whole, test)
         if given_up:

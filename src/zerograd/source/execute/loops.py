@@ -11,7 +11,7 @@ from zerograd.source.heap import answers
 from zerograd.source.heap.conditions import Asked, Counter, Linear
 from zerograd.source.heap.objects import Obj, ObjectKind
 from zerograd.source.heap.store import Key
-from zerograd.source.heap.values import Value, join
+from zerograd.source.heap.values import Value, join, linear
 
 _ROUNDS = 14  # of one fixpoint; lattices here are low, and most take three
 _MANY_FACTS = 160
@@ -239,15 +239,16 @@ def _enter(ex: Execution, loop: Hashable, changed: set[Key], iterated: Value | N
         value = ex.store.get(key)
         if value is None:
             continue
-        if isinstance(value.number, Linear):
-            outer = counters.counter_of(ex, value.number.base)
+        if isinstance(value.number, Linear) or key in ex.tables.counting:
+            begins = linear(value)
+            outer = counters.counter_of(ex, begins.base)
             if outer is not None and outer.key == key:  # it goes on from an outer loop
                 now, ex.path = counters.normalised(ex, key, value, ex.here)
                 assert now is not None
                 ex.store.put(key, now)
                 continue
             counter = Counter(loop, key)
-            counters.count_of(ex, counter).start = value.number
+            counters.count_of(ex, counter).start = begins
             counting.append(counter)
             ex.store.put(key, counters.counter_value(ex, counter))
         elif value.constant is not None and isinstance(value.constant.value, bool):
@@ -280,6 +281,8 @@ def _grow_head(ex: Execution, loop: Hashable, changed: set[Key], head: Path, bac
             grown = True
             continue
         ex.tables.add(changed, key)
+        if isinstance(later.number, Linear) and later.number.base == now.id and later.number.offset:
+            ex.tables.add(ex.tables.counting, key)
         phi = ex.identities.of("looped", loop, key)
         joined = join(now, later, phi)
         if joined.id != now.id and now.id != phi:

@@ -20,7 +20,7 @@ class Pending(NamedTuple):
 
 
 class Path:
-    __slots__ = ("facts", "frozen", "homeless", "pending", "severed", "since", "stepped")
+    __slots__ = ("facts", "frozen", "homeless", "looked_at", "pending", "severed", "since", "stepped")
 
     def __init__(
         self,
@@ -31,6 +31,7 @@ class Path:
         homeless: frozenset[Site] = frozenset(),
         frozen: frozenset[Obj] = frozenset(),
         severed: frozenset[Site] = frozenset(),
+        looked_at: frozenset[Site] = frozenset(),
     ) -> None:
         self.facts = facts
         self.pending = pending
@@ -38,6 +39,7 @@ class Path:
         self.since = since  # deposited into in this iteration
         self.homeless = homeless  # backwards through networks that no optimizer in sight holds
         self.frozen = frozen  # regions that take no gradient
+        self.looked_at = looked_at  # backwards whose gradients somebody may have read
         self.severed = severed  # backwards of something that has lost its graph, since the last step
 
     @classmethod
@@ -48,7 +50,16 @@ class Path:
         return self.with_facts(dict(self.facts))
 
     def with_facts(self, facts: dict[Slot, Facts]) -> "Path":
-        return Path(facts, self.pending, self.stepped, self.since, self.homeless, self.frozen, self.severed)
+        return Path(
+            facts,
+            self.pending,
+            self.stepped,
+            self.since,
+            self.homeless,
+            self.frozen,
+            self.severed,
+            self.looked_at,
+        )
 
     @property
     def is_dead(self) -> bool:
@@ -78,8 +89,9 @@ def meet(one: Path, other: Path) -> Path:
         facts,
         one.pending | other.pending,
         one.stepped or other.stepped,
-        one.since & other.since,
+        one.since | other.since,
         one.homeless | other.homeless,
         one.frozen & other.frozen,
         one.severed | other.severed,
+        one.looked_at | other.looked_at,
     )

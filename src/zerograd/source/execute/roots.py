@@ -8,18 +8,20 @@ import ast
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from zerograd.core.facts import ALL_DOUBTS, doubt
 from zerograd.core.judgement import Code
 from zerograd.source.effects import python
 from zerograd.source.execute import calls, kinds, statements
 from zerograd.source.execute.execution import Execution, Exhausted, Frame, Unreachable
-from zerograd.source.execute.paths import Path
-from zerograd.source.heap.objects import ObjectKind
+from zerograd.source.execute.paths import PATH, Path, meet
+from zerograd.source.heap.objects import Obj, ObjectKind
 from zerograd.source.heap.values import Value
 from zerograd.source.project.classes import Classes
 from zerograd.source.project.files import Project
 from zerograd.source.project.index import File, Function
 
 _PASSES = 6
+_CALLS = 3  # of one function, before what it leaves behind is all there is
 _MOVES = 40_000  # statements of one pass
 _HOT = 200  # functions that lead to an event, at most
 _LIGHT = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
@@ -161,7 +163,29 @@ def _enter(ex: Execution, file: File, function: Function) -> None:
         calls.decorator_act(ex, one, function) is not None and _is_no_grad(ex, one, function)
         for one in function.decorators
     )
-    calls.inline(ex, obj, [], {}, function.node, receiver=receiver, cls=function.cls, running=True)
+    _again_and_again(ex, obj, function, receiver)
+
+
+def _again_and_again(ex: Execution, obj: Obj, function: Function, receiver: Value | None) -> None:
+    """Anybody may call a function again. What it leaves undone, its caller may do in between."""
+    entry = ex.here
+    whole = ("root", function)
+    ex.records.append(whole)
+    for _ in range(_CALLS):
+        level = ex.store.open()
+        ex.path = entry.copy()
+        calls.inline(ex, obj, [], {}, function.node, receiver=receiver, cls=function.cls, running=True)
+        ex.store.undo(level)
+        left = ex.here
+        if len(ex.tables.training) > 1:
+            break  # it has a loop that trains: that is all the repetition there is
+        for slot, facts in left.facts.items():
+            if slot != PATH:
+                left.facts[slot] = doubt(facts, ALL_DOUBTS - ex.tables.does(whole, slot))
+        later = meet(entry, left)
+        if later.same_as(entry):
+            break
+        entry = later
 
 
 def _is_no_grad(ex: Execution, decorator: ast.expr, function: Function) -> bool:

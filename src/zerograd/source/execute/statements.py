@@ -35,7 +35,7 @@ def execute(ex: Execution, body: Sequence[ast.stmt]) -> None:
             ex.path = None
         if ex.path is not None and ex.path.is_dead:
             ex.path = None
-        if statement in jumping:
+        if statement in jumping or (ex.loops and isinstance(statement, ast.If)):
             ex.records.append(ex.branch(statement, "rest"))
             opened += 1
     if opened:

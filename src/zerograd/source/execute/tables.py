@@ -14,6 +14,7 @@ from zerograd.source.heap.conditions import Counter, Linear, Place, Test
 from zerograd.source.heap.objects import Obj
 from zerograd.source.heap.store import Key
 from zerograd.source.heap.values import Value
+from zerograd.source.project.index import Function
 
 Branch = Hashable  # (a node, a context of calls, which arm)
 T = TypeVar("T")
@@ -34,6 +35,7 @@ class Count:
 class Deposit(NamedTuple):
     """A backward, as it was met."""
 
+    function: Function | None
     value: Value
     optimizers: set[Obj]
     loops: tuple[Hashable, ...]
@@ -51,6 +53,7 @@ class Tables:
         self.windows: dict[Counter, set[Linear]] = {}  # the lengths that each counter is divided by
         self.firsts: dict[Counter, set[int]] = {}
         self.resets: set[Counter] = set()  # counters that are set back in their loop
+        self.counting: set[Key] = set()  # names that a loop counts up from a number nobody knows
         self.flags: set[Key] = set()  # names that a loop sets to yes or no
         self.owners: dict[Site, set[Obj]] = {}  # who steps next behind each backward
         self.deposits: dict[Site, Deposit] = {}  # of the last pass
@@ -64,6 +67,7 @@ class Tables:
         self.refused: set[Hashable] = set()  # values for which the program refuses all but a few constants
         self.slots: dict[Slot, None] = {}
         self.examined = False  # a tensor is compared in an assert outside loops: a test of gradients
+        self.plugins = False  # an accelerator is made that is told to leave things to others
         self.legacy = False  # written for a torch in which schedules moved first
         self.losses: set[Hashable] = set()  # loops in which a loss is computed; 0: anywhere
 

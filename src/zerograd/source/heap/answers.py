@@ -134,7 +134,7 @@ def _assume_place(facts: Facts, test: At, yes: bool, keeps: Keeps) -> Facts:
         return facts
     out: list[Fact] = []
     for fact in facts:
-        if place.of.base is not None and _is_single(fact, place.of):
+        if place.of.base is not None and is_single(fact, place.of):
             out += [fact] if yes else []
             continue
         now = answer(fact, place)
@@ -145,7 +145,7 @@ def _assume_place(facts: Facts, test: At, yes: bool, keeps: Keeps) -> Facts:
     return slim(out)
 
 
-def _is_single(fact: Fact, of: Linear) -> bool:
+def is_single(fact: Fact, of: Linear) -> bool:
     """Whether it was answered on this path that a window has one iteration."""
     names: tuple[Hashable, ...] = (of, of.base) if of.offset == 0 else (of,)
     for asked, yes in answers_of(fact):
