@@ -4,10 +4,10 @@ import ast
 from collections.abc import Hashable, Sequence
 
 from zerograd.core.events import Kind
-from zerograd.core.facts import NO_DOUBT, doubt
+from zerograd.core.facts import NO_DOUBT, Facts, doubt
 from zerograd.source.execute import expressions, gradients, statements
 from zerograd.source.execute.execution import Execution, Guard
-from zerograd.source.execute.paths import PATH, Path, State
+from zerograd.source.execute.paths import PATH, Path, Slot, State
 from zerograd.source.heap import answers
 from zerograd.source.heap.conditions import (
     Asked,
@@ -35,8 +35,13 @@ def split(ex: Execution, test: Test) -> tuple[Path, Path]:
     if isinstance(test, Known):
         nowhere = here.with_facts(dict.fromkeys(here.facts, frozenset()))
         return (here, nowhere) if test.answer else (nowhere, here)
-    yes = {slot: answers.assume(facts, test, True, keeps) for slot, facts in here.facts.items()}
-    no = {slot: answers.assume(facts, test, False, keeps) for slot, facts in here.facts.items()}
+    known: dict[Facts, tuple[Facts, Facts]] = {}  # slots that nothing has hit have the same facts
+    yes: dict[Slot, Facts] = {}
+    no: dict[Slot, Facts] = {}
+    for slot, facts in here.facts.items():
+        if facts not in known:
+            known[facts] = answers.assume(facts, test, True, keeps), answers.assume(facts, test, False, keeps)
+        yes[slot], no[slot] = known[facts]
     return here.with_facts(yes), here.with_facts(no)
 
 
@@ -53,7 +58,7 @@ def take(ex: Execution, node: ast.stmt, test: Test, arms: Sequence[tuple[Path, l
             _doubt_others(ex, test, branches, number)
         level = ex.store.open()
         ex.records.append(branches[number])
-        frame.guards.append(Guard(test, number == 0, node, len(frame.loops)))
+        frame.guards.append(Guard(test, number == 0, node, len(frame.loops), len(ex.loops)))
         if ex.loops and not is_followed(test) and len(arms) == 2 and expressions.asks_tensor(ex, test):
             gradients.pass_by(ex, node, test, branches[number], branches[1 - number])
         statements.execute(ex, body)

@@ -40,7 +40,8 @@ _EVENTS = frozenset(
 
 
 def names_events(function: Function) -> bool:
-    return not _EVENTS.isdisjoint(function.attributes) or not _EVENTS.isdisjoint(function.called)
+    """Whether a function, or one of its file that it calls, may do something to gradients."""
+    return function in function.file.acting(_EVENTS)
 
 
 # --- functions and classes as values

@@ -41,6 +41,7 @@ class Guard(NamedTuple):
     yes: bool
     node: ast.AST
     loops: int  # how many loops of its function it stands in
+    inside: int = 0  # how many loops in all
 
 
 class LoopRecord:
@@ -98,6 +99,7 @@ class Execution:
         self.none = Value(
             self.identities.of("constant", "NoneType", None), frozenset({self.heap.none}), constant=Constant(None)
         )
+        self._constants: dict[tuple[type, Hashable], Value] = {}
         self.counter_ids: dict[int, Counter] = {}
         self.tensor_ids: set[int] = set()  # what is computed from something with a graph
         self.born: dict[int, frozenset[Hashable]] = {}  # the loops in which something is computed anew
@@ -155,6 +157,11 @@ class Execution:
         assert self.path is not None
         return self.path
 
+    @property
+    def guards(self) -> list[Guard]:
+        """The branches that were taken to get here, those of the callers first."""
+        return [guard for frame in self.frames for guard in frame.guards]
+
     def branch(self, node: ast.AST, arm: Hashable) -> Branch:
         return (node, self.context, arm)
 
@@ -179,7 +186,7 @@ class Execution:
     def fresh(self, node: ast.AST, tag: str = "computed", made_of: tuple[int, ...] = ()) -> int:
         """The identity of what this expression computes now; what was answered about the last one is forgotten."""
         identity = self.identities.of(tag, node, self.context, made_of=made_of)
-        if self.loops and isinstance(node, (ast.Call, ast.Attribute)):
+        if self.loops and identity not in self.born and isinstance(node, (ast.Call, ast.Attribute)):
             self.born[identity] = frozenset(self.loops)
         if identity in self.tables.asked_of and self.path is not None:
             self.forget(identity)
@@ -202,9 +209,14 @@ class Execution:
     def constant(self, value: Hashable) -> Value:
         if value is None:
             return self.none
+        known = self._constants.get((type(value), value))
+        if known is not None:
+            return known
         whole = Linear(None, value) if isinstance(value, int) and not isinstance(value, bool) else None
         identity = self.identities.of("constant", type(value).__name__, value)
-        return Value(identity, number=whole, constant=Constant(value))
+        made = Value(identity, number=whole, constant=Constant(value))
+        self._constants[(type(value), value)] = made
+        return made
 
     def thing(self, obj: Obj) -> Value:
         """The value that is exactly this object."""
@@ -249,7 +261,7 @@ class Execution:
         changes: Changes = {}
         differing: list[tuple[Key, Value | None, Value | None]] = []
         mine, theirs, get = one.changes, other.changes, self.store.get
-        for key in mine.keys() | theirs.keys():
+        for key in [*mine, *(key for key in theirs if key not in mine)]:
             first = mine[key] if key in mine else get(key)
             second = theirs[key] if key in theirs else get(key)
             if first is None or second is None or first is second:
@@ -258,7 +270,6 @@ class Execution:
                 differing.append((key, first, second))
         path_one, path_other = one.path, other.path
         if differing:
-            differing.sort(key=lambda item: repr(item[0][1]))
             differing, path_one, path_other = counters.brought_together(self, differing, path_one, path_other)
             for key, first, second in differing:
                 assert first is not None

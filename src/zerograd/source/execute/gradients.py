@@ -493,7 +493,7 @@ def _erased_midway(ex: Execution, slot: Slot) -> Facts:
     """The facts in which a clear stands inside a window whose step comes only at its end."""
     tables, optimizer = ex.tables, slot[0]
     assert optimizer is not None
-    guards = ex.frame.guards
+    guards = ex.guards
     facts = ex.here.facts[slot]
     if ex.accumulating is not None and all(is_followed(guard.test) for guard in guards):
         # It clears where the window ends, before the last micro-batch is deposited.
@@ -516,7 +516,7 @@ def _erased_midway(ex: Execution, slot: Slot) -> Facts:
                 for fact in facts
                 if answers.answer(fact, place) in ("middle", LAST) and fact.state.content is Content.FRESH
             )
-    if ex.loops and ex.loops[-1] not in tables.retries and all(is_followed(one.test) for one in guards if one.loops):
+    if ex.loops and ex.loops[-1] not in tables.retries and all(is_followed(one.test) for one in guards if one.inside):
         inner = tables.does(ex.loops[-1], slot)
         mine = any(
             optimizer in tables.owners.get(site, ()) and ex.loops[-1] in met.loops
@@ -542,9 +542,7 @@ def clip(ex: Execution, regions: Regions, node: ast.AST, *, scaled: bool = False
             if Kind.DEPOSIT not in inner and Kind.CONSUME not in inner:
                 continue
             weak = covers is Covers.MAYBE and len(known) > 1
-            weak = weak or any(
-                not is_followed(guard.test) and branches.varies(ex, guard.test) for guard in ex.frame.guards
-            )
+            weak = weak or any(not is_followed(guard.test) and branches.varies(ex, guard.test) for guard in ex.guards)
             divides = scaled and (optimizer.mode == "prepared" or not only_prepared)
             found += emit(ex, slot, Kind.CLIP, node, scaled=divides, weak=weak)
         tell(ex, found, slots)

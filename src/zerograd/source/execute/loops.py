@@ -124,7 +124,7 @@ def _repeat(ex: Execution, node: ast.For | ast.AsyncFor | ast.While, iterated: V
     loop: Hashable = (node, ex.context, "loop")
     if iterated is not None and _trains_each(ex, iterated):
         ex.tables.add(ex.tables.training, loop)
-    changed = ex.tables.changed.setdefault(loop, set())
+    changed = ex.tables.changed.setdefault(loop, {})
     entry = ex.here.copy()
     skipping = State({}, entry)
     whole = ex.store.open()
@@ -220,10 +220,10 @@ def _iterate(
     return record, back, ends
 
 
-def _normalised(ex: Execution, loop: Hashable, changed: set[Key], state: State) -> State:
+def _normalised(ex: Execution, loop: Hashable, changed: dict[Key, None], state: State) -> State:
     changes, path = dict(state.changes), state.path
     ex.loops.append(loop)
-    for key in sorted(changed, key=repr):
+    for key in list(changed):
         value = changes[key] if key in changes else ex.store.get(key)
         now, path = counters.normalised(ex, key, value, path)
         if now is not value:
@@ -232,10 +232,10 @@ def _normalised(ex: Execution, loop: Hashable, changed: set[Key], state: State) 
     return State(changes, path)
 
 
-def _enter(ex: Execution, loop: Hashable, changed: set[Key], iterated: Value | None) -> list[Counter]:
+def _enter(ex: Execution, loop: Hashable, changed: dict[Key, None], iterated: Value | None) -> list[Counter]:
     """At the head, what the loop is known to change is no longer what it was before it."""
     counting = [Counter(loop, None)] if iterated is not None else []
-    for key in sorted(changed, key=repr):
+    for key in list(changed):
         value = ex.store.get(key)
         if value is None:
             continue
@@ -264,9 +264,9 @@ def _enter(ex: Execution, loop: Hashable, changed: set[Key], iterated: Value | N
     return counting
 
 
-def _grow_head(ex: Execution, loop: Hashable, changed: set[Key], head: Path, back: State) -> tuple[bool, Path]:
+def _grow_head(ex: Execution, loop: Hashable, changed: dict[Key, None], head: Path, back: State) -> tuple[bool, Path]:
     """Join what comes round into the head, in place. Whether it has grown, and its path."""
-    for key in sorted(changed, key=repr):
+    for key in list(changed):
         if key in back.changes:
             counters.learn(ex, loop, key, back.changes[key])
     state = _normalised(ex, loop, changed, back)
@@ -280,7 +280,9 @@ def _grow_head(ex: Execution, loop: Hashable, changed: set[Key], head: Path, bac
             ex.store.put(key, later)  # an iteration has bound it: the next one finds it
             grown = True
             continue
-        ex.tables.add(changed, key)
+        if key not in changed:
+            changed[key] = None
+            ex.tables.grown = True
         if isinstance(later.number, Linear) and later.number.base == now.id and later.number.offset:
             ex.tables.add(ex.tables.counting, key)
         phi = ex.identities.of("looped", loop, key)

@@ -351,7 +351,7 @@ def _handle(ex: Execution, node: ast.Try, one: ast.ExceptHandler, branch: Hashab
                 gradients.emit(ex, slot, Kind.ABANDON, one, what="except")
                 facts[slot] = gradients.joined(ex.here.facts[slot], whole - unread)
     ex.records.append(ex.branch(one, "h"))
-    ex.frame.guards.append(Guard(went_wrong, True, node, len(ex.frame.loops)))
+    ex.frame.guards.append(Guard(went_wrong, True, node, len(ex.frame.loops), len(ex.loops)))
     execute(ex, one.body)
     ex.frame.guards.pop()
     ex.records.pop()

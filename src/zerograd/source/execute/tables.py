@@ -46,7 +46,7 @@ class Tables:
         self.grown = False
         self.emitted: dict[Branch, dict[Slot, Doubts]] = {}  # what each branch does to each slot
         self.doubted: dict[Branch, dict[Slot, Doubts]] = {}  # what it may do, unseen
-        self.changed: dict[Hashable, set[Key]] = {}  # what each loop changes
+        self.changed: dict[Hashable, dict[Key, None]] = {}  # what each loop changes
         self.weighty: dict[Hashable, set[object]] = {}  # questions, with the places where they decide over events
         self.asked_of: set[int] = set()  # the values that weighty questions ask
         self.counts: dict[Counter, Count] = {}

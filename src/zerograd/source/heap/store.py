@@ -16,7 +16,7 @@ class Store:
     def __init__(self) -> None:
         self._values: dict[Key, Value] = {}
         self._levels: list[Changes] = [{}]  # of each level: what its keys held when it was opened
-        self._fields: dict[Hashable, set[Hashable]] = {}  # what was ever written of each owner
+        self._fields: dict[Hashable, dict[Hashable, None]] = {}  # what was ever written of each owner, in order
 
     def get(self, key: Key) -> Value | None:
         return self._values.get(key)
@@ -29,7 +29,7 @@ class Store:
         if key not in level:
             level[key] = old
         if old is None:
-            self._fields.setdefault(key[0], set()).add(key[1])
+            self._fields.setdefault(key[0], {})[key[1]] = None
         self._values[key] = value
 
     def drop(self, key: Key) -> None:
@@ -42,7 +42,7 @@ class Store:
         known = self._fields.get(owner)
         if not known:
             return []
-        found = [((owner, name), self._values.get((owner, name))) for name in sorted(known, key=repr)]
+        found = [((owner, name), self._values.get((owner, name))) for name in known]
         return [(key, value) for key, value in found if value is not None]
 
     @property
