@@ -105,6 +105,8 @@ class Execution:
         self.born: dict[int, frozenset[Hashable]] = {}  # the loops in which something is computed anew
         self.root_class: Class | None = None
         self.symbolic = False  # the root's own parameters are symbols, whatever their defaults
+        self._version: Hashable = None
+        self.records_of: dict[Hashable, list[Any]] = {}  # see [Note: replaying]
         self.entered: set[Function] = set()
         self.visited: set[ast.stmt] = set()
         self.begin_pass()
@@ -127,8 +129,10 @@ class Execution:
         # What forward() returns, for each module and mode, with what its containers hold.
         self.results: dict[Hashable, tuple[Value | None, dict[Key, Value]]] = {}
         self.configured: dict[Obj, Value] = {}
-        self.entered = set()
-        self.visited = set()
+        self.renewed: list[int] | None = None
+        version = self.tables.version()
+        if version != self._version:  # what is known of things has changed: nothing is as it was
+            self._version, self.records_of = version, {}
         self.met: dict[tuple[Any, Site | None], Any] = {}  # the laws that were broken, by place
         self.told: set[tuple[Any, Site | None]] = set()
         self.trails: dict[Slot, Trail] = {}
@@ -188,6 +192,8 @@ class Execution:
         identity = self.identities.of(tag, node, self.context, made_of=made_of)
         if self.loops and identity not in self.born and isinstance(node, (ast.Call, ast.Attribute)):
             self.born[identity] = frozenset(self.loops)
+        if self.renewed is not None:
+            self.renewed.append(identity)
         if identity in self.tables.asked_of and self.path is not None:
             self.forget(identity)
         return identity
@@ -237,6 +243,16 @@ class Execution:
         """Whether a loop that the machine stands in computes this anew."""
         born = self.born.get(identity)
         return born is not None and not born.isdisjoint(self.loops)
+
+    def effects(self) -> tuple[Hashable, ...]:
+        """What a statement leaves behind beside names and facts, as far as it can be compared."""
+        path, frame = self.path, self.frames[-1]
+        jumps = tuple((len(loop.breaks), len(loop.continues)) for loop in frame.loops)
+        raised = tuple(len(handler.raised) for handler in self.handlers)
+        if path is None:
+            return ()
+        marks = (path.pending, path.since, path.looked_at, path.frozen, path.severed, path.homeless, path.stepped)
+        return (len(frame.returns), jumps, raised, marks, len(self.wasted), len(self.closures), self.grad_mode)
 
     # --- where paths meet
 

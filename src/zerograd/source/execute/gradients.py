@@ -105,13 +105,19 @@ def slots_of(ex: Execution, optimizer: Obj) -> list[Slot]:
     facts = ex.here.facts
     for region in sorted(held_by(optimizer))[:_MOST_REGIONS]:
         slot: Slot = (optimizer, region)
-        if slot not in ex.tables.slots:
-            ex.tables.slots[slot] = None
-            ex.tables.grown = True
+        _know(ex, slot)
         if slot not in facts:
             facts[slot] = frozenset(Fact(START, NO_DOUBT, fact.assumed) for fact in facts[PATH])
         found.append(slot)
     return found
+
+
+def _know(ex: Execution, slot: Slot) -> None:
+    """A slot that was not there before: whatever did nothing so far may do something to it."""
+    if slot not in ex.tables.slots:
+        ex.tables.slots[slot] = None
+        ex.tables.grown = True
+        ex.records_of.clear()
 
 
 def optimizers(ex: Execution) -> list[Obj]:
@@ -571,9 +577,7 @@ def _stage(ex: Execution, optimizer: Obj, scaler: Obj) -> Slot:
     region = ex.heap.of("stage", scaler, kind=ObjectKind.STAGE)
     region.source = scaler
     slot: Slot = (optimizer, region)
-    if slot not in ex.tables.slots:
-        ex.tables.slots[slot] = None
-        ex.tables.grown = True
+    _know(ex, slot)
     if slot not in ex.here.facts:
         ex.here.facts[slot] = frozenset(Fact(START, NO_DOUBT, fact.assumed) for fact in ex.here.facts[PATH])
     return slot

@@ -143,6 +143,7 @@ def _learn(ex: Execution) -> None:
         tables.stepping = stepping
         tables.grown = True
     if kinds.infer(ex):
+        tables.kinds += 1
         tables.grown = True
 
 

@@ -8,7 +8,7 @@ from zerograd.core.facts import doubt
 from zerograd.core.machine import Content
 from zerograd.source.effects.lookup import row_of
 from zerograd.source.effects.rows import Act
-from zerograd.source.execute import attributes, branches, calls, containers, expressions, gradients, loops
+from zerograd.source.execute import attributes, branches, calls, containers, expressions, gradients, loops, replaying
 from zerograd.source.execute.execution import Execution, Frame, Guard, Handler, Unreachable
 from zerograd.source.execute.paths import State
 from zerograd.source.heap import answers
@@ -29,7 +29,11 @@ def execute(ex: Execution, body: Sequence[ast.stmt]) -> None:
         ex.visited.add(statement)
         try:
             carry_out = _STATEMENTS.get(type(statement))
-            if carry_out is not None:
+            if carry_out is None:
+                continue
+            if type(statement) in _REPLAYED:
+                replaying.replay_or(ex, statement, carry_out)
+            else:
                 carry_out(ex, statement)
         except Unreachable:
             ex.path = None
@@ -384,6 +388,7 @@ def _match(ex: Execution, node: ast.Match) -> None:
     branches.take(ex, node, test, [*arms, (here.copy(), [])])  # type: ignore[list-item]
 
 
+_REPLAYED = frozenset({ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.If, ast.For, ast.With, ast.While})
 _STATEMENTS: dict[type[ast.stmt], Callable[..., None]] = {
     ast.Expr: _expression,
     ast.Assign: _assign,

@@ -69,7 +69,13 @@ class Tables:
         self.examined = False  # a tensor is compared in an assert outside loops: a test of gradients
         self.plugins = False  # an accelerator is made that is told to leave things to others
         self.legacy = False  # written for a torch in which schedules moved first
+        self.kinds = 0  # how often it was settled what given things are
         self.losses: set[Hashable] = set()  # loops in which a loss is computed; 0: anywhere
+
+    def version(self) -> tuple[int, ...]:
+        """What the values of a program depend on, beside its names: as long as it is the same, they are."""
+        asked = sum(map(len, self.windows.values())) + sum(map(len, self.firsts.values()))
+        return (self.kinds, len(self.slots), len(self.flags), len(self.resets), len(self.volatile), asked)
 
     def add(self, table: set[T], item: T) -> None:
         if item not in table:

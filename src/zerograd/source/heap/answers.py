@@ -114,9 +114,8 @@ def assume(facts: Facts, test: Test, yes: bool, keeps: Keeps) -> Facts:
         return join(first, assume(assume(facts, test.one, True, keeps), test.other, False, keeps))
     if isinstance(test, At):
         return _assume_place(facts, test, yes, keeps)
-    kept = keeps(test)
-    if not kept and not any(fact.assumed for fact in facts):
-        return facts  # most tests: nobody asks again, and nobody has asked
+    if not keeps(test):
+        return facts  # most tests: nobody asks again
     equal = equated(test)
     out: list[Fact] = []
     for fact in facts:
@@ -124,10 +123,10 @@ def assume(facts: Facts, test: Test, yes: bool, keeps: Keeps) -> Facts:
         if now is None and equal is not None and _equals_another(fact, *equal):
             now = False
         if now is None:
-            out.append(told(fact, test, yes) if kept else fact)
+            out.append(told(fact, test, yes))
         elif now is yes:
             out.append(fact)
-    return facts if len(out) == len(facts) and not kept else slim(out)
+    return slim(out)
 
 
 def _assume_place(facts: Facts, test: At, yes: bool, keeps: Keeps) -> Facts:

@@ -12,14 +12,35 @@ Key = tuple[Hashable, Hashable]  # (a frame or an object, a name or an index)
 Changes = dict[Key, Value | None]  # None: not bound
 
 
+Reads = dict[Key, Value | int | None]
+COUNT = "number of fields"  # the pseudo-field under which it is recorded that all fields of an owner were read
+
+
 class Store:
     def __init__(self) -> None:
         self._values: dict[Key, Value] = {}
         self._levels: list[Changes] = [{}]  # of each level: what its keys held when it was opened
+        self.reads: Reads | None = None  # while somebody records them: what was read, as it was first read
         self._fields: dict[Hashable, dict[Hashable, None]] = {}  # what was ever written of each owner, in order
 
     def get(self, key: Key) -> Value | None:
-        return self._values.get(key)
+        value = self._values.get(key)
+        if self.reads is not None and key not in self.reads:
+            self.reads[key] = value
+        return value
+
+    def holds(self, reads: Reads) -> bool:
+        """Whether all that was read then would be read now."""
+        values = self._values
+        for key, then in reads.items():
+            if key[1] is COUNT:
+                if len(self._fields.get(key[0], ())) != then:
+                    return False
+                continue
+            now = values.get(key)
+            if now is not then and now != then:
+                return False
+        return True
 
     def put(self, key: Key, value: Value) -> None:
         old = self._values.get(key)
@@ -40,9 +61,11 @@ class Store:
     def fields(self, owner: Hashable) -> list[tuple[Key, Value]]:
         """What an object or a frame holds now, in the order in which its fields were first written."""
         known = self._fields.get(owner)
+        if self.reads is not None:
+            self.reads.setdefault((owner, COUNT), len(known or ()))
         if not known:
             return []
-        found = [((owner, name), self._values.get((owner, name))) for name in known]
+        found = [((owner, name), self.get((owner, name))) for name in known]
         return [(key, value) for key, value in found if value is not None]
 
     @property

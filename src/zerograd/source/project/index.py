@@ -87,7 +87,7 @@ class File:
         self._collect(tree.body)
 
     def acting(self, names: frozenset[str]) -> set[Function]:
-        """The functions that name one of these, or call one of this file that does. Asked with the same names always."""
+        """The functions that name one of these, or call one of this file that does. Always asked with the same."""
         if self._acting is None:
             found = {
                 one
