@@ -95,6 +95,8 @@ def _read_from(ex: Execution, obj: Obj, base: Value, name: str, node: ast.AST) -
     if trait is not None:
         return _with_trait(ex, obj, base, name, trait)
     if kind is ObjectKind.MODULE:
+        if torch.ATTRIBUTES["parameter"].get(name) is Trait.GRADIENT:  # model.weight.grad
+            return _with_trait(ex, obj, base, name, Trait.GRADIENT)
         if name in torch.MODULE or name in frameworks.LIGHTNING:
             return bound(ex, base, name)
         return Value(ex.identities.of("field", name, made_of=(base.id,)), frozenset({containers.part(ex, obj, name)}))
@@ -176,6 +178,10 @@ def write(ex: Execution, base: Value, name: str, value: Value, node: ast.AST, *,
     """base.name = value"""
     for obj in sorted(base.objects):
         trait = _TRAITS.get(obj.kind, {}).get(name)
+        is_weight = obj.kind is ObjectKind.MODULE and torch.ATTRIBUTES["parameter"].get(name) is Trait.GRADIENT
+        if is_weight:
+            gradients.replaced(ex, frozenset({obj}), value, node)
+            continue
         if obj.kind in (ObjectKind.PARAMETER, ObjectKind.LEAF):
             if trait is Trait.GRADIENT:
                 gradients.replaced(ex, gradients.own_regions(obj), value, node)

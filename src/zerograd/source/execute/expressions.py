@@ -491,8 +491,9 @@ def combine(ex: Execution, node: ast.AST, operator: ast.operator, one: Value, ot
             if isinstance(part, int) or (isinstance(part, Linear) and part.base is not None)
         )
         made_of = tuple(base for base in bases if base is not None)
-        return Value(ex.identities.of("combined", type(operator).__name__, *names, made_of=made_of))
-    return Value(identity, number=number, exact=one.exact and other.exact)
+        combined = ex.identities.of("combined", type(operator).__name__, *names, made_of=made_of)
+        return Value(combined, cut_from=one.cut_from | other.cut_from)
+    return Value(identity, number=number, exact=one.exact and other.exact, cut_from=one.cut_from | other.cut_from)
 
 
 def _number(operator: ast.operator, one: Value, other: Value) -> Linear | Remainder | None:
