@@ -117,6 +117,7 @@ class Act(Enum):
     CONTEXT_MANAGER = auto()
     SAME_FUNCTION = auto()  # a decorator that leaves the function what it is
     NAMESPACE = auto()  # an object with the attributes it is given: SimpleNamespace, DotDict
+    OPAQUE = auto()  # deposits, steps or clears somewhere else
     READS = auto()  # the learning rate or the state of an optimizer
     LOCALS = auto()  # all names of the function
     ENDS = auto()  # the program

@@ -92,12 +92,9 @@ def _unknown_external(
         for value in (*positional, *keywords.values()):
             regions |= gradients.regions_of(ex, value)
         obj.held = frozenset(one for one in regions if one.kind is not ObjectKind.GIVEN) or obj.held
+        obj.regions = regions
         if obj.kind is ObjectKind.OPTIMIZER:
             gradients.renew(ex, obj)
-        for value in (*positional, *keywords.values()):
-            for one in value.objects:
-                if one.kind is ObjectKind.FUNCTION:  # a network in a closure
-                    obj.optimizers |= set()
         return Value(ex.fresh(node), made.objects, True)
     external = ex.heap.of("external", name, kind=ObjectKind.EXTERNAL)
     external.name = name
@@ -522,6 +519,11 @@ def _locals(ex: Execution, call: Call) -> Value:
     return _value(ex, call, obj)
 
 
+def _opaque(ex: Execution, call: Call) -> Value:
+    gradients.doubt_optimizers(ex, gradients.optimizers(ex))
+    return _nothing(ex, call)
+
+
 def _nothing(ex: Execution, call: Call) -> Value:
     identity = ex.fresh(call.node)
     expressions.mark(ex, identity, call.all)
@@ -622,7 +624,7 @@ def _steps(ex: Execution, call: Call) -> Value:
         return ex.unknown(call.node)
     for value in (*call.positional, *call.keywords.values()):
         for one in value.objects:
-            if one.kind is ObjectKind.FUNCTION:
+            if one.kind in (ObjectKind.FUNCTION, ObjectKind.BOUND):
                 run_closure(ex, obj, value, call.node)
     # A given thing whose step is told something is no optimizer of torch's.
     told = obj.given and any(not _is_closure(value) for value in (*call.positional, *call.keywords.values()))
@@ -631,7 +633,8 @@ def _steps(ex: Execution, call: Call) -> Value:
 
 
 def _is_closure(value: Value) -> bool:
-    return is_none(value) or any(one.kind in (ObjectKind.FUNCTION, ObjectKind.GIVEN) for one in value.objects)
+    kinds = (ObjectKind.FUNCTION, ObjectKind.BOUND, ObjectKind.GIVEN)
+    return is_none(value) or any(one.kind in kinds for one in value.objects)
 
 
 class Closure(NamedTuple):
@@ -1293,6 +1296,7 @@ _ACTS: dict[Act, Callable[[Execution, Call], Value]] = {
     Act.METHOD_CALLER: _method_caller,
     Act.NAMESPACE: _namespace,
     Act.READS: _reads,
+    Act.OPAQUE: _opaque,
     Act.LOCALS: _locals,
     Act.ENDS: _ends,
 }

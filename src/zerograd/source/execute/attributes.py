@@ -144,7 +144,9 @@ def _with_trait(ex: Execution, obj: Obj, base: Value, name: str, trait: Trait) -
         gradient = ex.heap.of("gradient", obj, kind=ObjectKind.GRADIENT)
         gradient.regions, gradient.given = gradients.own_regions(obj), obj.given
         gradients.look_at(ex)
-        return Value(ex.identities.of("object", gradient), frozenset({gradient}), graph=Graph.CUT)
+        value = Value(ex.identities.of("object", gradient), frozenset({gradient}), graph=Graph.CUT)
+        ex.tensor_ids.add(value.id)
+        return value
     if trait is Trait.ITSELF:
         return base
     if trait is Trait.GROUPS:

@@ -125,6 +125,7 @@ class Execution:
         self.each: frozenset[Obj] = frozenset()  # the objects of a loop that is executed once for each of them
         self.handing: Callable[[Value], None] | None = None
         self.forwards = 0
+        self.has_loss = False  # a loss was computed on the way here
         self.too_long: set[Function] = getattr(self, "too_long", set())
         # What forward() returns, for each module and mode, with what its containers hold.
         self.results: dict[Hashable, tuple[Value | None, dict[Key, Value]]] = {}
@@ -252,7 +253,16 @@ class Execution:
         if path is None:
             return ()
         marks = (path.pending, path.since, path.looked_at, path.frozen, path.severed, path.homeless, path.stepped)
-        return (len(frame.returns), jumps, raised, marks, len(self.wasted), len(self.closures), self.grad_mode)
+        return (
+            len(frame.returns),
+            jumps,
+            raised,
+            marks,
+            len(self.wasted),
+            len(self.closures),
+            self.grad_mode,
+            self.has_loss,
+        )
 
     # --- where paths meet
 

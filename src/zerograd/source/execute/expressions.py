@@ -384,27 +384,38 @@ def _counter_equals(ex: Execution, one: Value, other: Value) -> Test | None:
 
 
 def _counter_exceeds(ex: Execution, operator: ast.cmpop, one: Value, other: Value) -> Test | None:
-    """`i > 0` and `i >= 1`: not the first; `count >= n` of a counter that is set back: the end of a window."""
-    mine, theirs = linear(one), linear(other)
-    if isinstance(operator, (ast.Lt, ast.LtE)):
-        mine, theirs = theirs, mine
+    """`i > 0`, `i >= 1`, `count >= n`, `epoch < 5`: whether a counter has reached a bound."""
+    low, high = linear(one), linear(other)
+    if isinstance(operator, (ast.Gt, ast.GtE)):
+        low, high = high, low
     strict = isinstance(operator, (ast.Gt, ast.Lt))
-    counter = counters.counter_of(ex, mine.base)
-    if counter is None or mine.base is None:
-        return None
-    if counter in ex.tables.resets and not strict and mine.base != theirs.base:
-        ends = counters.window_test(ex, Remainder(mine.base, mine.offset, theirs), ex.constant(0))
-        if ends is not None:
-            return ends if isinstance(operator, (ast.Gt, ast.GtE)) or True else negate(ends)
-    if theirs.base is not None:
-        return None
-    begins, increment = counters.count_of(ex, counter).start, counters.count_of(ex, counter).increment
-    bound = theirs.offset - mine.offset + (1 if strict else 0)  # true from here on
-    if begins.base is None and begins.offset == bound - 1:
-        return negate(counters.first_test(ex, counter, begins.offset))
-    if begins.base is None and begins.offset >= bound and increment == 1:
-        return YES
+    if counters.counter_of(ex, high.base) is not None:
+        return _has_reached(ex, high, low._replace(offset=low.offset + strict))
+    if counters.counter_of(ex, low.base) is not None:
+        reached = _has_reached(ex, low, high._replace(offset=high.offset + (not strict)))
+        return negate(reached) if reached is not None else None
     return None
+
+
+def _has_reached(ex: Execution, number: Linear, bound: Linear) -> Test | None:
+    """counter + k >= bound. Of a counter that is set back, that is the end of a window."""
+    counter = counters.counter_of(ex, number.base)
+    assert counter is not None
+    assert number.base is not None
+    if counter in ex.tables.resets and number.base != bound.base and bound != Linear(None, number.offset + 1):
+        ends = counters.window_test(ex, Remainder(number.base, number.offset, bound), ex.constant(0))
+        if ends is not None:
+            return ends
+    count = counters.count_of(ex, counter)
+    begins, first = count.start, bound.offset - number.offset  # true from `first` on
+    if bound.base is not None or begins.base is not None or count.increment != 1:
+        return None
+    if begins.offset >= first:
+        return YES
+    before = counters.first_test(ex, counter, begins.offset)
+    if begins.offset == first - 1:
+        return negate(before)
+    return negate(either(before, Asked("<", (number, ("k", bound.offset)))))  # not in the first iteration, at least
 
 
 def asks_tensor(ex: Execution, test: Test) -> bool:

@@ -210,7 +210,7 @@ def tell(ex: Execution, found: list[tuple[Verdict[Any], Slot]], slots: list[Slot
             ex.told.add(key)
         known = ex.met.get(key)
         if known is None or (certain and not known.certain):
-            learns = not ex.loops or ex.loops[-1] in ex.tables.losses
+            learns = ex.loops[-1] in ex.tables.losses if ex.loops else ex.has_loss
             ex.met[key] = Met(verdict, slot, certain, learns, bool(ex.loops))
 
 
@@ -222,6 +222,7 @@ def is_starved(verdict: Verdict[Any]) -> bool:
 
 def note_loss(ex: Execution) -> None:
     """A loss is computed here: something is learned in these loops."""
+    ex.has_loss = True
     for loop in (0, *ex.loops):
         ex.tables.add(ex.tables.losses, loop)
 
@@ -436,7 +437,9 @@ def _note_window(ex: Execution, optimizer: Obj, slot: Slot, site: Site) -> None:
         if any(answers.is_single(fact, place.of) for place, _ in mine):
             continue  # a window of one micro-batch has one place
         common = mine if common is None else common & mine
-    inside = frozenset((place, told) for place, told in common or () if place.counter.loop in ex.loops)
+    if common is None:
+        return  # windows of one micro-batch only
+    inside = frozenset((place, told) for place, told in common if place.counter.loop in ex.loops)
     known = ex.windows.get((optimizer, site))
     ex.windows[(optimizer, site)] = inside if known is None else known & inside
 
@@ -681,7 +684,7 @@ def doubt_regions(ex: Execution, regions: Regions, kinds: Doubts) -> None:
 def _was_given(obj: Obj | None) -> bool:
     """Whether something from outside was made with parameters of the program's."""
     while obj is not None:
-        if obj.held:
+        if obj.held or obj.regions:
             return True
         obj = obj.source
     return False
