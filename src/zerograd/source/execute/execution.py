@@ -104,6 +104,7 @@ class Execution:
         self.tensor_ids: set[int] = set()  # what is computed from something with a graph
         self.born: dict[int, frozenset[Hashable]] = {}  # the loops in which something is computed anew
         self.root_class: Class | None = None
+        self.exploring = True  # the first pass, which learns what there is: it goes through each loop once
         self.symbolic = False  # the root's own parameters are symbols, whatever their defaults
         self._version: Hashable = None
         self.records_of: dict[Hashable, list[Any]] = {}  # see [Note: replaying]

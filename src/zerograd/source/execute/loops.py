@@ -134,7 +134,7 @@ def _repeat(ex: Execution, node: ast.For | ast.AsyncFor | ast.While, iterated: V
     head = ex.here
     ends: State | None = None
     breaks: list[State] = []
-    for _ in range(_ROUNDS):
+    for _ in range(1 if ex.exploring else _ROUNDS):
         record, back, ends = _iterate(ex, node, iterated, loop, head)
         breaks = record.breaks
         if back is None:

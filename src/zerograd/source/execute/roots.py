@@ -122,8 +122,10 @@ def _execute(
         except (Exhausted, RecursionError):
             return None
         _learn(ex)
-        if not ex.tables.grown:
+        nothing_happens = not ex.tables.slots and not ex.tables.owners and ex.tables.kinds == 0
+        if nothing_happens or not (ex.tables.grown or ex.exploring):
             break
+        ex.exploring = False
     return ex
 
 
