@@ -77,6 +77,7 @@ FUNCTIONS: dict[str, Row] = {
     "torch.nn.Parameter": Row(Act.PARAMETER),
     "torch.nn.parameter.Parameter": Row(Act.PARAMETER),
     "torch.nn.Buffer": Row(Act.CUTS),
+    "torch.nn.Module": Row(Act.MODULE, keyword="self"),
     "torch.nn.DataParallel": Row(Act.WRAPPER),
     "torch.nn.parallel.DataParallel": Row(Act.WRAPPER),
     "torch.nn.parallel.DistributedDataParallel": Row(Act.WRAPPER),

@@ -641,6 +641,9 @@ def call_module(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywor
         made = expressions.tensor(ex, values, identity)
         return made._replace(reduction=obj.reduction)
     obj.uses.add(python.CALL)
+    if _has_no_parameters(ex, obj):
+        bare = _forward(ex, obj, positional, keywords, node)
+        return bare if bare is not None else expressions.tensor(ex, values, identity)
     if obj.off or gradients.is_frozen(ex, obj):
         outer = expressions.tensor(ex, values, identity)
     else:
@@ -652,6 +655,14 @@ def call_module(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywor
         outer = outer._replace(applied=outer.applied | pairs)
     inner = _forward(ex, obj, positional, keywords, node)
     return outer if inner is None else _stamped(ex, inner, outer, node)
+
+
+def _has_no_parameters(ex: Execution, obj: Obj) -> bool:
+    """Whether a module of the project has neither parts nor parameters: a loss, an activation."""
+    if obj.cls is None or obj.given or obj.kind is not ObjectKind.MODULE:
+        return False
+    plain = all(row_of(base) == row_of("torch.nn.Module") for base in ex.classes.of(obj.cls).outside)
+    return plain and all(one.off for one in obj.children)
 
 
 def _forward(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywords, node: ast.AST) -> Value | None:

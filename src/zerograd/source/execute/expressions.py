@@ -560,10 +560,10 @@ def _tensor_operation(
 
 def _idle_terms(ex: Execution, node: ast.AST, one: Value, other: Value) -> frozenset[IdleTerm]:
     """A sum of something with a graph and something that has lost its own."""
-    if Graph.LIVE not in (one.graph, other.graph) or ex.grad_mode != "on":
+    live, term = (one, other) if one.graph >= other.graph else (other, one)
+    recorded = live.graph is Graph.LIVE or (live.graph is Graph.ANY and live.made_of - {ex.heap.anything})
+    if not recorded or ex.grad_mode != "on":
         return NO_IDLE_TERMS
-    term = other if one.graph is Graph.LIVE else one
-    live = one if term is other else other
     if term.graph > Graph.CUT or not term.cut_from:
         return NO_IDLE_TERMS
     if live.id in ex.identities.parts(term.id):  # x + (y - x).detach(): the value of one, the gradient of the other

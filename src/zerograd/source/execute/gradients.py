@@ -268,8 +268,8 @@ def deposit(ex: Execution, value: Value, node: ast.AST) -> None:
                     kind, weak = (Kind.SPILL, False) if spills else (Kind.DEPOSIT, True)
                 elif attacked and _has_own(ex, optimizer, site, value):
                     kind = Kind.SPILL
-            elif len(known) > 1 and optimizer not in owners:
-                weak = True
+            elif (len(known) > 1 and optimizer not in owners) or _is_surely_reached(ex, slots, made_of):
+                weak = True  # it may reach another optimizer's parameters, or another part of this one's
             if not weak:
                 met.optimizers.add(optimizer)
             found += emit(ex, slot, kind, node, scaled=value.scaled, weak=weak)
@@ -280,6 +280,11 @@ def deposit(ex: Execution, value: Value, node: ast.AST) -> None:
     if ex.handlers:  # it may run out of memory here, wherever the handler stands
         handler = ex.handlers[-1]
         handler.raised.append(State(ex.store.changes(handler.level), ex.here.copy()))
+
+
+def _is_surely_reached(ex: Execution, slots: list[Slot], made_of: Regions) -> bool:
+    """Whether a graph surely goes through one of these slots."""
+    return any(slot[1] is not None and ex.overlap.of(slot[1], made_of) is Covers.YES for slot in slots)
 
 
 def _is_homeless(ex: Execution, made_of: Obj) -> bool:

@@ -8,6 +8,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from zerograd.core.events import Kind
 from zerograd.core.facts import ALL_DOUBTS, doubt
 from zerograd.core.judgement import Code
 from zerograd.source.effects import python
@@ -184,11 +185,32 @@ def _again_and_again(ex: Execution, obj: Obj, function: Function, receiver: Valu
             break  # it has a loop that trains: that is all the repetition there is
         for slot, facts in left.facts.items():
             if slot != PATH:
-                left.facts[slot] = doubt(facts, ALL_DOUBTS - ex.tables.does(whole, slot))
+                undone = ALL_DOUBTS - ex.tables.does(whole, slot)
+                if Kind.CLEAR in undone and slot[0] is not None and _is_private(ex, slot[0], receiver):
+                    undone -= {Kind.CLEAR}
+                left.facts[slot] = doubt(facts, undone)
         later = meet(entry, left)
         if later.same_as(entry):
             break
         entry = later
+
+
+def _is_private(ex: Execution, optimizer: Obj, receiver: Value | None) -> bool:
+    """Whether nobody else names the fields in which an object keeps its optimizer and its networks."""
+    if receiver is None or optimizer.given:
+        return False
+    kept = {optimizer, *optimizer.held}
+    names = {
+        name
+        for obj in receiver.objects
+        for (_, name), value in ex.store.fields(obj)
+        if isinstance(name, str) and not value.objects.isdisjoint(kept)
+    }
+    if not names or any(not names.isdisjoint(one.attributes) for one in ex.main.functions if one not in ex.entered):
+        return False
+    outside = [one for one in ex.main.tree.body if not isinstance(one, (ast.FunctionDef, ast.ClassDef))]
+    named = {node.attr for one in outside for node in ast.walk(one) if isinstance(node, ast.Attribute)}
+    return names.isdisjoint(named) and not any(ex.project.is_named(name, ex.main) for name in names)
 
 
 def _is_no_grad(ex: Execution, decorator: ast.expr, function: Function) -> bool:

@@ -138,6 +138,13 @@ class Project:
                 break
         return found
 
+    def is_named(self, attribute: str, file: File) -> bool:
+        """Whether another file names this attribute."""
+        if not self._root:
+            return False
+        mine, word = os.path.abspath(file.path), f".{attribute}"
+        return any(word in text for path, text in self._all_texts().items() if path != mine)
+
     def _calls(self, file: File, node: ast.AST, function: Function) -> bool:
         for call in ast.walk(node):
             if not isinstance(call, ast.Call):
