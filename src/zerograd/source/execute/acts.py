@@ -191,6 +191,8 @@ def _call_given(
             unsure = receiver._replace(graph=Graph.ANY, made_of=anything, exact=False)
             gradients.deposit(ex, receiver if receiver.graph is not Graph.CUT else unsure, node)
         return ex.none
+    if tensor is not None and gradients.is_result(obj) and receiver.graph >= Graph.LIVE:
+        return _carry_out(ex, Call(tensor, receiver, None, positional, keywords, node))
     if module is not None and module.act in (Act.PARAMETERS, Act.NAMED_PARAMETERS):
         return _carry_out(ex, Call(module, receiver, obj, positional, keywords, node))
     if (module is not None and module.act is Act.SAME) or (tensor is not None and tensor.act is Act.SAME):

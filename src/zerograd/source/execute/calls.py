@@ -21,6 +21,9 @@ Keywords = dict[str, Value]
 _DEEPEST = 9  # calls within calls
 _FORWARD_MOVES = 1_200  # statements of one network's forward()
 _GRADIENT = next(name for name, trait in torch.ATTRIBUTES["parameter"].items() if trait is Trait.GRADIENT)
+_ASKED_FOR_PARAMETERS = frozenset(
+    f"{name}()" for name, row in torch.MODULE.items() if row.act in (Act.PARAMETERS, Act.NAMED_PARAMETERS)
+)
 REST = "**"  # the keyword under which a dict of keywords is handed over
 # Functions that name none of these do nothing to gradients.
 _EVENTS = frozenset(
@@ -659,7 +662,7 @@ def call_module(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywor
 
 def _has_no_parameters(ex: Execution, obj: Obj) -> bool:
     """Whether a module of the project has neither parts nor parameters: a loss, an activation."""
-    if obj.cls is None or obj.given or obj.kind is not ObjectKind.MODULE:
+    if obj.cls is None or obj.given or obj.kind is not ObjectKind.MODULE or obj.uses & _ASKED_FOR_PARAMETERS:
         return False
     plain = all(row_of(base) == row_of("torch.nn.Module") for base in ex.classes.of(obj.cls).outside)
     return plain and all(one.off for one in obj.children)

@@ -14,7 +14,7 @@ from zerograd.core.judgement import Code
 from zerograd.source.effects import python
 from zerograd.source.execute import calls, kinds, statements
 from zerograd.source.execute.execution import Execution, Exhausted, Frame, Unreachable
-from zerograd.source.execute.paths import PATH, Path, meet
+from zerograd.source.execute.paths import PATH, Path, Slot, meet
 from zerograd.source.heap.objects import Obj, ObjectKind
 from zerograd.source.heap.values import Value
 from zerograd.source.project.classes import Classes
@@ -186,13 +186,22 @@ def _again_and_again(ex: Execution, obj: Obj, function: Function, receiver: Valu
         for slot, facts in left.facts.items():
             if slot != PATH:
                 undone = ALL_DOUBTS - ex.tables.does(whole, slot)
-                if Kind.CLEAR in undone and slot[0] is not None and _is_private(ex, slot[0], receiver):
+                private = slot[0] is not None and _is_private(ex, slot[0], receiver)
+                if Kind.CLEAR in undone and private and not _is_in_a_branch(ex, slot):
                     undone -= {Kind.CLEAR}
                 left.facts[slot] = doubt(facts, undone)
         later = meet(entry, left)
         if later.same_as(entry):
             break
         entry = later
+
+
+def _is_in_a_branch(ex: Execution, slot: Slot) -> bool:
+    """Whether a setting decides over events of a slot: another call may answer otherwise, or never."""
+    return any(
+        isinstance(branch, tuple) and isinstance(branch[0], ast.If) and slot in slots
+        for branch, slots in ex.tables.emitted.items()
+    )
 
 
 def _is_private(ex: Execution, optimizer: Obj, receiver: Value | None) -> bool:
