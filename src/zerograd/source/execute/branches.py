@@ -85,7 +85,7 @@ def _doubt_others(ex: Execution, test: Test, branches: list[Hashable], number: i
             continue
         for slot, kinds in tables.skipped(branch).items():
             own = mine.get(slot, NO_DOUBT)
-            if own >= _TRAINS and not varies(ex, test):
+            if own >= _TRAINS and not varies(ex, test) and not ex.called_again:
                 continue  # a way of its own to train: what the other does is no excuse
             skipped = kinds if own >= _TRAINS else kinds - own
             if skipped and slot in facts:

@@ -126,6 +126,7 @@ class Execution:
         self.each: frozenset[Obj] = frozenset()  # the objects of a loop that is executed once for each of them
         self.handing: Callable[[Value], None] | None = None
         self.forwards = 0
+        self.called_again = False  # the root is called once more: its settings may be answered otherwise
         self.has_loss = False  # a loss was computed on the way here
         self.too_long: set[Function] = getattr(self, "too_long", set())
         # What forward() returns, for each module and mode, with what its containers hold.

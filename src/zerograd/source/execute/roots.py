@@ -175,7 +175,8 @@ def _again_and_again(ex: Execution, obj: Obj, function: Function, receiver: Valu
     entry = ex.here
     whole = ("root", function)
     ex.records.append(whole)
-    for _ in range(_CALLS):
+    for number in range(_CALLS):
+        ex.called_again = number > 0
         level = ex.store.open()
         ex.path = entry.copy()
         calls.inline(ex, obj, [], {}, function.node, receiver=receiver, cls=function.cls, running=True)
