@@ -108,6 +108,8 @@ def _read_from(ex: Execution, obj: Obj, base: Value, name: str, node: ast.AST) -
 def _of_unknown(ex: Execution, obj: Obj, base: Value, name: str, node: ast.AST) -> Value | None:
     if obj.kind is ObjectKind.GIVEN:
         obj.uses.add(name)
+        if torch.ATTRIBUTES["parameter"].get(name) is Trait.GRADIENT and ex.path is not None:
+            gradients.look_at(ex)
         made = ex.given(obj, name, name=name, of=obj, made_of=(base.id,))._replace(
             graph=base.graph, made_of=base.made_of
         )

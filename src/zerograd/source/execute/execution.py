@@ -127,6 +127,7 @@ class Execution:
         self.handing: Callable[[Value], None] | None = None
         self.forwards = 0
         self.called_again = False  # the root is called once more: its settings may be answered otherwise
+        self.looks = 0  # how often somebody may have read gradients
         self.has_loss = False  # a loss was computed on the way here
         self.too_long: set[Function] = getattr(self, "too_long", set())
         # What forward() returns, for each module and mode, with what its containers hold.
@@ -264,6 +265,7 @@ class Execution:
             len(self.closures),
             self.grad_mode,
             self.has_loss,
+            self.looks,
         )
 
     # --- where paths meet

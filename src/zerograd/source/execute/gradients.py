@@ -33,11 +33,11 @@ from zerograd.core.machine import START, Content
 from zerograd.source.effects import python
 from zerograd.source.effects.protocols import STEPPED_BY_SCALER
 from zerograd.source.execute import branches, calls, containers, expressions
-from zerograd.source.execute.execution import Execution, Unreachable
+from zerograd.source.execute.execution import Execution, Guard, Unreachable
 from zerograd.source.execute.paths import PATH, Pending, Slot, State
 from zerograd.source.execute.tables import Branch, Deposit
 from zerograd.source.heap import answers
-from zerograd.source.heap.conditions import LAST, Asked, At, Both, Place, Synced, Test, is_followed, leaves
+from zerograd.source.heap.conditions import LAST, Asked, At, Both, Linear, Place, Synced, Test, is_followed, leaves
 from zerograd.source.heap.objects import Obj, ObjectKind
 from zerograd.source.heap.regions import Covers, reach
 from zerograd.source.heap.values import MAYBE_SCALED, NO_OBJECTS, Graph, Regions, Value, is_none
@@ -124,6 +124,11 @@ def optimizers(ex: Execution) -> list[Obj]:
     return sorted({slot[0] for slot in ex.tables.slots if slot[0] is not None})
 
 
+def _has_rivals(ex: Execution, optimizer: Obj) -> bool:
+    """Whether another optimizer steps too: what may be meant for one may be meant for the other."""
+    return any(one is not optimizer for one in ex.tables.active)
+
+
 def renew(ex: Execution, optimizer: Obj) -> None:
     """A new optimizer: its slots begin anew."""
     for slot in slots_of(ex, optimizer):
@@ -173,6 +178,10 @@ def emit(
         return []
     for record in ex.records:
         ex.tables.emits(record, slot, frozenset({kind}), surely=True)
+    for guard in ex.guards:
+        under = ex.tables.under.setdefault((guard.test, guard.yes), {})
+        if kind not in under.get(slot, NO_DOUBT):
+            under[slot] = under.get(slot, NO_DOUBT) | {kind}
     event = Event(kind, str(optimizer.number), ex.site(node), scaled, what or wording(node), midway=midway)
     apart: Facts = NOWHERE
     if ex.accumulating is not None and kind in (Kind.CONSUME, Kind.CLEAR, Kind.SCHEDULE, Kind.CLIP):
@@ -268,7 +277,7 @@ def deposit(ex: Execution, value: Value, node: ast.AST) -> None:
                     kind, weak = (Kind.SPILL, False) if spills else (Kind.DEPOSIT, True)
                 elif attacked and _has_own(ex, optimizer, site, value):
                     kind = Kind.SPILL
-            elif (len(known) > 1 and optimizer not in owners) or _is_surely_reached(ex, slots, made_of):
+            elif (_has_rivals(ex, optimizer) and optimizer not in owners) or _is_surely_reached(ex, slots, made_of):
                 weak = True  # it may reach another optimizer's parameters, or another part of this one's
             if not weak:
                 met.optimizers.add(optimizer)
@@ -395,6 +404,7 @@ def consume(ex: Execution, optimizer: Obj, node: ast.AST, *, scaled: bool = Fals
         if waits.optimizer is optimizer:
             tables.add(tables.owners.setdefault(waits.site, set()), optimizer)
     homeless = any(waits.optimizer is optimizer and waits.site in path.homeless for waits in path.pending)
+    tables.add(tables.active, optimizer)
     path.stepped = True
     severed, path.severed = path.severed, frozenset()
     _note_window(ex, optimizer, slots[0], ex.site(node))
@@ -475,11 +485,20 @@ def clear(
             else:
                 covers = ex.overlap.of(region, regions)
                 loose = covers is Covers.MAYBE and of is None
-                if covers is Covers.YES or (loose and len(known) > 1):
+                if covers is Covers.YES or (loose and not _is_all_there_is(ex, optimizer, regions)):
                     found += emit(ex, slot, Kind.CLEAR, node, weak=True)
                 elif loose:
                     found += _clear_slot(ex, slot, node, weak=weak, judged=not by_hand)
         tell(ex, found, slots)
+
+
+def _is_all_there_is(ex: Execution, optimizer: Obj, regions: Regions) -> bool:
+    """Whether these are all the networks that the losses of an optimizer go through: then it holds no others."""
+    if _has_rivals(ex, optimizer):
+        return False
+    cleared = set().union(*(reach(region) for region in regions)) if regions else set()
+    met = [one.value for site, one in ex.tables.deposits.items() if optimizer in ex.tables.owners.get(site, ())]
+    return all(one in cleared or one is ex.heap.anything for value in met for one in value.made_of)
 
 
 def _note_wasted(ex: Execution, slot: Slot, node: ast.AST) -> None:
@@ -555,7 +574,7 @@ def clip(ex: Execution, regions: Regions, node: ast.AST, *, scaled: bool = False
             inner = ex.tables.does(ex.loops[-1], slot) if ex.loops else ALL_DOUBTS
             if Kind.DEPOSIT not in inner and Kind.CONSUME not in inner:
                 continue
-            weak = covers is Covers.MAYBE and len(known) > 1
+            weak = covers is Covers.MAYBE and _has_rivals(ex, optimizer)
             weak = weak or any(not is_followed(guard.test) and branches.varies(ex, guard.test) for guard in ex.guards)
             divides = scaled and (optimizer.mode == "prepared" or not only_prepared)
             found += emit(ex, slot, Kind.CLIP, node, scaled=divides, weak=weak)
@@ -601,9 +620,9 @@ def schedule(ex: Execution, known: Iterable[Obj], node: ast.AST, *, weak: bool =
         for slot in slots:
             guarded = any(
                 not is_followed(guard.test)
-                and Kind.CONSUME not in tables.does((guard.node, frame.context, 0 if guard.yes else 1), slot)
-                for frame in ex.frames
-                for guard in frame.guards
+                and Kind.CONSUME not in tables.under.get((guard.test, guard.yes), {}).get(slot, NO_DOUBT)
+                and not _is_early(ex, guard)
+                for guard in ex.guards
             )
             never = optimizer in tables.read and not any(
                 Kind.CONSUME in slots_done.get(slot, NO_DOUBT) for slots_done in tables.emitted.values()
@@ -611,6 +630,16 @@ def schedule(ex: Execution, known: Iterable[Obj], node: ast.AST, *, weak: bool =
             unsure = weak or len(chosen) > 1 or guarded or idle or never
             found += emit(ex, slot, Kind.SCHEDULE, node, weak=unsure)
         tell(ex, found, slots)
+
+
+def _is_early(ex: Execution, guard: Guard) -> bool:
+    """`if epoch < warm:` is answered yes in the first iterations, if ever."""
+    test = guard.test
+    if not guard.yes or not isinstance(test, Asked) or test.what != "<":
+        return False
+    number = test.of[0]
+    base = number.base if isinstance(number, Linear) else number
+    return isinstance(base, int) and base in ex.counter_ids
 
 
 def replaced(ex: Execution, regions: Regions, value: Value, node: ast.AST) -> None:
@@ -686,6 +715,24 @@ def doubt_regions(ex: Execution, regions: Regions, kinds: Doubts) -> None:
     doubt_slots(ex, hit, kinds)
 
 
+def _is_told_things(ex: Execution, obj: Obj, handed: Iterable[Value]) -> bool:
+    """Whether something from outside is handed two things, again in each iteration, that nobody else ever uses."""
+    values = list(handed)
+    if obj.kind is not ObjectKind.GIVEN or any(value.graph >= Graph.LIVE and not value.objects for value in values):
+        return False
+    things = {one for value in values for one in value.objects if one.kind is ObjectKind.GIVEN and not one.uses}
+    return len([one for one in things if not is_result(one) and not _is_element(one)]) > 1
+
+
+def _is_element(obj: Obj | None) -> bool:
+    """Whether something was read from what is iterated, or from a part of that."""
+    while obj is not None:
+        if isinstance(obj.key, tuple) and containers.ELEMENT in obj.key:
+            return True
+        obj = obj.source
+    return False
+
+
 def _was_given(obj: Obj | None) -> bool:
     """Whether something from outside was made with parameters of the program's."""
     while obj is not None:
@@ -698,6 +745,7 @@ def _was_given(obj: Obj | None) -> bool:
 def look_at(ex: Execution) -> None:
     """Somebody may read the gradients that wait for a step."""
     path = ex.here
+    ex.looks += 1
     path.looked_at |= {waits.site for waits in path.pending}
 
 
@@ -759,6 +807,10 @@ def unknown_call(
     if is_dropped and not ex.loops:
         for one in stepped & {held for value in values for held in value.objects}:
             one.hinted = True  # whoever it was handed to may do something whenever it steps
+    if not ex.exploring and ex.loops and obj is not None and _is_told_things(ex, obj, handed):
+        # It is handed nothing that was computed: it calls the networks itself, and may do more with them.
+        unsure = [slot for slot in ex.slots() if slot[1] is not None and slot[1].kind is ObjectKind.OPTIMIZER]
+        doubt_slots(ex, unsure, frozenset({Kind.CLEAR, Kind.DEPOSIT, Kind.CLIP}))
     if stepped or modules or (obj is not None and _was_given(obj)):
         look_at(ex)
     if stepped:
