@@ -51,14 +51,14 @@ def check_abstractly(text: str, path: str = "<text>", *, project: Project | None
     project = project or Project()
     try:
         file = project.open(path, text)
-        found = [finding for root in execute_all(project, file, _laws()) for finding in _report(root, file)]
+        found = [finding for root in execute_all(project, file, laws()) for finding in _report(root, file)]
     except RecursionError:
         raise SourceError(f"{path}: is nested too deeply to be read", slug="not-python") from None
     return once(found)
 
 
 @lru_cache(maxsize=1)
-def _laws() -> Code[Rule]:
+def laws() -> Code[Rule]:
     return Code(rule for code, rule in REGISTRY.items() if code in CODES and rule.lacks is not idiom)
 
 

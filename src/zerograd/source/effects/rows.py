@@ -20,7 +20,6 @@ class Act(Enum):
     ACCELERATOR = auto()
     WRAPPER = auto()  # the module it is given, in another coat
     CALLABLE_SCALER = auto()  # timm's: scale, backward, unscale, clip, step and update in one call
-    HALF_SCALED = auto()  # an accelerator whose backward scales the loss, told by `mixed_precision`
     # Computes a value.
     COMPUTES = auto()  # its graph is that of what it is given
     LOSS = auto()  # a loss function: the mean, unless `reduction` says otherwise

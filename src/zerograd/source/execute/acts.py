@@ -7,7 +7,7 @@ from typing import NamedTuple
 from zerograd.source.effects import frameworks, python, torch
 from zerograd.source.effects.lookup import row_of
 from zerograd.source.effects.rows import Act, Row
-from zerograd.source.execute import attributes, calls, containers, expressions, gradients
+from zerograd.source.execute import attributes, calls, containers, expressions, gradients, statements
 from zerograd.source.execute.execution import Execution, Unreachable
 from zerograd.source.execute.tables import Branch
 from zerograd.source.heap.conditions import Asked, Linear
@@ -482,8 +482,6 @@ def _leaf(ex: Execution, call: Call) -> Value:
     made = leaf(ex, call.node)._replace(cut_from=subject.cut_from)
     node = call.node
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
-        from zerograd.source.execute import statements
-
         statements.bind(ex, node.func.value, made, node)
     return made
 

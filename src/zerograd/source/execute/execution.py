@@ -143,6 +143,7 @@ class Execution:
         self.deposits: dict[Site, Deposit] = {}
         self.windows: dict[tuple[Obj, Site], frozenset[tuple[Place, str]]] = {}  # where every path of a step stands
         self.closures: dict[Site, Any] = {}
+        self.cleared: dict[Site, frozenset[Obj]] = {}  # the regions that each clear was told
         self.wasted: dict[tuple[Site, Obj], tuple[Site, str, Function | None]] = {}  # deposits that a clear erases
         self.stepped_each: dict[
             tuple[Site, Context], dict[Obj, bool]
@@ -286,7 +287,7 @@ class Execution:
         self.path = path
 
     def _meet_two(self, one: State, other: State, at: Hashable, test: Test | None) -> State:
-        from zerograd.source.execute import counters
+        from zerograd.source.execute import counters  # it needs this module: one of the two must wait
 
         changes: Changes = {}
         differing: list[tuple[Key, Value | None, Value | None]] = []
@@ -314,9 +315,6 @@ class Execution:
         facts = self.here.facts
         for slot, known in facts.items():
             facts[slot] = change(known)
-
-    def loops_of(self, met: Deposit) -> tuple[Hashable, ...]:
-        return met.loops
 
     def slots(self) -> list[Slot]:
         return [slot for slot in self.here.facts if slot != PATH]

@@ -42,7 +42,6 @@ from zerograd.source.heap.objects import Obj, ObjectKind
 from zerograd.source.heap.regions import Covers, reach
 from zerograd.source.heap.values import MAYBE_SCALED, NO_OBJECTS, Graph, Regions, Value, is_none
 
-__all__ = ["joined"]
 LOSS_SCALE = ("the loss scale",)
 _UNREAD = (Content.FRESH, Content.MIXED)
 _MOST_REGIONS = 6  # of one optimizer that are told apart
@@ -470,6 +469,7 @@ def clear(
 ) -> None:
     """Clear these parameters, whoever holds them. `of`: the optimizer that clears what it holds."""
     known = sorted({*optimizers(ex), *([of] if of is not None else [])})
+    ex.cleared[ex.site(node)] = ex.cleared.get(ex.site(node), regions) & regions if not weak else NO_OBJECTS
     for optimizer in known:
         slots = slots_of(ex, optimizer)
         found: list[tuple[Verdict[Any], Slot]] = []

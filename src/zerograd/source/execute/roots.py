@@ -12,6 +12,7 @@ from zerograd.core.events import Kind
 from zerograd.core.facts import ALL_DOUBTS, doubt
 from zerograd.core.judgement import Code
 from zerograd.source.effects import python
+from zerograd.source.effects.rows import Act
 from zerograd.source.execute import calls, kinds, statements
 from zerograd.source.execute.execution import Execution, Exhausted, Frame, Unreachable
 from zerograd.source.execute.paths import PATH, Path, Slot, meet
@@ -163,10 +164,7 @@ def _enter(ex: Execution, file: File, function: Function) -> None:
         if function.name == python.INIT:
             return
     obj = calls.method_object(ex, function)
-    obj.no_grad = any(
-        calls.decorator_act(ex, one, function) is not None and _is_no_grad(ex, one, function)
-        for one in function.decorators
-    )
+    obj.no_grad = Act.NO_GRAD in (calls.decorator_act(ex, one, function) for one in function.decorators)
     _again_and_again(ex, obj, function, receiver)
 
 
@@ -223,16 +221,8 @@ def _is_private(ex: Execution, optimizer: Obj, receiver: Value | None) -> bool:
     return names.isdisjoint(named) and not any(ex.project.is_named(name, ex.main) for name in names)
 
 
-def _is_no_grad(ex: Execution, decorator: ast.expr, function: Function) -> bool:
-    from zerograd.source.effects.rows import Act
-
-    return calls.decorator_act(ex, decorator, function) is Act.NO_GRAD
-
-
 def _receiver(ex: Execution, function: Function) -> Value | None:
     """An instance of a method's class, made with symbols. What other methods set is not what __init__ left there."""
-    from zerograd.source.effects.rows import Act
-
     cls = function.cls
     assert cls is not None
     if any(calls.decorator_act(ex, one, function) is Act.STATIC for one in function.decorators):

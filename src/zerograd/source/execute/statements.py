@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable, Hashable, Sequence
 
 from zerograd.core.events import Kind
-from zerograd.core.facts import doubt
+from zerograd.core.facts import doubt, join
 from zerograd.core.machine import Content
 from zerograd.source.effects.lookup import row_of
 from zerograd.source.effects.rows import Act
@@ -353,7 +353,7 @@ def _handle(ex: Execution, node: ast.Try, one: ast.ExceptHandler, branch: Hashab
                 whole = facts[slot]
                 facts[slot] = unread
                 gradients.emit(ex, slot, Kind.ABANDON, one, what="except")
-                facts[slot] = gradients.joined(ex.here.facts[slot], whole - unread)
+                facts[slot] = join(ex.here.facts[slot], whole - unread)
     ex.records.append(ex.branch(one, "h"))
     ex.frame.guards.append(Guard(went_wrong, True, node, len(ex.frame.loops), len(ex.loops)))
     execute(ex, one.body)

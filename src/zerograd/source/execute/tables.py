@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from zerograd.core.events import Site
 from zerograd.core.facts import NO_DOUBT, Doubts
 from zerograd.source.execute.paths import Slot
-from zerograd.source.heap.conditions import Counter, Linear, Place, Test
+from zerograd.source.heap.conditions import Asked, Counter, First, Last, Linear, Place, Synced, Test, equated
 from zerograd.source.heap.objects import Obj
 from zerograd.source.heap.store import Key
 from zerograd.source.heap.values import Value
@@ -113,8 +113,6 @@ class Tables:
 
 
 def _is_kept(tables: Tables, question: Any) -> bool:
-    from zerograd.source.heap.conditions import Asked, First, Last, Synced, equated
-
     if isinstance(question, Synced):
         return True
     places = tables.weighty.get(question)
@@ -129,6 +127,3 @@ def _is_kept(tables: Tables, question: Any) -> bool:
         if equal is not None and len(tables.weighty.get(("==", equal[0]), ())) > 1:
             return True
     return places is not None and len(places) > 1
-
-
-__all__ = ["UNSTEADY", "Branch", "Count", "Deposit", "Tables", "Test"]

@@ -2,4 +2,5 @@
 
 `coverage`: does what is cleared cover what is stepped? `closures`: does a closure clear before it goes backward?
 `idle`: does every term of a loss teach? `wasted`: is every backward used?
+`world`: the questions of `core/world.py`.
 """
