@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # The environment form reaches pip's isolated build environments too, so hatchling is pinned as well.
 export PIP_CONSTRAINT = $(CURDIR)/constraints.txt
 
-.PHONY: demo test lint types layers unit campaign fuzz failures faults frameworks pages docs pictures lab bench \
+.PHONY: demo test lint types layers unit campaign laws-reader fuzz failures faults frameworks pages docs pictures lab bench \
 	bench-check dist first-finding clean
 
 demo: $(READY)
@@ -36,6 +36,10 @@ unit: $(GATE)
 campaign: $(GATE)
 	HYPOTHESIS_PROFILE=campaign $(BIN)/pytest -n auto tests/laws tests/source tests/run tests/trace
 
+# What a reader of source is held to, as figures: benchmarks/results/reader.md. LAWS='metamorphic --codes ZG001' for some.
+laws-reader: $(GATE)
+	PYTHONPATH=tests:src OMP_NUM_THREADS=1 $(BIN)/python -m laws.reader $(LAWS)
+
 # Ten thousand files that should not be: no crash, no file over a second, one line for each that cannot be read.
 fuzz: $(GATE)
 	$(BIN)/python benchmarks/check/fuzz.py
@@ -46,9 +50,10 @@ frameworks: $(GATE)
 	for loops in accelerate transformers; do \
 	  $(BIN)/torchrun --standalone --nproc-per-node 2 -m zerograd run --strict benchmarks/frameworks/loops_$$loops.py || exit 1; done
 
-# A Step that fails at 1,000 random points of random blocks.
+# A Step that fails: at 1,000 random operations of random blocks, at every line of engine/, at 20,000 random instants.
 failures: $(GATE)
 	ZEROGRAD_FAILURES=1000 HYPOTHESIS_PROFILE=campaign $(BIN)/pytest tests/laws/test_failures.py
+	ZEROGRAD_STRIKES=1 ZEROGRAD_INSTANTS=10000 $(BIN)/pytest -s -n auto tests/laws/test_strikes.py
 
 # Runs of two ranks that are killed, stopped, slowed and poisoned at 200 random points; 500 damaged checkpoints.
 faults: $(GATE)

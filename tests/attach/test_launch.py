@@ -70,6 +70,41 @@ def test_strict(tmp_path: Path) -> None:
     assert run(tmp_path, "--strict", "worse.py").returncode == 7
 
 
+CLOSURE = """\
+import torch
+
+weight = torch.nn.Parameter(torch.ones(3))
+optimizer = torch.optim.SGD([weight], lr=0.1)
+
+
+def closure():
+    optimizer.zero_grad()
+    loss = weight.square().sum()
+    loss.backward()
+    return loss
+
+
+for _ in range(3):
+    optimizer.step(closure)
+closure()
+optimizer.step()
+"""
+
+
+def test_what_was_not_audited_fails_where_all_is_required(tmp_path: Path) -> None:
+    (tmp_path / "good.py").write_text(GOOD)
+    (tmp_path / "closure.py").write_text(CLOSURE)
+    assert run(tmp_path, "--require-all", "good.py").returncode == 0
+    done = run(tmp_path, "--strict", "closure.py")
+    headline = (
+        "zerograd: 1 of 4 steps audited, 4 backwards, 1 slot; nothing found in it; 3 not audited: fed by a closure"
+    )
+    assert (done.returncode, done.stderr.splitlines()) == (0, [headline])
+    done = run(tmp_path, "--require-all", "closure.py")
+    said = "zerograd: 3 of 4 steps were not audited (--require-all)"
+    assert (done.returncode, done.stderr.splitlines()) == (1, [headline, said])
+
+
 LEAVING = {
     "by os._exit": ("import os\nos._exit(0)\n", 1),
     "with standard output and error closed": ("import sys\nsys.stdout.close()\nsys.stderr.close()\n", 1),

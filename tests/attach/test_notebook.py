@@ -34,4 +34,4 @@ def test_findings_stand_under_the_cell(tmp_path: Path, monkeypatch: pytest.Monke
     assert "  4 |         optimizer.step()" in told["text/plain"]
     assert "&lt;- the gradient is deposited here" in told["text/html"]
     assert outputs[5][0].data["text/plain"] == told["text/plain"]  # run again, told again
-    assert outputs[6][0].text.startswith("zerograd: 7 steps, 7 backwards, 1 slots audited; 1 finding")
+    assert outputs[6][0].text.startswith("zerograd: 7 steps, 7 backwards, 1 slot audited; 1 finding")

@@ -11,7 +11,7 @@ FINDING = Finding("ZG001", "n", "is stale", Site("train.py", 3), Certainty.CERTA
 
 def test_nothing_was_told(tmp_path: Path) -> None:
     Pulse(str(tmp_path))  # a process that has not trained
-    assert Reading.of(str(tmp_path)) == Reading(processes=0, steps=0, backwards=0, findings=(), untold=())
+    assert Reading.of(str(tmp_path)) == Reading(processes=0, steps=0, missed=0, backwards=0, findings=(), untold=())
 
 
 def test_counts_and_findings(tmp_path: Path) -> None:
@@ -24,7 +24,7 @@ def test_counts_and_findings(tmp_path: Path) -> None:
     assert reading.findings == ("train.py:3:1: ZG001 is stale",)
     assert len(reading.untold) == 1
     pulse.beat(5, 6, told=True)
-    assert Reading.of(str(tmp_path))._replace(findings=()) == Reading(1, 5, 6, (), ())
+    assert Reading.of(str(tmp_path))._replace(findings=()) == Reading(1, 5, 0, 6, (), ())
 
 
 def test_a_launcher_that_is_gone_fails_nobody(tmp_path: Path) -> None:

@@ -52,6 +52,32 @@ def test_own_audit_that_raises():
     with zerograd.audit(on_finding="raise"), pytest.raises(zerograd.FaultFound):
         train(False)
 
+def test_closure():
+    weight = torch.nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    def closure():
+        optimizer.zero_grad()
+        loss = weight.square().sum()
+        loss.backward()
+        return loss
+    for _ in range(2):
+        optimizer.step(closure)
+
+def step_once():
+    weight = torch.nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    weight.sum().backward()
+    optimizer.zero_grad()
+    optimizer.step()
+
+def test_one_wrong_step():
+    step_once()
+
+def test_one_wrong_step_under_its_own_audit():
+    with zerograd.audit(on_finding="collect") as audit:
+        step_once()
+    assert [finding.code for finding in audit.findings] == ["ZG002"]
+
 @pytest.fixture
 def trained():
     train(False)
@@ -72,6 +98,16 @@ def run(cwd: Path, *options: str) -> list[str]:
 
 
 @pytest.mark.parametrize("options", [[], ["-n", "1"]], ids=["alone", "xdist"])
+def test_what_was_not_audited_is_said_and_fails_where_all_is_required(options: list[str], tmp_path: Path) -> None:
+    told = run(tmp_path, "--zerograd", "-k", "closure or right", *options)
+    assert "zerograd: 3 of 5 steps audited; 2 not audited: fed by a closure" in told
+    assert "PASSED test_it.py::test_closure" in told
+    told = run(tmp_path, "--zerograd", "--zerograd-require-all", "-k", "closure or right", *options)
+    assert any(line.startswith("FAILED test_it.py::test_closure - ") for line in told)
+    assert "PASSED test_it.py::test_right" in told
+
+
+@pytest.mark.parametrize("options", [[], ["-n", "1"]], ids=["alone", "xdist"])
 def test_every_test_is_judged_by_what_it_did(options: list[str], tmp_path: Path) -> None:
     told = run(tmp_path, "--zerograd", *options)
     verdicts = sorted(
@@ -80,11 +116,14 @@ def test_every_test_is_judged_by_what_it_did(options: list[str], tmp_path: Path)
     assert verdicts == [
         "ERROR test_it.py::test_mistyped",
         "ERROR test_it.py::test_wrong_in_a_fixture",
+        "FAILED test_it.py::test_one_wrong_step",
         "FAILED test_it.py::test_something_else_allowed",
         "FAILED test_it.py::test_wrong",
         "FAILED test_it.py::test_wrong_again",
         "FAILED test_it.py::test_wrong_and_failing",
         "PASSED test_it.py::test_allowed",
+        "PASSED test_it.py::test_closure",
+        "PASSED test_it.py::test_one_wrong_step_under_its_own_audit",
         "PASSED test_it.py::test_own_audit",
         "PASSED test_it.py::test_own_audit_that_raises",
         "PASSED test_it.py::test_right",

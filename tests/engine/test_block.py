@@ -150,3 +150,32 @@ def test_a_group_does_not_outlive_its_block() -> None:
         with pytest.raises(StepError, match="earlier block"), step:
             step.backward(model(X).mean(), weight=1)
             next(stale)
+
+
+def test_parameters_that_join_inside_the_block_move_with_the_next_one() -> None:
+    model, late = make_model(), torch.nn.Linear(4, 1)
+    optimizer = sgd(model)
+    step = Step(optimizer, clip=0.01)
+    late(BATCHES[0][0]).sum().backward()  # a probe, before
+    stale, before = late.weight.grad, weights(late)
+    with step:
+        step.backward(model(BATCHES[0][0]).sum())
+        optimizer.add_param_group({"params": late.parameters()})
+    assert torch.equal(weights(late), before)
+    assert late.weight.grad is None
+    with step:
+        step.backward(late(BATCHES[0][0]).sum() + model(BATCHES[0][0]).sum())
+    assert not torch.equal(weights(late), before)
+    assert stale is not None
+
+
+def test_a_block_that_fails_leaves_gradients_of_late_parameters_alone() -> None:
+    model, late = make_model(), torch.nn.Linear(4, 1)
+    optimizer = sgd(model)
+    step = Step(optimizer, inspect=lambda named: 1 / 0)
+    late(BATCHES[0][0]).sum().backward()
+    stale = late.weight.grad
+    with pytest.raises(ZeroDivisionError), step:
+        step.backward(model(BATCHES[0][0]).sum())
+        optimizer.add_param_group({"params": late.parameters()})
+    assert late.weight.grad is stale

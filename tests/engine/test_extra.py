@@ -49,3 +49,31 @@ def test_what_gets_none_is_refused() -> None:
             step.backward(model(torch.randn(5, 4)).mean(), also=[nn.Parameter(torch.ones(1)) * 2])
         step.backward(model(torch.randn(5, 4)).mean())
     assert step.outcome.moved
+
+
+def test_a_deposit_that_weighs_nothing_gives_nothing() -> None:
+    model = make_model()
+    x = torch.randn(5, 4, requires_grad=True)
+    x.grad = torch.full((5, 4), 9.0)
+    step = Step(sgd(model))
+    with step:
+        step.backward(model(x).mean(), weight=0, also=[x])
+    assert x.grad is None
+    expected = torch.autograd.grad(model(x).mean(), x)[0]
+    with step:
+        step.backward(model(x).mean(), weight=2, also=[x])
+        step.backward(model(x).sum(), weight=0, also=[x])
+    torch.testing.assert_close(x.grad, expected)
+
+
+@pytest.mark.parametrize("isolate", [True, False])
+def test_what_was_computed_gets_one_if_it_retains_it(isolate: bool) -> None:
+    model = make_model()
+    x = torch.randn(5, 4, requires_grad=True)
+    shifted = x + 1.0
+    shifted.retain_grad()
+    step = Step(sgd(model), isolate=isolate, scaler=torch.amp.GradScaler("cpu"))
+    expected = torch.autograd.grad(model(shifted).square().mean(), shifted)[0]
+    with step:
+        step.backward(model(shifted).square().mean(), also=[shifted])
+    torch.testing.assert_close(shifted.grad, expected)

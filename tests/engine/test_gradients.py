@@ -61,3 +61,50 @@ def test_a_sparse_plain_loop_is_bitwise_the_same() -> None:
         with step:
             step.backward((by_step(rows) * factors).sum())
     assert torch.equal(by_hand.weight, by_step.weight)
+
+
+def _dense(empty: nn.Parameter) -> tuple[list[nn.Parameter], torch.Tensor]:
+    layer = nn.Linear(2, 2).bfloat16()
+    return [*layer.parameters(), empty], layer(torch.ones(1, 2).bfloat16()).sum().float() + empty.sum()
+
+
+def _sparse(_: nn.Parameter) -> tuple[list[nn.Parameter], torch.Tensor]:
+    table, dense = nn.Embedding(10, 4, sparse=True), nn.Parameter(torch.ones(2))
+    return [table.weight, dense], table(torch.empty(0, dtype=torch.long)).sum() + dense.sum()
+
+
+def _complex(empty: nn.Parameter) -> tuple[list[nn.Parameter], torch.Tensor]:
+    wave, real = nn.Parameter(torch.ones(2, dtype=torch.complex64)), nn.Parameter(torch.ones(2).double())
+    return [wave, real, empty], wave.abs().sum() + real.sum() + empty.sum()
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("clip", [None, 0.1, {"value": 0.5}, {"norm": 0.1, "per": "group"}])
+@pytest.mark.parametrize("make", [_dense, _sparse, _complex])
+def test_tensors_without_elements_and_of_many_kinds(make, clip: object, scaled: bool) -> None:
+    if make is _complex and isinstance(clip, dict) and "value" in clip:
+        return  # a complex number is not clamped by torch either
+    parameters, loss = make(nn.Parameter(torch.zeros(0)))
+    before = [parameter.detach().clone() for parameter in parameters]
+    step = Step(torch.optim.SGD(parameters, lr=0.5), clip=clip, scaler=torch.amp.GradScaler("cpu", enabled=scaled))
+    with step:
+        step.backward(loss)
+    assert step.outcome.moved
+    moved = [not torch.equal(old, new) for old, new in zip(before, parameters, strict=True) if old.numel()]
+    assert any(moved)
+
+
+@pytest.mark.filterwarnings("ignore:zerograd skipped")
+@pytest.mark.parametrize("make", [_dense, _sparse, _complex])
+def test_and_what_is_not_finite_among_them_is_seen(make) -> None:
+    parameters, loss = make(nn.Parameter(torch.zeros(0)))
+    step = Step(torch.optim.SGD(parameters, lr=0.5))
+    with step:
+        step.backward(loss * float("inf"))
+    assert step.outcome.kind is Ending.SKIPPED
+
+
+def test_the_norm_of_mixed_kinds_is_torchs_to_the_last_bit() -> None:
+    torch.manual_seed(0)
+    mixed = [torch.randn(7, dtype=dtype) for dtype in (torch.float32, torch.float64, torch.float32, torch.float64)]
+    assert torch.equal(total_norm(mixed), nn.utils.get_total_norm(mixed))

@@ -1,5 +1,7 @@
 """inspect= sees true gradients by name before the clip, and what it changes is used."""
 
+import contextlib
+
 import pytest
 import torch
 
@@ -57,3 +59,73 @@ def test_a_new_gradient_is_not_put_into_the_mapping() -> None:
     with pytest.raises(AttributeError), step:
         step.backward(model(X).sum())
     assert step.outcome.kind is Ending.ROLLED_BACK
+
+
+def _spoil(gradient: torch.Tensor) -> None:
+    gradient.data.fill_(float("nan"))  # moves no version counter
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize(
+    "spoiling",
+    [
+        {"inspect": lambda named: _spoil(named["0.0"])},
+        {"inspect": [lambda named: None, lambda named: _spoil(named["0.0"])], "clip": 1.0},
+        {"clip": lambda named: _spoil(named["0.0"])},
+        {"clip": lambda named: named["0.0"].mul_(0.0).div_(0.0)},
+        {"clip": lambda named: named["0.0"].fill_(float("inf")), "grads": "flat"},
+    ],
+)
+@pytest.mark.filterwarnings("ignore:zerograd skipped")
+def test_whatever_made_them_not_finite_the_weights_stay(spoiling: dict, scaled: bool) -> None:
+    model = make_model()
+    before = weights(model)
+    step = Step(sgd(model), scaler=torch.amp.GradScaler("cpu", enabled=scaled), **spoiling)
+    with step:
+        step.backward(model(X).sum())
+    assert step.outcome.kind is Ending.SKIPPED
+    assert torch.equal(weights(model), before)
+
+
+def test_a_gradient_that_inspect_puts_in_anothers_place_is_used_and_looked_at() -> None:
+    for value, ending in ((2.0, Ending.COMMITTED), (float("nan"), Ending.SKIPPED)):
+        weight = torch.nn.Parameter(torch.zeros(3))
+
+        def replace(_: object, weight: torch.nn.Parameter = weight, value: float = value) -> None:
+            weight.grad = torch.full((3,), value)
+
+        step = Step(torch.optim.SGD([weight], lr=1.0), inspect=replace, clip=float("inf"), max_skips=2)
+        with pytest.warns(RuntimeWarning) if ending is Ending.SKIPPED else contextlib.nullcontext(), step:
+            step.backward(weight.sum())
+        assert step.outcome.kind is ending
+    assert float(weight.detach().sum()) == 0.0
+
+
+def test_a_loss_scale_that_has_grown_does_not_stop_the_weights() -> None:
+    """The norm of the scaled gradients overflows long before they do: the coefficient was 0, and nothing moved."""
+    model = make_model()
+    step = Step(sgd(model), scaler=torch.amp.GradScaler("cpu", init_scale=2.0**100), clip=0.1)
+    before = weights(model)
+    with step:
+        step.backward(model(X).square().mean())
+    assert step.outcome.moved
+    assert float((weights(model) - before).norm()) == pytest.approx(0.1 * 0.1, rel=1e-3)
+
+
+def test_weights_alone_do_not_make_the_norm_overflow() -> None:
+    weight = torch.nn.Parameter(torch.zeros(1))
+    step = Step(torch.optim.SGD([weight], lr=1.0), clip=1e15)
+    with step:
+        step.backward(weight.sum() * 1e30, weight=1.4)
+    assert step.outcome.norm == pytest.approx(1e30)
+    assert float(weight.detach()) == pytest.approx(-1e15)
+
+
+@pytest.mark.filterwarnings("ignore:zerograd skipped")
+def test_half_precision_that_the_denominator_makes_infinite_is_skipped() -> None:
+    weight = torch.nn.Parameter(torch.zeros(1, dtype=torch.float16))
+    step = Step(torch.optim.SGD([weight], lr=1.0))
+    with step:
+        step.backward((weight.float() * 80000.0).sum(), weight=1.5)  # 60,000, to be divided by 0.75
+    assert step.outcome.kind is Ending.SKIPPED
+    assert torch.isfinite(weight).all()

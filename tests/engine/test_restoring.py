@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+import zerograd
 from zerograd import Step
 from zerograd.engine.outcome import Ending
 
@@ -102,3 +103,53 @@ def test_a_schedule_that_raises_takes_the_weights_back() -> None:
         step.backward(net(X).sum())
     assert all(map(torch.equal, before, net.parameters()))
     assert step._terms.schedulers[0].last_epoch == 0
+
+
+def test_a_group_that_was_added_in_the_block_stays_and_the_rest_comes_back() -> None:
+    net, late = _net(), nn.Linear(2, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    step = Step(optimizer, restore="weights")
+    with pytest.raises(KeyError, match="mine"), step:
+        step.backward(net(X).sum())
+        optimizer.param_groups[0]["lr"] = 5.0
+        optimizer.add_param_group({"params": late.parameters()})
+        raise KeyError("mine")
+    assert optimizer.param_groups[0]["lr"] == 0.1
+    assert len(optimizer.param_groups) == 2
+
+
+class Unwilling(torch.optim.lr_scheduler.StepLR):
+    def load_state_dict(self, state: dict) -> None:
+        raise OSError("no")
+
+
+def test_what_cannot_be_brought_back_is_torn_and_keeps_nothing_open() -> None:
+    net = _net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    step = Step(optimizer, restore="weights", scheduler=Unwilling(optimizer, 1))
+    with pytest.raises(OSError, match="no"), step:
+        raise KeyError("mine")
+    assert step.outcome.kind is Ending.TORN
+    with pytest.raises(zerograd.StepError, match="torn"), step:
+        pass
+    with Step(optimizer) as fresh:  # the parameters are free
+        fresh.backward(net(X).sum())
+
+
+def test_a_buffer_that_was_none_is_none_again() -> None:
+    class Late(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(4, 1)
+            self.register_buffer("late", None)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.late = torch.ones(1)
+            return self.layer(x)
+
+    model = Late()
+    step = Step(torch.optim.SGD(model.parameters(), lr=0.1), model=model, restore="buffers")
+    with pytest.raises(ZeroDivisionError), step:
+        step.backward(model(torch.ones(2, 4)).sum())
+        raise ZeroDivisionError
+    assert model.late is None

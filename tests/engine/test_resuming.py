@@ -7,6 +7,7 @@ import torch
 
 from engine.nets import make_model, weights
 from zerograd import Step, StepError, groups
+from zerograd.engine import resuming
 
 PARTS = list(
     torch.randn(20, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).split([3, 1, 4, 2, 5, 5])
@@ -79,6 +80,64 @@ def test_gradients_in_flight_are_not_lost_unasked() -> None:
         with pytest.raises(StepError, match="inside the block"):
             step.load_state_dict(state)
     other = Step(torch.optim.SGD(make_model()[0].parameters()))
-    other.load_state_dict(state)
-    with pytest.raises(StepError, match="4 slots are in flight, and the step has 2"), other:
+    with pytest.raises(StepError, match="4 slots are in flight, and the step has 2"):
+        other.load_state_dict(state)
+
+
+def _inflight_state() -> dict:
+    model = make_model(torch.float64)
+    step = Step(torch.optim.SGD(model.parameters()))
+    with step:
+        step.backward(_loss(model, PARTS[0]))
+    with step:
+        step.backward(_loss(model, PARTS[0]))
+        return step.state_dict(inflight="include")
+
+
+def _without(state: dict, *path: str) -> dict:
+    return {key: _without(part, *path[1:]) if key == path[0] else part for key, part in state.items() if path != (key,)}
+
+
+def _reshaped(state: dict) -> dict:
+    first, *rest = state["inflight"]["gradients"]
+    return {**state, "inflight": {**state["inflight"], "gradients": [first.t(), *rest]}}
+
+
+@pytest.mark.parametrize(
+    ("broken", "what"),
+    [
+        *((lambda state, key=key: _without(state, key), f"the state of a Step has no {key}") for key in resuming.KEYS),
+        (lambda state: _without(state, "inflight", "unit"), "what is in flight has no unit"),
+        (lambda state: {}, "the state of a Step has no committed, skipped"),
+        (lambda state: None, "the state of a Step is a NoneType"),
+        (_reshaped, "the gradient in flight of 0.0 is"),
+    ],
+)
+def test_what_is_not_the_state_of_this_step_changes_nothing(broken, what: str) -> None:
+    model = make_model(torch.float64)
+    step = Step(torch.optim.SGD(model.parameters()))
+    before = step.state_dict()
+    with pytest.raises(StepError, match=what):
+        step.load_state_dict(broken(_inflight_state()))
+    assert step.state_dict() == before
+    assert step.in_flight == 0
+
+
+def test_what_was_loaded_and_not_gone_on_with_is_in_flight_still() -> None:
+    state = _inflight_state()
+    step = Step(torch.optim.SGD(make_model(torch.float64).parameters()))
+    step.load_state_dict(state)
+    with pytest.raises(StepError, match="in flight"):
+        step.state_dict()
+    assert step.state_dict(inflight="drop")["inflight"] is None
+    again = step.state_dict(inflight="include")["inflight"]
+    assert all(map(torch.equal, again["gradients"], state["inflight"]["gradients"]))
+
+
+def test_a_group_that_was_added_after_loading() -> None:
+    model = make_model(torch.float64)
+    step = Step(torch.optim.SGD(model.parameters()))
+    step.load_state_dict(_inflight_state())
+    step.optimizers[0].add_param_group({"params": [torch.nn.Parameter(torch.zeros(1))]})
+    with pytest.raises(StepError, match="4 slots are in flight, and the step has 5"), step:
         pass

@@ -171,3 +171,91 @@ def test_copies_of_weights_are_kept_for_the_next_micro_batch_and_not_into_the_la
             loss.register_hook(look)
             step.backward(loss)
     assert seen == kept
+
+
+def _scaled_inside(model: nn.Module, scaler: torch.amp.GradScaler, x: torch.Tensor) -> torch.Tensor:
+    class Scaled(nn.Module):
+        def forward(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
+            return {"loss": scaler.scale(model(x).square().mean())}
+
+    return Scaled()(x)["loss"] * 0.5
+
+
+BY_HAND = {
+    "a sum": lambda model, scaler, x: scaler.scale(model(x).mean()) + scaler.scale(model(x).abs().mean()),
+    "one term of it": lambda model, scaler, x: model(x).abs().mean() + 0.1 * scaler.scale(model(x).mean()),
+    "a share": lambda model, scaler, x: scaler.scale(model(x).mean()) / 4,
+    "a mean of several": lambda model, scaler, x: torch.stack([scaler.scale(model(x).mean())] * 3).mean(),
+    "a list": lambda model, scaler, x: sum(scaler.scale([model(x).mean(), model(x).abs().mean()])),
+    "inside a model": _scaled_inside,
+    "weighed by what is learned": lambda model, scaler, x: scaler.scale(model(x).mean()) * model[0].bias.exp().sum(),
+}
+
+
+@pytest.mark.parametrize("loss", BY_HAND.values(), ids=BY_HAND)
+def test_a_loss_that_contains_the_scale_is_refused(loss) -> None:
+    model = make_model()
+    before = weights(model)
+    scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+    step = Step(torch.optim.SGD(model.parameters(), lr=0.1), scaler=scaler)
+    with pytest.raises(StepError, match="scaled by hand"), step:
+        step.backward(loss(model, scaler, BATCHES[0]))
+    assert torch.equal(weights(model), before)
+
+
+def test_what_uses_the_scale_otherwise_is_not_refused() -> None:
+    """The gradient penalty of torch's recipe for mixed precision; and somebody else's loss under the same scaler."""
+    model, other = make_model(torch.float64), make_model(torch.float64)
+    scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+    step = Step(torch.optim.SGD(model.parameters(), lr=0.1), scaler=scaler)
+    plain = Step(torch.optim.SGD(other.parameters(), lr=0.1))
+    x = BATCHES[0].double()
+    stranger = scaler.scale(make_model()(BATCHES[0]).mean())
+    with step:
+        loss = model(x).square().mean()
+        grads = torch.autograd.grad(scaler.scale(loss), list(model.parameters()), create_graph=True)
+        norm = sum((grad / scaler.get_scale()).square().sum() for grad in grads).sqrt()
+        step.backward(loss + norm)
+    with plain:
+        loss = other(x).square().mean()
+        grads = torch.autograd.grad(loss, list(other.parameters()), create_graph=True)
+        plain.backward(loss + sum(grad.square().sum() for grad in grads).sqrt())
+    torch.testing.assert_close(weights(model), weights(other), rtol=1e-12, atol=0)
+    assert stranger.requires_grad
+
+
+@pytest.mark.parametrize("bad", [set(), {(2, 0)}, {(2, 1)}, {(1, 0), (1, 1)}])
+def test_steps_that_take_turns_with_one_scaler_update_it_once_per_round(bad: set[tuple[int, int]]) -> None:
+    models = [make_model(), make_model()]
+    scaler, by_hand = (torch.amp.GradScaler("cpu", init_scale=64.0, growth_interval=2) for _ in range(2))
+    steps = [Step(torch.optim.SGD(model.parameters(), lr=0.1), scaler=scaler) for model in models]
+    twins = [make_model(), make_model()]
+    optimizers = [torch.optim.SGD(model.parameters(), lr=0.1) for model in twins]
+    for turn in range(6):
+        for place in range(2):
+            factor = float("inf") if (turn, place) in bad else 1.0
+            with steps[place]:
+                steps[place].backward(models[place](BATCHES[turn]).square().mean() * factor)
+            optimizers[place].zero_grad()
+            by_hand.scale(twins[place](BATCHES[turn]).square().mean() * factor).backward()
+            by_hand.step(optimizers[place])
+        by_hand.update()
+        assert scaler.get_scale() == by_hand.get_scale()
+        assert torch.equal(scaler._growth_tracker, by_hand._growth_tracker)
+    assert all(torch.equal(weights(one), weights(other)) for one, other in zip(models, twins, strict=True))
+
+
+def test_a_step_that_comes_more_often_updates_the_scale_more_often() -> None:
+    models = [make_model(), make_model()]
+    scaler = torch.amp.GradScaler("cpu", init_scale=4.0, growth_interval=2)
+    critic, actor = (Step(torch.optim.SGD(model.parameters(), lr=0.1), scaler=scaler) for model in models)
+    scales = []
+    for step in (critic, critic, actor, critic):
+        with step:
+            step.backward(models[step is actor](BATCHES[0]).square().mean())
+        scales.append(scaler.get_scale())
+    assert scales == [4.0, 8.0, 8.0, 8.0]
+    scaler.update(2.0)
+    with actor:
+        actor.backward(models[1](BATCHES[0]).square().mean())
+    assert scaler.get_scale() == 4.0  # set by hand to 2, not taken back, and grown once

@@ -1,10 +1,11 @@
 """The slots follow the optimizers: groups that are added, parameters that are exchanged, names."""
 
+import pytest
 import torch
 from torch import nn
 
 from engine.nets import BATCHES, make_model, weights
-from zerograd import Step
+from zerograd import Step, StepError
 from zerograd.engine.slots import Slots
 
 
@@ -54,3 +55,52 @@ def test_names_are_the_models_else_the_optimizers_else_places() -> None:
     optimizers = [torch.optim.SGD(model[0].named_parameters()), torch.optim.SGD(model[2].parameters())]
     assert Slots(optimizers, None).names == ["weight", "bias", "1.0", "1.1"]
     assert Slots(optimizers, model).names == ["0.weight", "0.bias", "2.weight", "2.bias"]
+
+
+@pytest.mark.parametrize("grads", ["none", "flat"])
+@pytest.mark.parametrize("convert", [nn.Module.half, nn.Module.bfloat16, nn.Module.double])
+def test_a_step_made_before_the_model_is_converted_follows_it(convert, grads: str) -> None:
+    ends = []
+    for late in (True, False):
+        layer = nn.Linear(16, 1, bias=False)
+        nn.init.zeros_(layer.weight)
+        if not late:
+            convert(layer)
+        step = Step(torch.optim.SGD(layer.parameters(), lr=0.1), clip=1.0, grads=grads)
+        convert(layer)
+        with step:
+            step.backward((layer.weight * 16384.0).float().sum())
+        ends.append((step.outcome.norm, layer.weight.detach()))
+    assert ends[0][0] == ends[1][0] == 65536.0
+    assert torch.equal(ends[0][1], ends[1][1])
+
+
+def test_conversion_inside_the_block() -> None:
+    layer = nn.Linear(16, 1, bias=False)
+    step = Step(torch.optim.SGD(layer.parameters(), lr=0.1), clip=1.0)
+    with step:
+        layer.half()
+        step.backward((layer.weight * 16384.0).float().sum())
+    assert step.outcome.norm == 65536.0
+    flat = Step(torch.optim.SGD(layer.parameters(), lr=0.1), grads="flat")
+    with pytest.raises(StepError, match="another device or dtype"), flat:
+        layer.float()
+        flat.backward(layer.weight.sum())
+
+
+def test_a_parameter_that_changes_its_group_is_clipped_with_the_new_one() -> None:
+    ends = []
+    for anew in (True, False):
+        model = make_model()
+        optimizer = torch.optim.SGD([{"params": list(model[0].parameters())}, {"params": list(model[2].parameters())}])
+        clip = {"norm": 0.05, "per": "group"}
+        step = Step(optimizer, clip=clip)
+        with step:
+            step.backward(model(BATCHES[0][0]).square().mean())
+        optimizer.param_groups[1]["params"].insert(0, optimizer.param_groups[0]["params"].pop())
+        step = Step(optimizer, clip=clip) if anew else step
+        with step:
+            step.backward(model(BATCHES[1][0]).square().mean())
+        assert step._slots.names[1] == "1.0"
+        ends.append(weights(model))
+    assert torch.equal(*ends)

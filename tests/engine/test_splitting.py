@@ -94,7 +94,7 @@ def test_a_failed_try_leaves_neither_random_state_nor_buffers() -> None:
     nets = [_net(dropout=True), _net(dropout=True)]
     for net, limit in zip(nets, (7, 100), strict=True):
         step = Step(torch.optim.SGD(net.parameters(), lr=0.1), model=net)
-        step._record.fitted = None if limit == 7 else 7  # the second one knows, and does not fail
+        step._record.fitted.size = None if limit == 7 else 7  # the second one knows, and does not fail
         memory = Memory(limit)
         torch.manual_seed(5)
         with step:
@@ -141,3 +141,29 @@ def test_other_errors_are_not_retried() -> None:
     assert tried == [1]
     with pytest.raises(StepError, match="does not require a gradient"), step:
         step.split(X, lambda rows: net(rows).mean().detach())
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("MPS backend out of memory")])
+def test_however_the_allocator_says_it(error: Exception) -> None:
+    net = _net()
+    step = Step(torch.optim.SGD(net.parameters(), lr=0.1))
+
+    def loss(rows: torch.Tensor) -> torch.Tensor:
+        if len(rows) > 2:
+            raise error
+        return net(rows).square().mean()
+
+    with step:
+        step.split(X, loss)
+    assert step.outcome.weight == 13
+
+
+def test_memory_that_was_short_for_a_moment_is_used_again() -> None:
+    net = _net()
+    step = Step(torch.optim.SGD(net.parameters(), lr=0.1))
+    memory = Memory(2)
+    for _ in range(12):
+        with step:
+            step.split(X, lambda rows: net(memory(rows)).square().mean())
+        memory.limit = 13
+    assert memory.tried[-2:] == [13, 13]

@@ -1,4 +1,5 @@
-"""The law that matters most: with the audit on, training ends with the same weights, to the last bit."""
+"""The law that matters most: training ends with the same weights, to the last bit, with the audit on; and with a Step
+in place of the loop written by hand."""
 
 import contextlib
 from collections.abc import Callable
@@ -202,6 +203,57 @@ def test_the_weights_are_bitwise_the_same(train: Callable[[], nn.Module], mode: 
             ends.append([*train().state_dict().values()])
     assert all(torch.equal(one, other) for one, other in zip(*ends, strict=True))
     assert [finding for finding in watch.findings if finding.fails] == []
+
+
+STEP_OPTIMIZERS = ["SGD", "SGD fused", "Adam", "Adam foreach", "AdamW fused", "RMSprop"]
+CLIPS: dict[str, tuple[Any, Callable[[nn.Module], object]]] = {
+    "not clipped": (None, lambda model: None),
+    "by norm": (0.05, lambda model: nn.utils.clip_grad_norm_(model.parameters(), 0.05)),
+    "by value": ({"value": 0.01}, lambda model: nn.utils.clip_grad_value_(model.parameters(), 0.01)),
+}
+
+
+def _groups(model: nn.Sequential) -> list[dict[str, Any]]:
+    """As many loops have them: weights decay and biases do not. The optimizer's order is not the model's."""
+    named = dict(model.named_parameters())
+    return [
+        {"params": [named[name] for name in named if name.endswith("weight")]},
+        {"params": [named[name] for name in named if name.endswith("bias")], "weight_decay": 0.0},
+    ]
+
+
+def _scaler(scale: float | None) -> torch.amp.GradScaler:
+    return torch.amp.GradScaler("cpu", init_scale=scale or 1.0, growth_interval=3, enabled=scale is not None)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("grads", ["none", "flat"])
+@pytest.mark.parametrize("scale", [None, 2.0**16, 1000.0, 1.1e30])
+@pytest.mark.parametrize("clip", CLIPS)
+def test_a_step_is_the_loop_written_by_hand(clip: str, scale: float | None, grads: Any, dtype: torch.dtype) -> None:
+    given, by_hand = CLIPS[clip]
+    for name in STEP_OPTIMIZERS:
+        plain, stepped = _model().to(dtype), _model().to(dtype)
+        optimizer, mine = OPTIMIZERS[name](_groups(plain)), OPTIMIZERS[name](_groups(stepped))
+        scaler, own = _scaler(scale), _scaler(scale)
+        step = zerograd.Step(mine, model=stepped, clip=given, scaler=own, grads=grads)
+        for number, (x, y) in enumerate(_batches(5)):
+            x, y = x.to(dtype), y.to(dtype)
+            torch.manual_seed(number)
+            optimizer.zero_grad()
+            scaler.scale(F.mse_loss(plain(x), y)).backward()
+            if given is not None:
+                scaler.unscale_(optimizer)
+                by_hand(plain)
+            scaler.step(optimizer)
+            scaler.update()
+            torch.manual_seed(number)
+            with step:
+                step.backward(F.mse_loss(stepped(x), y))
+            pairs = zip(plain.state_dict().values(), stepped.state_dict().values(), strict=True)
+            assert all(torch.equal(one, other) for one, other in pairs), (name, number)
+            assert scaler.get_scale() == own.get_scale()
 
 
 DISTRIBUTED = """

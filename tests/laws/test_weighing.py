@@ -60,7 +60,7 @@ def test_any_cut_gives_the_full_batch_update(
     parts, whole = _model(widths, activation), _model(widths, activation)
     scaler = torch.amp.GradScaler("cpu", init_scale=2.0**12, enabled=scaled)
     by_parts = Step(torch.optim.SGD(parts.parameters(), lr=1.0), scaler=scaler)
-    by_parts._record.fitted = 2 if split else None
+    by_parts._record.fitted.size = 2 if split else None
     by_whole = torch.optim.SGD(whole.parameters(), lr=1.0)
     for group in groups(batches, n):
         parts.load_state_dict(whole.state_dict())  # each step on its own: rounding must not grow through training

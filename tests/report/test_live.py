@@ -16,6 +16,12 @@ def shown(width: int = 200, **told: object) -> str:
     return line(**{**usual, **told}, width=width)  # type: ignore[arg-type]
 
 
+def test_what_is_not_audited_is_not_accounted_for() -> None:
+    told = shown(missed=200)
+    assert plain(told).endswith("4,800 backwards  1,000 of 1,200 steps audited, nothing found")
+    assert "\x1b[32m" not in told
+
+
 def test_what_it_says() -> None:
     assert plain(shown()) == "| zerograd  1:02:05  1,200 steps, 4,800 backwards  every gradient accounted for"
     told = plain(shown(processes=2, findings=("a.py:1:1: ZG002 x", "b.py:2:1: ZG001 y"), seconds=61))

@@ -14,6 +14,9 @@ NOTE = SURE._replace(code="ZG401", severity=Severity.NOTE, times=1)
 
 
 def test_nothing_found() -> None:
+    assert "\x1b[1;33mzerograd\x1b[0m" in summary(
+        [], "2 of 4 steps audited", complete=False, source=lambda path: None, paint=Paint(on=True)
+    )
     told = summary([], "4 steps; every gradient accounted for", source=lambda path: None, paint=PLAIN)
     assert told == "zerograd: 4 steps; every gradient accounted for"
 

@@ -90,3 +90,25 @@ def test_of_one_rank_of_two(tmp_path: Path) -> None:
     good = trace(tmp_path / "a.jsonl", GOOD * 3, rank=0)
     told = verdict(Story(processes([good, stale(tmp_path / "b.jsonl", 3, rank=1)])))
     assert told.also == "It happened in 2 of 3 steps of SGD#0 at train.py:7 on rank 1."
+
+
+def test_a_run_that_was_audited_in_part(tmp_path: Path) -> None:
+    path = trace(tmp_path / "run.jsonl", GOOD * 2)
+    with path.open("a") as file:
+        file.write('{"steps": 3, "unaudited": {"fed by a closure": 1}}\n')
+        file.write('{"steps": 6, "unaudited": {"fed by a closure": 3, "inside a backward": 1}}\n')
+    told = verdict(Story(processes([path])))
+    assert told == Verdict(
+        "part",
+        "2 of 6 steps were audited, and nothing was found in them; "
+        "4 not audited: 3 fed by a closure, 1 inside a backward.",
+    )
+
+
+def test_a_fault_in_a_run_that_was_audited_in_part(tmp_path: Path) -> None:
+    path = stale(tmp_path / "run.jsonl", 3)
+    with path.open("a") as file:
+        file.write('{"steps": 4, "unaudited": {"fed by a closure": 1}}\n')
+    told = verdict(Story(processes([path])))
+    assert told.tone == "bad"
+    assert told.also.endswith("3 of 4 steps were audited; 1 not audited: fed by a closure.")

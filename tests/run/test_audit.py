@@ -131,7 +131,7 @@ def test_findings_can_be_called_back_and_are_said_once(capsys: pytest.CaptureFix
         _broken()
     assert [finding.code for finding in heard] == ["ZG001"]
     assert watch.findings[0].times == 2
-    assert "3 steps, 3 backwards, 1 slots audited; 1 finding" in watch.summary()
+    assert "3 steps, 3 backwards, 1 slot audited; 1 finding" in watch.summary()
     with zerograd.audit():
         _broken()
     assert capsys.readouterr().err.count("ZG001") == 1
@@ -242,7 +242,9 @@ def test_what_is_not_audited_is_said() -> None:
             weight.sum().backward()
             optimizer.step()
     assert watch.unaudited == {"left out by sample": 6}
-    assert watch.counts().endswith("every gradient accounted for; steps not audited: 6 left out by sample")
+    told = "6 of 12 steps audited, 12 backwards, 1 slot; nothing found in these 6; 6 not audited: left out by sample"
+    assert watch.counts() == told
+    assert not watch.complete
     with zerograd.audit() as watch:
         weight.sum().backward()
     assert watch.counts().endswith("not audited: no torch.optim.Optimizer has stepped")
@@ -287,4 +289,20 @@ def test_a_run_whose_findings_are_only_possible_does_not_call_itself_clean() -> 
             optimizer.step()
             optimizer.zero_grad()
     assert [(finding.code, finding.certainty.value) for finding in watch.findings] == [("ZG007", "possible")]
-    assert watch.counts() == "11 steps, 12 backwards, 1 slots audited; nothing certain, 1 possible"
+    assert watch.counts() == "11 steps, 12 backwards, 1 slot audited; nothing certain, 1 possible"
+
+
+def test_what_was_watched_can_be_swapped_when_the_audit_is_over() -> None:
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with zerograd.audit(on_finding="collect") as watch:
+        for _ in range(12):
+            optimizer.zero_grad()
+            model(torch.ones(1, 2)).sum().backward()
+            optimizer.step()
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    try:
+        model.double()  # torch refuses tensors that somebody has weak references to
+    finally:
+        torch.__future__.set_swap_module_params_on_conversion(False)
+    assert watch.findings == []

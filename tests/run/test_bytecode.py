@@ -2,14 +2,13 @@
 
 import sys
 from collections.abc import Callable
-from types import FrameType
 
 import pytest
 import torch
 
 from zerograd.core.events import Site
 from zerograd.run.bytecode import always_steps, in_one_body, turned_by_its_loss
-from zerograd.run.sites import shown
+from zerograd.run.sites import site_at
 
 ALWAYS = """
 for i in range(3):
@@ -68,6 +67,10 @@ for one in [1]:
 """, """
 for i in range(3):
     optimizer.step() if i else loss.backward()
+""", """
+for i in range(3):
+    loss.backward(); waiting = i
+    if waiting == 2: optimizer.step(); waiting = 0
 """  # fmt: skip
 
 BY_ITS_LOSS = """
@@ -92,6 +95,8 @@ for i in range(3):
     size = loss.grad
     if size is None:
         optimizer.step()
+""", """
+for i in range(3): loss.backward(); value = float(loss); done = value < 50 and optimizer.step()
 """  # fmt: skip
 NOT_BY_ITS_LOSS = """
 for i in range(3):
@@ -113,31 +118,43 @@ for i in range(3):
     if loss > 50:
         raise ValueError
     optimizer.step()
+""", """
+for i in range(3):
+    loss.backward(); value = float(loss); k = i
+    if k == 2: optimizer.step(); value = 0
 """  # fmt: skip
 
 
-class Loss(torch.Tensor):
-    def backward(self) -> None: ...  # type: ignore[override]
+class Loop:
+    """Stands for the loss and the optimizer of a program: knows where the last backward was, and asks at each step."""
 
-
-class Optimizer:
-    def __init__(self, line: int, question: Callable[[Site], bool]) -> None:
-        self.line, self.question = line, question
+    def __init__(self, question: Callable[[Site], bool]) -> None:
+        self.question = question
+        self.place = Site("", 0)
         self.answers: set[bool] = set()
 
+    def backward(self) -> None:
+        frame = sys._getframe(2)
+        self.place = site_at(frame.f_code, frame.f_lasti)
+
     def step(self, _: object = None) -> None:
-        frame: FrameType | None = sys._getframe(1)
-        assert frame is not None
-        self.answers.add(self.question(Site(shown(frame.f_code.co_filename), self.line)))
+        self.answers.add(self.question(self.place))
+
+
+class Loss(torch.Tensor):
+    loop: Loop
+
+    def backward(self) -> None:  # type: ignore[override]
+        self.loop.backward()
 
 
 def answers(text: str, monkeypatch: pytest.MonkeyPatch, question: Callable[[Site], bool] = always_steps) -> set[bool]:
     # This test stands between the program and the question; torch would not.
     monkeypatch.setattr("zerograd.run.bytecode.theirs", lambda name: name == "loop.py")
     monkeypatch.setattr("zerograd.run.bytecode.is_machinery", lambda name: True)
-    line = next(number for number, one in enumerate(text.splitlines(), 1) if "backward()" in one)
-    optimizer = Optimizer(line, question)
-    exec(compile(text, "loop.py", "exec"), {"loss": Loss([1.0]), "optimizer": optimizer})
+    loss, optimizer = Loss([1.0]), Loop(question)
+    loss.loop = optimizer
+    exec(compile(text, "loop.py", "exec"), {"loss": loss, "optimizer": optimizer})
     return optimizer.answers
 
 

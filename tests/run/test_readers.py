@@ -7,7 +7,7 @@ from types import FrameType, ModuleType
 
 import pytest
 
-from zerograd.run.readers import nobody_looks
+from zerograd.run.readers import nobody_averages, nobody_looks
 
 
 def _running(text: str, **names: object) -> FrameType:
@@ -33,6 +33,20 @@ def _running(text: str, **names: object) -> FrameType:
 )
 def test_the_text_is_asked(text: str, blind: bool) -> None:
     assert nobody_looks(_running(text)) is blind
+
+
+@pytest.mark.parametrize(
+    ("text", "alone"),
+    [
+        ("class AverageMeter: ...\n", True),
+        ("reduced, sender = 1, 'moving average'\n", True),
+        ("def dist_all_reduce(p): ...\n", False),
+        ("def average_parameters(model): ...\n", False),
+        ("averager = LocalSGD = None\n", False),
+    ],
+)
+def test_averaging_is_known_by_its_words(text: str, alone: bool) -> None:
+    assert nobody_averages(_running(text)) is alone
 
 
 def test_so_are_the_modules_it_has_names_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,8 +36,12 @@ FOREIGN = {
 @pytest.mark.parametrize("path", FOREIGN.values(), ids=FOREIGN)
 def test_a_frame_that_is_not_the_users_is_passed_by(path: str) -> None:
     outer, inner = _frame_in("/home/me/train.py"), _frame_in(path)
-    assert outer(lambda: inner(sites.user_site)) == Site(sites.shown(__file__), _line_of("inner(sites.user_site)"))
+    assert _line(outer(lambda: inner(sites.user_site))) == (sites.shown(__file__), _line_of("inner(sites.user_site)"))
     assert _frame_in("/home/me/train.py")(sites.user_site) == Site("/home/me/train.py", 2)
+
+
+def _line(place: Site) -> tuple[str, int]:
+    return place.path, place.line
 
 
 def _line_of(text: str) -> int:
@@ -76,7 +80,7 @@ def test_an_installed_trainer_points_at_itself(tmp_path: Path) -> None:
 def test_two_files_with_the_same_code_are_two_files() -> None:
     mine, theirs = _frame_in("/home/me/train.py"), _frame_in(FOREIGN["a package"])
     assert mine(sites.user_site).path == "/home/me/train.py"
-    assert theirs(sites.user_site) == Site(sites.shown(__file__), _line_of("theirs(sites.user_site)"))
+    assert _line(theirs(sites.user_site)) == (sites.shown(__file__), _line_of("theirs(sites.user_site)"))
 
 
 def test_paths_are_shown_from_where_the_run_began(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,3 +119,61 @@ def test_a_function_that_keeps_its_locals_keeps_them_as_they_are() -> None:
         return {name: settings[name] for name in ("rate",)} | {"real": rate}
 
     assert configure() == {"rate": 0.2, "real": 0.1}
+
+
+def _places(text: str, monkeypatch: pytest.MonkeyPatch) -> list[Site]:
+    """What each `here()` of a program says."""
+    monkeypatch.setitem(sites._known, __file__, sites._Whose.MACHINERY)
+    said: list[Site] = []
+    exec(compile(text, "/home/me/train.py", "exec"), {"here": lambda: said.append(sites.user_site())})
+    return said
+
+
+ONE_STATEMENT_EACH = "here()\nif here():\n    pass\nfor _ in [0, 0]:\n    here()\n"
+TWO = (
+    "here(); here()\n",
+    "if not here(): here()\n",
+    "for _ in [here()]: here()\n",
+    "with open('/dev/null'): here(); here()\n",
+)
+TWO_AS_WELL = "a, b = (lambda: here()), (lambda: here())\na()\nb()\n"
+FINALLY = "for _ in [0, 0]:\n    try: 1 / _\n    except ZeroDivisionError: continue\n    finally: here()\n"
+
+
+def test_a_line_of_one_statement_is_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second, third, again = _places(ONE_STATEMENT_EACH, monkeypatch)
+    assert [first, second, third] == [Site("/home/me/train.py", line) for line in (1, 2, 5)]
+    assert again is third
+
+
+@pytest.mark.parametrize("text", [*TWO, TWO_AS_WELL])
+def test_statements_that_share_a_line_are_places_of_their_own(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = _places(text, monkeypatch)
+    assert first != second
+    assert (first.line, first.end_line) == (second.line, second.end_line) == (1, 1)
+    assert [text[one.column - 1 : one.end_column - 1] for one in (first, second)] == ["here()"] * 2
+
+
+def test_a_place_is_the_same_however_often_it_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = (_places("here(); 1\n", monkeypatch)[0] for _ in range(2))
+    assert one is other
+
+
+def test_so_they_are_in_a_loop_whose_end_is_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    padding = "; ".join(["len([0])"] * 60)
+    first, second = _places(f"for _ in [0]: here(); {padding}; here()\n", monkeypatch)
+    assert first != second
+
+
+def test_what_python_compiles_twice_is_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(set(_places(FINALLY, monkeypatch))) == 1
+
+
+def test_without_columns_two_statements_are_two_places() -> None:
+    script = (
+        "from zerograd.run.sites import user_site\n"
+        "a = user_site(); b = user_site()\n"
+        "print(len({a, b}), a.line, b.line)\n"
+    )
+    bare = [sys.executable, "-X", "no_debug_ranges", "-c", script]
+    assert subprocess.run(bare, capture_output=True, text=True, check=True).stdout == "2 2 2\n"

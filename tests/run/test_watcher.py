@@ -13,7 +13,9 @@ from rules.programs import Program, audited, programs
 
 
 @pytest.mark.parametrize(
-    "program", [*programs("legal_run.md"), *programs("faults_run.md")], ids=lambda program: program.name
+    "program",
+    [*programs("legal_run.md"), *programs("styles.md"), *programs("faults_run.md")],
+    ids=lambda program: program.name,
 )
 def test_programs(program: Program) -> None:
     with warnings.catch_warnings():

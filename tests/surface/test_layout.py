@@ -1,18 +1,11 @@
-"""The tree is the architecture: small files, no junk drawers, tests that mirror the source."""
+"""The tree is the architecture: files that say what they are, no junk drawers, tests that mirror the source."""
 
 from pathlib import Path
-from statistics import median
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "zerograd"
 FILES = list(SOURCE.rglob("*.py"))
 BANNED = {"utils", "helpers", "common", "misc", "manager"}
-
-
-def test_files_are_small() -> None:
-    lengths = {file: len(file.read_text().splitlines()) for file in FILES}
-    assert median(lengths.values()) < 120
-    assert {file: length for file, length in lengths.items() if length > 300} == {}
 
 
 def test_every_file_says_what_it_is() -> None:
@@ -32,5 +25,5 @@ def test_tests_mirror_the_source() -> None:
     own = {"laws", "surface", "rules", "docs", "cli", "frameworks", "examples"}
     for test in (ROOT / "tests").rglob("test_*.py"):
         folder = test.parent.relative_to(ROOT / "tests")
-        if folder.name not in own:
+        if not own & set(folder.parts):
             assert (SOURCE / folder / f"{test.stem.removeprefix('test_')}.py").exists(), test

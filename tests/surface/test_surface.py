@@ -43,7 +43,7 @@ FLAGS = {
     "--extend-exclude --extend-select --fix --force-exclude --help --ignore --isolated --jobs --no-cache "
     "--no-respect-gitignore --notes --output-file --output-format --possible --quiet --select --statistics "
     "--stdin-filename --unsafe-fixes --write-baseline -h -q",
-    "run": "--help --live --mode --notes --possible --report --sample --strict --trace -h -m",
+    "run": "--help --live --mode --notes --possible --report --require-all --sample --strict --trace -h -m",
     "report": "--beside --help --output-file --output-format -h -o",
     "rule": "--all --help --output-format -h",
     "lab": "--count --docs --folder --from --help --json --list -h",
@@ -166,7 +166,7 @@ def test_the_surface_of_a_step() -> None:
     }
     assert public == {
         "abort": "",
-        "backward": "loss weight also",
+        "backward": "loss weight also retain_graph create_graph gradient",
         "micro_batches": "iterable weight reduce",
         "split": "batch fn weight",
         "minimize": "fn",

@@ -104,6 +104,7 @@ def _live(desk: str, row: LastRow | None) -> Iterator[None]:
                     row.draw(
                         show(
                             steps=seen.steps,
+                            missed=seen.missed,
                             backwards=seen.backwards,
                             processes=seen.processes,
                             findings=seen.findings,

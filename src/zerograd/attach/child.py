@@ -74,7 +74,20 @@ class Child:
     def _beat(self, *_: object) -> None:
         if self._pulse is not None and not torch.compiler.is_compiling():
             loss, norm = (self._trace.latest.get(name, math.nan) for name in ("loss", "norm"))
-            self._pulse.beat(self._audit.steps, self._audit.backwards, loss=loss, norm=norm)
+            self._beat_now(loss=loss, norm=norm)
+
+    def _beat_now(self, *, told: bool = False, loss: float = math.nan, norm: float = math.nan) -> None:
+        audit = self._audit
+        if self._pulse is not None:
+            self._pulse.beat(
+                audit.steps,
+                audit.backwards,
+                missed=audit.missed,
+                told=told,
+                complete=audit.complete,
+                loss=loss,
+                norm=norm,
+            )
 
     def _tell_at_once(self, finding: Finding) -> None:
         """One line when it first happens: a run may take days. On a terminal the live line tells it."""
@@ -95,13 +108,13 @@ class Child:
         with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, broken, or None
             sys.stdout.flush()
         say(self._summary())
-        if self._pulse is not None:
-            self._pulse.beat(self._audit.steps, self._audit.backwards, told=True)
+        self._beat_now(told=True)
 
     def _summary(self) -> str:
         return summary(
             self._audit.findings,
             self._audit.counts(),
+            complete=self._audit.complete,
             source=listing,
             paint=Paint(on=wants_colour("auto", sys.stderr)),
             who=_who(),

@@ -21,13 +21,19 @@ from zerograd.attach.pulse import Reading
 from zerograd.attach.settings import VARIABLE, Settings
 from zerograd.attach.terminal import LastRow, has_rows
 from zerograd.errors import UsageError, missing
+from zerograd.trace.coverage import many
 
 BOOT = Path(__file__).parent / "boot"
 ROWS = 6  # of the live panel
 
 
-def launch(script: list[str], *, module: bool, strict: bool, settings: Settings, report: str = "") -> int:
-    """The status to exit with, if we are still there to say it. `report`: a file for a page about the run."""
+def launch(
+    script: list[str], *, module: bool, strict: bool, settings: Settings, report: str = "", require_all: bool = False
+) -> int:
+    """The status to exit with, if we are still there to say it. `report`: a file for a page about the run.
+
+    `strict`, `require_all`: not 0 if a fault was found, or if something was not audited.
+    """
     _exists(script[0], module=module)
     flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
     command = [sys.executable, *flags, *(["-m"] if module else []), *script]
@@ -35,7 +41,7 @@ def launch(script: list[str], *, module: bool, strict: bool, settings: Settings,
     settings = settings._replace(folder=_here(), watched=_is_watched(), trace=_made(folder), run=reporting.this_run())
     if settings.live and not settings.watched:
         print("zerograd: --live needs a terminal; the run goes on without it", file=sys.stderr)
-    if not strict and not settings.watched and not report:
+    if not (strict or require_all or settings.watched or report):
         sys.stdout.flush()
         sys.stderr.flush()
         os.execve(sys.executable, command, _environment(settings))
@@ -47,7 +53,10 @@ def launch(script: list[str], *, module: bool, strict: bool, settings: Settings,
         print(_not_summarised(reading, status), file=sys.stderr)
     if report:
         print(reporting.make(report, settings), file=sys.stderr)
-    return 1 if strict and status == 0 and reading.findings else end_as(status)
+    left = require_all and not reading.complete
+    if left:
+        print(f"zerograd: {_left(reading)} (--require-all)", file=sys.stderr)
+    return 1 if status == 0 and (left or (strict and reading.findings)) else end_as(status)
 
 
 def _exists(script: str, *, module: bool) -> None:
@@ -99,9 +108,17 @@ def _environment(settings: Settings) -> dict[str, str]:
     }
 
 
+def _left(reading: Reading) -> str:
+    """What was not audited, of all processes."""
+    if reading.missed:
+        verb = "was" if reading.missed == 1 else "were"
+        return f"{reading.missed:,} of {many(reading.steps, 'step')} {verb} not audited"
+    return "not everything was audited"
+
+
 def _not_summarised(reading: Reading, status: int) -> str:
     """For a process that did not live to tell it: what is known of it here."""
     how = f"killed by {signal.Signals(-status).name}" if status < 0 else "left by os._exit() or was killed"
     who = "1 process" if len(reading.untold) == 1 else f"{len(reading.untold)} processes"
-    counts = f"{reading.steps} steps, {reading.backwards} backwards"
+    counts = f"{many(reading.steps, 'step')}, {many(reading.backwards, 'backward')}"
     return "\n".join([*reading.findings, f"zerograd: {who} not summarised ({how}); all told: {counts}"])

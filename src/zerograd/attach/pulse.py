@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 from zerograd.core.findings import Finding
 
-# Steps, backwards, whether the process has told its summary itself, its last loss and gradient norm.
-_COUNTS = struct.Struct("=QQQdd")
+# Steps, those of them that were not audited, backwards, whether the process has told its summary itself and whether all
+# of it was audited, its last loss and gradient norm.
+_COUNTS = struct.Struct("=QQQQQdd")
 
 
 class Pulse:
@@ -34,10 +35,12 @@ class Pulse:
                 os.close(descriptor)
 
     def beat(
-        self, steps: int, backwards: int, *, told: bool = False, loss: float = math.nan, norm: float = math.nan
-    ) -> None:
+        self, steps: int, backwards: int, *, missed: int = 0, told: bool = False, complete: bool = True,
+        loss: float = math.nan, norm: float = math.nan,
+    ) -> None:  # fmt: skip
+        """`missed`: of the steps, those that were not audited. `complete`: whether there is nothing else amiss."""
         if self._counts is not None:
-            _COUNTS.pack_into(self._counts, 0, steps, backwards, told, loss, norm)
+            _COUNTS.pack_into(self._counts, 0, steps, missed, backwards, told, complete, loss, norm)
 
     def condemn(self, finding: Finding) -> None:
         with contextlib.suppress(OSError):
@@ -52,11 +55,13 @@ class Reading(NamedTuple):
 
     processes: int  # that have trained
     steps: int
+    missed: int  # of these, how many were not audited
     backwards: int
     findings: tuple[str, ...]  # the first lines of those that fail a strict run
     untold: tuple[int, ...]  # the processes that trained and have not (yet) told a summary
     loss: float | None = None  # the last, of the first process that reads them
     norm: float | None = None
+    complete: bool = True  # everything was audited, in all of them
 
     @classmethod
     def of(cls, desk: str) -> "Reading":
@@ -65,13 +70,15 @@ class Reading(NamedTuple):
             for path in sorted(Path(desk).glob("counts-*"))
             if len(text := path.read_bytes()) == _COUNTS.size
         }
-        trained = {process: told for process, told in counts.items() if told[0] or told[1]}
+        trained = {process: told for process, told in counts.items() if told[0] or told[2]}
         return cls(
             processes=len(trained),
             steps=sum(one[0] for one in trained.values()),
-            backwards=sum(one[1] for one in trained.values()),
+            missed=sum(one[1] for one in trained.values()),
+            backwards=sum(one[2] for one in trained.values()),
             findings=tuple(dict.fromkeys(path.read_text("utf-8") for path in sorted(Path(desk).glob("finding-*")))),
-            untold=tuple(process for process, one in trained.items() if not one[2]),
-            loss=next((one[3] for one in trained.values() if math.isfinite(one[3])), None),
-            norm=next((one[4] for one in trained.values() if math.isfinite(one[4])), None),
+            untold=tuple(process for process, one in trained.items() if not one[3]),
+            loss=next((one[5] for one in trained.values() if math.isfinite(one[5])), None),
+            norm=next((one[6] for one in trained.values() if math.isfinite(one[6])), None),
+            complete=all(one[4] for one in trained.values()),
         )

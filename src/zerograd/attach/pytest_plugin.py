@@ -13,18 +13,23 @@ if TYPE_CHECKING:
     from zerograd.run.audit import Audit
 
 _ALLOW = "zerograd_allow"
+_REQUIRE = "--zerograd-require-all"
+_COUNTED = "zerograd-coverage"  # what a worker of xdist sends to the process that reports
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("zerograd", "gradients")
     group.addoption("--zerograd", action="store_true", help="fail tests whose optimizer steps consume wrong gradients")
+    group.addoption(_REQUIRE, action="store_true", help="with --zerograd: fail tests with steps that are not audited")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", f"{_ALLOW}(*rules): findings of these rules, or of all, do not fail the test")
     if config.getoption("--zerograd"):
         _need_torch()
-        config.pluginmanager.register(_Auditor(), "zerograd-auditor")
+        config.pluginmanager.register(_Auditor(require_all=config.getoption(_REQUIRE)), "zerograd-auditor")
+    elif config.getoption(_REQUIRE):
+        raise pytest.UsageError(f"{_REQUIRE} needs --zerograd")
 
 
 def _need_torch() -> None:
@@ -41,7 +46,10 @@ def _need_torch() -> None:
 class _Auditor:
     """Begins anew with every test; fails the phase (setup, call, teardown) in which a finding was made."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, require_all: bool) -> None:
+        self._require_all = require_all
+        self._coverage: list[tuple[int, dict[str, int]]] = []  # of each test, and of each worker
+        self._missed = 0  # steps of this test that were not audited, up to the last phase
         self._found: list[Finding] = []
         self._audit: Audit
         self._allowed: frozenset[str] = frozenset()
@@ -54,8 +62,31 @@ class _Auditor:
         from zerograd.run.audit import Audit
 
         # Shared: a test may have an audit of its own.
+        self._missed = 0
         with Audit(on_finding=self._note, shared=True) as self._audit:
-            return (yield)
+            try:
+                return (yield)
+            finally:
+                if self._audit.steps:
+                    self._coverage.append((self._audit.steps, dict(self._audit.unaudited)))
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        sent = getattr(session.config, "workeroutput", None)
+        if sent is not None:
+            sent[_COUNTED] = self._coverage
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: object) -> None:
+        """A worker of xdist has ended."""
+        self._coverage += getattr(node, "workeroutput", {}).get(_COUNTED, ())
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        from zerograd.trace.coverage import Coverage, together
+
+        coverage = together(Coverage.of(steps, unaudited) for steps, unaudited in self._coverage)
+        if coverage.steps:
+            told = f"zerograd: {coverage.share} audited" + (f"; {coverage.why}" if coverage.why else "")
+            terminalreporter.write_line(told, yellow=not coverage.whole, green=coverage.whole)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, None, None]:
@@ -75,6 +106,8 @@ class _Auditor:
             self._allowed = _allowed(item)
         try:
             yield
+            if when == "call":
+                self._audit.conclude()
             if when == "teardown":
                 self._audit.stop()  # here, so that what it says in the end still finds a phase to fail
         except BaseException as error:  # it fails for a reason of its own: ours is told beside it
@@ -82,8 +115,13 @@ class _Auditor:
             if told := _told(self._unallowed()):
                 item.add_report_section(when, "zerograd", told)
             raise
-        if told := _told(self._unallowed()):
+        if told := _told(self._unallowed()) or self._left_out():
             pytest.fail(told, pytrace=False)
+
+    def _left_out(self) -> str:
+        """What this phase did that was not audited, where all of it has to be."""
+        before, self._missed = self._missed, self._audit.missed
+        return f"zerograd: {self._audit.counts()}" if self._require_all and self._missed > before else ""
 
     def _note(self, finding: "Finding") -> None:
         from zerograd.run.audit import program_has_its_own

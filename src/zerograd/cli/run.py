@@ -13,6 +13,7 @@ EXAMPLES = """\
   zerograd run --report report.html train.py
   zerograd run --mode full train.py        also losses and norms, and the first number that is none
   zerograd run --strict train.py           exit 1 if a certain error or warning was found
+  zerograd run --strict --require-all train.py   or if a step was not audited
   torchrun --nproc-per-node 2 -m zerograd run train.py
   accelerate launch -m zerograd run train.py"""
 
@@ -25,6 +26,7 @@ def parser() -> Parser:
         usage="zerograd run [OPTIONS] SCRIPT [ARGS ...]\n       zerograd run [OPTIONS] -m MODULE [ARGS ...]",
     )
     parser.add_argument("--strict", action="store_true", help="exit 1 if a certain error or warning was found")
+    parser.add_argument("--require-all", action="store_true", help="exit 1 if a step was not audited")
     parser.add_argument("--trace", metavar="FOLDER", default="", help="write a trace of every process into FOLDER")
     parser.add_argument("--report", metavar="FILE", default="", help="write a page about the run: see zerograd report")
     parser.add_argument("--live", action="store_true", help="a panel below the script's output, while it runs")
@@ -59,7 +61,14 @@ def main(argv: Sequence[str]) -> int:
         sample=options.sample,
         live=options.live,
     )
-    return launch(script, module=options.module, strict=options.strict, settings=settings, report=options.report)
+    return launch(
+        script,
+        module=options.module,
+        strict=options.strict,
+        settings=settings,
+        report=options.report,
+        require_all=options.require_all,
+    )
 
 
 def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -67,6 +67,8 @@ def follow(fact: Fact, event: Event) -> Fact:
     excused = _EXCUSED[event.kind]
     if event.kind is Kind.CONSUME and fact.state.content in HOLLOW:
         excused -= {Kind.DEPOSIT}  # it found nothing, perhaps because a deposit was skipped: so may the next step
+    if event.kind is Kind.UNSCALE and Mark.UNEVEN in fact.state.marks:
+        excused = NO_DOUBT  # it divides all alike: whether both kinds of losses lie there is as doubtful as before
     after, doubts = advance(fact.state, event), fact.doubts - excused
     if event.kind is Kind.DEPOSIT and event.scaled and Mark.UNEVEN not in after.marks:
         doubts -= {Kind.UNSCALE}  # whoever may have unscaled has done so before there was anything to unscale

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import count
 from types import FrameType
 from typing import TypeVar
 
@@ -10,7 +11,8 @@ from torch import Tensor
 
 from zerograd.core.events import Event, Kind, Site
 from zerograd.engine import gradients, refusals
-from zerograd.engine.entrance import backward
+from zerograd.engine.casting import Casting
+from zerograd.engine.entrance import USUAL, Options, backward
 from zerograd.engine.extra import Extra
 from zerograd.engine.guarding import Guard
 from zerograd.engine.isolation import isolated_backward
@@ -23,9 +25,10 @@ from zerograd.engine.record import Record
 from zerograd.engine.restoring import Undo, snapshot
 from zerograd.engine.slots import Slots
 from zerograd.engine.terms import Terms
-from zerograd.engine.weighing import MicroBatch, Number, Weighing, checked, is_zero, on_device
+from zerograd.engine.weighing import MicroBatch, Number, Tally, Weighing, checked, is_zero, on_device
 
 T = TypeVar("T")
+_numbers = count(1)
 _RECORDABLE = ("backward()", "micro_batches()")
 
 
@@ -42,15 +45,18 @@ class Block:
 
     broken = False  # a backward did not come back: to the end of the block, whatever comes back after it
     aborted = False  # obeyed even if a bare `except:` swallowed the Abort
-    ended = False  # its outcome is final
-    defers = False  # and need not be known: see [Note: deferred verdicts]
+    defers = False  # its outcome need not be known when it ends: see [Note: deferred verdicts]
     captured = False  # what it does is not done now, but recorded
-    over = False  # it was left
+    over = False  # it has ended, and nothing is left to be done about it
+    tries = 0  # at ending it
+    promised = False  # its outcome will be told
+    divides = False  # its optimizers have been told what to divide by
     scale: Tensor | None = None  # the loss scale of this block
-    casting: torch.autocast | None = None
+    casting: Casting | None = None
     extra: Extra | None = None  # leaves that backward(also=) named
     undo: Undo | None = None  # brings back what restore= asked for
     ready: Ready | None = None  # on the way to the optimizers
+    late: tuple[tuple[Tensor, Tensor | None], ...] = ()  # parameters that joined an optimizer inside the block
     cause = ""  # why it is to be skipped
     loss: Tensor | None = None  # the sum of the deposited losses, where an optimizer wants to know it
     micro: MicroBatch | None = None  # the one that micro_batches() is at
@@ -59,14 +65,16 @@ class Block:
     fetched = 0  # items of the group that was given to micro_batches(),
     planned: int | None = None  # of so many, if it is a list;
     ahead = False  # one of them before its turn
-    dirty = False  # it holds deposits that other ranks have no part in yet
+    graphs = False  # its gradients may have graphs of their own
+    dirty = False  # it holds deposits that other ranks have no part in yet,
+    laid_aside = False  # and some of them not in the slots, for the time being
 
     def __init__(
         self, name: str, terms: Terms, slots: Slots, guard: Guard, record: Record, party: Party | None = None
     ) -> None:
         self.exchange = None if party is None else Exchange(party, self)
         self.name, self.terms, self.slots, self.guard, self.record = name, terms, slots, guard, record
-        self.tally = record.tally
+        self.number = next(_numbers)
         self._thread = threading.get_ident()
         self._sites: set[object] = set()  # of the deposits
 
@@ -80,7 +88,8 @@ class Block:
         if terms.scaling is not None:
             self.scale = terms.scaling.read(self.slots.device)
         if terms.autocast is not None:
-            self.enter_autocast()
+            self.casting = Casting(self.slots.device, terms.autocast)
+            self.casting.enter()
         if self.exchange is not None:
             self.exchange.open()
         if terms.trace is not None:
@@ -89,29 +98,32 @@ class Block:
     def clear(self) -> None:
         """The slots hold nothing, and nothing is counted."""
         gradients.clear(self.slots.parameters)
-        self.tally.reset()
+        self.tally = Tally()
         self.guard.open(self.slots)
+        self.record.hooks.before = self.record.hooks.now
         if self.terms.flat:
             self.slots.flat.lay()
             self.guard.mark(trusted=True)
         self._sites.clear()
 
     def close(self) -> None:
-        self.over = True
+        """Everything around the block is as it was. May be called again."""
         if self.casting is not None:
-            self.leave_autocast()
+            self.casting.leave()
         if self.exchange is not None:
             self.exchange.close()
         self.guard.close()
 
-    def enter_autocast(self) -> None:
-        self.casting = torch.autocast(self.slots.device.type, dtype=self.terms.autocast)
-        self.casting.__enter__()  # type: ignore[no-untyped-call]
+    def let_go(self) -> None:
+        """It is over: gradients, copies and graphs that it held are nobody's."""
+        self.undo = self.extra = self.loss = None
+        self.late = ()
+        if not self.captured:  # else the recording asks for it
+            self.ready = None
 
     def leave_autocast(self) -> None:
         if self.casting is not None:
-            casting, self.casting = self.casting, None
-            casting.__exit__(None, None, None)
+            self.casting.leave()
 
     def admit(self, what: str) -> None:
         """Refuse what comes from another thread; go no further after an abort that was swallowed."""
@@ -128,18 +140,28 @@ class Block:
 
     # Deposits
 
-    def deposit(self, loss: Tensor, weight: float | None, also: Sequence[Tensor], frame: FrameType) -> None:
+    def deposit(
+        self,
+        loss: Tensor,
+        weight: float | None,
+        also: Sequence[Tensor],
+        frame: FrameType,
+        options: Options = USUAL,
+    ) -> None:
         site = (frame.f_code, frame.f_lasti)
         micro = self._belongs_to(weight, site)
-        coefficient = self.tally.coefficient(micro)
+        if self.tally.weighing is not micro.weighing:
+            self.tally.require_alike(micro)
         if not (isinstance(loss, Tensor) and loss.requires_grad):
             raise refusals.detached_loss(loss)
-        if is_zero(micro.weight):
+        if micro.weighing is not Weighing.BARE and is_zero(micro.weight):
             self.tally.empty += not micro.filler
             if micro.filler:
-                self.run(loss, 0.0, also)
+                self.run(loss, micro)
+            if also:  # it is left out: they get what the other deposits of the block give them
+                self._expect(also).take(also, 1.0)
             return
-        self.run(loss, coefficient, also)
+        self.run(loss, micro, also, options)
         self.tally.count(micro)
         self._sites.add(site)
         if self.terms.trace is not None:
@@ -151,17 +173,48 @@ class Block:
             return on_device(weight, self.slots.device)
         return checked(weight)
 
-    def run(self, loss: Tensor, coefficient: Number, also: Sequence[Tensor] = ()) -> None:
-        """The backward of loss x coefficient, into the slots."""
+    def _fit(self, micro: MicroBatch) -> None:
+        """Bring what lies in the slots to a unit that fits `micro`, too. See [Note: the unit]."""
+        self.rescale(self.tally.fit(micro, sums_must_fit=self.slots.half))
+
+    def rescale(self, factor: Number) -> None:
+        """Everything that was deposited, by a power of two."""
+        if not isinstance(factor, Tensor) and factor == 1.0:
+            return
+        held = self.guard.check()
+        if self.terms.flat:
+            self.slots.flat.rescale(factor)
+        elif held:
+            gradients.scale(held, factor)
+        if self.exchange is not None:
+            self.exchange.rescale(factor)
+        if self.loss is not None:
+            self.loss = self.loss * factor
+        self.guard.mark()
+
+    def run(
+        self,
+        loss: Tensor,
+        micro: MicroBatch,
+        also: Sequence[Tensor] = (),
+        options: Options = USUAL,
+        *,
+        part: float = 1.0,
+    ) -> None:
+        """The backward of a loss of `micro`, or of that part of one, into the slots."""
         self.guard.check()
         if self.scale is not None and self.terms.scaling is not None:
-            self.terms.scaling.refuse_scaled(loss)
+            self.terms.scaling.refuse_scaled(loss, recorded=self.captured)
         if also:
-            if self.captured:
-                raise refusals.not_recorded("backward(also=)")
-            self.extra = self.extra or Extra()
-            self.extra.expect(also, self.slots)
+            self._expect(also)
         self.broken = True  # until it has come back
+        if micro.weighing is Weighing.MEAN:
+            self._fit(micro)
+        if self.exchange is not None:
+            self.exchange.arm(self, loss)  # before anything is multiplied: the ranks may agree on another unit
+        coefficient = self.tally.coefficient(micro) * part
+        if options.create_graph:
+            self._allow_graph(coefficient)
         if isinstance(coefficient, Tensor):
             coefficient = coefficient.to(torch.promote_types(loss.dtype, torch.float32))
             weighed = loss * coefficient
@@ -169,15 +222,16 @@ class Block:
             weighed = loss if coefficient == 1.0 else loss * coefficient
         if self.scale is not None:
             weighed = weighed * self.scale
-        if self.exchange is not None:
-            self.exchange.arm(self, weighed)
-        if self.casting is None:
-            self._backward(weighed, also)
+        if self.casting is None or not self.casting.is_on:
+            self._backward(weighed, also, options)
         else:
             if not self.goes_on:  # as a loop by hand, which leaves autocast before: the graph alone holds the casts now
                 torch.clear_autocast_cache()
-            with torch.autocast(self.slots.device.type, enabled=False):
-                self._backward(weighed, also)
+            self.casting.suspend()
+            try:
+                self._backward(weighed, also, options)
+            finally:
+                self.casting.resume()
         if also and self.extra is not None:
             self.extra.take(also, coefficient if self.scale is None else coefficient * self.scale)
         if self.exchange is not None:
@@ -185,16 +239,41 @@ class Block:
         self.broken = False
         self.guard.mark()
         if self.loss is not None:
-            self.loss = self.loss + weighed.detach()
+            value = weighed.detach()
+            self.loss = self.loss + (value if options.gradient is None else (value * options.gradient).sum())
 
-    def _backward(self, weighed: Tensor, also: Sequence[Tensor]) -> None:
+    def _expect(self, also: Sequence[Tensor]) -> Extra:
+        if self.captured:
+            raise refusals.not_recorded("backward(also=)")
+        self.extra = self.extra or Extra()
+        self.extra.expect(also, self.slots)
+        return self.extra
+
+    def _allow_graph(self, coefficient: Number) -> None:
+        """A gradient with a graph is there to be computed with: it has to be the true one."""
+        if self.captured:
+            raise refusals.not_recorded("backward(create_graph=True)")
+        if self.scale is not None or isinstance(coefficient, Tensor) or coefficient != 1.0:
+            raise refusals.graph_of_scaled()
+        self.graphs = True
+
+    def drop_graphs(self) -> None:
+        """The optimizers read numbers. And a gradient whose graph leads to its parameter would keep both alive."""
+        self.guard.check()
+        for parameter in self.slots.parameters:
+            if parameter.grad is not None:
+                parameter.grad = parameter.grad.detach()
+        self.guard.mark()
+
+    def _backward(self, weighed: Tensor, also: Sequence[Tensor], options: Options) -> None:
         slots = self.slots
         # What fully_shard gathered are the leaves of its graphs: asked for the shards alone, it yields nothing.
         gathers = self.exchange is not None and self.exchange.party.gathers
         if self.terms.isolate and not gathers:
-            isolated_backward(weighed, [*slots.parameters, *also] if also else slots.parameters, plain=slots.plain)
+            mine = [*slots.parameters, *also] if also else slots.parameters
+            isolated_backward(weighed, mine, self.record.hooks, plain=slots.plain, options=options)
         else:
-            backward(weighed, None, plain=slots.plain)
+            backward(weighed, None, plain=slots.plain, options=options)
 
     def _belongs_to(self, weight: float | None, site: object) -> MicroBatch:
         """What a deposit belongs to: outside micro_batches() one of its own or, without a weight, plain PyTorch."""
@@ -211,11 +290,13 @@ class Block:
         return MicroBatch(Weighing.BARE, 1.0)
 
     def require_complete(self) -> None:
-        """Refuse to commit part of what the block set out to deposit."""
+        """Refuse to commit part of what the block set out to deposit; then only numbers are left to commit."""
         if self.iterating:
             raise refusals.left_early()
         if self.broken:
             raise refusals.broken_backward()
+        if self.graphs:
+            self.drop_graphs()
 
     def refuse_if_over(self) -> None:
         if self.over:
@@ -235,10 +316,21 @@ class Block:
 
     # Ending
 
-    def end(self, ending: Ending, cause: str = "") -> None:
+    @property
+    def restores_weights(self) -> bool:
+        return self.undo is not None and "weights" in self.undo.words
+
+    def outcome(self, ending: Ending, cause: str) -> Outcome:
         norm = None if self.ready is None else self.ready.norm
-        self.ended = True
-        self.record.ended(Outcome(ending, float(self.tally.total), self.tally.counted, cause, norm))
+        return Outcome(ending, float(self.tally.total), self.tally.counted, cause, norm)
+
+    def set_late_parameters_aside(self) -> None:
+        """What joined an optimizer inside the block is no slot of it: it moves with the next, from a clean slate."""
+        now = self.slots.current()
+        if now is not self.slots:
+            joined = [parameter for parameter in now.parameters if id(parameter) not in self.slots.ids]
+            self.late = tuple((parameter, parameter.grad) for parameter in joined)
+            gradients.clear(joined)
 
     def emit(self, kind: Kind, what: str, *, site: Site | None = None) -> None:
         if self.terms.trace is not None:

@@ -1,6 +1,7 @@
 """What can be recorded as a CUDA graph, and what is told to whom it cannot."""
 
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -96,10 +97,16 @@ def no_waiting(strict: bool) -> Iterator[None]:
         yield
         return
     mode = torch.cuda.get_sync_debug_mode()
-    torch.cuda.set_sync_debug_mode("error")
     try:
+        _set_sync_debug_mode("error")
         yield
     finally:
+        _set_sync_debug_mode(mode)
+
+
+def _set_sync_debug_mode(mode: int | str) -> None:
+    with warnings.catch_warnings():  # torch 2.11 says at the first use, when it is set already, that it is a prototype
+        warnings.simplefilter("ignore")
         torch.cuda.set_sync_debug_mode(mode)
 
 

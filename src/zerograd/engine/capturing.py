@@ -17,13 +17,14 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from zerograd.core.events import Event, Kind
-from zerograd.engine import capturable, commit, inputs, refusals
+from zerograd.engine import capturable, inputs, refusals
 from zerograd.engine.baked import Baked, Rates
 from zerograd.engine.block import Block
 from zerograd.engine.board import board
 from zerograd.engine.compiling import compiled_around
 from zerograd.engine.deferring import verdict
 from zerograd.engine.journal import Rehearsal
+from zerograd.engine.opening import Opened
 from zerograd.engine.outcome import Ending
 from zerograd.engine.record import Record
 from zerograd.engine.recording import Recording, told
@@ -58,7 +59,7 @@ class Captured:
         if not self.captures or step._resumed is not None or not (self._born or self._is_born()):
             return self._uncaptured(given)
         step._record.promises.keep(all_of_them=False)
-        if step._record.torn:
+        if step._record.known.torn:
             raise refusals.torn()
         if step._block is not None:
             raise refusals.nested_block()
@@ -162,19 +163,12 @@ class Captured:
     def _transact(self, fn: Callable[..., Any], given: tuple[Any, ...], *, strict: bool = False) -> tuple[Block, Any]:
         """One step as it will be recorded. `strict`: waiting for the device is an error."""
         step = self._step
-        block = Block(step._name, self._terms, step._slots, step._guard, Record())
+        record = Record()
+        record.hooks = step._record.hooks  # what has been looked at once is not looked at again while it is recorded
+        block = Block(step._name, self._terms, step._slots, step._guard, record)
         block.captured = True
-        with capturable.no_waiting(strict):
-            step._begin(block)
-            try:
-                out = fn(*given)
-            except BaseException as error:
-                commit.end((block,), error)
-                raise
-            else:
-                commit.end((block,), None)
-            finally:
-                step._forget(block)
+        with capturable.no_waiting(strict), Opened(step, block):
+            out = fn(*given)
         return block, out
 
     def _collect(self, event: Event) -> None:
@@ -191,7 +185,7 @@ class Captured:
                 lambda numbers: verdict(record, terms, recording.outcome(numbers), found=recording.found(numbers)),
             )
         else:
-            record.ended(recording.outcome([]))
+            record.ended(recording.outcome([]), object())
         if terms.schedulers or terms.trace is not None:
             moved = terms.nonfinite == "ignore" or self._has_moved()
             if moved:

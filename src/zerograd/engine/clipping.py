@@ -4,7 +4,7 @@ from typing import Protocol
 
 import torch
 
-from zerograd.engine.gradients import clip_coefficient, scale, total_norm
+from zerograd.engine.gradients import alike, clip_coefficient, scale, total_norm
 from zerograd.engine.ready import Inspect, Ready
 
 
@@ -49,8 +49,9 @@ class ByValue:
     def __call__(self, ready: Ready) -> None:
         ready.multiply(1.0)
         values = [gradient._values() if gradient.is_sparse else gradient for gradient in ready.gradients]
-        torch._foreach_clamp_min_(values, -self._limit)
-        torch._foreach_clamp_max_(values, self._limit)
+        for part in alike(values):
+            torch._foreach_clamp_min_(part, -self._limit)
+            torch._foreach_clamp_max_(part, self._limit)
 
 
 class ByFunction:

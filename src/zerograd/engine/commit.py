@@ -2,83 +2,253 @@
 
 The only order there is: one coefficient -> finite check -> inspect -> clip -> step -> scheduler -> clear. Everything
 up to the clip is done for all blocks before the first optimizer steps: until then, whatever raises takes all of them
-back. `with step:` ends one block, `with join(...)` several.
+back. `with step:` ends one block, `with join(...)` several. See [Note: one decision].
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from operator import attrgetter
 
 import torch
 from torch import Tensor
 
 from zerograd.core.events import Kind
-from zerograd.engine import gradients, refusals
+from zerograd.engine import gradients, refusals, wrapping
 from zerograd.engine.block import Abort, Block
 from zerograd.engine.clipping import ByFunction
 from zerograd.engine.deferring import may_defer, promise
 from zerograd.engine.holding import step_unless
-from zerograd.engine.interrupts import Held
+from zerograd.engine.interrupts import hold_signals, release_signals
 from zerograd.engine.outcome import Ending
 from zerograd.engine.ranks.exchange import Exchange
 from zerograd.engine.ready import Ready
-from zerograd.engine.scaling import update
+from zerograd.engine.scaling import updates
 from zerograd.engine.skips import say_skipped
+from zerograd.engine.transaction import Move, Transaction, open_blocks
 from zerograd.engine.weighing import Number, Weighing
+from zerograd.errors import TornStep
+
+_step = attrgetter("step")
+_TRIES = 2  # at ending a block: something may have struck the first one, but not what strikes twice
 
 
-def end(blocks: Sequence[Block], error: BaseException | None) -> bool:
-    """Whether `error` was an abort of one of these blocks, and ends with them."""
-    with Held():
+def end(transaction: Transaction, error: BaseException | None) -> bool:
+    """The `with` is left, by `error` or not. Whether that was an abort of one of its blocks, and ends with them."""
+    try:
+        hold_signals(transaction)
+        for block in reversed(transaction.blocks):  # contexts are left in the order in which they nest
+            if block.casting is not None:
+                block.leave_autocast()
+        if error is None:
+            if transaction.move is None:
+                _commit(transaction)
+        else:
+            _leave_by(transaction, error)
+        finish(transaction)
+    except BaseException as failure:
+        told = _failed(transaction, failure)
         try:
-            for block in reversed(blocks):  # contexts are left in the order in which they nest
-                if block.casting is not None:
-                    block.leave_autocast()
-            if error is None:
-                _commit(blocks)
-            else:
-                told = _told(blocks, error)
-                roll_back(blocks, told)
-                if told is not error:
-                    raise told from error
+            if _aborts(transaction, told):
+                return True
+            if told is failure:
+                raise
+            raise told from failure
         finally:
-            for block in blocks:
-                block.close()
-    return isinstance(error, Abort) and error.block in blocks
+            del told  # else it and its traceback would keep each other alive, and with them the graphs of the block
+    return error is not None and _aborts(transaction, error)
 
 
-def _told(blocks: Sequence[Block], error: BaseException) -> BaseException:
-    """What is to be raised, once the other ranks know of it: the error, or what they have to tell."""
+def _aborts(transaction: Transaction, error: BaseException | None) -> bool:
+    return isinstance(error, Abort) and error.block in transaction.blocks
+
+
+def _commit(transaction: Transaction) -> None:
+    """Everything that may be refused or found wrong, and then the move."""
+    blocks = transaction.blocks
+    for block in blocks:
+        if block.aborted:
+            raise Abort(block)
     exchange = blocks[0].exchange if blocks else None
+    if exchange is not None:
+        _agree(exchange)
+    elif len(blocks) == 1:
+        (block,) = blocks
+        block.defers = block.captured or (block.slots.device.type == "cuda" and may_defer(block))
+    good = True
+    for block in blocks:
+        good &= prepare(block)
+    if exchange is not None:
+        exchange.confirm()
+    if good:
+        move(transaction)
+    else:
+        skip(transaction)
+
+
+def move(transaction: Transaction) -> None:
+    """The weights move; then schedules, then the scalers."""
+    acts: list[Callable[[], object]] = []
+    scaled = False
+    for block in transaction.blocks:
+        scaled |= block.scale is not None
+        if block.terms.trace is not None:
+            block.emit(Kind.CONSUME, "commit")
+        acts += _acts(block)
+        block.guard.let_step()
+    if scaled:
+        acts += _tell_scalers(transaction.blocks)
+    transaction.move = Move(Ending.COMMITTED, acts)
+    transaction.move.make()
+
+
+def skip(transaction: Transaction) -> None:
+    """The weights stay, and so do schedulers; the scale is lowered."""
+    blocks = transaction.blocks
+    for block in blocks:
+        if _is_not_finite(block) and block.terms.nonfinite == "raise":
+            raise refusals.not_finite(block.cause)
+    transaction.move = Move(Ending.SKIPPED, _tell_scalers(blocks))
+    transaction.move.make()
+    found = [block for block in blocks if _is_not_finite(block)]
+    finish(transaction)
+    for block in found:
+        say_skipped(block.record, block.terms, block.cause)
+
+
+def _is_not_finite(block: Block) -> bool:
+    return block.ready is not None and bool(block.cause)
+
+
+def _leave_by(transaction: Transaction, error: BaseException) -> None:
+    told = _told(transaction, error)
+    if told is not error:
+        raise told from error
+    _give_up(transaction, error)
+
+
+def _told(transaction: Transaction, error: BaseException) -> BaseException:
+    """What is to be raised, once the other ranks know of it: the error, or what they have to tell."""
+    exchange = transaction.blocks[0].exchange if transaction.blocks else None
     return error if exchange is None else exchange.fail(error)
 
 
-def _commit(blocks: Sequence[Block]) -> None:
+def _give_up(transaction: Transaction, error: BaseException) -> None:
+    """Say why nothing moves. What has moved already, has: a trace or a warning raised afterwards."""
+    transaction.aborted = _aborts(transaction, error)
+    transaction.cause = repr(error)
+
+
+def _failed(transaction: Transaction, failure: BaseException) -> BaseException:
+    """Something was raised on the way out: bring the blocks to their end. What is to be raised."""
+    if isinstance(failure, wrapping.Idle):
+        if transaction.move is not None and transaction.move.untouched:
+            transaction.move = None
+        failure = refusals.idle_optimizer(str(failure))
+    if transaction.over:  # when all was done
+        told = failure
+    elif transaction.ending is Ending.TORN and isinstance(failure, Exception):
+        told = refusals.torn_step(failure)  # Ctrl-C is no StepError: `except StepError: continue` would swallow it
+    else:
+        told = _told(transaction, failure)
+    _give_up(transaction, failure if isinstance(told, TornStep) else told)
+    finish(transaction)
+    return told
+
+
+def finish(transaction: Transaction) -> None:
+    """Bring it to its end, from wherever it stands. What is done already is not done again.
+
+    The end of every `with`, and all that is left of one that was struck on its way out. See [Note: the way out].
+    """
+    ending = transaction.ending
     try:
-        good = True
-        for block in blocks:
-            if block.aborted:
-                raise Abort(block)
-        exchange = blocks[0].exchange
-        if exchange is not None:
-            _agree(exchange)
-        elif len(blocks) == 1:
-            blocks[0].defers = blocks[0].captured or may_defer(blocks[0])
-        for block in blocks:
-            good &= prepare(block)
-        if exchange is not None:
-            exchange.confirm()
-        if good:
-            _apply(blocks)
+        for block in transaction.blocks:
+            if not block.over:
+                _end(block, ending, "" if ending is Ending.COMMITTED else _cause(transaction, block, ending))
+        transaction.watch = None
+        if not transaction.told:
+            transaction.told = True
+            for block in transaction.blocks:
+                if block.terms.trace is not None:
+                    _tell_trace(block, ending)
+    except BaseException:
+        if transaction.over:
+            release_signals(transaction)
+        raise
+    release_signals(transaction)
+
+
+def _cause(transaction: Transaction, block: Block, ending: Ending) -> str:
+    if ending is Ending.SKIPPED:
+        first = next(block.cause for block in transaction.blocks if block.cause)
+        return block.cause or f"another step of the join was skipped: {first}"
+    return "" if ending is Ending.ABORTED else transaction.cause
+
+
+def _end(block: Block, ending: Ending, cause: str) -> None:
+    try:
+        if ending is Ending.COMMITTED:
+            committed(block)
         else:
-            skip(blocks)
+            _take_back(block, ending, cause)
     except BaseException as failure:
-        told = _told(blocks, failure)
-        roll_back(blocks, told)
-        if told is failure and isinstance(failure, Abort):
-            return
-        if told is failure:
-            raise
-        if not isinstance(told, Abort):
-            raise told from failure
+        block.tries += 1
+        if block.tries < _TRIES:
+            raise  # struck by something that passes: whoever catches it finishes the block
+        block.close()
+        block.record.tear(repr(failure))
+        block.over = True  # it cannot be undone, and says so: that does not keep it open for ever
+        raise
+    block.close()
+    block.over = True
+    block.let_go()
+    if block in open_blocks:
+        open_blocks.remove(block)
+
+
+def committed(block: Block) -> None:
+    """Its weights have moved: that is counted, and the slots are empty again."""
+    if block.ready is not None and block.ready.found is not None:
+        promise(block, block.ready.found)
+    elif not block.captured:  # else it was only recorded: each replay tells
+        block.record.ended(block.outcome(Ending.COMMITTED, ""), block.number)
+        block.record.stepped = block.slots
+    gradients.clear(block.slots.parameters)
+    if block.divides:
+        _stop_dividing(block)
+
+
+def _take_back(block: Block, ending: Ending, cause: str) -> None:
+    """Nothing of it remains but how it has ended."""
+    block.record.ended(block.outcome(ending, cause), block.number, finite=not _is_not_finite(block))
+    gradients.clear(block.slots.parameters)
+    if block.divides:
+        _stop_dividing(block)
+    if block.exchange is not None:
+        block.exchange.forget()
+    if block.terms.scaling is not None:
+        block.terms.scaling.forget()
+    if block.extra is not None:
+        block.extra.put_back()
+    for parameter, gradient in block.late:
+        parameter.grad = gradient
+    if block.undo is not None:
+        block.undo()
+
+
+_CLEARED = {
+    Ending.COMMITTED: "clear",
+    Ending.SKIPPED: "skip",
+    Ending.TORN: "torn",
+    Ending.ABORTED: "abort",
+    Ending.ROLLED_BACK: "rollback",
+}
+
+
+def _tell_trace(block: Block, ending: Ending) -> None:
+    if ending is Ending.COMMITTED and block.terms.schedulers:
+        block.emit(Kind.SCHEDULE, "scheduler")
+    block.emit(Kind.CLEAR, _CLEARED[ending])
 
 
 def _agree(exchange: Exchange) -> None:
@@ -95,22 +265,34 @@ def prepare(block: Block) -> bool:
     """Bring the gradients into the shape that the optimizers get, or say in `block.cause` why they shall not."""
     block.require_complete()
     terms = block.terms
+    if not block.slots.are_all():
+        block.set_late_parameters_aside()
     found = block.guard.check()
     if terms.flat:
         found = block.slots.flat.gather()
     if not found:
         block.cause = _why_empty(block)
+        block.extra = None  # nothing went wrong: what also= named was given nothing, and keeps that
         return False
-    block.ready = ready = Ready(block.slots, found, _divisor(block))
-    ready.folds = block.captured and terms.fused and not block.slots.double
+    block.ready = ready = Ready(block.slots, found, _divisor(block), scaled=block.scale is not None, flat=terms.flat)
+    divide = False  # whether the optimizers do, while they read the gradients
+    if ready.divisor is not None or block.captured:
+        fused = terms.fused and ready.is_single()
+        divide, ready.folds = fused and ready.divisor is not None, fused and block.captured
+    if ready.scaled and not (divide and (ready.folds or terms.clip is None)):
+        ready.unscale()
     if not _finite(block, ready):
         return False
-    if terms.inspect and ready.show(terms.inspect) and not _finite(block, ready):
-        return False
+    if terms.inspect:
+        ready.show(terms.inspect)
+        if not _finite(block, ready):
+            return False
     if terms.clip is not None:
         terms.clip(ready)
-    elif ready.divisor is not None and not (terms.fused and not block.slots.double):  # they divide by a float32
+    elif ready.divisor is not None and not divide:
         ready.multiply(1.0)
+    if (ready.grew or isinstance(terms.clip, ByFunction)) and not _finite(block, ready, anew=True):
+        return False
     if terms.trace is not None:
         if block.scale is not None:
             block.emit(Kind.UNSCALE, "commit")
@@ -128,52 +310,42 @@ def _divisor(block: Block) -> Number | None:
         return None if not isinstance(denominator, Tensor) and denominator == 1.0 else denominator
     if block.terms.scaling is not None:
         block.terms.scaling.refuse_by_hand()
+    if not isinstance(denominator, Tensor) and denominator == 1.0:
+        return block.scale
     exact = block.scale if block.scale.device.type == "mps" else block.scale.double()  # mps has no float64
     return exact * denominator
 
 
-def _finite(block: Block, ready: Ready) -> bool:
-    if block.terms.clip is not None and block.terms.clip.measures:
+def _finite(block: Block, ready: Ready, *, anew: bool = False) -> bool:
+    """`anew`: they have been clipped since, and their norm is that from before."""
+    if block.terms.clip is not None and block.terms.clip.measures and not anew:
         ready.measure()
     if block.terms.nonfinite == "ignore":
         return True
     if block.defers:
-        ready.look()
+        ready.look(anew=anew)
         return True
-    if ready.is_finite():
+    if ready.is_finite(anew=anew):
         return True
     block.cause = f"the gradients are not finite (norm {float(ready.measure())})"
     return False
 
 
-def _apply(blocks: Sequence[Block]) -> None:
-    for block in blocks:
-        if block.terms.trace is not None:
-            block.emit(Kind.CONSUME, "commit")
-    try:
-        for block in blocks:
-            _step(block)
-        _tell_scalers(blocks)
-    except BaseException as error:
-        _tear(blocks, error)
-    committed(blocks)
+def _acts(block: Block) -> list[Callable[[], object]]:
+    """What moves if this block is committed, in its order."""
+    ready, terms = block.ready, block.terms
+    acts: list[Callable[[], object]] = list(map(_step, terms.optimizers))
+    if terms.wrapped:
+        acts = wrapping.acts(terms.optimizers)
+    elif ready is not None and ready.found is not None and not terms.fused:
+        acts = [partial(step_unless, ready.found, terms.optimizers, block.slots.parameters)]
+    elif ready is not None and (ready.divisor is not None or ready.found is not None):
+        _let_them_divide(block, ready)
+    acts += map(_step, terms.schedulers)
+    return acts
 
 
-def _step(block: Block) -> None:
-    block.guard.committing = True
-    ready = block.ready
-    if ready is None or (ready.divisor is None and ready.found is None):
-        for optimizer in block.terms.optimizers:
-            optimizer.step()
-    elif ready.found is not None and not block.terms.fused:
-        step_unless(ready.found, block.terms.optimizers, block.slots.parameters)
-    else:
-        _step_divided(block, ready)
-    for scheduler in block.terms.schedulers:
-        scheduler.step()
-
-
-def _step_divided(block: Block, ready: Ready) -> None:
+def _let_them_divide(block: Block, ready: Ready) -> None:
     """Fused optimizers divide on their own while they read the gradients: one pass over memory less.
 
     And they leave everything as it is if they are told that something was found. They are told to divide only if there
@@ -183,90 +355,19 @@ def _step_divided(block: Block, ready: Ready) -> None:
     told = {"found_inf": torch.zeros((), device=device) if ready.found is None else ready.found}
     if divisor is not None:
         told["grad_scale"] = divisor.float() if isinstance(divisor, Tensor) else torch.full((), divisor, device=device)
+    block.divides = True
     for optimizer in block.terms.optimizers:
         vars(optimizer).update(told)
-        try:
-            optimizer.step()
-        finally:
-            for name in told:
-                delattr(optimizer, name)
 
 
-def committed(blocks: Sequence[Block]) -> None:
-    for block in blocks:
-        if block.captured:
-            block.ended = True
-        elif block.ready is None or block.ready.found is None:
-            block.end(Ending.COMMITTED)
-            block.record.stepped = block.slots
-        else:
-            promise(block, block.ready.found)
-        block.tally.settle()
-        gradients.clear(block.slots.parameters)
-    for block in blocks:
-        if block.terms.trace is not None:
-            if block.terms.schedulers:
-                block.emit(Kind.SCHEDULE, "scheduler")
-            block.emit(Kind.CLEAR, "clear")
+def _stop_dividing(block: Block) -> None:
+    for optimizer in block.terms.optimizers:
+        for name in ("found_inf", "grad_scale"):
+            vars(optimizer).pop(name, None)
 
 
-def skip(blocks: Sequence[Block]) -> None:
-    """The weights stay, and so do schedulers; the scale is lowered."""
-    cause = next(block.cause for block in blocks if block.cause)
-    for block in blocks:
-        if block.ready is not None and block.cause and block.terms.nonfinite == "raise":
-            block.tally.settle()
-            raise refusals.not_finite(block.cause)
-    _tell_scalers(blocks)
-    for block in blocks:
-        block.tally.settle()
-        block.end(Ending.SKIPPED, block.cause or f"another step of the join was skipped: {cause}")
-        _undo(block)
-    for block in blocks:
-        block.emit(Kind.CLEAR, "skip")
-    for block in blocks:
-        if block.ready is not None and block.cause:
-            say_skipped(block.record, block.terms, block.cause)
-
-
-def _tear(blocks: Sequence[Block], error: BaseException) -> None:
-    """An optimizer has raised, some weights may have moved: bring them back, or say that they are neither."""
-    if all("weights" in block.terms.restore for block in blocks):
-        raise error
-    for block in blocks:
-        block.end(Ending.TORN, repr(error))
-        _undo(block)
-        block.emit(Kind.CLEAR, "torn")
-    if isinstance(error, Exception):
-        raise refusals.torn_step(error) from error
-    raise error  # Ctrl-C is no StepError: `except StepError: continue` must not swallow it
-
-
-def roll_back(blocks: Sequence[Block], error: BaseException) -> None:
-    """Nothing of the blocks remains. What has ended already, has: a trace or a warning raised after the end."""
-    open_blocks = [block for block in blocks if not block.ended]
-    aborted = isinstance(error, Abort) and error.block in blocks
-    for block in open_blocks:
-        block.end(*((Ending.ABORTED,) if aborted else (Ending.ROLLED_BACK, repr(error))))
-        _undo(block)
-    for block in open_blocks:
-        block.emit(Kind.CLEAR, "abort" if aborted else "rollback")
-
-
-def _undo(block: Block) -> None:
-    gradients.clear(block.slots.parameters)
-    if block.exchange is not None:
-        block.exchange.forget()
-    if block.terms.scaling is not None:
-        block.terms.scaling.forget()
-    if block.extra is not None:
-        block.extra.put_back()
-    if block.undo is not None:
-        block.undo()
-
-
-def _tell_scalers(blocks: Sequence[Block]) -> None:
-    """Once per commit. A block that deposited nothing has nothing to tell."""
+def _tell_scalers(blocks: Sequence[Block]) -> list[Callable[[], object]]:
+    """What lets each scaler move, once per commit. A block that deposited nothing has nothing to tell."""
     told = []
     for block in blocks:
         if block.terms.scaling is not None and block.ready is not None:
@@ -275,8 +376,7 @@ def _tell_scalers(blocks: Sequence[Block]) -> None:
                 found = torch.full((), 1.0 if block.cause else 0.0, device=block.slots.device)
             block.terms.scaling.tell(found)
             told.append(block.terms.scaling)
-    if told:
-        update(told)
+    return updates(told, recorded=blocks[0].captured) if told else []
 
 
 def _why_empty(block: Block) -> str:

@@ -24,6 +24,7 @@ def may_defer(block: Block) -> bool:
         and not (terms.schedulers or terms.inspect or terms.restore or isinstance(terms.clip, ByFunction))
         and terms.trace is None
         and block.extra is None
+        and not block.record.carried.used
         # The first step makes the optimizers' state: torch 2.13 _fused_sgd leaves it uninitialised if it is skipped.
         and block.record.stepped is slots
         and terms.fused
@@ -31,11 +32,11 @@ def may_defer(block: Block) -> bool:
 
 
 def promise(block: Block, found: Tensor) -> None:
-    """The block has ended; how, is told later."""
-    norm = None if block.ready is None else block.ready.norm
-    good = Outcome(Ending.COMMITTED, float(block.tally.total), block.tally.counted, "", norm)
-    block.ended = True
-    block.record.promises.add(found.unsqueeze(0), _teller(block.record, block.terms, good))
+    """The block has ended; how, is told later. What is only recorded tells nothing now."""
+    if not (block.promised or block.captured):
+        good = block.outcome(Ending.COMMITTED, "")
+        block.record.promises.add(found.unsqueeze(0), _teller(block.record, block.terms, good))
+        block.promised = True
 
 
 def _teller(record: Record, terms: Terms, good: Outcome) -> Tell:
@@ -47,9 +48,10 @@ def _teller(record: Record, terms: Terms, good: Outcome) -> Tell:
 
 def verdict(record: Record, terms: Terms, good: Outcome, *, found: bool) -> None:
     """What the device has told about a step that else was `good`."""
+    told = object()
     if not found:
-        record.ended(good)
+        record.ended(good, told)
         return
     cause = "the gradients are not finite" + ("" if good.total_norm is None else f" (norm {good.norm})")
-    record.ended(good._replace(kind=Ending.SKIPPED, cause=cause))
+    record.ended(good._replace(kind=Ending.SKIPPED, cause=cause), told, finite=False)
     say_skipped(record, terms, cause)

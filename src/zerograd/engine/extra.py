@@ -1,4 +1,4 @@
-"""Leaves beside the slots that shall get a gradient: `backward(loss, also=[x])`.
+"""Tensors beside the slots that shall get a gradient: `backward(loss, also=[x])`. Leaves, and those that retain it.
 
 They get what a plain `loss.backward()` would leave there: the loss's own gradient, without weight and loss scale. What
 lay there before the block is not added to; if the block does not commit, it is put back.
@@ -19,7 +19,7 @@ class Extra:
 
     def expect(self, leaves: Sequence[Tensor], slots: Slots) -> None:
         for leaf in leaves:
-            if not (isinstance(leaf, Tensor) and leaf.is_leaf and leaf.requires_grad):
+            if not (isinstance(leaf, Tensor) and leaf.requires_grad and (leaf.is_leaf or leaf.retains_grad)):
                 raise refusals.no_leaf()
             if id(leaf) in slots.ids:
                 raise refusals.leaf_is_slot()

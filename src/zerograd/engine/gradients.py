@@ -1,12 +1,19 @@
 """The gradients of one step, all at once: their norm, whether they are finite, and scaling them."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import cache
+from itertools import repeat
+from operator import attrgetter, is_not
+from typing import Any
 
 import torch
 from torch import Tensor
 
 _LOW = (torch.float16, torch.bfloat16)
+_PRECISE = (torch.float32, torch.float64)
+_PLAIN = {Tensor}  # the types of gradients that are not sharded
+_dtype = attrgetter("dtype")
 
 
 def clear(parameters: Iterable[Tensor]) -> None:
@@ -15,65 +22,119 @@ def clear(parameters: Iterable[Tensor]) -> None:
         parameter.grad = None
 
 
-def total_norm(gradients: list[Tensor], order: float = 2.0, *, precise: bool = False) -> Tensor:
+def total_norm(gradients: list[Tensor], order: float = 2.0) -> Tensor:
     """The norm over all gradients, on the first one's device, in float32 or better.
 
-    Finite fp16 gradients of 40,000 have an infinite norm in fp16. For float32 and float64 gradients the value is bit
-    for bit that of torch.nn.utils.get_total_norm. `precise`: the parameters are of one kind, and precise enough.
+    Finite fp16 gradients of 40,000 have an infinite norm in fp16. For float32 and float64 gradients, also mixed, the
+    value is bit for bit that of torch.nn.utils.get_total_norm.
     """
-    total: Tensor = torch.linalg.vector_norm(torch.stack(_norms(gradients, order, precise)), order)
-    # Sharded gradients have a sharded norm. By manners: to import the class takes longer than to import torch.
-    return total.full_tensor() if hasattr(total, "full_tensor") else total
+    if set(map(type, gradients)) == _PLAIN:  # asked without a frame of Python for each
+        return _norm(gradients, order)
+    norms = [_norm(part, order) for part in alike(gradients)]
+    return norms[0] if len(norms) == 1 else _norm_of_norms(norms, order)
 
 
-def _norms(gradients: list[Tensor], order: float, precise: bool) -> tuple[Tensor, ...]:
-    if precise:
+def _norm(gradients: list[Tensor], order: float) -> Tensor:
+    """Of gradients that one operation of torch takes together."""
+    first = gradients[0].dtype
+    if first in _PRECISE and not any(map(is_not, map(_dtype, gradients), repeat(first))):
         try:
-            return torch._foreach_norm(gradients, order)
+            return _whole(torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients, order)), order))
         except (RuntimeError, NotImplementedError):  # some are sparse: to ask each first would cost more than the norm
             pass
+    elif all(gradient.dtype in _PRECISE and not gradient.is_sparse for gradient in gradients):
+        return _whole(torch.nn.utils.get_total_norm(gradients, order))
     values = [_summed(gradient) for gradient in gradients]
     norms = torch._foreach_norm([value.float() if value.dtype in _LOW else value for value in values], order)
-    first = norms[0]
-    if any(norm.device != first.device or norm.dtype != first.dtype for norm in norms):
-        widest = torch.float64 if any(norm.dtype is torch.float64 for norm in norms) else first.dtype
-        norms = tuple(norm.to(first.device, widest) for norm in norms)
-    return norms
+    return _whole(_norm_of_norms(norms, order))
 
 
-def is_finite(gradients: list[Tensor], norm: Tensor | None, *, uniform: bool = False) -> bool:
+def _norm_of_norms(norms: Sequence[Tensor], order: float) -> Tensor:
+    kind = torch.float64 if any(norm.dtype is torch.float64 for norm in norms) else norms[0].dtype
+    total: Tensor = torch.linalg.vector_norm(torch.stack([norm.to(norms[0].device, kind) for norm in norms]), order)
+    return total
+
+
+def _whole(norm: Tensor) -> Tensor:
+    """Sharded gradients have a sharded norm. By manners: to import the class takes longer than to import torch."""
+    return norm.full_tensor() if hasattr(norm, "full_tensor") else norm
+
+
+def alike(gradients: list[Tensor]) -> list[list[Tensor]]:
+    """By the mesh that they are sharded over, or not: no operation of torch takes both at once."""
+    parts: dict[object, list[Tensor]] = {}
+    for gradient in gradients:
+        parts.setdefault(_mesh(gradient), []).append(gradient)
+    return list(parts.values())
+
+
+def _mesh(gradient: Tensor) -> Any:
+    return getattr(gradient, "device_mesh", None)
+
+
+def is_finite(gradients: list[Tensor], norm: Tensor | None) -> bool:
     """Whether every element is finite. The one place at which a step waits for its device.
 
-    A finite norm proves it; an infinite one may only have overflowed. Where nobody has asked for the norm, GradScaler's
-    own check looks at all gradients of one kind in one call; multiplied by 1 they stay what they are.
+    A finite norm proves it; an infinite one may only have overflowed.
     """
     if norm is not None and math.isfinite(norm.item()):
         return True
-    if hasattr(gradients[0], "device_mesh"):
+    if set(map(type, gradients)) != _PLAIN and any(map(_mesh, gradients)):
         return _shards_are_finite(gradients)
-    if norm is None and uniform:
-        device = gradients[0].device
-        found, one = torch.zeros((), device=device), torch.ones((), device=device)
-        try:
-            torch._amp_foreach_non_finite_check_and_unscale_(gradients, found, one)
-            return not found.item()
-        except (RuntimeError, NotImplementedError):  # some are sparse, or on a device that has no such check
-            pass
-    return math.isfinite(total_norm(gradients, math.inf).item())
+    return not _elements_not_finite(gradients).item()
 
 
-def not_finite(gradients: list[Tensor], norm: Tensor | None, *, uniform: bool = False) -> Tensor:
+def not_finite(gradients: list[Tensor], norm: Tensor | None) -> Tensor:
     """1.0 if some element is not finite, else 0.0, and nobody waits for it. A norm that overflows counts as such."""
-    if norm is None and uniform:
-        device = gradients[0].device
-        found, one = torch.zeros((), device=device), torch.ones((), device=device)
-        torch._amp_foreach_non_finite_check_and_unscale_(gradients, found, one)
-        return found
     if norm is None:
-        norm = total_norm(gradients, math.inf)
+        return _elements_not_finite(gradients)
     # Less than infinity is neither infinity nor NaN. Few and small operations: in a captured step each of them counts.
     found = torch.empty_like(norm, dtype=torch.float32)
     torch.logical_not(norm.lt(math.inf), out=found)
+    return found
+
+
+def _elements_not_finite(gradients: list[Tensor]) -> Tensor:
+    """GradScaler's own check looks at all gradients in one call; multiplied by 1 they stay what they are."""
+    device = gradients[0].device
+    found, one = torch.zeros((), device=device), _one(device)
+    try:
+        torch._amp_foreach_non_finite_check_and_unscale_(gradients, found, one)
+    except (RuntimeError, NotImplementedError):  # some are sparse, complex, or elsewhere; an empty one has no maximum
+        found = torch.stack([_one_not_finite(_summed(gradient)).to(device) for gradient in gradients]).amax()
+    return found
+
+
+@cache
+def _one(device: torch.device) -> Tensor:
+    return torch.ones((), device=device)
+
+
+def _one_not_finite(values: Tensor) -> Tensor:
+    return values.isfinite().all().logical_not().float()
+
+
+def inverse(scale: Tensor) -> Tensor:
+    """As GradScaler.unscale_ computes it (torch 2.13 amp/grad_scaler.py), to the last bit; in a float64 exactly."""
+    if scale.device.type == "mps":  # has no float64
+        return scale.reciprocal()
+    return scale.double().reciprocal().to(scale.dtype)
+
+
+def unscale(gradients: list[Tensor], inverse: Tensor) -> Tensor:
+    """Multiply all gradients in place as GradScaler.unscale_ does, in the same pass that looks at them.
+
+    1.0 if some element was not finite, else 0.0, on the first one's device.
+    """
+    found = torch.zeros((), device=gradients[0].device)
+    for (device, dtype, _), values in _by_kind(gradients).items():
+        here = torch.zeros((), device=device)
+        if dtype.is_complex or (dtype is torch.float64 and inverse.dtype is torch.float64):  # torch's takes a float32
+            here = torch.stack([_one_not_finite(value) for value in values]).amax()
+            torch._foreach_mul_(values, inverse.to(device, dtype))
+        else:
+            torch._amp_foreach_non_finite_check_and_unscale_(values, here, inverse.to(device, torch.float32))
+        found = torch.maximum(found, here.to(found.device))
     return found
 
 
@@ -81,8 +142,10 @@ def _shards_are_finite(gradients: list[Tensor]) -> bool:
     """On all ranks. By counting: some shards are empty and have no largest element, and not every maximum knows NaN."""
     from torch.distributed.tensor import DTensor, Partial  # who has sharded gradients has it imported already
 
-    mesh = gradients[0].device_mesh  # type: ignore[attr-defined]
-    counts = [(~gradient.to_local().isfinite()).sum() for gradient in gradients]  # type: ignore[attr-defined]
+    # Over the largest mesh, on which every rank has a part of it: what lies beside the shards is counted there, too.
+    mesh = max(filter(None, map(_mesh, gradients)), key=lambda mesh: mesh.size())
+    local = [gradient.to_local() if _mesh(gradient) else gradient for gradient in gradients]  # type: ignore[attr-defined]
+    counts = [(~_summed(gradient).isfinite()).sum().to(mesh.device_type) for gradient in local]
     return not DTensor.from_local(torch.stack(counts).sum(), mesh, [Partial()] * mesh.ndim).full_tensor().item()
 
 
@@ -100,15 +163,20 @@ def scale(gradients: list[Tensor], coefficient: float | Tensor) -> None:
     """Multiply all gradients in place; by exactly 1.0 nothing is touched."""
     if isinstance(coefficient, float) and coefficient == 1.0:
         return
-    values = [gradient._values() if gradient.is_sparse else gradient for gradient in gradients]
-    if isinstance(coefficient, float):
-        torch._foreach_mul_(values, coefficient)
-        return
-    by_kind: dict[tuple[torch.device, torch.dtype], list[Tensor]] = {}
-    for value in values:
-        by_kind.setdefault((value.device, value.dtype), []).append(value)
-    for (device, dtype), some in by_kind.items():
-        torch._foreach_mul_(some, coefficient.to(device, torch.float32 if dtype in _LOW else dtype))
+    for (device, dtype, _), values in _by_kind(gradients).items():
+        if isinstance(coefficient, float):
+            torch._foreach_mul_(values, coefficient)
+        else:
+            torch._foreach_mul_(values, coefficient.to(device, torch.float32 if dtype in _LOW else dtype))
+
+
+def _by_kind(gradients: list[Tensor]) -> dict[tuple[torch.device, torch.dtype, object], list[Tensor]]:
+    """What is stored of them, by device, dtype and mesh."""
+    kinds: dict[tuple[torch.device, torch.dtype, object], list[Tensor]] = {}
+    for gradient in gradients:
+        value = gradient._values() if gradient.is_sparse else gradient
+        kinds.setdefault((value.device, value.dtype, _mesh(value)), []).append(value)
+    return kinds
 
 
 def _summed(gradient: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ edit changes one of the two. Holding the tensors, and not their ids, keeps an id
 """
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from operator import attrgetter, is_not
 from typing import Any
 
@@ -22,30 +22,45 @@ _grad, _version = attrgetter("grad"), attrgetter("_version")
 
 class Guard:
     def __init__(self, optimizers: Sequence[Optimizer]) -> None:
-        self.committing = False  # the optimizers may step now
-        self.opened = False
         self._slots: Sequence[Tensor] = ()
         self._left: Sequence[Tensor | None] = ()  # what the last deposit left in each slot
         self._held: list[Tensor] = []  # those that are not None
         self._versions: list[int] = []  # of these
         self._trusted = False
-        refuse = _refusing(weakref.ref(self))
+        self._hooks: list[tuple[dict[int, Any], int]] = []  # where each optimizer would find `_refuse`
         for optimizer in optimizers:
             # A wrapper that never called Optimizer.__init__ runs no hooks, and has nowhere to put one.
-            if hasattr(optimizer, "_optimizer_step_pre_hooks"):
+            hooks = getattr(optimizer, "_optimizer_step_pre_hooks", None)
+            if hooks is not None:
+                handle = optimizer.register_step_pre_hook(_refuse)
+                self._hooks.append((hooks, handle.id))
                 # Optimizers outlive Steps: a Step made anew for each epoch must not leave a hook per epoch behind.
-                weakref.finalize(self, optimizer.register_step_pre_hook(refuse).remove).atexit = False
+                weakref.finalize(self, handle.remove).atexit = False
+        self.let_step()
 
     def open(self, slots: Slots) -> None:
         """The slots are this block's, and empty."""
-        self._slots, self.opened = slots.parameters, True
+        self._slots = slots.parameters
         self._left, self._held, self._versions = slots.nothing, [], []
         self._trusted = False
+        for hooks, place in self._hooks:
+            hooks[place] = _refuse
 
     def close(self) -> None:
-        self.opened = self.committing = False
+        for hooks, place in self._hooks:
+            hooks.pop(place, None)
         self._slots = self._left = ()
         self._held, self._versions = [], []  # let the gradients go
+
+    def refuse_steps(self) -> None:
+        """A step of the optimizers would be somebody else's."""
+        for hooks, place in self._hooks:
+            hooks[place] = _refuse
+
+    def let_step(self) -> None:
+        """The optimizers may step: nothing of ours is called inside of that, where it could be struck."""
+        for hooks, place in self._hooks:
+            hooks.pop(place, None)
 
     def mark(self, *, trusted: bool | None = None) -> None:
         """What lies in the slots now is the Step's own. See [Note: marks].
@@ -96,10 +111,5 @@ def _is_its_own(gradient: Tensor) -> bool:
     return plain and gradient.untyped_storage().nbytes() == gradient.nbytes
 
 
-def _refusing(guard: "weakref.ref[Guard]") -> Callable[[Optimizer, tuple[Any, ...], dict[str, Any]], None]:
-    def refuse(optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        standing = guard()
-        if standing is not None and standing.opened and not standing.committing:  # a step of somebody else's
-            raise refusals.stepped_inside(type(optimizer).__name__)
-
-    return refuse
+def _refuse(optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    raise refusals.stepped_inside(type(optimizer).__name__)

@@ -3,18 +3,19 @@
 `inputs=` does that, and costs nothing. But a node that runs a backward of its own (reentrant checkpointing is one)
 breaks it: torch 2.13 raises, or never reaches the node and silently yields nothing. So the graph of every loss is
 looked through first, each time anew: what a call site built last time says nothing about this time. Where such a node
-is found, the backward runs as usual and what it left in other leaves is put back. See also [Note: living nodes].
+is found, the backward runs as usual and what it left in other leaves is put back. So it does where somebody wants to
+see a gradient that leads to none of the parameters. See also [Note: living nodes], [Note: hooks off the way].
 """
 
 from collections.abc import Sequence
 from itertools import compress
 from operator import attrgetter
 
-import torch
 from torch import Tensor
 from torch.autograd.function import BackwardCFunction
 
-from zerograd.engine.entrance import backward
+from zerograd.engine.entrance import USUAL, Options, backward, public
+from zerograd.engine.hooks import Hooks
 from zerograd.engine.leaves import LEAF, leaves, runs_foreign_code
 from zerograd.engine.living import foreign_nodes_live
 
@@ -24,21 +25,29 @@ _plain: set[type] = set()
 _requires_grad = attrgetter("requires_grad")
 
 
-def isolated_backward(loss: Tensor, parameters: Sequence[Tensor], *, plain: bool = False) -> None:
-    if not may_run_inner_backward(loss):
-        backward(loss, tuple(compress(parameters, map(_requires_grad, parameters))), plain=plain)
+def isolated_backward(
+    loss: Tensor, parameters: Sequence[Tensor], hooks: Hooks, *, plain: bool = False, options: Options = USUAL
+) -> None:
+    inner = may_run_inner_backward(loss)
+    others = _leaves_beside(loss, parameters) if hooks.may_be_there() or inner else None
+    if not inner and (others is None or not hooks.want_all(others)):
+        backward(loss, tuple(compress(parameters, map(_requires_grad, parameters))), plain=plain, options=options)
         return
-    mine = set(map(id, parameters))
-    others = [leaf for leaf in leaves(loss) if id(leaf) not in mine]
+    assert others is not None
     # What lies in other people's slots is theirs: kept aside, so that the sweep gives back the very same tensors.
     kept = [leaf.grad for leaf in others]
     for leaf in others:
         leaf.grad = None
     try:
-        torch.autograd.backward(loss)
+        public(loss, None, options)
     finally:
         for leaf, gradient in zip(others, kept, strict=True):
             leaf.grad = gradient
+
+
+def _leaves_beside(loss: Tensor, parameters: Sequence[Tensor]) -> list[Tensor]:
+    mine = set(map(id, parameters))
+    return [leaf for leaf in leaves(loss) if id(leaf) not in mine]
 
 
 def may_run_inner_backward(loss: Tensor) -> bool:

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from zerograd.engine import commit, refusals
-from zerograd.engine.block import Block, iterate
+from zerograd.engine.block import iterate
+from zerograd.engine.opening import open_block
 from zerograd.engine.ranks.exchange import gather
 from zerograd.engine.step import Step, weighing_of
+from zerograd.engine.transaction import Transaction, WayOut
 
 T = TypeVar("T")
 
@@ -22,22 +24,34 @@ class join:
         if not steps:
             raise refusals.optimizers("join() was given no Step")
         self._steps = steps
-        self._blocks: list[Block] = []
+        self._transaction = Transaction()
 
     def __enter__(self) -> "join":
-        if self._blocks:
+        if not self._transaction.over:
             raise refusals.nested_block()
+        self._transaction = transaction = Transaction(self, commit.finish)
         try:
             for step in self._steps:
-                self._blocks.append(step._open())
-            gather(self._blocks)
+                open_block(transaction, step, step._new_block())
+            gather(transaction.blocks)
         except BaseException as error:
-            self._end(error)
+            commit.end(transaction, error)
             raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> bool:
-        return self._end(error)
+    _way: Any = None  # the exit that the `with` which begins was given
+
+    def _exit(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        return commit.end(self._transaction, error)
+
+    if TYPE_CHECKING:
+
+        def __exit__(
+            self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        ) -> bool: ...
+
+    else:
+        __exit__ = WayOut()
 
     def micro_batches(
         self,
@@ -47,18 +61,10 @@ class join:
         reduce: Literal["mean", "sum"] = "mean",
     ) -> Iterator[T]:
         """As Step.micro_batches, for all of them at once."""
-        if not self._blocks:
+        if self._transaction.over:
             raise refusals.outside_block("micro_batches()")
-        return iterate(self._blocks, iterable, weight, weighing_of(weight, reduce))
+        return iterate(self._transaction.blocks, iterable, weight, weighing_of(weight, reduce))
 
     def abort(self) -> None:
         """Give all of these steps up."""
         self._steps[0].abort()
-
-    def _end(self, error: BaseException | None) -> bool:
-        blocks, self._blocks = self._blocks, []
-        try:
-            return commit.end(blocks, error)
-        finally:
-            for step, block in zip(self._steps, blocks, strict=False):
-                step._forget(block)

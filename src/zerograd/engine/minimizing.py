@@ -6,6 +6,7 @@ not finite, brings them back.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -13,10 +14,11 @@ from torch import Tensor
 from zerograd.core.events import Kind
 from zerograd.engine import commit, refusals
 from zerograd.engine.block import Abort, Block
-from zerograd.engine.interrupts import Held
+from zerograd.engine.outcome import Ending
 from zerograd.engine.ranks.refusals import closure_across_ranks
 from zerograd.engine.restoring import snapshot
 from zerograd.engine.terms import Terms
+from zerograd.engine.transaction import Move, Transaction
 
 
 class _Skip(BaseException):
@@ -30,7 +32,8 @@ def check(terms: Terms) -> None:
         raise refusals.closure("minimize() with a GradScaler", "torch has no such thing: use autocast=torch.bfloat16.")
 
 
-def minimize(block: Block, deposit: Callable[[], object]) -> float:
+def minimize(transaction: Transaction, deposit: Callable[[], object]) -> float:
+    (block,) = transaction.blocks
     terms = block.terms
     if block.exchange is not None:
         raise closure_across_ranks()
@@ -43,22 +46,20 @@ def minimize(block: Block, deposit: Callable[[], object]) -> float:
         losses.append(loss)
         return loss
 
-    with Held():
-        try:
-            block.guard.committing = True
-            terms.optimizers[0].step(closure)  # type: ignore[arg-type]
-            block.emit(Kind.CONSUME, "minimize")
-            for scheduler in terms.schedulers:
-                scheduler.step()
-            commit.committed((block,))
-        except _Skip:
-            commit.skip((block,))
-        except BaseException as failure:
-            commit.roll_back((block,), failure)
-            if not (isinstance(failure, Abort) and failure.block is block):
-                raise
-        finally:
-            block.close()
+    def evaluated() -> None:
+        if not losses:
+            raise refusals.idle_optimizer(type(terms.optimizers[0]).__name__)
+        block.emit(Kind.CONSUME, "minimize")
+
+    # Not as in a commit: signals need not be held, for whatever is raised here is taken back.
+    block.guard.let_step()
+    schedules = [scheduler.step for scheduler in terms.schedulers]
+    step = partial(terms.optimizers[0].step, closure)
+    transaction.move = Move(Ending.COMMITTED, [step, evaluated, *schedules])
+    try:
+        transaction.move.make()
+    except _Skip:
+        commit.skip(transaction)
     return float(losses[0]) if losses else float("nan")
 
 
@@ -67,19 +68,23 @@ def _evaluate(block: Block, deposit: Callable[[], object]) -> Tensor:
     block.emit(Kind.CLEAR, "clear")
     block.loss = torch.zeros((), device=block.slots.device)
     block.ready, block.cause = None, ""
-    block.guard.committing = False
-    with torch.enable_grad():
-        if block.terms.autocast is not None:
-            torch.clear_autocast_cache()  # it holds copies of weights that have moved since
-            block.enter_autocast()
-        try:
-            deposit()
-        finally:
-            block.leave_autocast()
-    block.guard.committing = True
+    block.guard.refuse_steps()
+    _deposit(block, deposit)
+    block.guard.let_step()
     if block.aborted:  # and somebody swallowed it
         raise Abort(block)
     if not commit.prepare(block) or block.ready is None:
         raise _Skip
     block.ready.multiply(1.0)
     return block.loss / block.tally.denominator
+
+
+@torch.enable_grad()
+def _deposit(block: Block, deposit: Callable[[], object]) -> None:
+    if block.casting is not None:
+        torch.clear_autocast_cache()  # it holds copies of weights that have moved since
+        block.casting.enter()
+    try:
+        deposit()
+    finally:
+        block.leave_autocast()

@@ -27,7 +27,7 @@ class Promises:
     """
 
     def __init__(self) -> None:
-        self._open: deque[tuple[Tensor, torch.device, Tell]] = deque()
+        self.waiting: deque[tuple[Tensor, torch.device, Tell]] = deque()
         self._rows: list[Tensor] = []
         self._next = 0
 
@@ -44,17 +44,17 @@ class Promises:
 
     def expect(self, row: Tensor, device: torch.device, tell: Tell) -> None:
         """The device writes this row by itself."""
-        self._open.append((row, device, tell))
+        self.waiting.append((row, device, tell))
 
     def keep(self, *, all_of_them: bool) -> None:
         """All, or those that have come and those that are overdue."""
-        while self._open:
-            row, device, tell = self._open[0]
+        while self.waiting:
+            row, device, tell = self.waiting[0]
             if NOT_YET in row.tolist():
-                if not all_of_them and len(self._open) < _BEHIND:
+                if not all_of_them and len(self.waiting) < _BEHIND:
                     return
                 _wait(row, device)
-            self._open.popleft()
+            self.waiting.popleft()
             tell(row.tolist())
 
 

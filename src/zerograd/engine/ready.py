@@ -8,42 +8,107 @@ from types import MappingProxyType
 import torch
 from torch import Tensor
 
-from zerograd.engine.gradients import clip_coefficient, clip_divisor, is_finite, not_finite, scale, total_norm
+from zerograd.engine import refusals
+from zerograd.engine.gradients import (
+    clip_coefficient,
+    clip_divisor,
+    inverse,
+    is_finite,
+    not_finite,
+    scale,
+    total_norm,
+    unscale,
+)
 from zerograd.engine.slots import Slots
 
 Inspect = Callable[[Mapping[str, Tensor]], object]
-_version = attrgetter("_version")
+_LOW = frozenset({torch.float16, torch.bfloat16})
+_dtype = attrgetter("dtype")
 
 
 class Ready:
     """What lies in the slots is the true gradient times `divisor`, if there is one: weights and loss scale.
 
-    They are taken out together with the clip, in one multiplication, or earlier if somebody wants to look.
+    Weights are taken out together with the clip, in one multiplication, or earlier if somebody wants to look. A loss
+    scale is taken out first, as the loop written by hand does it: its rounding is the same then, and no norm is taken
+    of gradients that are 2**40 times as large as they are. Unless the optimizers divide on their own.
     """
 
-    __slots__ = ("_slots", "divisor", "folds", "found", "gradients", "norm")
+    __slots__ = (
+        "_bad",
+        "_flat",
+        "_slots",
+        "divisor",
+        "folds",
+        "found",
+        "gradients",
+        "grew",
+        "measured",
+        "norm",
+        "scaled",
+    )
 
-    def __init__(self, slots: Slots, gradients: list[Tensor], divisor: float | Tensor | None) -> None:
-        self._slots, self.gradients, self.divisor = slots, gradients, divisor
+    def __init__(
+        self, slots: Slots, gradients: list[Tensor], divisor: float | Tensor | None, *, scaled: bool, flat: bool
+    ) -> None:
+        self._slots, self._flat, self.divisor = slots, flat, divisor
+        self.scaled = scaled  # a loss scale is in the divisor
         self.norm: Tensor | None = None
         self.found: Tensor | None = None  # 1.0 if they are not finite, on the device. See [Note: deferred verdicts]
         self.folds = False  # whether the optimizers divide by all of it while they read the gradients
+        self.grew = False  # low precision, divided by less than 1: finite gradients may have become infinite
+        self._bad: Tensor | None = None  # what was seen while the loss scale was taken out
+        self.measured = self.gradients = gradients  # what is multiplied; in a flat Step, one buffer for many
+        if flat:
+            self.measured = slots.gradients()
+
+    def is_single(self) -> bool:
+        """Whether optimizers that divide by a float32 divide exactly enough."""
+        if isinstance(self.divisor, Tensor) and self.divisor.dtype is torch.float32:
+            return True
+        return torch.float64 not in map(_dtype, self.gradients)
 
     def measure(self) -> Tensor:
-        """The norm of the true gradient."""
-        norm = total_norm(self.gradients, precise=self._slots.precise)
+        """The norm of the true gradient, over each slot's and then over all, as torch does it."""
+        if self.scaled and not self.folds:
+            self.unscale()
+        norm = total_norm(self.measured)
         self.norm = norm if self.divisor is None else (norm / self.divisor).to(norm.dtype)
         return self.norm
 
-    def is_finite(self) -> bool:
-        return is_finite(self.gradients, self.norm, uniform=self._slots.uniform)
+    def is_finite(self, *, anew: bool = False) -> bool:
+        """Waits for the device. `anew`: they have changed since their norm was taken."""
+        if anew:
+            return is_finite(self.gradients, None)
+        if self._bad is not None:
+            return not self._bad.item()
+        finite = is_finite(self.gradients, self.norm)
+        if finite and self.norm is not None and self.divisor is not None and not math.isfinite(self.norm.item()):
+            self.multiply(1.0)  # the norm has overflowed: perhaps only that of the gradients with their weights
+            self.measure()
+            finite = is_finite(self.gradients, None)
+        return finite
 
-    def look(self) -> None:
+    def look(self, *, anew: bool = False) -> None:
         """The same, for the device alone to know."""
-        self.found = not_finite(self.gradients, self.norm, uniform=self._slots.uniform)
+        if anew:
+            found = not_finite(self.gradients, None)
+        else:
+            found = self._bad if self.norm is None and self._bad is not None else not_finite(self.gradients, self.norm)
+        self.found = found if self.found is None else torch.maximum(self.found, found)
+
+    def unscale(self) -> None:
+        """Make the true gradient the one that lies in the slots, and look at it on the way."""
+        if isinstance(self.divisor, Tensor):
+            self._bad = unscale(self.gradients, inverse(self.divisor))
+            self.divisor = None
 
     def multiply(self, coefficient: float | Tensor) -> None:
         """Shorten the true gradient, and make it the one that lies in the slots."""
+        if self.scaled:
+            self.unscale()
+        if isinstance(self.divisor, float) and self.divisor < 1.0 and not _LOW.isdisjoint(map(_dtype, self.gradients)):
+            self.grew = True
         scale(self.gradients, coefficient if self.divisor is None else coefficient / self.divisor)
         self.divisor = None
 
@@ -74,11 +139,21 @@ class Ready:
             found.append([parameter.grad for parameter in fresh if parameter.grad is not None])
         return [group for group in found if group]
 
-    def show(self, functions: tuple[Inspect, ...]) -> bool:
-        """Call each with the named gradients. Whether one of them changed a gradient."""
+    def show(self, functions: tuple[Inspect, ...]) -> None:
+        """Call each with the named gradients, which it may change: what was known of them is known no more.
+
+        Version counters do not tell: a change through `.data` moves none.
+        """
         named = self.named()
-        before = list(map(_version, named.values()))
-        with torch.no_grad():
-            for function in functions:
-                function(named)
-        return list(map(_version, named.values())) != before
+        _show(functions, named)
+        self.norm = self._bad = None
+        self.gradients = self._slots.flat.gather() if self._flat else self._slots.gradients()
+        self.measured = self._slots.gradients()
+        if not self.gradients:
+            raise refusals.empty_slots(len(self._slots.parameters))
+
+
+@torch.no_grad()
+def _show(functions: tuple[Inspect, ...], named: Mapping[str, Tensor]) -> None:
+    for function in functions:
+        function(named)

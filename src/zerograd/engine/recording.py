@@ -1,7 +1,9 @@
 """One step as one CUDA graph, for inputs of one shape."""
 
+import gc
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -34,7 +36,10 @@ class Recording:
         self.events: list[Event] = []
         self._board = board
         # "thread_local": a loader that pins memory in a thread of its own does not spoil the recording.
-        with torch.cuda.graph(self._graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
+        with (
+            _no_garbage_collected(),
+            torch.cuda.graph(self._graph, pool=pool, stream=stream, capture_error_mode="thread_local"),
+        ):
             block, out = body(inputs)
             self._told = told(block)
             if board is not None and self._told is not None:
@@ -84,6 +89,18 @@ class Recording:
         norm = numbers[0] if self._measured else None
         weight = numbers[-1] if self._weight is None else self._weight
         return Outcome(Ending.COMMITTED, weight, self._counted, "", norm)
+
+
+@contextmanager
+def _no_garbage_collected() -> Iterator[None]:
+    """A CUDA graph that goes while another one is recorded spoils the recording, whoever it belonged to."""
+    usual = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if usual:
+            gc.enable()
 
 
 def _is_tensor(leaf: object) -> bool:

@@ -21,6 +21,14 @@ def other_thread(what: str) -> StepError:
     return StepError(f"{what} from another thread", cure="A block belongs to the thread that opened it.", slug="thread")
 
 
+def copied_inside() -> StepError:
+    return StepError(
+        "a Step is copied while its block is open: its deposits have no copy",
+        cure="Copy it between two blocks.",
+        slug="nested-blocks",
+    )
+
+
 def nested_block() -> StepError:
     return StepError("the block is already open", cure="One `with step:` at a time.", slug="nested-blocks")
 
@@ -63,6 +71,14 @@ def changed_inside(slots: int) -> StepError:
         f"the gradient in {_slots(slots)} was changed inside the block, after step.backward()",
         cure="Write Step(..., clip=1.0) to clip, Step(..., inspect=fn) to look at gradients or change them, "
         "step.backward(loss) for loss.backward(), step.micro_batches(group) to accumulate.",
+        slug="changed-inside",
+    )
+
+
+def converted_inside() -> StepError:
+    return StepError(
+        'parameters were moved to another device or dtype inside the block, under grads="flat"',
+        cure="Call model.to(...) or model.half() before `with step:`.",
         slug="changed-inside",
     )
 
@@ -173,6 +189,23 @@ def torn_step(error: Exception) -> TornStep:
     )
 
 
+def idle_optimizer(wrapper: str) -> StepError:
+    return StepError(
+        f"{wrapper}.step() did nothing: the optimizer inside it was not stepped",
+        cure="Accelerate's does so under accumulate(): leave accumulate() out and loop over step.micro_batches(group), "
+        "or give the Step what is inside: Step(optimizer.optimizer).",
+        slug="idle-optimizer",
+    )
+
+
+def own_scaler(wrapper: str) -> StepError:
+    return StepError(
+        f"the {wrapper} has a GradScaler of its own, and would divide by its scale once more",
+        cure="Give the Step both: Step(optimizer.optimizer, scaler=accelerator.scaler).",
+        slug="scaler",
+    )
+
+
 def plateau() -> StepError:
     return StepError(
         "scheduler=ReduceLROnPlateau: it moves by a metric, and a commit has none",
@@ -213,6 +246,14 @@ def scaled_by_hand() -> StepError:
     )
 
 
+def graph_of_scaled() -> StepError:
+    return StepError(
+        "create_graph=True where gradients contain a loss scale or weights",
+        cure="Differentiate torch.autograd.grad(loss, parameters, create_graph=True) instead, and add it to the loss.",
+        slug="graph",
+    )
+
+
 def buffers_of_what() -> StepError:
     return StepError(
         'restore="buffers" without a model',
@@ -224,7 +265,7 @@ def buffers_of_what() -> StepError:
 def no_leaf() -> StepError:
     return StepError(
         "also= names something that gets no gradient",
-        cure="It takes leaves: call x.requires_grad_() before the forward pass and give also=[x].",
+        cure="Call x.requires_grad_() before the forward pass and give also=[x]; for what is computed, retain_grad().",
         slug="also",
     )
 
@@ -239,6 +280,14 @@ def leaf_is_slot() -> StepError:
 
 def closure(what: str, cure: str) -> StepError:
     return StepError(f"{what} cannot be", cure=cure, slug="closures")
+
+
+def carried_from_where(states: int) -> StepError:
+    return StepError(
+        f"carry() cannot tell from which of {states} states of a block that did not commit this one was made",
+        cure="Carry them in the same line and in the same order in every block, or together, as one tuple or dict.",
+        slug="carry",
+    )
 
 
 def uncut(batch: object) -> StepError:
@@ -259,8 +308,8 @@ def uncut_list() -> StepError:
 
 def in_flight() -> StepError:
     return StepError(
-        "state_dict() inside a block: gradients are in flight",
-        cure='Take it outside, or say inflight="include" to keep them or "drop" to lose them.',
+        "state_dict() while gradients are in flight: of an open block, or loaded for the next one",
+        cure='Take it after the step, or say inflight="include" to keep them or "drop" to lose them.',
         slug="in-flight",
     )
 
@@ -273,6 +322,22 @@ def other_slots(saved: int, present: int) -> StepError:
     return StepError(
         f"gradients of {saved} slots are in flight, and the step has {present}",
         cure='Give the Step the same parameters, or save with inflight="drop".',
+        slug="in-flight",
+    )
+
+
+def other_shape(name: str, saved: list[int], present: list[int]) -> StepError:
+    return StepError(
+        f"the gradient in flight of {name} is {saved}, and the parameter is {present}",
+        cure='Give the Step the same parameters, or save with inflight="drop".',
+        slug="in-flight",
+    )
+
+
+def no_state(what: str, why: str) -> StepError:
+    return StepError(
+        f"{what} {why}",
+        cure="Load what a Step's state_dict() has returned. Nothing was changed.",
         slug="in-flight",
     )
 

@@ -20,28 +20,34 @@ if TYPE_CHECKING:
     from zerograd.engine.terms import Terms
 
 WORDS = ("rng", "buffers", "weights")
-Undo = Callable[[], None]
+PutBack = Callable[[], None]
+
+
+class Undo:
+    """Call it to bring everything back, bit for bit and into the same tensors; as often as you like."""
+
+    def __init__(self, words: frozenset[str], put_back: list[PutBack]) -> None:
+        self.words, self._put_back = words, put_back
+
+    @torch.no_grad()
+    def __call__(self) -> None:
+        for put_back in self._put_back:
+            put_back()
 
 
 def snapshot(words: frozenset[str], slots: Slots, terms: "Terms") -> Undo:
-    """Call what this returns to bring everything back, bit for bit and into the same tensors."""
-    undos: list[Undo] = []
+    """What is there now of what the words name."""
+    undos: list[PutBack] = []
     if "rng" in words:
         undos.append(random_state({parameter.device for parameter in slots.parameters}))
     if "buffers" in words and terms.model is not None:
         undos.append(_buffers(terms.model))
     if "weights" in words:
         undos += [_weights(slots), *map(_state, terms.optimizers), *map(_schedule, terms.schedulers)]
-
-    def undo() -> None:
-        with torch.no_grad():
-            for one in undos:
-                one()
-
-    return undo
+    return Undo(words, undos)
 
 
-def random_state(devices: set[torch.device]) -> Undo:
+def random_state(devices: set[torch.device]) -> PutBack:
     """torch's, on the CPU and where the parameters are; Python's; NumPy's, if anybody uses it."""
     own, here = random.getstate(), torch.get_rng_state()
     there = [(device, torch.get_device_module(device)) for device in devices if device.type not in ("cpu", "meta")]
@@ -60,22 +66,21 @@ def random_state(devices: set[torch.device]) -> Undo:
     return undo
 
 
-def _buffers(model: nn.Module) -> Undo:
+def _buffers(model: nn.Module) -> PutBack:
     kept = [
-        (module, name, buffer, buffer.clone())
+        (module, name, buffer, None if buffer is None else buffer.clone())
         for module in model.modules()
         for name, buffer in module._buffers.items()
-        if buffer is not None
     ]
 
     def undo() -> None:
         for module, name, buffer, value in kept:
-            module._buffers[name] = _refill(buffer, value)
+            module._buffers[name] = None if buffer is None or value is None else _refill(buffer, value)
 
     return undo
 
 
-def _weights(slots: Slots) -> Undo:
+def _weights(slots: Slots) -> PutBack:
     kept = [(parameter, parameter.detach().clone()) for parameter in slots.parameters]
 
     def undo() -> None:
@@ -85,7 +90,7 @@ def _weights(slots: Slots) -> Undo:
     return undo
 
 
-def _state(optimizer: Optimizer) -> Undo:
+def _state(optimizer: Optimizer) -> PutBack:
     # A wrapper may keep no state where torch's optimizers do; then there is none to lose.
     state = {key: dict(_copied(values)) for key, values in getattr(optimizer, "state", {}).items()}
     options = [dict(_copied(group)) for group in optimizer.param_groups]
@@ -95,13 +100,14 @@ def _state(optimizer: Optimizer) -> Undo:
             del optimizer.state[gone]
         for key, values in state.items():
             _put_back(optimizer.state[key], values)
-        for group, values in zip(optimizer.param_groups, options, strict=True):
+        # A group that was added meanwhile stays: what the user does to the optimizer is the user's.
+        for group, values in zip(optimizer.param_groups, options, strict=False):
             _put_back(group, values)
 
     return undo
 
 
-def _schedule(scheduler: LRScheduler) -> Undo:
+def _schedule(scheduler: LRScheduler) -> PutBack:
     state = copy.deepcopy(scheduler.state_dict())
     return lambda: scheduler.load_state_dict(state)
 

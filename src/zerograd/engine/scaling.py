@@ -5,11 +5,16 @@ scaler once, for all optimizers, whether the gradients were finite. GradScaler.u
 would divide a second time, and wait for the device once per optimizer.
 """
 
-from collections.abc import Iterable, Sequence
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from operator import attrgetter
 
 import torch
 from torch import Tensor
 from torch.amp.grad_scaler import GradScaler, OptState
+from torch.autograd.graph import Node
 from torch.optim import Optimizer
 
 from zerograd.engine import refusals
@@ -18,8 +23,10 @@ from zerograd.engine import refusals
 class Scaling:
     def __init__(self, scaler: GradScaler, optimizers: Sequence[Optimizer]) -> None:
         self.scaler = scaler
+        self.optimizer = optimizers[0]  # in whose name the scaler is told
         self._ids = [id(optimizer) for optimizer in optimizers]
         self._one: Tensor | None = None
+        self.found: Tensor
 
     def read(self, device: torch.device) -> Tensor:
         """The scale, as a tensor on the device: to know it as a number would be to wait for it."""
@@ -37,14 +44,15 @@ class Scaling:
         if any(self._stage(optimizer) is not OptState.READY for optimizer in self._ids):
             raise refusals.unscaled_inside()
 
-    def refuse_scaled(self, loss: Tensor) -> None:
-        """scaler.scale(loss) was written by hand: the update would be tens of thousands of times too large."""
-        factor, scale = getattr(loss.grad_fn, "_saved_other", None), self.scaler._scale
-        if isinstance(factor, Tensor) and scale is not None and factor.data_ptr() == scale.data_ptr():
+    def refuse_scaled(self, loss: Tensor, *, recorded: bool) -> None:
+        """scaler.scale() was written by hand: the update would be tens of thousands of times too large."""
+        scale = self.scaler._scale
+        if scale is not None and any(_is_scale(factor, scale, recorded=recorded) for factor in _factors(loss)):
             raise refusals.scaled_by_hand()
 
     def tell(self, found: Tensor) -> None:
         """What update() will act on. torch 2.13 amp/grad_scaler.py: found_inf is exactly 0.0 or 1.0."""
+        self.found = found
         self.scaler._per_optimizer_states[self._ids[0]]["found_inf_per_device"] = {found.device: found}
 
     def forget(self) -> None:
@@ -62,7 +70,106 @@ class Scaling:
         return stage
 
 
-def update(scalings: Iterable[Scaling]) -> None:
-    """Once per scaler, however many Steps share it."""
+def updates(scalings: Sequence[Scaling], *, recorded: bool) -> list[Callable[[], object]]:
+    """What updates each scaler once, however many Steps end together; `recorded`: as part of a captured step."""
+    acts: list[Callable[[], object]] = []
     for scaler in {id(scaling.scaler): scaling.scaler for scaling in scalings}.values():
-        scaler.update()
+        if recorded:
+            acts.append(scaler.update)
+        else:
+            acts += _rounds.setdefault(scaler, _Round()).acts(scaler, [one for one in scalings if one.scaler is scaler])
+    return acts
+
+
+class _Round:
+    """[Note: rounds] Steps that share a scaler and end one after the other, D and then G, are one iteration of the loop
+    by hand, which calls update() once, for all of them. A round is over when one of them comes a second time, or when
+    somebody else has changed the scale. Each that ends in it updates the scale anew from where the round began, with
+    what all of them have found: so nobody has to know who comes last.
+    """
+
+    def __init__(self) -> None:
+        self._found: list[tuple[weakref.ref[Optimizer], Tensor]] = []
+        self._before: tuple[Tensor, Tensor] | None = None  # scale and growth tracker when it began
+        self._version: deque[int] = deque([-1], maxlen=1)  # of the scale, when it was last updated
+
+    def acts(self, scaler: GradScaler, scalings: Sequence[Scaling]) -> list[Callable[[], object]]:
+        """As parts of a move: none of our own lines may lie between them. See [Note: one decision]."""
+        scale, tracker = scaler._scale, scaler._growth_tracker
+        assert scale is not None
+        assert tracker is not None
+        earlier, before = self._found, self._before
+        again = any(ref() is one.optimizer for ref, _ in earlier for one in scalings)
+        acts: list[Callable[[], object]] = []
+        if before is None or again or scale._version != self._version[0]:
+            earlier, before = [], (scale.clone(), tracker.clone())
+        else:
+            acts += [partial(scale.copy_, before[0]), partial(tracker.copy_, before[1])]
+        for place, (_, found) in enumerate(earlier):
+            scaler._per_optimizer_states[-1 - place]["found_inf_per_device"] = {found.device: found.clone()}
+        found_now = [*earlier, *((weakref.ref(one.optimizer), one.found.clone()) for one in scalings)]
+        # Lazily: the version is read when the update is over.
+        version = partial(self._version.extend, map(_version, (scale,)))
+        return [*acts, scaler.update, version, partial(vars(self).update, _found=found_now, _before=before)]
+
+
+_version = attrgetter("_version")
+_rounds: weakref.WeakKeyDictionary[GradScaler, _Round] = weakref.WeakKeyDictionary()
+
+_LARGE = 256.0  # who multiplies by a constant as large as that, and just as large as the scale, means the scale
+
+# Nodes whose result is as many times too large as what they are given. Behind any other, a scale means something else:
+# the gradient penalty of torch's own recipe is computed from scaled gradients, and divided by the scale.
+_LINEAR = frozenset(
+    {
+        *("Add", "Sub", "Rsub", "Mul", "Div", "Neg", "Dot", "Sum", "Mean", "Cumsum", "Clone", "ToCopy", "Alias", "Max"),
+        *(
+            "Stack",
+            "Cat",
+            "Unbind",
+            "Split",
+            "Select",
+            "Slice",
+            "Index",
+            "IndexSelect",
+            "Gather",
+            "Where",
+            "MaskedFill",
+        ),
+        *("View", "UnsafeView", "ReshapeAlias", "Squeeze", "Unsqueeze", "Expand", "Permute", "T", "Transpose"),
+        *("Min", "Maximum", "Minimum", "Clamp", "ClampMin", "ClampMax", "MaskedSelect", "Copy", "CopyBackwards"),
+        *("CopySlices", "BackwardHookFunction", "Repeat", "Flip", "NanToNum", "Addcmul", "Lerp"),
+    }
+)
+
+
+def _factors(loss: Tensor) -> Iterator[Tensor]:
+    """What the loss, or a term of it, was multiplied by."""
+    nodes = [loss.grad_fn]
+    seen = {None, *nodes}
+    for node in nodes:
+        kind = "" if node is None else node.name()
+        if kind.rstrip("0123456789").removesuffix("Backward") in _LINEAR and node is not None:
+            if kind.startswith("Mul"):
+                yield from _other(node)
+            nodes += [following for following, _ in node.next_functions if following not in seen]
+            seen.update(following for following, _ in node.next_functions)
+
+
+def _other(multiplication: Node) -> Iterator[Tensor]:
+    try:
+        factor = getattr(multiplication, "_saved_other", None)
+    except RuntimeError:  # freed by an earlier backward, which would have been refused
+        return
+    if type(factor) is Tensor:
+        yield factor
+
+
+def _is_scale(factor: Tensor, scale: Tensor, *, recorded: bool) -> bool:
+    """The scale itself, or the copy that scaler.scale([a, b]) multiplies by: that one only its value tells."""
+    if factor.data_ptr() == scale.data_ptr() and factor.device == scale.device:
+        return True
+    if recorded or factor.dim() or factor.dtype is not scale.dtype or factor.requires_grad:
+        return False
+    value = float(factor)
+    return value >= _LARGE and value == float(scale)

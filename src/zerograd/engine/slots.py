@@ -1,6 +1,6 @@
 """The slots of a Step: its optimizers' parameters, each once, with what has to be known about them at every step."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import chain
 from operator import attrgetter, is_not, itemgetter
@@ -13,7 +13,7 @@ from zerograd.engine.flat import Flat
 
 # What is asked at every step is asked without a frame of Python: that is most of what a Step costs.
 _groups, _params = attrgetter("param_groups"), itemgetter("params")
-_PRECISE = (torch.float32, torch.float64)
+_dtype = attrgetter("dtype")
 
 
 class Slots:
@@ -21,35 +21,53 @@ class Slots:
 
     def __init__(self, optimizers: Sequence[Optimizer], model: nn.Module | None) -> None:
         self._optimizers, self._model = optimizers, model
-        self._listed = _listed(optimizers)
+        self._listed, self._sizes = _listed(optimizers)
         # By id: a parameter that two of the optimizers hold is one slot, divided and counted once.
-        self.parameters = list({id(parameter): parameter for parameter in self._listed}.values())
+        self.parameters = list({id(parameter): parameter for parameter in self._in_order()}.values())
         self.nothing = [None] * len(self.parameters)
-        kinds = {(parameter.device, parameter.dtype) for parameter in self.parameters}
+        self.device = self.parameters[0].device if self.parameters else torch.device("cpu")
         self.plain = all(type(parameter) in (Tensor, nn.Parameter) for parameter in self.parameters)
-        # Gradients of one kind: one call looks at all of them. And in a precision that their norm can be taken in.
-        self.uniform = len(kinds) == 1 and self.plain
-        self.precise = self.uniform and all(dtype in _PRECISE for _, dtype in kinds)
-        self.double = any(dtype is torch.float64 for _, dtype in kinds)
 
     def current(self) -> "Slots":
-        """These, unless a group was added, or a parameter frozen into or out of one."""
-        listed = _listed(self._optimizers)
-        if len(listed) == len(self._listed) and not any(map(is_not, listed, self._listed)):
+        """These, unless a group was added, or a parameter put into or out of one."""
+        listed, sizes = _listed(self._optimizers)
+        if sizes == self._sizes and not any(map(is_not, listed, self._listed)):
+            self.device = listed[0].device if listed else self.device
             return self
         return Slots(self._optimizers, self._model)
+
+    def are_all(self) -> bool:
+        """Whether no group of the optimizers has grown or shrunk since."""
+        return self._sizes == list(map(len, map(_params, chain.from_iterable(map(_groups, self._optimizers)))))
+
+    def _in_order(self) -> Iterable[Tensor]:
+        """The model's, in which clip_grad_norm_(model.parameters()) sums: the last bit of a norm depends on it."""
+        if self._model is None:
+            return self._listed
+        mine = set(map(id, self._listed))
+        return chain((one for one in self._model.parameters() if id(one) in mine), self._listed)
+
+    def gradients(self) -> list[Tensor]:
+        """What lies in them now."""
+        return [parameter.grad for parameter in self.parameters if parameter.grad is not None]
+
+    @property
+    def half(self) -> bool:
+        """Whether some are fp16, whose sums overflow. Asked anew: model.half() keeps the parameters."""
+        return torch.float16 in map(_dtype, self.parameters)
 
     @cached_property
     def ids(self) -> frozenset[int]:
         return frozenset(map(id, self.parameters))
 
     @cached_property
-    def device(self) -> torch.device:
-        return self.parameters[0].device if self.parameters else torch.device("cpu")
-
-    @cached_property
     def flat(self) -> Flat:
         return Flat(self.parameters)
+
+    @cached_property
+    def uniform(self) -> bool:
+        """Whether one call could look at all gradients when these slots were made."""
+        return self.plain and len({(parameter.device, parameter.dtype) for parameter in self.parameters}) == 1
 
     @cached_property
     def groups(self) -> list[list[Tensor]]:
@@ -69,6 +87,7 @@ class Slots:
         return [names[id(parameter)] for parameter in self.parameters]
 
 
-def _listed(optimizers: Sequence[Optimizer]) -> list[Tensor]:
-    groups = chain.from_iterable(map(_groups, optimizers))
-    return list(chain.from_iterable(map(_params, groups)))
+def _listed(optimizers: Sequence[Optimizer]) -> tuple[list[Tensor], list[int]]:
+    """The parameters of all groups, and how many each of them has."""
+    groups = list(map(_params, chain.from_iterable(map(_groups, optimizers))))
+    return list(chain.from_iterable(groups)), list(map(len, groups))

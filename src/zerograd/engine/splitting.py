@@ -5,7 +5,7 @@ were before it, so that the next one sees the same dropout. What had been deposi
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -17,24 +17,29 @@ from zerograd.engine import gradients, refusals
 from zerograd.engine.batches import cut, rows_of
 from zerograd.engine.block import Block
 from zerograd.engine.restoring import snapshot
-from zerograd.engine.weighing import MicroBatch, Number, Weighing, checked
+from zerograd.engine.weighing import MicroBatch, Number, Weighing, checked, is_zero
 
 T = TypeVar("T")
-_OUT_OF_MEMORY = ("can't allocate memory", "CUBLAS_STATUS_ALLOC_FAILED")
+# How allocators say it that have no class of errors of their own: the CPU's, cuBLAS, cuDNN, MPS.
+_OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "out of memory", "STATUS_ALLOC_FAILED")
 
 
 def split(block: Block, batch: T, fn: Callable[[T], Tensor], weight: Callable[[T], float] | None) -> None:
     if block.broken:
         raise refusals.broken_backward()
     rows = rows_of(batch)
-    size = min(rows, block.record.fitted or rows)
-    earlier = [slot.grad for slot in block.slots.parameters]
+    fitted = block.record.fitted
+    size = fitted.next_size(rows)
+    earlier, unit = [slot.grad for slot in block.slots.parameters], block.tally.unit
+    block.laid_aside = any(gradient is not None for gradient in earlier)
     undo = snapshot(frozenset({"rng", "buffers"}), block.slots, block.terms)
     while not _fits(block, _parts(batch, rows, size, weight), fn, last=size == 1):
         undo()
+        block.tally.unit = unit
+        fitted.failed(size)
         size = math.ceil(size / 2)
-        block.record.fitted = size
-    _add_back(block, earlier)
+    fitted.succeeded(size, rows)
+    _add_back(block, earlier, 1.0 if is_zero(unit) else unit / block.tally.unit)
     block.emit(Kind.DEPOSIT, "step.split()")
 
 
@@ -49,22 +54,28 @@ def _parts(batch: T, rows: int, size: int, weight: Callable[[T], float] | None) 
 def _fits(block: Block, parts: list[tuple[Any, float]], fn: Callable[[Any], Tensor], *, last: bool) -> bool:
     gradients.clear(block.slots.parameters)
     block.guard.open(block.slots)
-    shares = list(_shares(block, [weight for _, weight in parts]))
+    inside, total = block.micro, sum(weight for _, weight in parts)
+    micros = [MicroBatch(Weighing.MEAN, weight) if inside is None else inside for _, weight in parts]
     try:
-        for (part, weight), (_, coefficient) in zip(parts, shares, strict=True):
+        for (part, weight), micro in zip(parts, micros, strict=True):
+            block.tally.require_alike(micro)
             if weight:
                 loss = fn(part)
                 if not (isinstance(loss, Tensor) and loss.requires_grad):
                     raise refusals.detached_loss(loss)
-                block.run(loss, coefficient)
-    except (torch.OutOfMemoryError, RuntimeError) as error:
+                # Inside a group the micro-batch has its weight already, and its parts have a share in that.
+                block.run(loss, micro, part=1.0 if inside is None else weight / total)
+    except (MemoryError, RuntimeError) as error:
         if not _is_memory(error):
+            raise
+        if block.exchange is not None and block.exchange.paced:
+            error.add_note("zerograd: split() cannot try again: the other ranks wait in the collectives of this try")
             raise
         if last:
             error.add_note("zerograd: split() could not make the batch smaller: one row does not fit")
             raise
     else:
-        for micro, _ in shares:
+        for micro in micros:
             if micro.weight:
                 block.tally.count(micro)
             else:
@@ -78,23 +89,16 @@ def _fits(block: Block, parts: list[tuple[Any, float]], fn: Callable[[Any], Tens
     return False
 
 
-def _shares(block: Block, weights: list[float]) -> Iterator[tuple[MicroBatch, Number]]:
-    """The micro-batch that each part belongs to, and what its loss is multiplied by."""
-    inside = block.micro
-    for weight in weights:
-        if inside is None:
-            micro = MicroBatch(Weighing.MEAN, weight)
-            yield micro, block.tally.coefficient(micro)
-        else:  # the group has given it a weight already: the parts have a share in that
-            yield inside, block.tally.coefficient(inside) * weight / (sum(weights) or 1.0)
-
-
-def _add_back(block: Block, earlier: list[Tensor | None]) -> None:
+def _add_back(block: Block, earlier: list[Tensor | None], factor: Number) -> None:
+    """What was laid aside; `factor` brings it to the unit of now."""
     for slot, before in zip(block.slots.parameters, earlier, strict=True):
         if before is not None:
+            before = before if factor == 1.0 else before * factor
             slot.grad = before if slot.grad is None else before + slot.grad
+    block.laid_aside = False
     block.guard.mark()
 
 
-def _is_memory(error: RuntimeError) -> bool:
-    return isinstance(error, torch.OutOfMemoryError) or any(word in str(error) for word in _OUT_OF_MEMORY)
+def _is_memory(error: Exception) -> bool:
+    known = isinstance(error, MemoryError | torch.OutOfMemoryError)
+    return known or any(word in str(error) for word in _OUT_OF_MEMORY)

@@ -5,12 +5,14 @@ with step:                                  # clean slate
                                             # leaving commits; an exception rolls back and is raised again
 """
 
+import copy
+import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from types import TracebackType
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -18,22 +20,26 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
 from zerograd.core.events import Event
-from zerograd.engine import commit, minimizing, refusals, resuming, splitting, terms
+from zerograd.engine import commit, copying, minimizing, refusals, resuming, splitting, terms
 from zerograd.engine.block import Block, iterate
 from zerograd.engine.capturing import Captured
 from zerograd.engine.compiling import calling
+from zerograd.engine.entrance import USUAL, Options
 from zerograd.engine.guarding import Guard
+from zerograd.engine.hooks import count_retained
+from zerograd.engine.opening import Opened, open_block
 from zerograd.engine.outcome import Outcome
-from zerograd.engine.ranks import party
 from zerograd.engine.ranks import refusals as ranks_refuse
+from zerograd.engine.ranks.party import Party, Search
 from zerograd.engine.ready import Inspect
 from zerograd.engine.record import Record
 from zerograd.engine.slots import Slots
+from zerograd.engine.transaction import Transaction, WayOut
 from zerograd.engine.weighing import Weighing
+from zerograd.engine.wrapping import inner_of
 
 S = TypeVar("S")
 T = TypeVar("T")
-_open_blocks: list[Block] = []
 _numbers = count(1)
 
 
@@ -75,10 +81,12 @@ class Step:
         restore: str | Iterable[str] = (),
         trace: Callable[[Event], None] | str | os.PathLike[str] | None = None,
     ) -> None:
+        terms.check_model(model)
         terms.check_rest(nonfinite=nonfinite, max_skips=max_skips, autocast=autocast, grads=grads, sync=sync)
         self.optimizers = terms.checked_optimizers(optimizers)
         self._terms = terms.Terms(
             optimizers=self.optimizers,
+            wrapped=any(map(inner_of, self.optimizers)),
             schedulers=terms.checked_schedulers(scheduler, self.optimizers),
             clip=terms.checked_clip(clip),
             scaling=terms.checked_scaling(scaler, self.optimizers, nonfinite),
@@ -92,28 +100,30 @@ class Step:
             model=model,
             trace=terms.checked_trace(trace, self),
         )
-        self._name = f"{'+'.join(type(optimizer).__name__ for optimizer in self.optimizers)}#{next(_numbers)}"
+        self._name = _name(self.optimizers)
         self._slots = Slots(self.optimizers, model)
         self._guard = Guard(self.optimizers)
+        if isolate:
+            count_retained()
         self._record = Record()
         self._sync = sync
-        self._party: party.Party | None = None
-        self._alone: bool | None = None  # not known before the first block
+        self._search = Search(sync)
         self._resumed: resuming.InFlight | None = None
-        self._block: Block | None = None
+        self._latest: Block | None = None
+        self._transaction = Transaction()
 
     @property
     def outcome(self) -> Outcome | None:
         """How the last block ended; None before the first. May have to wait for the device to tell."""
-        return self._known().outcome
+        return self._known().known.outcome
 
     @property
     def committed(self) -> int:
-        return self._known().committed
+        return self._known().known.committed
 
     @property
     def skipped(self) -> int:
-        return self._known().skipped
+        return self._known().known.skipped
 
     def _known(self) -> Record:
         """The record, with everything in it that happened. See [Note: deferred verdicts]."""
@@ -123,76 +133,93 @@ class Step:
     # The block
 
     def __enter__(self) -> "Step":
-        self._open()
+        transaction = Transaction(self, commit.finish)
+        self._transaction, latest = transaction, self._transaction
+        try:
+            open_block(transaction, self, self._new_block())
+        except BaseException:
+            if not transaction.blocks:  # it never began: the one that is open, if there is one, goes on
+                self._transaction = latest
+            raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> bool:
-        block = self._block
-        assert block is not None
-        try:
-            return commit.end((block,), error)
-        finally:
-            self._forget(block)
+    _way: Any = None  # the exit that the `with` which begins was given
 
-    def _open(self) -> Block:
-        self._record.promises.keep(all_of_them=False)
-        if self._record.torn:
+    def _exit(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        return commit.end(self._transaction, error)
+
+    if TYPE_CHECKING:
+
+        def __exit__(
+            self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        ) -> bool: ...
+
+    else:
+        __exit__ = WayOut()
+
+    @property
+    def _block(self) -> Block | None:
+        """The open one."""
+        latest = self._latest
+        return None if latest is None or latest.over else latest
+
+    def _new_block(self) -> Block:
+        if self._record.promises.waiting:
+            self._record.promises.keep(all_of_them=False)
+        if self._record.known.torn:
             raise refusals.torn()
-        if self._block is not None:
+        if self._latest is not None and not self._latest.over:
             raise refusals.nested_block()
         self._slots = slots = self._slots.current()
-        return self._begin(Block(self._name, self._terms, slots, self._guard, self._record, self._find_party()))
+        party = self._search.look(slots)
+        if party is not None and self._terms.flat:
+            raise ranks_refuse.flat()
+        return Block(self._name, self._terms, slots, self._guard, self._record, party)
 
-    def _begin(self, block: Block) -> Block:
-        for other in _open_blocks:
-            shared = block.slots.ids & other.slots.ids
-            if shared:
-                raise refusals.shared_parameters(len(shared))
-        self._block = block
-        _open_blocks.append(block)
-        try:
-            block.open()
-            if self._resumed is not None:
-                self._resumed.go_on(block)
-                self._resumed = None
-        except BaseException:  # a trace that raises must not leave a block open that nobody can close
-            block.close()
-            self._forget(block)
-            raise
-        return block
+    def _find_party(self) -> Party | None:
+        """Who takes the next step together. Asked at every block: a model may be wrapped after its Step was made."""
+        return self._search.look(self._slots)
 
-    def _find_party(self) -> party.Party | None:
-        """Not before the first block: a model may be wrapped when its Step is made already."""
-        if self._alone is None:
-            found = party.find(self._slots, self._sync)
-            if found is not None and self._terms.flat:
-                raise ranks_refuse.flat()
-            self._party, self._alone = found, found is None
-        return self._party
-
-    def _forget(self, block: Block) -> None:
-        self._block = None
-        _open_blocks.remove(block)
+    @property
+    def _party(self) -> Party | None:
+        """As it was when the last block was entered."""
+        return self._search.found
 
     def abort(self) -> None:
         """Give this step up: the block ends here, nothing is committed, nothing is raised."""
         self._inside("abort()").abort()
 
     def _inside(self, what: str) -> Block:
-        block = self._block
-        if block is None:
+        block = self._latest
+        if block is None or block.over:
             raise refusals.outside_block(what)
         block.admit(what)
         return block
 
     # Deposits
 
-    def backward(self, loss: Tensor, *, weight: float | None = None, also: Sequence[Tensor] = ()) -> None:
+    def backward(
+        self,
+        loss: Tensor,
+        *,
+        weight: float | None = None,
+        also: Sequence[Tensor] = (),
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        gradient: Tensor | None = None,
+    ) -> None:
         """Deposit the gradient of `loss`. Inside `micro_batches` it belongs to the current micro-batch.
 
-        `also` names other leaves (inputs, embeddings) that shall get the loss's gradient in their `.grad`.
+        weight          the number of items that the loss is a mean over; outside `micro_batches`
+        also            other tensors (inputs, embeddings) that shall get the loss's gradient in their `.grad`
+        retain_graph    another backward goes through the same graph: two losses of one forward pass
+        create_graph    the gradients in `.grad` can be differentiated, up to the end of the block; without a loss scale
+                        or weights, which they would contain
+        gradient        for a loss that is not one number: what each of its elements counts
         """
-        self._inside("backward()").deposit(loss, weight, also, calling(sys._getframe(1)))
+        usual = retain_graph is None and gradient is None and not create_graph
+        options = USUAL if usual else Options(retain_graph, create_graph, gradient)
+        self._inside("backward()").deposit(loss, weight, also, calling(sys._getframe(1)), options)
 
     def micro_batches(
         self,
@@ -222,11 +249,9 @@ class Step:
         that this step, too, can be taken back.
         """
         minimizing.check(self._terms)
-        block = self._open()
-        try:
-            return minimizing.minimize(block, lambda: fn(self))
-        finally:
-            self._forget(block)
+        with Opened(self, self._new_block()) as transaction:
+            return minimizing.minimize(transaction, lambda: fn(self))
+        return math.nan  # it was aborted
 
     def capture(self, fn: Callable[..., Any], *example: Any, compile: bool = False) -> Captured:
         """`update = step.capture(fn, x, y)`: each `update(x, y)` is a whole step, on a GPU as one CUDA graph.
@@ -237,9 +262,14 @@ class Step:
         return Captured(self, fn, example, compiled=compile)
 
     def carry(self, state: S) -> S:
-        """The hidden state of the block before, detached; after one that did not commit, what that one began with."""
+        """The hidden state of the block before, detached; after one that did not commit, what that one began with.
+
+        A tensor, or tuples, lists and dicts of them; call it for each state that the block goes on with. A state that
+        no failed block has made begins a sequence of its own.
+        """
         self._inside("carry()")
-        return self._known().carried.carry(state)
+        frame = calling(sys._getframe(1))
+        return self._known().carried.carry(state, (frame.f_code, frame.f_lasti))
 
     # State
 
@@ -248,18 +278,40 @@ class Step:
 
         inflight    deposits of the open block: refuse to lose them, "include" them, or "drop" them
         """
-        return resuming.state_dict(self._known(), self._block, inflight)
+        return resuming.state_dict(self._known(), self._block, self._resumed, inflight)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from there. If deposits were in flight, the next block begins with them."""
         if self._block is not None:
             raise refusals.loaded_inside()
-        self._resumed = resuming.load_state_dict(self._known(), state)
+        self._resumed = resuming.load_state_dict(self._known(), state, self._slots.current())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Step":
+        """`copy.deepcopy((model, optimizer, step))`: a Step of its own, over the copied optimizers."""
+        if self._block is not None:
+            raise refusals.copied_inside()
+        self._known()
+        made = copy.copy(self)
+        memo[id(self)] = made
+        made._terms = copying.terms(self._terms, memo)
+        made.optimizers = made._terms.optimizers
+        made._name = _name(made.optimizers)
+        made._slots = Slots(made.optimizers, made._terms.model)
+        made._guard = Guard(made.optimizers)
+        made._record = copying.record(self._record, memo)
+        made._resumed = copy.deepcopy(self._resumed, memo)
+        made._search = Search(self._sync)
+        made._latest, made._transaction = None, Transaction()
+        return made
 
     @property
     def in_flight(self) -> int:
         """Micro-batches that the next block begins with: `groups(rest, n, begun=step.in_flight)`."""
         return 0 if self._resumed is None else self._resumed.counted + self._resumed.empty
+
+
+def _name(optimizers: Sequence[Optimizer]) -> str:
+    return f"{'+'.join(type(optimizer).__name__ for optimizer in optimizers)}#{next(_numbers)}"
 
 
 def weighing_of(weight: object, reduce: str) -> Weighing:

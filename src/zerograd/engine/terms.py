@@ -20,6 +20,7 @@ from zerograd.engine.clipping import ByFunction, ByGroupNorm, ByNorm, ByValue, C
 from zerograd.engine.ready import Inspect
 from zerograd.engine.restoring import WORDS
 from zerograd.engine.scaling import Scaling
+from zerograd.engine.wrapping import own_scaler
 from zerograd.trace.lines import TraceWriter, origin
 
 NONFINITE = ("skip", "raise", "ignore")
@@ -32,6 +33,7 @@ Trace = Callable[[Event], None]
 @dataclass(frozen=True, slots=True)
 class Terms:
     optimizers: tuple[Optimizer, ...]
+    wrapped: bool  # some of them step another one. See wrapping
     schedulers: tuple[LRScheduler, ...]
     clip: Clip | None
     scaling: Scaling | None
@@ -48,6 +50,8 @@ class Terms:
     @property
     def fused(self) -> bool:
         """Whether all optimizers divide by a scale on their own, while they read the gradients anyway."""
+        if self.wrapped:  # the wrapper would be told by what, and not the optimizer
+            return False
         return all(getattr(optimizer, "_step_supports_amp_scaling", False) for optimizer in self.optimizers)
 
 
@@ -60,6 +64,8 @@ def checked_optimizers(given: object) -> tuple[Optimizer, ...]:
         # By manners, not by class: wrappers (Accelerate's, DeepSpeed's) are not all torch.optim.Optimizers.
         if not (hasattr(optimizer, "param_groups") and callable(getattr(optimizer, "step", None))):
             raise refusals.optimizers(f"a Step was given a {type(optimizer).__name__} where it needs an optimizer")
+        if own_scaler(optimizer) is not None:
+            raise refusals.own_scaler(type(optimizer).__name__)
     if len(set(map(id, optimizers))) < len(optimizers):
         raise refusals.optimizers("a Step was given the same optimizer twice: it would step twice on one gradient")
     return optimizers
@@ -121,7 +127,7 @@ def checked_scaling(scaler: object, optimizers: Sequence[Optimizer], nonfinite: 
 
 
 def checked_restore(restore: object, model: nn.Module | None) -> frozenset[str]:
-    words: frozenset[str] = frozenset([restore] if isinstance(restore, str) else restore)  # type: ignore[call-overload]
+    words = frozenset((restore,) if isinstance(restore, str) else restore if isinstance(restore, Iterable) else (None,))
     if not words <= set(WORDS):
         raise refusals.option("restore", restore, f"made of {either(WORDS)}")
     if "buffers" in words and model is None:
@@ -130,18 +136,26 @@ def checked_restore(restore: object, model: nn.Module | None) -> frozenset[str]:
 
 
 def checked_inspect(inspect: object) -> tuple[Inspect, ...]:
-    functions = () if inspect is None else (inspect,) if callable(inspect) else tuple(inspect)  # type: ignore[arg-type]
+    one = callable(inspect) or not isinstance(inspect, Iterable)
+    functions: tuple[Any, ...] = () if inspect is None else (inspect,) if one else tuple(inspect)  # type: ignore[arg-type]
     if not all(map(callable, functions)):
         raise refusals.option("inspect", inspect, "a function of the named gradients, or a list of them")
     return functions
 
 
 def checked_trace(trace: Trace | str | os.PathLike[str] | None, owner: object) -> Trace | None:
-    if not isinstance(trace, str | os.PathLike):
+    if trace is None or callable(trace):
         return trace
+    if not isinstance(trace, str | os.PathLike):
+        raise refusals.option("trace", trace, "a path, a function that takes an event, or None")
     writer = TraceWriter(os.fspath(trace), about=origin())
     weakref.finalize(owner, writer.close)  # the file is the Step's, and goes with it
     return writer
+
+
+def check_model(model: object) -> None:
+    if not (model is None or isinstance(model, nn.Module)):
+        raise refusals.option("model", model, "a torch.nn.Module, or None")
 
 
 def check_rest(*, nonfinite: object, max_skips: object, autocast: object, grads: object, sync: object) -> None:

@@ -1,9 +1,14 @@
 """The arithmetic of one step: weights belong to micro-batches, losses to deposits.
 
-[Note: deferred normalisation] A micro-batch that weighs w deposits its loss times w / ref; the weights are counted, and
-the gradient is divided by total / ref once, at commit. So nothing has to be counted in advance, and any number of
-micro-batches, any tail and any mixture of weights gives the exact weighted mean. `ref` is a power of two near the last
-step's total: it changes no rounding, and it keeps low-precision gradients from overflowing on the way.
+[Note: deferred normalisation] A micro-batch that weighs w deposits its loss times w / unit; the weights are counted,
+and the gradient is divided by total / unit once, at commit. So nothing has to be counted in advance, and any number of
+micro-batches, any tail and any mixture of weights gives the exact weighted mean.
+
+[Note: the unit] The unit is the power of two nearest to the heaviest micro-batch of this block so far. So a backward
+runs with the loss nearly as it is, whatever the weights are, and never depends on the steps before: that is what
+parameter hooks see, and what a loss scale has to fit. When a heavier micro-batch comes, what lies in the slots is
+multiplied by the old unit over the new one, a power of two, which rounds nothing. Where the slots themselves are fp16,
+whose largest number is 65,504, the unit is near the total so far instead: there the sum, too, has to fit.
 """
 
 import math
@@ -50,31 +55,40 @@ class MicroBatch:
 class Tally:
     """The weights of one step."""
 
-    def __init__(self) -> None:
-        self.ref: Number = 0.0  # a power of two near what the last step weighed; 0 before the first
-        self.reset()
+    unit: Number = 0.0  # what weights are divided by; 0 before the first. See [Note: the unit]
+    weighing = Weighing.NONE
+    total: Number = 0.0
+    ranks = 1.0  # the gradient is a sum divided by this, and the total is that of all ranks
+    counted = 0  # micro-batches that deposited
+    empty = 0  # micro-batches that weighed nothing
 
-    def reset(self) -> None:
-        self.unit = self.ref  # what this step's weights are divided by. See [Note: deferred normalisation]
-        self.weighing = Weighing.NONE
-        self.total: Number = 0.0
-        self.ranks = 1  # the gradient is the mean over so many, and the total is that of all of them
-        self.counted = 0  # micro-batches that deposited
-        self.empty = 0  # micro-batches that weighed nothing
-
-    def coefficient(self, micro: MicroBatch) -> Number:
-        """What the loss is multiplied by. Counts nothing: a deposit that fails does not weigh."""
+    def require_alike(self, micro: MicroBatch) -> None:
         if self.weighing not in (Weighing.NONE, micro.weighing):
             raise StepError(
                 f"one step mixes {self.weighing.told} and {micro.weighing.told}: their sum has no denominator",
                 cure="Give every deposit of the step a weight, or none of them.",
                 slug="two-denominators",
             )
-        if micro.weighing is not Weighing.MEAN or is_zero(micro.weight):
+
+    def fit(self, micro: MicroBatch, *, sums_must_fit: bool = False) -> Number:
+        """Make the unit fit `micro`. What lies in the slots has to be multiplied by the answer, mostly 1."""
+        if micro.weighing is not Weighing.MEAN or micro.deposited or is_zero(micro.weight):
             return 1.0
-        if is_zero(self.unit):
-            self.unit = _power_of_two(micro.weight)
-        return micro.weight / self.unit
+        needed = power_of_two(self.total + micro.weight if sums_must_fit else micro.weight)
+        return self.change_unit(needed if is_zero(self.unit) else _larger(self.unit, needed))
+
+    def change_unit(self, unit: Number) -> Number:
+        """Again, what the slots have to be multiplied by."""
+        before, self.unit = self.unit, unit
+        return 1.0 if is_zero(before) else before / unit
+
+    def coefficient(self, micro: MicroBatch) -> Number:
+        """What the loss is multiplied by. Counts nothing: a deposit that fails does not weigh."""
+        if micro.weighing is Weighing.BARE:
+            return 1.0
+        if is_zero(micro.weight):
+            return 0.0
+        return micro.weight / self.unit if micro.weighing is Weighing.MEAN else 1.0
 
     def count(self, micro: MicroBatch) -> None:
         """A deposit of `micro` has arrived."""
@@ -87,14 +101,6 @@ class Tally:
     @property
     def denominator(self) -> Number:
         return self.total / (self.unit * self.ranks) if self.weighing is Weighing.MEAN else 1.0
-
-    def settle(self) -> None:
-        """The step is over: scale the next one by what this one weighed.
-
-        A skipped step too: one that overflowed because `ref` was too small would else overflow for ever.
-        """
-        if self.weighing is Weighing.MEAN:
-            self.ref = _power_of_two(self.total)
 
 
 def checked(weight: object) -> float:
@@ -128,8 +134,16 @@ def is_zero(number: Number) -> bool:
     return not isinstance(number, Tensor) and number == 0
 
 
-def _power_of_two(weight: Number) -> Number:
+def power_of_two(weight: Number) -> Number:
+    """The nearest one: their quotient is between 0.7 and 1.42."""
     if not isinstance(weight, Tensor):
         return 2.0 ** round(math.log2(weight))
-    # Exact: the mantissa of a number divides it without rounding. Nothing weighs 0, and 1 does as well.
-    return torch.where(weight > 0, weight / torch.frexp(weight).mantissa, 1.0)
+    mantissa = torch.frexp(weight).mantissa  # from 0.5 to 1, and it divides the weight without rounding
+    nearest = weight / torch.where(mantissa < math.sqrt(0.5), mantissa * 2, mantissa)
+    return torch.where(weight > 0, nearest, torch.finfo(weight.dtype).tiny)  # what weighs 0 asks for no unit
+
+
+def _larger(one: Number, other: Number) -> Number:
+    if not isinstance(one, Tensor):
+        return other.clamp(min=one) if isinstance(other, Tensor) else max(one, other)
+    return torch.maximum(one, other) if isinstance(other, Tensor) else one.clamp(min=other)

@@ -24,6 +24,7 @@ def data(story: Story) -> dict[str, object]:
     return {
         "version": VERSION,
         "verdict": verdict(story)._asdict(),
+        "coverage": {"steps": story.coverage.steps, "unaudited": dict(story.coverage.unaudited)},
         "kinds": KINDS,
         "contents": CONTENTS,
         "moves": _moves(),

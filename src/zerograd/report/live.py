@@ -8,19 +8,30 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from zerograd.trace.coverage import many
+
 _PULSE = ("|", "/", "-", "\\")
 _BARS = "\u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588"
 _KEPT = 40  # looks that a sparkline shows
 
 
-def line(*, steps: int, backwards: int, processes: int, findings: tuple[str, ...], seconds: float, width: int) -> str:
-    """The row with its colours, cut to `width`."""
+def line(
+    *,
+    steps: int,
+    backwards: int,
+    processes: int,
+    findings: tuple[str, ...],
+    seconds: float,
+    width: int,
+    missed: int = 0,
+) -> str:
+    """The row with its colours, cut to `width`. `missed`: of the steps, those that are not audited."""
     text = Text()
     text.append(f"{_PULSE[int(seconds * 4) % len(_PULSE)]} zerograd", "bold")
-    text.append(f"  {_clock(seconds)}  {steps:,} steps, {backwards:,} backwards", "dim")
+    text.append(f"  {_clock(seconds)}  {many(steps, 'step')}, {many(backwards, 'backward')}", "dim")
     if processes > 1:
         text.append(f" in {processes} processes", "dim")
-    text.append("  ").append_text(_verdict(findings))
+    text.append("  ").append_text(_verdict(findings, missed, steps))
     text.truncate(width - 1, overflow="crop")  # a row that is full to the last column makes some terminals scroll
     return _rendered(text, width)
 
@@ -46,13 +57,15 @@ class Past:
 
 
 def panel(
-    past: Past, *, steps: int, backwards: int, processes: int, findings: tuple[str, ...], seconds: float, width: int
-) -> str:
+    past: Past, *, steps: int, backwards: int, processes: int, findings: tuple[str, ...], seconds: float, width: int,
+    missed: int = 0,
+) -> str:  # fmt: skip
     """Six rows, each narrower than `width`."""
     grid = Table.grid(padding=(0, 2))
     for least in (7, 8, 1):
         grid.add_column(no_wrap=True, min_width=min(least, max(1, width - 12)))
-    counted = f"{steps:,} steps, {backwards:,} backwards" + (f", {processes} processes" if processes > 1 else "")
+    counted = f"{many(steps, 'step')}, {many(backwards, 'backward')}"
+    counted += f", {processes} processes" if processes > 1 else ""
     for name, values, style, form in (
         ("steps/s", past.speeds, "cyan", ",.1f"),
         ("loss", past.losses, "magenta", ".5g"),
@@ -60,7 +73,7 @@ def panel(
     ):
         latest = Text(format(values[-1], form)) if values else Text("-" if name == "steps/s" else "--mode full", "dim")
         grid.add_row(name, latest, Text(sparkline(values)[-max(1, width - 25) :], style))
-    told = _verdict(findings) if steps or findings else Text("waiting for the first step", "dim")
+    told = _verdict(findings, missed, steps) if steps or findings else Text("waiting for the first step", "dim")
     told.truncate(max(1, width - 6), overflow="ellipsis")
     title = Text(f"zerograd  {_clock(seconds)}  {counted}"[: max(1, width - 8)])
     box = Panel(Group(grid, told), title=title, title_align="left", width=width - 1)
@@ -75,7 +88,9 @@ def sparkline(values: deque[float]) -> str:
     return "".join(_BARS[min(7, int((value - least) / span * 8))] for value in values)
 
 
-def _verdict(findings: tuple[str, ...]) -> Text:
+def _verdict(findings: tuple[str, ...], missed: int, steps: int) -> Text:
+    if not findings and missed:
+        return Text(f"{steps - missed:,} of {many(steps, 'step')} audited, nothing found", "yellow")
     if not findings:
         return Text("every gradient accounted for", "green")
     text = Text(f"{len(findings)} finding{'s' * (len(findings) > 1)}: ", "bold red")

@@ -9,7 +9,14 @@ from zerograd.report.story import Story, Told
 from zerograd.report.verdict import rest_of, verdict
 
 _UNSURE = ":grey_question:"
-_SIGNS = {"good": ":white_check_mark:", "bad": ":x:", "note": ":warning:", "possible": _UNSURE, "none": _UNSURE}
+_SIGNS = {
+    "good": ":white_check_mark:",
+    "bad": ":x:",
+    "part": ":warning:",
+    "note": ":warning:",
+    "possible": _UNSURE,
+    "none": _UNSURE,
+}
 
 
 def markdown(story: Story) -> str:

@@ -13,6 +13,7 @@ from zerograd.report.quoting import line_of
 from zerograd.report.rows import Rows, Shape, shape_of
 from zerograd.report.series import Series
 from zerograd.report.walk import Moment, Process
+from zerograd.trace.coverage import Coverage, together
 
 ROWS = 120_000  # on one page: more are bundled
 _NEAR = 40  # events before a finding that stay single, and a few after it
@@ -54,6 +55,12 @@ class Story:
             self._read(process)
         self.differences: list[Difference] = differences(self.lanes, self._signatures) if len(all_processes) > 1 else []
         self.told = list(self._tell())
+        self.coverage = together(self._covered(number) for number in range(len(all_processes)))
+
+    def _covered(self, number: int) -> Coverage:
+        """Of one process. A trace without a word about it has told of every step."""
+        said = self.processes[number].survey.coverage
+        return said[-1] if said else Coverage(sum(lane.steps for lane in self.lanes if lane.rank == number))
 
     def _read(self, process: Process) -> None:
         rows = Rows(process.survey.events, size=self.size, kept=_near(process))

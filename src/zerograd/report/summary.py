@@ -11,6 +11,7 @@ def summary(
     findings: Iterable[Finding],
     counts: str,
     *,
+    complete: bool = True,
     source: Source,
     paint: Paint,
     who: str = "zerograd",
@@ -18,12 +19,17 @@ def summary(
     notes: bool = False,
     trace: str = "",
 ) -> str:
-    """`counts`: the audit's own sentence about how much it saw. `who`: the tool, and the rank it speaks for."""
+    """`counts`: the audit's own sentence about how much it saw, and `complete` whether that was everything.
+
+    `who`: the tool, and the rank it speaks for.
+    """
     everything = list(findings)
     shown = [finding for finding in everything if is_shown(finding, possible=possible, notes=notes)]
     lines = [f"{full(finding, source, paint)}\n  {_seen(finding, paint)}\n" for finding in shown]
     hidden = len(everything) - len(shown)
-    lines.append(f"{paint(who, 'bold')}: {counts}{f'; {hidden} hidden (--possible, --notes)' if hidden else ''}")
+    sign = "red" if any(finding.fails for finding in everything) else "green" if complete else "yellow"
+    more = f"; {hidden:,} hidden (--possible, --notes)" if hidden else ""
+    lines.append(f"{paint(who, 'bold', sign)}: {counts}{more}")
     if trace:
         lines.append(f"trace: {trace} (zerograd report shows it)")
     if shown:

@@ -7,6 +7,7 @@ from zerograd.core.findings import Certainty, Finding, Severity
 from zerograd.report.phrasing import placed
 from zerograd.report.printable import printable
 from zerograd.report.story import Story, Told
+from zerograd.trace.coverage import Coverage
 
 _LONGEST = 400
 # The rules that are judged at every step; what others find is said once, however often it happens.
@@ -15,7 +16,7 @@ _ARTICLES = ("a", "an", "every", "something", "the")
 
 
 class Verdict(NamedTuple):
-    tone: str  # "good", "bad", "note" (certain, and no fault), "possible" or "none"
+    tone: str  # "good", "part" (not all of it was audited), "bad", "note" (certain, no fault), "possible" or "none"
     sentence: str
     edit: str = ""  # what to change
     also: str = ""  # how often, and what else there is
@@ -25,7 +26,9 @@ def verdict(story: Story) -> Verdict:
     steps = sum(lane.steps for lane in story.lanes)
     worst = story.told[0] if story.told else None
     others = rest_of([told.finding for told in story.told[1:]])
-    rest = f"There is more below: {others}" if others else ""
+    rest = _sentences(f"There is more below: {others}" if others else "", _left_out(story.coverage)).rstrip(".")
+    if worst is None and not story.coverage.whole:
+        return Verdict("part", _in_part(story.coverage))
     if worst is None:
         return Verdict("good", _accounted(story, steps)) if steps else Verdict("none", _NOTHING)
     finding = worst.finding
@@ -38,6 +41,16 @@ def verdict(story: Story) -> Verdict:
         sentence = f"{unused:,} of {backwards} taught nothing: {placed(finding)}." if unused else _cause(finding)
         return Verdict("note", printable(sentence, longest=_LONGEST), edit, _sentences(_right(steps), rest))
     return Verdict("possible", f"Possible fault: {_cause(finding)}", edit, _sentences(_UNPROVED, _right(steps), rest))
+
+
+def _in_part(coverage: Coverage) -> str:
+    """The headline of a run in which nothing is wrong as far as anyone has looked."""
+    found = "nothing was found in them" if coverage.audited else "no gradient is accounted for"
+    return f"{coverage.share} {'was' if coverage.steps == 1 else 'were'} audited, and {found}; {coverage.why}."
+
+
+def _left_out(coverage: Coverage) -> str:
+    return "" if coverage.whole else f"{coverage.share} were audited; {coverage.why}"
 
 
 _NOTHING = "No optimizer stepped in this trace, so nothing was consumed."

@@ -22,9 +22,9 @@ total = 0.0
 for x, y in loader * 5:
     optimizer.zero_grad()
     loss = nn.functional.mse_loss(model(x), y)
-    loss.backward()  # run: [ZG402]
+    loss.backward()
     optimizer.step()
-    total += loss  # source: [ZG402]
+    total += loss  # error: [ZG402]
 print(total / len(loader))
 """
 

@@ -4,8 +4,9 @@ With DistributedDataParallel, `no_sync()` keeps a backward from averaging gradie
 micro-batches of a group but the last. If the guard around it and the guard around the step disagree, the step consumes
 gradients that were never averaged, every rank makes an update of its own, and the replicas are copies no more.
 
-A loss that is computed past the wrapper, by `model.module.loss(x)`, is never averaged either: only the wrapper's own
-forward pass tells its reducer to expect gradients.
+A loss that is computed past the wrapper, by `model.module.loss(x)` or with the bare model, is never averaged either:
+only the wrapper's own forward pass tells its reducer to expect gradients. It expects them once: a second `backward()`
+through the same forward pass is not averaged.
 """
 
 from zerograd.rules.rule import Fix, Rule, Sees, idiom

@@ -10,7 +10,8 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from zerograd.core.events import Event, Site
-from zerograd.core.machine import HOLLOW, START, Content, Scale, State
+from zerograd.core.findings import Finding
+from zerograd.core.machine import HOLLOW, Content, Scale
 from zerograd.run.aliases import Aliases
 from zerograd.run.books import ALL, Books, Clock, Cohort
 from zerograd.run.closures import Closure
@@ -22,13 +23,19 @@ from zerograd.run.proof import Proof
 from zerograd.run.rescaling import Rescaling, ScaleProof
 from zerograd.run.slots import Look, Slots, guards
 from zerograd.run.values import largest
+from zerograd.run.work import Work
 
 
 class Account:
-    def __init__(self, optimizer: Optimizer, *, clock: Clock, thread: int, counted: int = 0, called: str = "") -> None:
+    def __init__(
+        self, optimizer: Optimizer, *, clock: Clock, thread: int, counted: int = 0, called: str = "",
+        made: Work | None = None,
+    ) -> None:  # fmt: skip
         self.name = type(optimizer).__name__
-        self.called = called or self.name  # by the line that stepped it first
-        self.thread = thread  # the one that last stepped the optimizer: no other may look at its gradients
+        self.called = called or self.name  # by the line that stepped it first; until then by the one that cleared it
+        self.thread = thread  # the only one that may look at its gradients
+        self.stepped = False  # a step has begun
+        self.work = made  # of its thread, up to when it was made, last cleared or last stepped; None: nobody knows
         self.counted = counted  # slots that some step has had to do with
         self.kin: list[Account] = []  # accounts that share parameters with this one, as they were found at `kin_at`
         self.kin_at = -1
@@ -48,6 +55,8 @@ class Account:
         self.steps = 0
         self.last_step: Event | None = None
         self.clipped_by: Event | None = None  # since the last deposit, step or clear
+        self.fed_by = ""  # why nobody can say what lies there for its next step
+        self.withheld: list[Finding] = []  # what is wrong with gradients that its first step has yet to consume
         self.closure = Closure(self.slots)
         self.scale = ScaleProof()
         self.fed = Fed(self.slots)
@@ -57,6 +66,11 @@ class Account:
     def plain(self) -> bool:
         """Whether no distributed tensor is among its parameters."""
         return self.slots.plain
+
+    @property
+    def idle(self) -> bool:
+        """Whether its optimizer has never stepped, and nothing is there that it could step on."""
+        return not self.stepped and not self.window.deposits
 
     # Looking
 
@@ -74,8 +88,8 @@ class Account:
             now, seen = self.slots.look(parameters), self._seen
             new = {i for i, old in enumerate(before) if old is None}
             full = {i for i in new if now.versions[i] >= 0}
-            self.books.take_in(full, State(Content.FRESH))  # who put it there was not seen: it accuses nobody
-            self.books.take_in(new - full, START)
+            self.books.take_in(full, full=True)
+            self.books.take_in(new - full, full=False)
             kept = [now.versions[i] if old is None else seen.versions[old] for i, old in enumerate(before)]
             self._seen = now._replace(
                 addresses=[now.addresses[i] if old is None else seen.addresses[old] for i, old in enumerate(before)],
@@ -142,6 +156,8 @@ class Account:
 
     def cleared(self, clear: Event, *, to_none: bool) -> None:
         """The optimizer's own zero_grad() has just returned: whatever lay there is gone, and nobody needs to ask."""
+        if not self.slots.ids:
+            self.parameters()  # forgotten: see reopen()
         self._seen = self.slots.nothing(len(self.slots.ids)) if to_none else self._look()
         self._vacant, self._clips = to_none, 0
         self.books.clear(ALL, clear)
@@ -149,6 +165,7 @@ class Account:
         self.rescaling.forget()
         self.closure.cleared(clear)
         self.clipped_by = None
+        self.withheld.clear()
 
     def clipped(self, event: Event) -> None:
         """A clip of its parameters has returned, and was judged."""
@@ -234,12 +251,20 @@ class Account:
         return {slot for slot, one in enumerate(self._seen.versions) if one >= 0}
 
     def reopen(self) -> None:
-        """Something happens that cannot be followed: begin anew with what lies there at the next look."""
+        """Something happens that cannot be followed: begin anew with what lies there at the next look.
+
+        See [Note: unseen] in books.py.
+        """
         self.slots.forget()
         self._seen = self.slots.nothing(0)
-        self._vacant = False
+        self._vacant, self._clips, self.clipped_by = False, 0, None
+        self.books.unseen()
+        self.fed.unseen()
         self.aliases.forget()
-        self.window.empty()
+        self.rescaling.forget()
+        self.closure.forget()
+        self.habits.starved.clear()
+        self.window.unseen()
 
     # Judging
 
@@ -257,6 +282,10 @@ class Account:
         if self.standing().fact.state.scale is not Scale.SCALED:
             return True
         return self.scale.untouched(self.few_gradients())
+
+    def is_trained(self) -> bool:
+        """Whether it was ever cleared or fed. What never was draws the curve of a schedule."""
+        return self.books.tended or bool(self.habits.nourished)
 
     def concerned(self) -> list[Tensor]:
         """The parameters that stand as the whole stands."""

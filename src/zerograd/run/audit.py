@@ -16,6 +16,7 @@ from zerograd.run.hooks import installed
 from zerograd.run.saying import say
 from zerograd.run.sites import started_where
 from zerograd.run.watcher import Watcher
+from zerograd.trace.coverage import Coverage, many
 from zerograd.trace.lines import TraceWriter, of_rank, origin
 
 OnFinding = Literal["print", "raise", "collect"] | Callable[[Finding], None]
@@ -67,6 +68,8 @@ class Audit:
             self._undo = None
             _active.remove(self)
             self._watcher.close_books()
+            for other in _active if not self._shared else ():  # what happened in it is the program's own affair
+                other._watcher.judge.overlook_single_steps()
             if isinstance(self._trace, TraceWriter):  # a function is its giver's to close
                 self._trace.close()
 
@@ -77,6 +80,10 @@ class Audit:
         if error is not None:
             self.raised(error)
         self.stop()
+
+    def conclude(self) -> None:
+        """The program is over, though not the audit: say what only shows when nothing more comes."""
+        self._watcher.judge.conclude()
 
     def raised(self, error: BaseException) -> None:
         """The program has ended with this exception: some of them are gradients that were None."""
@@ -106,6 +113,22 @@ class Audit:
         """Steps that nothing is said about, by the reason."""
         return dict(self._watcher.unaudited)
 
+    @property
+    def missed(self) -> int:
+        """How many steps those are."""
+        return self._watcher.unaudited.total()
+
+    @property
+    def coverage(self) -> Coverage:
+        """How many steps were judged, and why the others were not."""
+        return Coverage.of(self.steps, self._watcher.unaudited)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every step was judged, by every rule, and there was one wherever something was deposited."""
+        stepped = bool(self.steps or not self.backwards)
+        return stepped and not self.missed and not self._watcher.detectors.lost
+
     def restart(self) -> None:
         """Forget findings and counts, keep the books: what a forked process does with what it inherited."""
         self._found.clear()
@@ -113,20 +136,24 @@ class Audit:
 
     def counts(self) -> str:
         """What was audited and what came of it, in one line."""
-        certain = sum(finding.certainty is Certainty.CERTAIN for finding in self.findings)
-        possible = len(self._found) - certain
-        none = f"nothing certain, {possible} possible" if possible else "every gradient accounted for"
-        verdict = f"{certain} finding{'s' * (certain != 1)}" if certain else none
-        counted = f"{self.steps} steps, {self.backwards} backwards, {self.slots} slots audited"
+        coverage, lost = self.coverage, ", ".join(self._watcher.detectors.lost)
+        rest = f"{many(self.backwards, 'backward')}, {many(self.slots, 'slot')}"
+        counted = f"{coverage.share}, {rest} audited" if coverage.whole else f"{coverage.share} audited, {rest}"
         if self.backwards and not self.steps:
             return f"{counted}; not audited: no torch.optim.Optimizer has stepped"
-        left = ", ".join(f"{count} {why}" for why, count in self.unaudited.items())
-        lost = ", ".join(self._watcher.detectors.lost)
-        return (
-            f"{counted}; {verdict}"
-            + (f"; steps not audited: {left}" if left else "")
-            + (f"; rules not audited: {lost}" if lost else "")
-        )
+        parts = [counted, self._verdict(), coverage.why, f"rules not audited: {lost}" if lost else ""]
+        return "; ".join(part for part in parts if part)
+
+    def _verdict(self) -> str:
+        certain = sum(finding.certainty is Certainty.CERTAIN for finding in self.findings)
+        possible = len(self._found) - certain
+        if certain or possible:
+            return many(certain, "finding") if certain else f"nothing certain, {possible:,} possible"
+        if self.complete:
+            return "every gradient accounted for"
+        judged = self.coverage.audited
+        these = "it" if judged == 1 else f"these {judged:,}"
+        return f"nothing found in {these}" if judged else "no gradient accounted for"
 
     def summary(self) -> str:
         """Each certain finding on a line, what full mode has seen, and the counts."""

@@ -3,13 +3,19 @@
 Slots with one past stand in one cohort, so a model of a thousand tensors is moved by one `advance`. A run has one fact
 for each slot, and hardly ever a doubt: only about what was written into a gradient by hand, since the same trace is
 left by someone who clears it, fills it or scales it.
+
+[Note: unseen] Books are opened in the middle of a run: an audit begins there, a sample wakes there, a parameter comes
+to an optimizer late. Of what lies in a slot then nothing is known, so it is FRESH, which accuses nobody, with every
+doubt there is; the clear or the step that ends its past ends the doubts. And a window (deposit.py) is told to nobody
+unless it was watched from its beginning. So whoever judges what several steps have in common judges steps that were
+seen whole; what he has begun to conclude from steps in a row he forgets where there is a gap in it (Detector.gap).
 """
 
 from collections.abc import Callable, Collection, Iterable
 from itertools import count
 
 from zerograd.core.events import Event, Kind
-from zerograd.core.facts import NO_DOUBT, Doubts, Fact, follow
+from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT, Doubts, Fact, follow
 from zerograd.core.judgement import Trail
 from zerograd.core.machine import Content, State
 
@@ -66,6 +72,7 @@ class Books:
         self.lost = False  # something unread was cleared since the last step
         self.ever_cleared: set[int] = set()
         self._all_cleared = False  # all of them: nobody needs to ask which
+        self._unseen = False  # something has happened that nobody saw, and may have been a clear
         self.log: Callable[[Members, Event], None] | None = None  # hears of every move, if somebody writes a trace
         self.tended = False  # something was cleared or deposited, ever: what never was is hardly being trained
 
@@ -86,9 +93,19 @@ class Books:
         # Of slots that stand alike, those nobody doubts speak for it.
         return min(self._cohorts, key=lambda one: (_ORDER.index(one.content), len(one.fact.doubts)), default=nobody)
 
-    def take_in(self, members: set[int], state: State) -> None:
+    def take_in(self, members: set[int], *, full: bool) -> None:
+        """Slots that nobody has looked at before, and whether something lies there. See [Note: unseen]."""
+        fact = Fact(State(Content.FRESH), ALL_DOUBTS) if full else Fact()
         if members:
-            self._cohorts = _joined([*self._cohorts, Cohort(members, Fact(state), Trail(latest=True))])
+            self._cohorts = _joined([*self._cohorts, Cohort(members, fact, Trail(latest=True))])
+
+    def unseen(self) -> None:
+        """Whatever may have happened, nobody saw it."""
+        self.lost, self._unseen = False, True
+
+    def never_cleared(self, members: set[int]) -> bool:
+        """Whether no clear has ever reached one of these."""
+        return not self._unseen and members.isdisjoint(self.ever_cleared)
 
     def renumber(self, new: dict[int, int]) -> None:
         """Slot i is now slot new[i]; the ones that are not in `new` are gone."""

@@ -20,6 +20,7 @@ from zerograd.run.account import Account
 from zerograd.run.books import Members
 from zerograd.run.naming import names
 from zerograd.run.posted import Post
+from zerograd.trace.coverage import Coverage
 from zerograd.trace.findings import to_line
 
 Numbers = tuple[tuple[str, float], ...]
@@ -36,12 +37,12 @@ class Chronicle:
         # A function that the user gave hears of events; only a file takes lines of other kinds.
         self._note: Callable[[Line], None] | None = getattr(log, "note", None)
         self._begun: dict[tuple[int, Kind], float] = {}
-        self._optimizers: list[Line] = []
+        self._optimizers: dict[str, Line] = {}
         self.forked()
 
     def forked(self) -> None:
         """Begin another file. What it must say first is said with its first event: it may never have one."""
-        self._untold = list(self._optimizers)
+        self._untold = list(self._optimizers.values())
         self._held: tuple[Event, int | None] | None = None
         self._written = 0
         self._slot: str | None = None  # whose event was told last
@@ -52,17 +53,14 @@ class Chronicle:
     # Events
 
     def opened(self, account: Account, optimizer: Optimizer) -> Callable[[Members, Event], None] | None:
-        """An account was opened, by a step that begins. Returns whom its books shall tell of their moves."""
+        """An account was opened. Returns whom its books shall tell of their moves."""
         if self._log is None:
             return None
-        slot = f"{account.name}#{account.number}"
+        slot = _slot(account)
         if self._note is not None:
             groups = [[*group["params"]] for group in optimizer.param_groups]
             known = iter(names([one for group in groups for one in group]))
-            line: dict[str, object] = {"optimizer": slot, "groups": [[next(known) for _ in group] for group in groups]}
-            line |= {"called": account.called} if account.called != account.name else {}
-            self._optimizers.append(line)
-            self._untold.append(line)
+            self._introduce({"optimizer": slot, "groups": [[next(known) for _ in group] for group in groups]}, account)
         latest: list[Event] = []
 
         def moved(members: Members, event: Event) -> None:
@@ -76,6 +74,18 @@ class Chronicle:
             self._hold(event._replace(slot=slot, numbers=numbers), self._set(members))
 
         return moved
+
+    def named(self, account: Account) -> None:
+        """It is stepped for the first time, by a line that may call it otherwise than the one that cleared it."""
+        known = self._optimizers.get(_slot(account))
+        if known is not None and known.get("called", account.name) != account.called:
+            self._introduce(known, account)
+
+    def _introduce(self, line: Line, account: Account) -> None:
+        """With the name that it has now. Of two such lines readers believe the last."""
+        named = {**line, "called": account.called} if account.called != account.name else dict(line)
+        self._optimizers[_slot(account)] = named
+        self._untold.append(named)
 
     def begins(self, kind: Kind) -> None:
         """A backward or a step begins."""
@@ -162,6 +172,14 @@ class Chronicle:
         if numbers[0] or name != SKIPPED:
             self.later(ordinal, ((name, numbers[0]),))
 
+    # What is not told
+
+    def covers(self, coverage: Coverage, *, last: bool = False) -> None:
+        """Some steps are not judged. Said at the 1st, 2nd, 4th, 8th ... of them, and at the end."""
+        count = coverage.missed
+        if self._note is not None and count and (last or count & (count - 1) == 0):
+            self._note({"steps": coverage.steps, "unaudited": dict(coverage.unaudited)})
+
     # Findings
 
     def found(self, finding: Finding) -> None:
@@ -178,6 +196,10 @@ class Chronicle:
         """The audit stops."""
         self._release()
         self._post.collect(all_of_them=True)
+
+
+def _slot(account: Account) -> str:
+    return f"{account.name}#{account.number}"
 
 
 def _captured(value: Tensor) -> bool:

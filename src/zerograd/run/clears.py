@@ -48,11 +48,12 @@ class Clears:
                 return
             watcher.pace.leave()
         clear = Event(Kind.CLEAR, site=user_site(), what="zero_grad()")
-        own = watcher.accounts.own(optimizer)
+        own = None if optimizer is None else watcher.accounts.dealt_with(optimizer, by="zero_grad")
         watcher.judge.cleared(clear, to_none=to_none)
         if own is not None:
             watcher.detectors.clearing(own, clear)
             own.cleared(clear, to_none=to_none)
+            own.work = watcher.mine.work() if not own.habits.nourished else None
             watcher.mine.routine.note(clear)
         if own is None or accounts or not to_none:
             watcher.mine.routine.spoil()
@@ -79,7 +80,9 @@ class Clears:
             watcher.detectors.flush()
             return
         event = Event(Kind.CLIP, site=site, what="clip_grad_value_()" if by_value else "clip_grad_norm_()")
-        reached = [account for account in watcher.accounts.ours() if account.holds(parameters[0], parameters[-1])]
+        reached = self._holding(parameters[0], parameters[-1])
+        if not reached and watcher.accounts.expecting and watcher.accounts.met(parameters):
+            reached = self._holding(parameters[0], parameters[-1])
         for account in reached:
             account.clipping(writes)
         if not limits(limit):
@@ -89,3 +92,6 @@ class Clears:
         event = watcher.chronicle.clipped(event, total, limit)
         for account in reached:
             account.clipped(event)
+
+    def _holding(self, *parameters: Tensor) -> list[Account]:
+        return [account for account in self._watcher.accounts.ours() if account.holds(*parameters)]

@@ -17,6 +17,9 @@ class Closure:
 
         self.erased: Event | None = None  # the clear that took away what the closure had deposited for its step
 
+    def forget(self) -> None:
+        self._weights = self._before = self.erased = None
+
     def begins(self, backwards: int) -> None:
         self._before, self.erased = backwards, None
 

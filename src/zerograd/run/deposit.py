@@ -22,8 +22,8 @@ class Deposit:
     """A backward. The same object stands in the window of every optimizer whose slots it hit."""
 
     __slots__ = (
-        "alone", "clipped", "epoch", "event", "loss", "moment",
-        "passed", "raised", "reading", "seed", "settled", "synced",
+        "alone", "clipped", "epoch", "event", "fills", "left", "loss", "moment",
+        "passed", "past", "probes", "raised", "reached", "reading", "seed", "settled", "synced",
     )  # fmt: skip
 
     def __init__(self, event: Event, *, moment: int, epoch: int, loss: Tensor | None) -> None:
@@ -36,7 +36,12 @@ class Deposit:
         self.settled: tuple[int, int] | None = None  # the account whose step consumed it first, and when
         self.passed: frozenset[tuple[int, int]] = frozenset()  # see `behind` in graph.py
         self.alone: int | None = None  # see `alone` in graph.py
+        self.left: dict[int, list[Tensor | None]] = {}  # sizes of what it left in an account, where it may leak; unread
+        self.probes = False  # it goes back to an input, whose gradient somebody wants
+        self.fills: frozenset[int] = frozenset()  # the leaves with an owner
+        self.reached = True  # its loss leads to some leaf; False: it was detached
         self.synced: bool | None = None  # whether a DistributedDataParallel averaged it; None: there is none
+        self.past = False  # no forward of the DistributedDataParallel came before it
         self.reading: Reading | None = None
         self.seed: Tensor | None = None  # in full mode: what the backward begins with, `loss.backward(seed)`; unread
 
@@ -65,6 +70,7 @@ class Window:
         self.erased: list[Deposit] = []  # a few that were cleared unread since the last step
         self.sizes: list[Tensor | None] = []  # of what was cleared unread, where a step had starved before; not read
         self.found: list[Tensor | None] = []  # sizes of what lay there when a line deposited again; not read
+        self.whole = True  # it was watched from its beginning. See [Note: unseen]
         self.edited = False  # somebody wrote into gradients by hand
         self.all_reduced = False  # a collective ran since the last deposit: somebody may average by hand
 
@@ -75,7 +81,7 @@ class Window:
         """A clear has removed them all."""
         self.erased = self.deposits[-_FEW:] or self.erased
         self.deposits, self.found = [], []
-        self.edited = False
+        self.edited, self.whole = False, True
 
     def settle(self, account: int, moment: int) -> None:
         """A step consumes them: each belongs to the first that does."""
@@ -85,7 +91,12 @@ class Window:
     def empty(self) -> None:
         """A step has consumed them."""
         self.deposits, self.erased, self.sizes, self.found = [], [], [], []
-        self.edited = False
+        self.edited, self.whole = False, True
+
+    def unseen(self) -> None:
+        """Nobody knows what was deposited."""
+        self.empty()
+        self.whole = False
 
     def erased_for_cause(self) -> bool:
         """Whether what was cleared unread was not finite, the loss or the gradients of it: then a guard has cleared."""

@@ -29,13 +29,16 @@ class Detector:
     ) -> None:
         """Report at `site`; `led` names the other places and the part they took."""
         rule = self.rules.get(code)
-        if rule is None:
-            return
+        if rule is not None:
+            self.say_as(note(rule, site, certain=certain, related=(), **names), led)
+
+    def say_as(self, finding: Finding, led: Sequence[tuple[Event | Site, str]]) -> None:
+        """Report it, beside the places in `led` and the part they took."""
         places = ((place.site if isinstance(place, Event) else place, part) for place, part in led)
-        related = tuple(
-            Related(place, part) for place, part in places if place is not None and place.line and place != site
+        related = (
+            Related(place, part) for place, part in places if place is not None and place.line and place != finding.site
         )
-        self._report(note(rule, site, certain=certain, related=tuple(dict.fromkeys(related)), **names))
+        self._report(finding._replace(related=tuple(dict.fromkeys(related))))
 
     def done_with(self, site: Site) -> bool:
         """Whether more backwards of this line, like those before, would tell it nothing."""
@@ -52,6 +55,9 @@ class Detector:
 
     def clearing(self, account: "Account", clear: Event) -> None:
         """A zero_grad() has returned; the window is what it erased."""
+
+    def gap(self) -> None:
+        """For some steps nobody has looked: forget what hangs on having seen each of them. See [Note: unseen]."""
 
     def ended(self, accounts: Sequence["Account"]) -> None:
         """The audit stops."""

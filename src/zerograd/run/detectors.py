@@ -53,11 +53,11 @@ class Detectors:
                 self._report(finding)
 
     def begins(self, deposit: Deposit, roots: Sequence[Tensor], accounts: Accounts, *, kept: bool) -> None:
-        ours = accounts.ours()
-        if ours and roots:
+        if roots and (accounts.expecting or accounts.ours()):
             found = self._survey(deposit.site, roots, accounts)
             deposit.passed, deposit.alone = found.behind, found.alone
-        self._tell("begins", deposit, roots, ours, kept=kept)
+            deposit.reached, deposit.fills, deposit.probes = found.leads_somewhere, found.owned, bool(found.inputs)
+        self._tell("begins", deposit, roots, accounts.ours(), kept=kept)
 
     def _tell(self, event: str, *args: object, **kwargs: object) -> None:
         """A detector that fails must not take the user's program with it. It is heard no more; the summary says so."""
@@ -72,15 +72,19 @@ class Detectors:
     def _survey(self, site: Site, roots: Sequence[Tensor], accounts: Accounts) -> Survey:
         turnovers = accounts.clock.turnovers
         found, new = self._surveys.of(site, roots, turnovers=turnovers, walk=lambda: survey(roots, accounts.owners()))
+        if new and accounts.expecting and accounts.met(found.reached()):
+            return self._survey(site, roots, accounts)
         if new:
             self._owners.surveyed(site, found, owned=accounts.owned)
             self._leaks.surveyed(found)
+            self.syncing.search()
         return found
 
     def as_before(self, site: Site, roots: Sequence[Tensor], accounts: Accounts) -> bool:
         """Whether nobody has to be told of this line's loss: it fills what it always did."""
+        turnovers = accounts.clock.turnovers
         self._survey(site, roots, accounts)
-        return self._owners.done_with(site)
+        return self._owners.done_with(site) and accounts.clock.turnovers == turnovers
 
     def done_with(self, site: Site) -> bool:
         """Whether more backwards of this line, like those before, would tell nobody anything."""
@@ -101,11 +105,16 @@ class Detectors:
 
     def consuming(self, account: Account, step: Event, *, scaler: Any) -> None:
         self._tell("consuming", account, step)
+        if not account.steps:
+            self.schedules.first_step(account, step)
         if scaler is not None:
             self.scaling.consumed_by(scaler, account, step)
 
     def clearing(self, account: Account, clear: Event) -> None:
         self._tell("clearing", account, clear)
+
+    def gap(self) -> None:
+        self._tell("gap")
 
     def ended(self, accounts: Sequence[Account]) -> None:
         self._tell("ended", accounts)
@@ -117,5 +126,5 @@ def _ears(detectors: Sequence[Detector]) -> dict[str, list[tuple[Detector, Calla
     return {
         event: [(one, getattr(one, event)) for one in detectors if getattr(type(one), event) is not deaf]
         for event, deaf in vars(Detector).items()
-        if event in ("begins", "deposited", "consuming", "clearing", "ended")
+        if event in ("begins", "deposited", "consuming", "clearing", "gap", "ended")
     }

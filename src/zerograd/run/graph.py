@@ -17,18 +17,32 @@ _LEAF = 2**63  # AccumulateGrad nodes have the largest sequence number there is
 
 class Survey(NamedTuple):
     unowned: tuple[ref[Parameter], ...] = ()  # parameters that no known optimizer holds
+    inputs: tuple[ref[Tensor], ...] = ()  # other leaves that no known optimizer holds: the loss is taken back to data
     behind: frozenset[tuple[int, int]] = (
         frozenset()
     )  # (a, b): the loss runs through parameters of a to reach those of b
     first: int = 0  # accounts, as bits, whose parameters meet data: what the loss runs through last
     oldest: int = 0  # the sequence number of the node that was made first
     whole: bool = False
+    leads_somewhere: bool = True  # to a leaf
+    owned: frozenset[int] = frozenset()  # the ids of the leaves that a known optimizer holds
     alone: int | None = None  # the account that holds every leaf, if there is such a one
+
+    def reached(self) -> list[Tensor]:
+        """The leaves that no known optimizer holds, as far as they live."""
+        known: list[ref[Any]] = [*self.unowned, *self.inputs]
+        return [one for reference in known if (one := reference()) is not None]
 
 
 def newest(roots: Sequence[Tensor]) -> int:
     """The sequence number of the node that was made last."""
     return max((number_of(root.grad_fn) for root in roots), default=0)
+
+
+def every_node(roots: Sequence[Tensor]) -> list[Any]:
+    """Of the graph behind `roots`, but not what adds into its leaves: that lives as long as they do."""
+    order = _ordered([root.grad_fn for root in roots if root.grad_fn is not None]) or []
+    return [node for node in order if not hasattr(node, "variable")]
 
 
 def survey(roots: Sequence[Tensor], owners: Mapping[int, int]) -> Survey:
@@ -39,6 +53,8 @@ def survey(roots: Sequence[Tensor], owners: Mapping[int, int]) -> Survey:
     reached: dict[Any, int] = {}  # the accounts that lie behind a node, as bits
     direct: dict[Any, int] = {}  # the account whose parameter feeds this node, and nothing else does
     unowned: dict[int, ref[Parameter]] = {}
+    inputs: dict[int, ref[Tensor]] = {}
+    owned: set[int] = set()
     behind: set[tuple[int, int]] = set()
     oldest, first = _LEAF, 0
     holders: set[int | None] = set()
@@ -49,6 +65,10 @@ def survey(roots: Sequence[Tensor], owners: Mapping[int, int]) -> Survey:
             holders.add(number)
             if number is None and isinstance(variable, Parameter):
                 unowned[id(variable)] = ref(variable)
+            elif number is None and isinstance(variable, Tensor):
+                inputs[id(variable)] = ref(variable)
+            elif number is not None:
+                owned.add(id(variable))
             bit = 0 if number is None else 1 << number
             reached[node], direct[node] = bit, bit
             continue
@@ -63,8 +83,18 @@ def survey(roots: Sequence[Tensor], owners: Mapping[int, int]) -> Survey:
             first |= mask if all(direct.get(child, 0) for child in children) else 0
         if len(children) > 1 and mask & (mask - 1):
             _note_behind(children, reached, direct, behind)
-    alone = holders.pop() if len(holders) == 1 else None
-    return Survey(tuple(unowned.values()), frozenset(behind), first, oldest, whole=True, alone=alone)
+    (alone,) = holders if len(holders) == 1 else (None,)
+    return Survey(
+        unowned=tuple(unowned.values()),
+        inputs=tuple(inputs.values()),
+        behind=frozenset(behind),
+        first=first,
+        oldest=oldest,
+        whole=True,
+        leads_somewhere=bool(holders),
+        owned=frozenset(owned),
+        alone=alone,
+    )
 
 
 def _note_behind(

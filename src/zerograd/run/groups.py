@@ -34,6 +34,7 @@ class Groups(Detector):
         self._factors: dict[Site, set[float]] = {}  # what a line's losses were multiplied by, early on
         self._counters: WeakKeyDictionary[Account, list[tuple[int, dict[str, int]]]] = WeakKeyDictionary()
         self._fetched = 0  # batches that DataLoaders have handed out
+        self._gap = False  # there were steps at which nobody looked: the windows that were seen are not the first ones
         # Its last step, and the line that fed it. Accounts outlive their optimizers here, to be asked at the end.
         self._last: dict[Account, tuple[Event, Site]] = {}
 
@@ -52,6 +53,9 @@ class Groups(Detector):
             meant = (named, size) if named else None
             if self._meant.setdefault(deposit.site, meant) != meant:
                 self._meant[deposit.site] = None  # it is not always divided, or not by the same: then nobody knows
+
+    def gap(self) -> None:
+        self._gap = True
 
     def fetched(self) -> None:
         """A DataLoader hands out a batch."""
@@ -79,7 +83,7 @@ class Groups(Detector):
 
     def _uneven(self, account: Account, step: Event, sizes: list[int], *, left: int | None) -> None:
         first, rest = sizes[0], sizes[1:]
-        if not rest or set(rest) != {rest[0]} or not 0 < first < rest[0]:
+        if self._gap or not rest or set(rest) != {rest[0]} or not 0 < first < rest[0]:
             return
         if (left is None and len(rest) == _ALIKE) or (left == rest[0] - first and len(rest) < _ALIKE):
             site, size = step.site or Site("<unknown>", 0), str(rest[0])
@@ -90,6 +94,8 @@ class Groups(Detector):
 
     def ended(self, accounts: Sequence[Account]) -> None:
         for account, (step, _) in self._last.items():
+            if not account.window.whole:
+                continue
             if all(deposit.finite() for deposit in account.window.deposits):
                 self._uneven(account, step, account.habits.sizes, left=account.window.size())
             self._dropped(account)

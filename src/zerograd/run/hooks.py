@@ -26,6 +26,11 @@ from zerograd.run.surroundings import Surroundings
 from zerograd.run.watcher import Watcher
 from zerograd.trace.announcing import listen
 
+# What ranks exchange tensors by.
+_COLLECTIVES = (
+    "all_reduce", "all_reduce_coalesced", "all_gather", "all_gather_into_tensor", "reduce", "reduce_scatter_tensor",
+    "broadcast", "send", "recv", "isend", "irecv", "all_to_all",
+)  # fmt: skip
 _ours: list[object] = []  # step hooks of our own: two audits may run at once
 
 
@@ -37,7 +42,7 @@ class _EngineProxy:
 
     def run_backward(self, roots: tuple[Tensor, ...], *args: Any, **kwargs: Any) -> Any:
         if not kwargs.get("accumulate_grad"):
-            self._watcher.detectors.retained.used()
+            self._watcher.asked()
             return self._engine.run_backward(roots, *args, **kwargs)
         # torch 2.13 autograd/graph.py _engine_run_backward: gradients, retain_graph, create_graph, inputs
         kept = len(args) > 2 and bool(args[1]) and not args[2]
@@ -197,7 +202,7 @@ def _scaler(seen: Surroundings, undo: contextlib.ExitStack) -> None:
 
 
 def _surroundings(seen: Surroundings, undo: contextlib.ExitStack) -> None:
-    """Schedules, passes over a DataLoader, forwards that decide about averaging, averaging by hand, and swaps."""
+    """New optimizers, schedules, passes over a DataLoader, forwards that decide about averaging, collectives, swaps."""
 
     def around_schedules(step: Callable[..., None]) -> Callable[..., None]:
         def noted(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -230,10 +235,17 @@ def _surroundings(seen: Surroundings, undo: contextlib.ExitStack) -> None:
 
         return noted
 
+    def around_wrappers(init: Callable[..., None]) -> Callable[..., None]:
+        def noted(self: Any, *args: Any, **kwargs: Any) -> None:
+            init(self, *args, **kwargs)
+            seen.wrapped(self)
+
+        return noted
+
     def around_collectives(collective: Callable[..., Any]) -> Callable[..., Any]:
         def noted(*args: Any, **kwargs: Any) -> Any:
             if not torch.compiler.is_compiling():
-                seen.all_reduced()
+                seen.exchanged([*args, *kwargs.values()])
             return collective(*args, **kwargs)
 
         return noted
@@ -245,12 +257,24 @@ def _surroundings(seen: Surroundings, undo: contextlib.ExitStack) -> None:
 
         return noted
 
+    def around_makers(init: Callable[..., None]) -> Callable[..., None]:
+        def noted(self: Optimizer, *args: Any, **kwargs: Any) -> None:
+            init(self, *args, **kwargs)
+            seen.made(self)
+
+        return noted
+
+    patch(Optimizer, "__init__", around_makers, undo)
     patch(torch.optim.lr_scheduler.LRScheduler, "step", around_schedules, undo)
     patch(torch.utils.data.DataLoader, "__iter__", around_passes, undo)
     patch(_BaseDataLoaderIter, "__next__", around_batches, undo)
+    patch(torch.nn.parallel.DistributedDataParallel, "__init__", around_wrappers, undo)
     patch(torch.nn.parallel.DistributedDataParallel, "_pre_forward", around_forwards, undo)
-    for name in ("all_reduce", "all_gather", "reduce_scatter_tensor", "all_reduce_coalesced", "broadcast"):
-        if hasattr(torch.distributed, name):
+    for name in _COLLECTIVES:
+        collective: Any = getattr(torch.distributed, name, None)
+        if getattr(collective, "__closure__", None):  # what others have imported early runs what is in its cell
+            patch_cell(collective, around_collectives, undo)
+        elif collective is not None:
             patch(torch.distributed, name, around_collectives, undo)
     # module.to() and load_state_dict() of tensor subclasses, and of all under torch.__future__
     patch(torch.utils, "swap_tensors", around_swaps, undo)

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 
 from zerograd.core.events import Event, Kind, Site
 from zerograd.core.facts import Doubts, Fact
-from zerograd.core.findings import Certainty, Finding
+from zerograd.core.findings import Certainty, Finding, Related
 from zerograd.core.judgement import Code, Verdict, judge
-from zerograd.core.machine import HOLLOW, Content
+from zerograd.core.machine import HOLLOW, Content, Scale
 from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Rule, idiom
 from zerograd.rules.telling import NOWHERE, note, tell
@@ -24,14 +24,17 @@ from zerograd.run.deposit import Deposit
 from zerograd.run.detector import Detector
 from zerograd.run.naming import named
 from zerograd.run.rescaling import again_and_again
+from zerograd.run.single import SingleSteps
 from zerograd.run.sureness import count_starving, doubts
 
 _HABIT = 2
+_TINY = 1e-3  # a limit below this share of the loss scale was not multiplied by it: nobody clamps to so little
 _UNSCALED: Doubts = frozenset({Kind.UNSCALE})
 
 
 class Judge(Detector):
-    codes = ("ZG002", "ZG009", "ZG107", "ZG305", "ZG401")  # idioms that show in the books, where these are judged
+    # Idioms that show in the books, where these are judged.
+    codes = ("ZG002", "ZG004", "ZG009", "ZG107", "ZG201", "ZG305", "ZG401")
 
     def __init__(self, rules: Sequence[Rule], report: Callable[[Finding], None], accounts: Accounts) -> None:
         self._pending: deque[Finding] = deque()  # two threads may add to it and take from it at once
@@ -46,7 +49,10 @@ class Judge(Detector):
         self._last_clear: dict[int, tuple[Event, int]] = {}  # in each thread, and when
         self._blind: Counter[Site | None] = Counter()
         self._useful: set[Site | None] = set()
+        self._gap = False  # there were steps at which nobody looked
         self._emptied: Counter[Site] = Counter()  # steps whose closure cleared what it had deposited for them
+        self._single = SingleSteps()
+        self._repeats: dict[int, str] = {}  # by account: the parameters that it holds more than once
 
     def flush(self) -> None:
         """Say what was found. Only when the books are in order again: whoever hears it may raise."""
@@ -55,10 +61,34 @@ class Judge(Detector):
                 finding = self._pending.popleft()
                 self._tell(finding)
 
+    def gap(self) -> None:
+        self._gap = True
+        self._last_clear.clear()
+
+    def conclude(self) -> None:
+        """Nothing more comes: what single steps have shown is certain."""
+        single, self._single = self._single, SingleSteps()
+        self._pending.extend(finding for finding in single.ended() if finding.code in self._chosen)
+        self.flush()
+
+    def overlook_single_steps(self) -> None:
+        """Say nothing at the end of what has happened so far."""
+        self._single = SingleSteps()
+
+    def _charge(self, account: Account, finding: Finding) -> None:
+        """Say it; of an optimizer that has never stepped only when it does. Others may step what it holds as well."""
+        (self._pending if account.stepped else account.withheld).append(finding)
+
     # Steps
 
-    def consume(self, account: Account, event: Event, *, hooked: bool, patience: Callable[[], float]) -> None:
+    def consume(
+        self, account: Account, event: Event, *, hooked: bool, left_a_loss: bool, patience: Callable[[], float],
+        scale: Callable[[], float],
+    ) -> None:  # fmt: skip
         """A step is about to read. `patience`: steps that may starve before they are called so."""
+        if account.withheld:
+            self._pending.extend(account.withheld)
+            account.withheld.clear()
         if account.standing().content is not Content.FRESH:
             account.ask()
         standing = account.standing()
@@ -69,16 +99,21 @@ class Judge(Detector):
             fact = fact._replace(doubts=fact.doubts | excuses)
         if account.window.edited or not account.still_scaled():
             fact = fact._replace(doubts=fact.doubts | _UNSCALED)
-        for verdict in judge(frozenset({fact}), event, self._laws):
+        told_later = self._single.consuming(account, event, hooked=hooked, left_a_loss=left_a_loss)
+        for verdict in () if told_later else judge(frozenset({fact}), event, self._laws):
             finding = self._told_exactly(tell(verdict, standing.trail), verdict, account)
             if verdict.law.needs_loss and account.habits.starved.get(event.site, 0) < patience():
                 finding = finding._replace(certainty=Certainty.POSSIBLE)  # what is learned may be learned elsewhere
             if finding.code in self._chosen:
                 self._pending.append(self._enriched(finding, verdict, account))
+        if event.scaled:  # a fused optimizer divides by itself
+            self._clamped(account, event, scale)
         if again_and_again(_factors(account)):
             self._rescaled(account, event)
         if account.aliases.returned:
             self._shared(account, event)
+        if account.slots.repeated and account.standing().content not in HOLLOW:
+            self._twice(account, event)
 
     def announced(self, account: Account, event: Event) -> None:
         """A step has consumed, unseen. What lay there can be asked no more: the books alone are judged."""
@@ -92,7 +127,7 @@ class Judge(Detector):
         """A stale gradient beside a clear that did not reach it is a clear that does not cover what is stepped."""
         rule = self._exactly.get(finding.code)
         clear, moment = self._last_clear.get(account.thread, (None, 0))
-        never = account.standing().members.isdisjoint(account.books.ever_cleared)
+        never = account.books.never_cleared(account.standing().members)
         beside = clear is not None and moment > account.books.stepped
         if rule is None or not never or not beside or clear is None:
             return finding
@@ -121,6 +156,18 @@ class Judge(Detector):
         clear, _ = self._last_clear.get(account.thread, (None, 0))
         led += [(clear, "clears one of the two")] if clear is not None else []
         self.say("ZG305", step.site or NOWHERE, certain=True, led=led, step=step.what)
+
+    def _twice(self, account: Account, step: Event) -> None:
+        """A parameter that stands twice in a group is stepped twice. torch only warns, when the optimizer is made."""
+        rule = self.rules.get("ZG004")
+        if rule is None:
+            return
+        if account.number not in self._repeats:
+            self._repeats[account.number] = named(account.slots.repeats())
+        again = f"a group lists {self._repeats[account.number]} again"
+        said = f"{step.what} consumes the same gradients more than once: {again}"
+        told = note(rule, step.site or NOWHERE, certain=True, related=(), step=step.what, consumer="")
+        self.say_as(told._replace(message=said, cure="list every parameter once"), ())
 
     def mixed_points(self, step: Event | None, deposit: Deposit) -> None:
         """A closure adds to the gradient of another point."""
@@ -164,7 +211,7 @@ class Judge(Detector):
                 late = verdict.law.lacks(standing.fact.state, event) is Kind.DEPOSIT
                 if late and (standing.content in HOLLOW or event.site in self._useful):
                     continue  # what is clipped before its backward is told by the backward
-                self._pending.append(self._enriched(tell(verdict, standing.trail), verdict, account))
+                self._charge(account, self._enriched(tell(verdict, standing.trail), verdict, account))
         self.flush()
 
     def deposit_on_clipped(self, account: Account, deposit: Deposit, fact: Fact, clipped: Event) -> None:
@@ -178,21 +225,42 @@ class Judge(Detector):
         for verdict in judge(frozenset({fact}), deposit.event, self._laws):
             if verdict.law.at is not Kind.CLIP:
                 continue
-            sure = self._blind[clipped.site] >= _HABIT and clipped.site not in self._useful if hollow else same
+            blind = self._blind[clipped.site] >= _HABIT and clipped.site not in self._useful and not self._gap
+            sure = blind if hollow else same
             told = tell(verdict, account.standing().trail)
             told = told._replace(site=clipped.site or told.site)
-            self._pending.append(told if sure else told._replace(certainty=Certainty.POSSIBLE))
+            if hollow and clipped.site not in self._useful:
+                self._single.clipped_first(account, told)
+            self._charge(account, told if sure else told._replace(certainty=Certainty.POSSIBLE))
         self.flush()
 
     # Scalers
 
-    def unscale(self, account: Account, event: Event) -> None:
+    def _clamped(self, account: Account, event: Event, scale: Callable[[], float]) -> None:
+        """The loss scale is about to be divided out. `p.grad.clamp_(-1, 1)` before that cuts off nearly everything."""
+        rule = self.rules.get("ZG201")
+        if rule is None or not account.window.deposits or account.standing().fact.state.scale is not Scale.SCALED:
+            return
+        limit = account.rescaling.clamped_to(account.few_gradients()) if account.rescaling.watching else None
+        if limit is None:
+            return
+        last = account.window.deposits[-1]
+        told = note(rule, event.site or last.site, certain=limit < _TINY * scale(), related=(), clip="a hand")
+        said = f"gradients were clamped to {limit:g} by hand while they are still multiplied by the loss scale"
+        self._charge(account, told._replace(message=said, related=_beside(told.site, last)))
+
+    def unscale(self, account: Account, event: Event, *, scale: Callable[[], float]) -> None:
         standing = account.standing()
         for verdict in judge(frozenset({standing.fact}), event, self._laws):
-            self._pending.append(tell(verdict, standing.trail))
+            self._charge(account, tell(verdict, standing.trail))
+        self._clamped(account, event, scale)
         account.rescaling.unscaled()
         account.books.move(ALL, event)
         self.flush()
+
+
+def _beside(site: Site, deposit: Deposit) -> tuple[Related, ...]:
+    return (Related(deposit.site, "the gradient is deposited here"),) if deposit.site != site else ()
 
 
 def _factors(account: Account) -> list[float | None]:

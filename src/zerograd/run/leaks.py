@@ -7,7 +7,11 @@ step at different paces, do the same on purpose; so it must also be true that no
 step, and that one of the two is only passed through: the objective ran *through* these parameters to reach its own (a
 generator's loss through the discriminator); or both objectives ran through the other optimizer's to reach these, again
 and again, and those are also shown what did not come from here (a discriminator that sees images, and images of the
-generator that were not detached).
+generator that were not detached). And what was left must not be zero: that is measured from the second time on.
+
+An attack, or any other probe, wants the gradient of an input, and fills the parameters on the way. What it leaves there
+has leaked when a loss that goes back to no input is deposited on top of it, into the same parameters. Who trains on the
+clean batch as well may write just that: it is certain where the probe stands in a function or a loop of its own.
 
 An iteration was given up where its backward raised or its loss is not finite; where every way through the program leads
 from the backward to the step, so that only an exception can have come between, or a test of its loss; or where it had
@@ -16,14 +20,16 @@ that is only possible.
 """
 
 from collections import Counter
+from collections.abc import Sequence
 
 from zerograd.core.events import Event, Site
 from zerograd.run.account import Account
-from zerograd.run.bytecode import always_steps, turned_by_its_loss
+from zerograd.run.bytecode import always_steps, in_one_body, turned_by_its_loss
 from zerograd.run.deposit import Deposit
 from zerograd.run.detector import Detector
 from zerograd.run.graph import Survey
-from zerograd.run.values import nonzero
+from zerograd.run.sites import user_frame
+from zerograd.run.values import largest, nonzero
 
 _HABIT = 2
 
@@ -34,16 +40,26 @@ class Leaks(Detector):
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         self._opposed: Counter[Site] = Counter()  # lines whose backwards ran through the other's, as its own did
+        self._probes: Counter[Site] = Counter()  # steps that consumed what a probe on this line had left
         self._shown = 0  # accounts, as bits, whose parameters meet data in some loss
+        self._suspects: set[Site] = set()  # lines that may leak: from then on what they leave is measured
 
     def surveyed(self, found: Survey) -> None:
         """The graph of a loss was walked."""
         self._shown |= found.first
 
+    def done_with(self, site: Site) -> bool:
+        return site not in self._suspects
+
+    def deposited(self, deposit: Deposit, accounts: Sequence[Account]) -> None:
+        if deposit.site in self._suspects:
+            deposit.left = {one.number: largest(one.few_gradients().values()) for one in accounts}
+
     def consuming(self, account: Account, step: Event) -> None:
         window = account.window.deposits
         if len(window) > 1:
             self._leaked(account, window, step)
+            self._probed(account, window, step)
         if window and account.steps:  # before its first step nobody saw what a hand cleared
             self._inherited(account, window, step)
 
@@ -55,10 +71,15 @@ class Leaks(Detector):
             settler, moment = deposit.settled
             later = [other for other in window if other.settled is None and other.moment > moment]
             if settler != account.number and later:
+                certain = self._passes_through(account.number, settler, deposit, later)
+                left, known = deposit.left.get(account.number), deposit.site in self._suspects
+                self._suspects.add(deposit.site)
+                if left is not None and not any(nonzero(left)):
+                    return  # a gradient of zeros: the graph goes there through a sign, or a comparison
                 self.say(
                     "ZG005",
                     step.site or deposit.site,
-                    certain=self._passes_through(account.number, settler, deposit, later),
+                    certain=certain and known,
                     led=[(deposit.event, "left here"), (later[0].event, "the optimizer's own objective")],
                     step=step.what,
                     deposit=f"backward() on line {deposit.site.line}",
@@ -66,9 +87,28 @@ class Leaks(Detector):
                 )
                 return
 
+    def _probed(self, account: Account, window: list[Deposit], step: Event) -> None:
+        own = window[-1]
+        probes = [one for one in window[:-1] if one.probes and one.settled is None and one.fills == own.fills]
+        if own.probes or not probes or not own.fills or len({one.site for one in probes}) > 1:
+            return
+        site = probes[0].site
+        self._probes[site] += 1
+        apart = not in_one_body(user_frame(), site)
+        self.say(
+            "ZG005",
+            step.site or site,
+            certain=apart and self._probes[site] >= _HABIT and not account.window.edited,
+            led=[(probes[-1].event, "left here"), (own.event, "the optimizer's own objective")],
+            step=step.what,
+            deposit=f"backward() on line {site.line}",
+            own=f"backward() on line {own.site.line}",
+        )
+
     def _passes_through(self, account: int, settler: int, deposit: Deposit, later: list[Deposit]) -> bool:
         if (account, settler) in deposit.passed:
-            return True
+            # Unless its own objective comes here through the other's: then the two go on with each other.
+            return not any((settler, account) in one.passed for one in later)
         both = all((settler, account) in one.passed for one in [deposit, *later])
         self._opposed[deposit.site] += both and self._shown >> settler & 1
         return self._opposed[deposit.site] >= _HABIT

@@ -40,21 +40,21 @@ def names(parameters: Sequence[Tensor]) -> list[str]:
     return [wanted[id(one)] or f"of shape {tuple(one.shape)}" for one in parameters]
 
 
-def called(frame: FrameType | None, *, by_scaler: bool) -> str:
+def called(frame: FrameType | None, method: str, *, by_scaler: bool) -> str:
     """The optimizer as this frame writes it: `opt_d` of `opt_d.step()`, or of `scaler.step(opt_d)`. "" if it does not.
 
     The text is read and not the frame's variables: before Python 3.13 to ask for those is to write into them.
     """
-    return _of_call(_running(frame), by_scaler=by_scaler)
+    return _of_call(_running(frame), method, by_scaler=by_scaler) if method else ""
 
 
 @functools.lru_cache(maxsize=256)  # some programs make an optimizer for every task, on one line
-def _of_call(text: str, *, by_scaler: bool) -> str:
+def _of_call(text: str, method: str, *, by_scaler: bool) -> str:
     try:
         call = ast.parse(f"({text})", mode="eval").body
     except (SyntaxError, ValueError, RecursionError):
         return ""
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != "step":
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != method:
         return ""
     if not by_scaler:
         return ast.unparse(call.func.value)

@@ -1,7 +1,9 @@
 """Parameters that receive gradients and belong to nobody (ZG008), and optimizers that hold what nobody uses (ZG010).
 
 Before anyone is accused, every living optimizer is asked: one that has not stepped yet may hold them. A parameter whose
-values move is updated by hand, one whose gradient is cleared is looked after; neither is forgotten.
+values move is updated by hand, one whose gradient is cleared is looked after; neither is forgotten. Nor is a copy of
+the model that collects a gradient for somebody to read (SVRG, gradient matching, importances of weights): its gradient
+grows while nobody steps, or the program has a line that reads gradients.
 """
 
 import gc
@@ -18,6 +20,8 @@ from zerograd.run.deposit import Deposit
 from zerograd.run.detector import Detector
 from zerograd.run.graph import Survey
 from zerograd.run.naming import named
+from zerograd.run.readers import nobody_looks
+from zerograd.run.sites import user_frame
 
 _OFTEN = 3  # backwards that add to the same gradient, after _UNDER_WAY steps
 _UNDER_WAY = 2
@@ -32,7 +36,8 @@ class _Stray:
         self.version = parameter._version
         self.gradient: ref[Tensor] | None = None
         self.fed = 0  # in all
-        self.grown = 0  # in a row, into the same gradient
+        self.grown = 0  # steps in a row after which the same gradient has grown
+        self.steps = 0  # of all accounts, when it was fed last
 
 
 class Owners(Detector):
@@ -41,7 +46,8 @@ class Owners(Detector):
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         self._strays: dict[Site, dict[int, _Stray]] = {}
-        self._told: set[int] = set()
+        self._told: set[Site] = set()
+        self._asked: dict[Site, int] = {}  # how often somebody might have been told something
         self._explained: set[int] = set()  # accounts that ZG010 was said of
 
     def done_with(self, site: Site) -> bool:
@@ -49,6 +55,10 @@ class Owners(Detector):
 
     def forget(self) -> None:
         self._strays.clear()
+
+    def gap(self) -> None:
+        for stray in (one for strays in self._strays.values() for one in strays.values()):
+            stray.grown = 0
 
     def patience(self, account: Account, *, owned: Mapping[int, int]) -> float:
         """How many of its steps may starve before they are called so. Told why they do, nobody asks again."""
@@ -67,6 +77,7 @@ class Owners(Detector):
         strays = self._strays.get(deposit.site)
         if not strays or not any(account.steps >= _UNDER_WAY for account in accounts):
             return
+        steps = sum(account.steps for account in accounts)
         for stray in strays.values():
             parameter = stray.parameter()
             gradient = None if parameter is None else parameter.grad
@@ -75,26 +86,31 @@ class Owners(Detector):
                 continue
             reference = ref(gradient)
             stray.fed += 1
-            stray.grown = stray.grown + 1 if reference is stray.gradient else 0
-            stray.gradient = reference
+            stray.grown = stray.grown + (steps > stray.steps) if reference is stray.gradient else 0
+            stray.gradient, stray.steps = reference, steps
         ripe = [stray for stray in strays.values() if stray.fed >= _OFTEN]
-        if ripe and deposit.site.line not in self._told:
+        if ripe and deposit.site not in self._told:
             self._judge(deposit, ripe, accounts)
 
     def _judge(self, deposit: Deposit, ripe: list[_Stray], accounts: Sequence[Account]) -> None:
+        growing = {id(stray.parameter()) for stray in ripe if stray.grown >= _OFTEN - 1}
+        orphaned = next((account for account in accounts if account.fed.orphans()), None)
+        if not growing and orphaned is None:
+            return
+        asked = self._asked[deposit.site] = self._asked.get(deposit.site, 0) + 1
+        if asked & (asked - 1):
+            return  # to ask who holds them is to go through every object there is: the 1st, 2nd, 4th, 8th ... time
         owned = _owned_by_anyone()
         forgotten = [
             one
             for stray in ripe
             if (one := stray.parameter()) is not None and id(one) not in owned and one._version == stray.version
         ]
-        growing = {id(stray.parameter()) for stray in ripe if stray.grown >= _OFTEN - 1}
         grown = [one for one in forgotten if id(one) in growing]
         if not forgotten or any(not account.plain for account in accounts):
             return  # FSDP's unsharded parameters belong to nobody, and their shards to an optimizer
-        orphaned = next((account for account in accounts if account.fed.orphans()), None)
         if orphaned is not None and orphaned.last_step is not None:
-            self._told.add(deposit.site.line)
+            self._told.add(deposit.site)
             orphans = orphaned.fed.orphans()
             if _unused(orphans):
                 self._explained.add(orphaned.number)
@@ -109,9 +125,10 @@ class Owners(Detector):
                 used=named(forgotten),
             )
         elif grown:
-            self._told.add(deposit.site.line)
+            self._told.add(deposit.site)
             # Where no optimizer holds a part of a model, inputs are what is trained: images, latents, prompts.
-            certain = not _unused([one for account in accounts for one in account.slots.parameters()])
+            modules = not _unused([one for account in accounts for one in account.slots.parameters()])
+            certain = modules and nobody_looks(user_frame())
             self.say("ZG008", deposit.site, certain=certain, deposit=deposit.event.what, parameters=named(grown))
 
 

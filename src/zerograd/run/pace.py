@@ -40,7 +40,7 @@ class Pace:
             and account.quiet
             and bool(deposits)
             and watcher.mine.scaler is None
-            and watcher.accounts.ours() == [account]
+            and all(one is account or one.idle for one in watcher.accounts.ours())
             and all(watcher.detectors.done_with(site) for site in {deposit.site for deposit in deposits})
         )
 

@@ -39,6 +39,9 @@ class Reductions(Detector):
             reading = read(roots[0])
             deposit.reading = reading._replace(factor=reading.factor * _weight(deposit.seed))
 
+    def gap(self) -> None:
+        self._tails.clear()
+
     def consuming(self, account: Account, step: Event) -> None:
         window = account.window
         sites = {deposit.site for deposit in window.deposits}

@@ -89,6 +89,8 @@ class Replays:
         watcher.pace.leave()
         watcher.backwards += capture.backwards
         watcher.steps += capture.steps
-        watcher.unaudited["replayed from a CUDA graph"] += max(1, capture.steps)
+        if capture.steps:
+            watcher.not_audited("replayed from a CUDA graph", capture.steps)
         for account in watcher.accounts.ours():
             account.reopen()
+            account.fed_by = "fed by a CUDA graph" if capture.backwards and not capture.steps else ""

@@ -36,6 +36,10 @@ class Rescaling:
             self._pairs.append((self._deposited, now))
         self._deposited = None
 
+    def clamped_to(self, gradients: dict[int, Tensor]) -> float | None:
+        """The limit, if what was deposited last is what lies there now but for what was above one limit."""
+        return _limit(self._deposited, sample(gradients)) if self._deposited is not None else None
+
     def unscaled(self) -> None:
         """A scaler multiplies: that is its business."""
         self._deposited = None
@@ -79,6 +83,20 @@ class ScaleProof:
     def consumed(self, *, scaled: bool) -> None:
         self.wanted = self.wanted and not scaled
         self._deposited = None
+
+
+def _limit(before: Sample | None, after: Sample | None) -> float | None:
+    if before is None or after is None or before.slots != after.slots or before.lengths != after.lengths:
+        return None
+    try:
+        old, new = before.values, after.values
+        limit = new.abs().max()
+        above = old.abs() > limit
+        # Several that were above it, and of different size: one alone may be an outlier that a hand has mended.
+        several = bool(above.any()) and bool(old[above].abs().min() < old[above].abs().max())
+        return float(limit) if several and torch.equal(old.clamp(-limit, limit), new) else None
+    except Exception:  # complex numbers, or nothing that can be read
+        return None
 
 
 def _factor(before: Sample | None, after: Sample | None) -> float | None:

@@ -1,8 +1,9 @@
 """Graphs that are kept alive and never used again (ZG402).
 
 Two ways to do it. `retain_graph=True` where no later backward runs through the graph: nodes are numbered as they are
-made, so a later graph whose oldest node is younger than this one's newest shares nothing with it. And a loss that is
-added up with its graph: a mark on its last node lives as long as the node does.
+made, so a later graph whose oldest node is younger than this one's newest shares nothing with it; and a mark on all of
+its nodes is dead, so that nobody holds a part of it to go through it later. And a loss that is added up with its graph:
+a mark on its last node lives as long as the node does.
 """
 
 import contextlib
@@ -16,7 +17,9 @@ from zerograd.core.events import Site
 from zerograd.run.account import Account
 from zerograd.run.deposit import Deposit
 from zerograd.run.detector import Detector
-from zerograd.run.graph import newest, survey
+from zerograd.run.graph import every_node, newest, survey
+from zerograd.run.keepers import line_that_keeps
+from zerograd.run.sites import user_frame
 
 _OFTEN = 3
 _WATCHED = 16  # losses of a line that are marked, one for each step: a list of the last few is nobody's fault
@@ -33,6 +36,7 @@ class _Line:
     def __init__(self) -> None:
         self.marks: list[ref[_Mark]] = []
         self.kept: int | None = None  # the newest node of the last graph that was kept
+        self.held: ref[_Mark] | None = None  # lives as long as some node of it
         self.idle = 0  # graphs that were kept in a row and not used again
         self.used = False
 
@@ -54,9 +58,14 @@ class Retained(Detector):
         line = self._lines.setdefault(deposit.site, _Line())
         self._ask_the_kept(roots, deposit.site)
         if kept and line.idle < _OFTEN and not line.used:
-            line.kept = newest(roots)
+            line.kept, line.held = newest(roots), _marked(every_node(roots))
         if not kept and not any(account.window.deposits for account in accounts):
             self._outlived(line, deposit, roots[0].grad_fn)
+
+    def gap(self) -> None:
+        """Whoever used what was kept may not have been seen."""
+        for line in self._lines.values():
+            line.kept = None
 
     def used(self) -> None:
         """autograd.grad() ran through a graph that may have been kept for it."""
@@ -75,6 +84,8 @@ class Retained(Detector):
             if apart and site != here:
                 continue
             line.kept = None
+            if apart and line.held is not None and line.held() is not None:
+                continue
             line.idle = line.idle + 1 if apart else 0
             line.used = line.used or not apart
             if line.idle == _OFTEN:
@@ -83,9 +94,31 @@ class Retained(Detector):
     def _outlived(self, line: _Line, deposit: Deposit, node: Any) -> None:
         if len(line.marks) > _WATCHED:
             return
-        mark = _Mark()
-        with contextlib.suppress(Exception):  # a node of another make may keep no metadata
-            node.metadata[_KEY] = mark
-        line.marks.append(ref(mark))
+        line.marks.append(_marked([node]))
         if len(line.marks) > _WATCHED and all(known() is not None for known in line.marks):
+            self._kept(deposit, {id(known()) for known in line.marks[:-1]})
+
+    def _kept(self, deposit: Deposit, marks: set[int]) -> None:
+        """Every loss of this line lives on: told at the line that adds it up or collects it, if that is found."""
+        where = line_that_keeps(user_frame(), lambda node: not marks.isdisjoint(map(id, _marks_of(node))))
+        if where is None:
             self.say("ZG402", deposit.site, certain=True, what="something that adds up or collects this loss")
+            return
+        led = [(deposit.event, "the loss is deposited here")]
+        self.say("ZG402", where, certain=True, led=led, what="this line adds up or collects the loss, and")
+
+
+def _marked(nodes: Sequence[Any]) -> ref[_Mark]:
+    """A new mark, which lives as long as one of these nodes does."""
+    mark = _Mark()
+    for node in nodes:
+        with contextlib.suppress(Exception):  # a node of another make may keep no metadata
+            node.metadata.setdefault(_KEY, []).append(mark)
+    return ref(mark)
+
+
+def _marks_of(node: Any) -> list[_Mark]:
+    try:
+        return list(node.metadata.get(_KEY, ()))
+    except Exception:  # a node of another make
+        return []

@@ -1,4 +1,9 @@
-"""Which line of the user's own code is running now."""
+"""Which place of the user's own code is running now.
+
+[Note: places] A place is a call and not a line: `a.backward(); b.backward()` is two of them, and so is the test and the
+step of `if k == need: optimizer.step()`. Where a line holds one statement its number says it all; where it holds
+several, the place has the columns of the call as well.
+"""
 
 import inspect
 import os
@@ -7,11 +12,13 @@ import sys
 import sysconfig
 from collections.abc import Callable
 from enum import IntEnum
-from types import FrameType
+from types import CodeType, FrameType
+from weakref import ref
 
 import torch
 
 from zerograd.core.events import Site
+from zerograd.run.statements import crowded_lines, positions
 
 
 class _Whose(IntEnum):
@@ -39,7 +46,9 @@ _STDLIB = tuple({_folder(sysconfig.get_path(name)) for name in ("stdlib", "plats
 # Frames are walked on every backward and step; files are few. By name: code objects of two files may be equal.
 _known: dict[str, _Whose] = {}
 _ASKING = frozenset({"locals", "vars", "exec", "eval", "f_locals"})  # what a function gets at its own variables by
-_sites: dict[tuple[str, int], Site] = {}
+# By the code's id and the offset that runs: code objects hash slowly. The reference tells a code from one of its id.
+_sites: dict[tuple[int, int], tuple[ref[CodeType], Site]] = {}
+_equal: dict[Site, Site] = {}  # one object for each place, however often its code is compiled
 
 
 def _whose(filename: str) -> _Whose:
@@ -84,15 +93,25 @@ def names_in(frame: FrameType | None, wanted: Callable[[object], bool]) -> dict[
 
 
 def user_site() -> Site:
-    """Where that frame is now."""
+    """Where that frame is now. One object for each place."""
     frame = user_frame()
     if frame is None:
         return Site("<unknown>", 0)
-    place = (frame.f_code.co_filename, frame.f_lineno)
-    known = _sites.get(place)
-    if known is None:
-        known = _sites[place] = Site(shown(place[0]), place[1])
-    return known
+    code, offset = frame.f_code, frame.f_lasti
+    known = _sites.get((id(code), offset))
+    if known is None or known[0]() is not code:
+        place = site_at(code, offset)
+        known = _sites[id(code), offset] = ref(code), _equal.setdefault(place, place)
+    return known[1]
+
+
+def site_at(code: CodeType, offset: int) -> Site:
+    """The place of an instruction. See [Note: places]."""
+    line, *rest = positions(code).get(offset, (0, 1, 0, 0))
+    # A lambda, a comprehension, a function of one line share it with whoever makes them, and perhaps with another one.
+    shared = line == code.co_firstlineno and code.co_name != "<module>"
+    crowded = shared or line in crowded_lines(code)
+    return Site(shown(code.co_filename), line, *rest) if crowded else Site(shown(code.co_filename), line)
 
 
 class _Start:
@@ -112,6 +131,7 @@ def started_in(folder: str) -> None:
     """Show paths relative to `folder`: where `zerograd run` was typed, however late torch was imported."""
     _start.folder = folder
     _sites.clear()
+    _equal.clear()
 
 
 def started_where() -> str:

@@ -10,6 +10,7 @@ objects for the garbage collector at every look.)
 
 import functools
 import operator
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, compress, count, repeat
 from typing import NamedTuple, TypeVar, cast
@@ -125,6 +126,7 @@ class Slots:
         self._plain = True  # no DTensor among them
         self._nothing = Look([], [], [], 0, 0)
         self.ids: list[int] = []
+        self.repeated = False  # a parameter stands in a group more than once: each time it is stepped
         self.known: frozenset[int] = frozenset()
         self.turnover = 0
 
@@ -140,6 +142,17 @@ class Slots:
         """How many there are now. Asks no parameter: a thousand of them are a thousand cache misses."""
         optimizer = self._optimizer()
         return 0 if optimizer is None else sum(map(len, map(_in_group, optimizer.param_groups)))
+
+    def with_state(self) -> set[int]:
+        """The ids of the parameters that the optimizer has a momentum or a count of: they were stepped once."""
+        optimizer = self._optimizer()
+        return set() if optimizer is None else {id(one) for one, state in optimizer.state.items() if state}
+
+    def repeats(self) -> list[Tensor]:
+        """The parameters that the optimizer holds more than once, each once."""
+        counted = Counter(self.ids)
+        held = {id(one): one for one in self.parameters()}
+        return [one for number, one in held.items() if counted[number] > 1]
 
     def some(self, slots: Iterable[int]) -> dict[int, Tensor]:
         """A few of the parameters, without going through all of them."""
@@ -171,6 +184,7 @@ class Slots:
         before = {id(parameter): i for i, known in enumerate(self._known) if (parameter := known()) is not None}
         self._deaths.clear()
         self._known = [ref(parameter, self._deaths.append) for parameter in parameters]
+        self.repeated = len(ids) != len(set(ids))
         self._plain = not any(map(hasattr, parameters, repeat("_local_tensor")))
         self.ids, self.known = ids, frozenset(ids)
         self.turnover += 1

@@ -25,9 +25,9 @@ def count_starving(account: Account, site: Site | None, fact: Fact) -> None:
 
 
 def remember_unread(accounts: Iterable[Account]) -> None:
-    """A clear begins. Where a step has starved before, what is cleared unread again may be no number."""
+    """A clear begins. What it clears unread may be no number: asked until the first step, and where one has starved."""
     for account in accounts:
-        if account.habits.starved and account.window.deposits:
+        if account.window.deposits and (account.habits.starved or not account.steps):
             account.window.sizes = list(account.slots.sizes(range(len(account.slots.ids))).values())
 
 

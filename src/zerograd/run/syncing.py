@@ -1,24 +1,67 @@
 """DistributedDataParallel: which backward averaged gradients over the ranks (ZG501, ZG502).
 
-The module decides when it runs forward. So each forward is noted, and the backward that follows is its own. A group of
-one process has nothing to average, and nothing to save; but a step that would make ranks differ is told there too,
-because that is where programs are tried.
+Whether it did is counted: a process group numbers its collectives. A backward that fills parameters of a wrapped module
+and starts none has averaged nothing: under `no_sync()`; past the wrapper, whose own forward alone tells its reducer to
+expect gradients; or the second time through one forward, which the reducer has done with. Where nobody counts, or a
+communication hook goes its own ways, the last forward is asked what it meant to do.
+
+A group of one process has nothing to average, and nothing to save; but a step that would make ranks differ is told
+there too, because that is where programs are tried.
+
+A step on gradients that were not averaged is no fault where the weights are averaged instead, every so many steps
+(local SGD, DiLoCo). Whoever does that leaves all backwards of a step unsynchronised, and has a line that exchanges
+something between the ranks. A step that mixes both kinds of gradients, or a program that has no such line, does not.
 """
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterable, Sequence
 from typing import Any
+from weakref import ref
 
 import torch
 from torch import Tensor
+from torch.nn.parallel import DistributedDataParallel
 
 from zerograd.core.events import Event, Site
+from zerograd.rules.telling import note
 from zerograd.run.account import Account
 from zerograd.run.deposit import Deposit
 from zerograd.run.detector import Detector
+from zerograd.run.readers import nobody_averages
+from zerograd.run.sites import user_frame
 from zerograd.run.values import dense
 from zerograd.trace.ranks import CONSUMED
 
 _HABIT = 2
+_PAST = "{step} consumes what no rank has averaged: the loss was computed past the DistributedDataParallel wrapper"
+_INSTEAD = "compute the loss through the wrapper, model(x), and not through model.module or what was wrapped"
+
+
+class _Replica:
+    """A module that was wrapped."""
+
+    def __init__(self, module: DistributedDataParallel) -> None:
+        self.module = ref(module)
+        # Those that it averages: some of the module's may be left out.
+        averaged = getattr(module, "_module_parameters", None) or module.parameters()
+        self.parameters = frozenset(id(one) for one in averaged if one.requires_grad)
+        self.group: Any = getattr(module, "process_group", None)
+        self.before = self.after = self.collectives()  # around the last backward
+        self.forwards = 0  # since the last backward that filled its parameters
+
+    @property
+    def alone(self) -> bool:
+        return self.group is not None and self.group.size() == 1
+
+    def collectives(self) -> int | None:
+        """How many its group has started so far. None: nobody counts them."""
+        try:
+            return int(self.group._get_sequence_number_for_group())
+        except Exception:  # a backend without numbers, or a group that is gone
+            return None
+
+    def goes_its_own_ways(self) -> bool:
+        return bool(getattr(self.module(), "_comm_hooks", ())) or self.before is None
 
 
 class Syncing(Detector):
@@ -26,24 +69,70 @@ class Syncing(Detector):
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
-        self._will_sync: bool | None = None
-        self._alone = True
+        self._will_sync: bool | None = None  # by the last forward
+        self._replicas: list[_Replica] = []
+        self._searched = False  # for modules that were wrapped before anyone looked
         self._wasteful = 0
-        self._replicated: frozenset[int] = frozenset()  # what every rank has a copy of
+        self._largest = 0  # elements of the largest parameter of a replica
+        self._weights_meet = False  # the program itself has exchanged something as large as its weights
 
     def done_with(self, site: Site) -> bool:
-        return self._will_sync is None or (self._alone and self._will_sync)
+        return not self._replicas or (bool(self._will_sync) and all(one.alone for one in self._replicas))
 
-    def forward(self, module: Any) -> None:
-        """A DistributedDataParallel begins its forward."""
-        group = getattr(module, "process_group", None)
-        self._will_sync, self._alone = bool(module.require_backward_grad_sync), group is not None and group.size() == 1
-        if not self._alone and not self._replicated:
-            self._replicated = frozenset(id(one) for one in module.parameters() if one.requires_grad)
+    # Wrappers
+
+    def search(self) -> None:
+        """The graph of a loss was walked: gradients are made, and there may be wrapped modules."""
+        if not self._searched and torch.distributed.is_available() and torch.distributed.is_initialized():
+            self._searched = True
+            for one in gc.get_objects():
+                if issubclass(type(one), DistributedDataParallel):  # not isinstance: it may run code of the object
+                    self.wrapped(one)
+
+    def wrapped(self, module: DistributedDataParallel) -> _Replica:
+        """A module is wrapped."""
+        self._replicas = [one for one in self._replicas if one.module() is not None]
+        known = next((one for one in self._replicas if one.module() is module), None)
+        if known is None:
+            known = _Replica(module)
+            self._replicas.append(known)
+            self._largest = max((one.numel() for one in module.parameters()), default=self._largest)
+        return known
+
+    def forward(self, module: DistributedDataParallel) -> None:
+        """A wrapped module begins its forward."""
+        self._will_sync = bool(module.require_backward_grad_sync)
+        self.wrapped(module).forwards += 1
+
+    # Backwards
+
+    def begins(self, deposit: Deposit, roots: Sequence[Tensor], accounts: Sequence[Account], *, kept: bool) -> None:
+        deposit.synced = self._will_sync
+        for replica in self._replicas:
+            replica.before = replica.collectives()
+
+    def deposited(self, deposit: Deposit, accounts: Sequence[Account]) -> None:
+        for replica in self._replicas:
+            replica.after = replica.collectives()
+            if replica.module() is None or not _fills(deposit, replica, accounts):
+                continue
+            if not replica.goes_its_own_ways():
+                deposit.synced = replica.after != replica.before
+                deposit.past = not replica.forwards
+            replica.forwards = 0
+
+    # Steps
+
+    def exchanged(self, values: Iterable[object]) -> None:
+        """The program itself calls a collective, with these."""
+        tensors = (one for value in values for one in (value if isinstance(value, list) else [value]))
+        sizes = (one.numel() for one in tensors if isinstance(one, Tensor))
+        self._weights_meet = self._weights_meet or 0 < self._largest <= max(sizes, default=0)
 
     def consumed(self, account: Account) -> tuple[tuple[str, float], ...]:
         """What every rank must have alike: the norm of what a step over a whole replica consumes (trace/ranks.py)."""
-        if not self._replicated or not self._replicated <= set(account.slots.ids):
+        held = set(account.slots.ids)
+        if not any(one.parameters and one.parameters <= held for one in self._replicas if not one.alone):
             return ()
         try:
             with torch.no_grad():
@@ -52,19 +141,45 @@ class Syncing(Detector):
         except Exception:  # sparse, several devices, no gradients: there is no one norm
             return ()
 
-    def begins(self, deposit: Deposit, roots: Sequence[Tensor], accounts: Sequence[Account], *, kept: bool) -> None:
-        deposit.synced = self._will_sync
-
     def consuming(self, account: Account, step: Event) -> None:
         synced = [deposit.synced for deposit in account.window.deposits]
         if not synced or None in synced:
             return
         last = account.window.deposits[-1]
-        led = [(last.event, "this backward does not average over the ranks")]
-        if not synced[-1] and not account.window.all_reduced and not account.window.edited:
-            self.say("ZG502", step.site or last.site, certain=True, led=led, test=last.event.what)
-        elif len(synced) > 1 and all(synced) and account.window.size() == len(synced) and not self._alone:
+        by_hand = account.window.all_reduced or account.window.edited or self._communicated(account)
+        if not synced[-1] and not by_hand:
+            if not self._weights_meet:
+                past = last.past and not any(synced)  # nobody means to do that: who averages weights says no_sync()
+                certain = past or any(synced) or nobody_averages(user_frame())
+                self._drifts(step, last, past=past, certain=certain)
+        elif len(synced) > 1 and all(synced) and account.window.size() == len(synced) and not self._alone(account):
             self._wasteful += 1
             if self._wasteful >= _HABIT:
                 count = str(len(synced))
                 self.say("ZG501", last.site, certain=True, deposit=last.event.what, size=count)
+
+    def _alone(self, account: Account) -> bool:
+        return all(one.alone for one in self._of(account))
+
+    def _of(self, account: Account) -> list[_Replica]:
+        """The modules that hold parameters of this optimizer."""
+        return [one for one in self._replicas if not one.parameters.isdisjoint(account.slots.known)]
+
+    def _communicated(self, account: Account) -> bool:
+        """Whether its group has started a collective since the last backward: somebody may average by hand."""
+        return any(one.collectives() != one.after for one in self._of(account))
+
+    def _drifts(self, step: Event, last: Deposit, *, past: bool, certain: bool) -> None:
+        led = [(last.event, "this backward does not average over the ranks")]
+        site, rule = step.site or last.site, self.rules.get("ZG502")
+        if not past or rule is None:
+            self.say("ZG502", site, certain=certain, led=led, test=last.event.what)
+            return
+        told = note(rule, site, certain=certain, test=last.event.what)
+        self.say_as(told._replace(message=_PAST.format(step=step.what), cure=_INSTEAD), led)
+
+
+def _fills(deposit: Deposit, replica: _Replica, accounts: Sequence[Account]) -> bool:
+    """Whether a backward that is over has reached parameters of this module."""
+    filled = (one for one in accounts if one.window.deposits and one.window.deposits[-1] is deposit)
+    return any(not replica.parameters.isdisjoint(one.slots.known) for one in filled)

@@ -42,6 +42,10 @@ class Waste(Detector):
     def done_with(self, site: Site) -> bool:
         return all(line[1] in self._judged for line in self._wasted)
 
+    def gap(self) -> None:
+        for known in (self._wasted, self._groups, self._clears, self._erased, self._rounds):
+            known.clear()
+
     def clearing(self, account: Account, clear: Event) -> None:
         if not account.window.deposits or account.window.edited or account.closure.moved():
             return  # somebody has used them by hand: gradient surgery, SAM, hand-written updates

@@ -28,6 +28,7 @@ from zerograd.run.pace import Pace
 from zerograd.run.routine import Routine
 from zerograd.run.sites import user_site
 from zerograd.run.thread import Backward, Thread
+from zerograd.trace.coverage import Coverage
 
 _EARLY = 64  # backwards that are remembered for an optimizer that has not stepped yet
 
@@ -53,10 +54,18 @@ class Watcher:
 
     def open_books(self) -> None:
         """Begin with empty ones: what stood in the old ones may have changed while nobody looked."""
-        self.accounts = Accounts(self.chronicle)
+        self.accounts = Accounts(self.chronicle, self._opened)
         self.mine = Thread()
         self.detectors = Detectors(self._rules, self._report, full=self._full)
         self.judge = Judge(self._rules, self._report, self.accounts)
+
+    def _opened(self, account: Account) -> None:
+        """An account was opened. What lies there already may be known from before."""
+        full = account.standing().content not in HOLLOW
+        if full:
+            account.window.deposits = self.mine.first_window()
+            account.books.tell([deposit.event for deposit in self.mine.early])
+        account.window.whole = not self.mine.gap and (not full or bool(account.window.deposits))
 
     def close_books(self) -> None:
         """The audit stops."""
@@ -64,7 +73,12 @@ class Watcher:
         if self.norms is not None:
             self.norms.finish()
         self.detectors.ended(self.accounts.ours())
+        self.chronicle.covers(Coverage.of(self.steps, self.unaudited), last=True)
+        self.judge.conclude()
         self.chronicle.finish()
+        self.detectors.forget()
+        for account in self.accounts.everyone():
+            account.reopen()  # it keeps no reference, which torch.utils.swap_tensors would refuse
 
     def forked(self) -> None:
         """Count from zero, on the books that were inherited."""
@@ -106,6 +120,11 @@ class Watcher:
             mine.depth -= 1
             raise
 
+    def asked(self) -> None:
+        """autograd.grad() is called: somebody wants gradients, and puts them where he likes."""
+        self.mine.asked += 1
+        self.detectors.retained.used()
+
     def _deposit(self, roots: Sequence[Tensor], seeds: Any, *, kept: bool) -> Deposit:
         event = Event(Kind.DEPOSIT, site=user_site(), scaled=self.detectors.scaling.is_scaled(roots), what="backward()")
         deposit = Deposit(event, moment=self.accounts.clock.tick(), epoch=self.epoch, loss=scalar(roots))
@@ -140,6 +159,8 @@ class Watcher:
                 self.chronicle.ends(Kind.DEPOSIT, lambda: numbers + deposit.items())  # noqa: B023
             account.habits.deposited(deposit.site, raised=raised)
             account.aliases.backward()
+        if not hit and not deposit.reached:
+            mine.astray += 1
         mine.routine.note(deposit.event)
         if raised:
             mine.routine.spoil()
@@ -169,23 +190,22 @@ class Watcher:
             self.pace.leave()
         if self.asleep:
             mine.steps += 1
-            self.unaudited["left out by sample"] += 1
+            self.not_audited("left out by sample")
             return
-        new = self.accounts.own(optimizer) is None
         scaled = mine.scaler is not None
         account = self.accounts.taken(optimizer, by_scaler=scaled)
         self.slots += account.newly_stepped()
         what = "scaler.step()" if scaled else f"{account.called}.step()"
         event = mine.step = Event(Kind.CONSUME, account.name, user_site(), scaled=scaled, what=what)
-        if new:
-            account.window.deposits = mine.first_window()
-            account.books.tell([deposit.event for deposit in mine.early])
         account.window.all_reduced = mine.reduced
         if mine.depth:
-            self.unaudited["inside a backward"] += 1
+            self.not_audited("inside a backward")
             mine.unfollowed.append(account)
         else:
             account.glance()
+            if account.fed_by:
+                self.not_audited(account.fed_by)
+                account.fed_by = ""
             if closure:  # it may feed the step: judged when it has run
                 account.closure.begins(mine.backwards)
             else:
@@ -196,33 +216,51 @@ class Watcher:
     def after_step(self, optimizer: Optimizer, *, hooked: bool) -> None:
         if self.mine.stepping.end(optimizer) and not self.mine.depth and not self.mine.routine.going:
             account = self.accounts.own(optimizer)
-            if account is not None and not self.asleep:
+            if account is not None and not self.asleep and not self._wakes:
                 fed = account.closure.ends(self.mine.backwards)
                 # A closure that skips its batch (Lightning: training_step returns None) leaves nothing, and means it.
                 if fed is False and self.mine.step is not None and account.standing().content not in HOLLOW:
                     self._consume(account, self.mine.step, optimizer, hooked=hooked)
                 if fed:
-                    self.unaudited["fed by a closure"] += 1
+                    self.not_audited("fed by a closure")
                     self.judge.fed(account, self.mine.step)
                 account.after_step()
             self.chronicle.ends(Kind.CONSUME)
             self.turn()
 
+    @property
+    def _wakes(self) -> bool:
+        """Whether nobody has looked for a while, at this step neither, and the next ones are looked at."""
+        return self._sample > 2 and self.mine.steps % self._sample == 0
+
+    def not_audited(self, why: str, steps: int = 1) -> None:
+        """Steps have happened that nothing can be said about."""
+        self.unaudited[why] += steps
+        self.chronicle.covers(Coverage.of(self.steps, self.unaudited))
+
     def turn(self) -> None:
-        """A step is over. If nobody has looked for a while and the next ones are looked at, the books begin anew."""
-        if self._sample > 2 and self.mine.steps % self._sample == 0:
+        """A step is over. Where nobody has looked for a while, the books begin anew: see [Note: unseen]."""
+        if self._wakes:
+            self.mine.early, self.mine.gap = [], True
+            self.detectors.gap()
+            self.judge.gap()
             for account in self.accounts.ours():
                 account.reopen()
 
     def _consume(self, account: Account, event: Event, optimizer: Optimizer, *, hooked: bool) -> None:
         plain = not hooked and self.lean and self.pace.is_plain(account)
         patience = partial(self.detectors.patience, account, self.accounts)
-        self.judge.consume(account, event, hooked=hooked, patience=patience)
-        self.detectors.consuming(account, event, scaler=self.mine.scaler)
-        account.habits.stepped(account.window.size())
+        left = not account.habits.nourished and self.mine.work().left_a_loss(account.work)
+        scale = self.mine.scaler.get_scale if self.mine.scaler is not None else float
+        self.judge.consume(account, event, hooked=hooked, left_a_loss=left, patience=patience, scale=scale)
+        if account.window.whole:
+            self.detectors.consuming(account, event, scaler=self.mine.scaler)
+            account.habits.stepped(account.window.size())
         account.window.settle(account.number, self.accounts.clock.tick())
         told = event if self.norms is None else event._replace(numbers=self.detectors.syncing.consumed(account))
         account.consumed(self.chronicle.scaled(told, self.mine.scaler, optimizer))
+        if not account.habits.nourished:
+            account.work = self.mine.work()
         self.judge.flush()
         self.detectors.flush()
         self.pace.round_ended(account, event, plain=plain)

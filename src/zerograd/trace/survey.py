@@ -10,6 +10,7 @@ from operator import index
 from typing import Any, NamedTuple
 
 from zerograd.core.findings import Finding
+from zerograd.trace.coverage import Coverage
 from zerograd.trace.findings import from_line
 from zerograd.trace.reading import Opened, numbers_of
 
@@ -31,10 +32,11 @@ class Survey(NamedTuple):
     found: list[Found]
     late: dict[int, tuple[tuple[str, float], ...]]  # numbers of events that were read after they were written
     called: dict[str, str]  # what the program calls an optimizer, where that is known
+    coverage: list[Coverage]  # what was not judged, as the trace says again and again: the last counts
 
 
 def survey(trace: Opened) -> Survey:
-    known = Survey(0, {}, {}, [], {}, {})
+    known = Survey(0, {}, {}, [], {}, {}, [])
     events = 0
     with open(trace.path, encoding="utf-8", errors="replace", newline="\n") as file:
         next(file)
@@ -64,6 +66,9 @@ def _take(known: Survey, line: Mapping[str, Any]) -> None:
             if line["finding"] == len(known.found):
                 known.found.append(Found(from_line(line), array("q"), line.get("slot")))
             known.found[line["finding"]].events.append(max(0, line["event"]))
+        elif "unaudited" in line:
+            counts = {str(why): index(count) for why, count in line["unaudited"].items()}
+            known.coverage[:] = [Coverage.of(index(line["steps"]), counts)]
         elif "of" in line:
             known.late[line["of"]] = known.late.get(line["of"], ()) + numbers_of(line["numbers"])
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError):

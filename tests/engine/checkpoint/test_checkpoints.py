@@ -1,5 +1,9 @@
 """A run that is interrupted ends with the weights of one that is not; what is damaged is never loaded."""
 
+import builtins
+import errno
+import io
+import json
 import os
 import random
 import shutil
@@ -16,7 +20,8 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from engine.checkpoint.interrupted import run
 from engine.ranks.company import names_of, told_by
-from zerograd import CheckpointError, Checkpoints, Cursor, Step
+from zerograd import CheckpointError, Checkpoints, Cursor, Step, StepError
+from zerograd.engine.checkpoint import folder
 from zerograd.engine.checkpoint.stopping import STOPPED
 
 RANKS = "engine.checkpoint.rank_checks"
@@ -58,6 +63,31 @@ def test_interrupted_anywhere(whole, tmp_path: Path, point: tuple[int, int]) -> 
     assert first == seen[: len(first)]
     assert [*first, *second, *third] == seen or second + third == seen[len(first) :]
     assert all(torch.equal(one, other) for one, other in zip(weights, resumed[1], strict=True))
+
+
+def test_saved_again_before_it_goes_on(whole, tmp_path: Path) -> None:
+    """What had been deposited is still there, and the data is where it was."""
+    seen, weights = whole
+    first, _ = train(tmp_path, inside=(2, 2))
+    *_, saved = make(tmp_path)
+    assert saved.resume()
+    saved.save()
+    saved.close()
+    rest, resumed = train(tmp_path)
+    assert first + rest == seen
+    assert all(map(torch.equal, weights, resumed))
+
+
+def test_inside_a_block_nothing_is_loaded(tmp_path: Path) -> None:
+    net, step, _, saved = make(tmp_path)
+    saved.save()
+    with torch.no_grad():
+        net[0].weight += 1  # as if it had been trained
+    before = net[0].weight.clone()
+    with pytest.raises(StepError, match="inside the block"), step:
+        saved.resume()
+    saved.close()
+    assert torch.equal(before, net[0].weight)
 
 
 def test_only_the_last_are_kept(tmp_path: Path) -> None:
@@ -142,7 +172,7 @@ def test_what_cannot_be_kept_is_refused_and_leaves_nothing(tmp_path: Path) -> No
 
     net = nn.Linear(2, 1)
     saved = Checkpoints(tmp_path, Step(torch.optim.SGD(net.parameters())), model=net, also={"odd": Odd()})
-    with pytest.raises(CheckpointError, match="also/0/secret is a object"):
+    with pytest.raises(CheckpointError, match="also/odd/secret is a object"):
         saved.save()
     assert not saved.resume()
     saved.close()
@@ -172,6 +202,91 @@ def test_torchdatas_loader_knows_where_it_is(tmp_path: Path) -> None:
         return seen
 
     assert [*run(2), *run(3), *run(99)] == DATA.tensors[0].sum(1).tolist()
+
+
+STRUCK = [(os, "fsync"), (os, "mkdir"), (os, "rename"), (os, "open"), (builtins, "open"), (io, "open")]
+
+
+@pytest.mark.filterwarnings("ignore:zerograd. checkpoint .* cannot be deleted")
+def test_whatever_the_disk_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At every call that goes to the disk: an ordinary error with its cause; what was there is whole; life goes on."""
+    *_, saved = make(tmp_path, keep=2)
+    saved.save()
+    for number in range(99):
+        left, before = [number + 1], sorted(tmp_path.iterdir())
+        for owner, name in STRUCK:
+            monkeypatch.setattr(owner, name, _counted(getattr(owner, name), left, tmp_path))
+        try:
+            saved.save()
+        except Exception as error:
+            failed = error
+        else:
+            failed = None
+        monkeypatch.undo()
+        if left[0] > 0:
+            break
+        if failed is None:  # what is left to do then is to delete old ones
+            continue
+        assert isinstance(failed, CheckpointError), failed
+        assert isinstance(failed.__cause__, OSError), failed.__cause__
+        assert "No space left on device" in str(failed)
+        assert sorted(tmp_path.iterdir()) == before
+        assert saved.resume()
+    saved.close()
+    assert number > 12  # so many calls it takes
+
+
+def _counted(function, left: list[int], folder: Path):
+    def call(*args, **kwargs):
+        if isinstance(args[0], int) or str(folder) in str(args[0]):
+            left[0] -= 1
+            if not left[0]:
+                raise OSError(errno.ENOSPC, "No space left on device")
+        return function(*args, **kwargs)
+
+    return call
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_who_leaves_while_it_saves_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type) -> None:
+    """Ctrl-C is Ctrl-C, inside torch's own saving too; and nothing half-done remains."""
+    *_, saved = make(tmp_path)
+
+    def struck(*args: object) -> None:
+        raise error
+
+    monkeypatch.setattr(os, "fsync", struck)
+    with pytest.raises(error):
+        saved.save()
+    monkeypatch.undo()
+    assert list(tmp_path.iterdir()) == []
+    saved.save()
+    saved.close()
+
+
+def test_the_format_of_another_version_is_refused_not_passed_over(tmp_path: Path) -> None:
+    net, _, _, saved = make(tmp_path)
+    saved.save()
+    path = saved.save()
+    before = net[0].weight.clone()
+    for text, what in (({"ranks": 1}, "of an earlier zerograd"), ({"format": 99}, "in format 99")):
+        (path / "common.json").write_text(json.dumps(text))
+        saved._folder.finish(path, folder.sums_of(path))  # as whole as any
+        path = tmp_path / saved._folder.names()[-1]
+        with pytest.raises(CheckpointError, match=what):
+            saved.resume()
+    assert torch.equal(before, net[0].weight)
+    saved.close()
+
+
+def test_a_checkpoint_without_a_place_in_the_data(tmp_path: Path) -> None:
+    net, step, _, saved = make(tmp_path)
+    saved.close()
+    other = Checkpoints(tmp_path, step, model=net)
+    other.save()
+    other.close()
+    with pytest.warns(RuntimeWarning, match="the data begins anew: the checkpoint was saved without loader="):
+        assert saved.resume()
 
 
 PROGRAM = """

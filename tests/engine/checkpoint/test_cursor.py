@@ -1,10 +1,13 @@
-"""Wherever a loop over a Cursor is left, another one goes on with the next batch."""
+"""A Cursor hands out what its loader does; wherever a loop over it is left, another one goes on with the next batch."""
 
+import random
+
+import numpy
 import pytest
 import torch
 from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, IterableDataset, RandomSampler, TensorDataset
 
-from zerograd import Cursor
+from zerograd import CheckpointError, Cursor
 
 DATA = TensorDataset(torch.arange(23))
 
@@ -24,8 +27,54 @@ def _loaders():
         "one by one": DataLoader(DATA, batch_size=None, shuffle=True),
         "of a rank": DataLoader(DATA, batch_size=3, sampler=DistributedSampler(DATA, 2, 1)),
         "batches of its own": DataLoader(DATA, batch_sampler=_Batches(RandomSampler(DATA), 4, False)),
+        "a generator inside": DataLoader(DATA, batch_sampler=_Batches(RandomSampler(DATA, generator=seeded), 4, False)),
+        "drawn again and again": DataLoader(DATA, batch_size=4, sampler=RandomSampler(DATA, True, 45)),
+        "a sampler with Python's random": DataLoader(DATA, batch_size=4, sampler=_Shuffled(random.Random(3))),
+        "a sampler with NumPy's random": DataLoader(DATA, batch_size=4, sampler=_Shuffled(numpy.random.default_rng(3))),
         "a stream": DataLoader(Stream(), batch_size=2),
+        "changed on the way": _Tenfold(DATA, batch_size=4, shuffle=True),
+        "some left out": _Even(DATA, batch_size=2, shuffle=True),
+        "one ahead": _Ahead(DATA, batch_size=4, shuffle=True, generator=seeded),
     }
+
+
+class _Shuffled:
+    """Its order goes on where it was in the epoch before."""
+
+    def __init__(self, stream) -> None:
+        self._stream = stream
+
+    def __len__(self) -> int:
+        return 23
+
+    def __iter__(self):
+        order = list(range(23))
+        self._stream.shuffle(order)
+        return iter(order)
+
+
+class _Tenfold(DataLoader):
+    def __iter__(self):
+        return ([part * 10 for part in batch] for batch in super().__iter__())
+
+
+class _Even(DataLoader):
+    def __iter__(self):
+        for batch in super().__iter__():
+            if batch[0].sum() % 2 == 0:
+                yield batch
+
+
+class _Ahead(DataLoader):
+    """Knows which batch is the last, as Accelerate's loaders do."""
+
+    def __iter__(self):
+        batches = super().__iter__()
+        held = next(batches)
+        for batch in batches:
+            yield held
+            held = batch
+        yield held
 
 
 class _Batches(BatchSampler):
@@ -36,10 +85,95 @@ def _taken(cursor: Cursor, count: int) -> list[list[int]]:
     taken: list[list[int]] = []
     while len(taken) < count:
         for batch in cursor:
-            taken.append((batch[0] if isinstance(batch, list | tuple) else batch).flatten().tolist())
+            taken.append(_numbers(batch))
             if len(taken) == count:
                 break
     return taken
+
+
+def _numbers(batch) -> list[int]:
+    return (batch[0] if isinstance(batch, list | tuple) else batch).flatten().tolist()
+
+
+@pytest.mark.parametrize("name", _loaders())
+def test_it_hands_out_what_its_loader_does(name: str) -> None:
+    """In the same order, and with nothing drawn from the random numbers that the loader would not draw."""
+
+    def epochs(wrap) -> tuple[list, float]:
+        torch.manual_seed(0)
+        loader = _loaders()[name]
+        seen = []
+        for epoch in range(3):
+            if hasattr(loader.sampler, "set_epoch"):
+                loader.sampler.set_epoch(epoch)
+            if not epoch:
+                cursor = wrap(loader)
+            seen += [(_numbers(batch), torch.rand(()).item()) for batch in cursor]
+        return seen, torch.rand(()).item()
+
+    assert epochs(lambda loader: loader) == epochs(Cursor)
+
+
+@pytest.mark.parametrize("name", _loaders())
+@pytest.mark.parametrize("left_after", [1, 2])
+def test_it_goes_on_between_epochs(name: str, left_after: int) -> None:
+    """The order of the next epoch depends on streams that the loader has used before."""
+
+    def epochs(cursor: Cursor, count: int) -> list:
+        return [[_numbers(batch) for batch in cursor] for _ in range(count)]
+
+    torch.manual_seed(0)
+    whole = epochs(Cursor(_loaders()[name]), 4)
+    torch.manual_seed(0)
+    cursor = Cursor(_loaders()[name])
+    first = epochs(cursor, left_after)
+    state, chance = cursor.state_dict(), torch.get_rng_state()
+    torch.manual_seed(99)
+    resumed = Cursor(_loaders()[name])
+    resumed.load_state_dict(state)
+    torch.set_rng_state(chance)
+    assert first + epochs(resumed, 4 - left_after) == whole
+
+
+def test_an_epoch_that_was_asked_for_and_not_begun() -> None:
+    torch.manual_seed(0)
+    cursor = Cursor(DataLoader(DATA, batch_size=4, shuffle=True))
+    batches = iter(cursor)
+    state, chance = cursor.state_dict(), torch.get_rng_state()
+    whole = [_numbers(batch) for batch in batches]
+    resumed = Cursor(DataLoader(DATA, batch_size=4, shuffle=True))
+    resumed.load_state_dict(state)
+    torch.set_rng_state(chance)
+    assert [_numbers(batch) for batch in resumed] == whole
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_worker_processes(persistent: bool) -> None:
+    def make() -> Cursor:
+        return Cursor(DataLoader(DATA, batch_size=4, shuffle=True, num_workers=1, persistent_workers=persistent))
+
+    torch.manual_seed(0)
+    whole = _taken(make(), 10)
+    torch.manual_seed(0)
+    cursor = make()
+    first = _taken(cursor, 3)
+    state, chance = cursor.state_dict(), torch.get_rng_state()
+    for resumed in (make(), cursor):  # in another process, and in this one
+        resumed.load_state_dict(state)
+        torch.set_rng_state(chance)
+        assert first + _taken(resumed, 7) == whole
+
+
+def test_what_is_not_a_place_in_this_data() -> None:
+    with pytest.raises(CheckpointError, match="takes a torch DataLoader, and this is a list"):
+        Cursor([1, 2])
+    cursor = Cursor(DataLoader(DATA, batch_size=4))
+    with pytest.raises(CheckpointError, match="its place in the data is not that of"):
+        cursor.load_state_dict({"epoch": 1})
+    seeded = Cursor(DataLoader(DATA, batch_size=4, generator=torch.Generator()))
+    with pytest.raises(CheckpointError, match=r"random streams differ in loader\.generator"):
+        cursor.load_state_dict(seeded.state_dict())
+    assert (cursor.epoch, cursor.state_dict()["taken"]) == (0, 0)
 
 
 @pytest.mark.parametrize("name", _loaders())

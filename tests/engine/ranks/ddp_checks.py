@@ -2,6 +2,8 @@
 
 import gc
 import math
+import sys
+import time
 import warnings
 
 import torch
@@ -442,12 +444,89 @@ def check_a_hook_is_kept(rank: int, ranks: int) -> None:
             for batch in step.micro_batches(mine[rank], weight=len):
                 step.backward(loss_of(model, batch))
     close(weights(model), alone(ranks))
-    assert called
-    try:
-        with Step(torch.optim.SGD(model.parameters(), lr=0.1), sync="commit"):
-            pass
-    except StepError as error:
-        assert "communication hook" in str(error)
+    assert len(called) == len(SHAPES)  # the first block, and the one in which a rank has nothing, among them
+
+
+def check_a_hook_is_called_whenever_ranks_reduce(rank: int, ranks: int) -> None:
+    """At commit, with two backwards per micro-batch, in a join, over a part of the model: never around it."""
+    for sync, both in (("commit", True), ("overlap", True), ("overlap", False), ("each", True)):
+        called: list[int] = []
+
+        def hook(called, bucket):
+            called.append(bucket.index())
+            return dist.all_reduce(bucket.buffer().div_(ranks), async_op=True).get_future().then(lambda f: f.value()[0])
+
+        plain, model = net(), DDP(net())
+        model.register_comm_hook(called, hook)
+        one = torch.optim.SGD(plain.parameters(), lr=0.1)
+        step = Step(torch.optim.SGD(model.parameters(), lr=0.1), sync=sync)
+        for number, data in enumerate(batches(ranks)):
+            everything = torch.cat([batch for r in data for batch in r])
+            one.zero_grad()
+            (loss_of(plain, everything) + both * plain(everything).mean()).backward()
+            one.step()
+            with step:
+                for batch in step.micro_batches(data[rank], weight=len):
+                    step.backward(loss_of(model, batch))
+                    if both:
+                        step.backward(model(batch).mean())
+            assert len(called) > number
+        close(weights(model), weights(plain))
+
+
+def check_a_hook_and_a_part_of_the_model(rank: int, ranks: int) -> None:
+    from torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import PowerSGDState, powerSGD_hook
+
+    plain, model = net(), DDP(net())
+    model.register_comm_hook(PowerSGDState(None, start_powerSGD_iter=1000), powerSGD_hook)
+    one = torch.optim.SGD(plain[2].parameters(), lr=0.1)
+    step = Step(torch.optim.SGD(model.module[2].parameters(), lr=0.1))
+    for data in batches(ranks):
+        plain.zero_grad()
+        loss_of(plain, torch.cat([batch for r in data for batch in r])).backward()
+        one.step()
+        with step:
+            for batch in step.micro_batches(data[rank], weight=len):
+                step.backward(loss_of(model, batch))
+    close(weights(model), weights(plain))
+
+
+def check_a_hook_that_adds_up(rank: int, ranks: int) -> None:
+    """Means by weight are means all the same; bare deposits are what DDP gives a loop by hand."""
+
+    def hook(state, bucket):
+        return dist.all_reduce(bucket.buffer(), async_op=True).get_future().then(lambda done: done.value()[0])
+
+    for sync in ("overlap", "commit", "each"):
+        model, plain = DDP(net()), net()
+        model.register_comm_hook(None, hook)
+        one = torch.optim.SGD(plain.parameters(), lr=0.1)
+        step = Step(torch.optim.SGD(model.parameters(), lr=0.1), sync=sync)
+        for number, data in enumerate(batches(ranks) * 2):
+            weighted = number % 2 == 0
+            everything = torch.cat([batch for r in data for batch in r])
+            one.zero_grad()
+            (loss_of(plain, everything) if weighted else loss_of(plain, data[0][0]) * ranks).backward()
+            one.step()
+            with step:
+                if weighted:
+                    for batch in step.micro_batches(data[rank], weight=len):
+                        step.backward(loss_of(model, batch))
+                else:
+                    step.backward(loss_of(model, data[0][0]))
+            close(weights(model), weights(plain))
+
+
+def check_a_built_in_hook(rank: int, ranks: int) -> None:
+    """Which only DDP's logger knows of: gradients of 1e-9 are none in fp16, so nobody has gone around it."""
+    model = DDP(nn.Linear(4, 1, bias=False))
+    model._register_builtin_comm_hook(dist.BuiltinCommHookType.FP16_COMPRESS)
+    seen = []
+    step = Step(torch.optim.SGD(model.parameters(), lr=0.1), inspect=lambda named: seen.extend(named.values()))
+    for _ in range(2):
+        with step:
+            step.backward(model(torch.ones(1, 4)).sum() * 1e-9)
+    assert all(not gradient.any() for gradient in seen)
 
 
 def check_wrappers_are_left_as_they_were(rank: int, ranks: int) -> None:
@@ -469,7 +548,274 @@ def check_rows_of_voters(rank: int, ranks: int) -> None:
 
     voters = Voters(range(ranks), timedelta(seconds=20), flat=1)
     assert voters._rows == (2 if ranks > 2 else 1)
-    heard = voters.count(Vote(1, 0, rank % 2, (Share(mean=1, weight=0.1 * rank),)))
+    heard = voters.count(Vote(ended=1, more=rank % 2, shares=(Share(mean=1, weight=0.1 * rank),)))
     assert (heard.ended, heard.more) == (ranks, ranks // 2)
     same_everywhere(torch.tensor([heard.shares[0].weight]))
     assert voters.hear(1 if rank == ranks - 1 else None, "because") == (ranks - 1, 1, "because")
+
+
+def check_a_model_wrapped_after_the_first_block(rank: int, ranks: int) -> None:
+    """A warm-up or a probe of shapes before the wrapping; then wrapped anew; then taken out of its wrapper again."""
+    plain, inner = net(), net()
+    one = torch.optim.SGD(plain.parameters(), lr=0.1)
+    step = Step(torch.optim.SGD(inner.parameters(), lr=0.1))
+    with step:
+        step.backward(loss_of(inner, torch.ones(2, 4).double()))
+    loss_of(plain, torch.ones(2, 4).double()).backward()
+    one.step()
+    for _ in range(2):
+        model = DDP(inner)
+        for data in batches(ranks):
+            one.zero_grad()
+            loss_of(plain, torch.cat([batch for r in data for batch in r])).backward()
+            one.step()
+            with step:
+                for batch in step.micro_batches(data[rank], weight=len):
+                    step.backward(loss_of(model, batch))
+        close(weights(inner), weights(plain))
+        same_everywhere(weights(inner))
+        assert step._party is not None
+        assert len(step._party.wrapper._ours) == 1
+    del model
+    gc.collect()
+    if rank == 0:  # alone, and nobody is waited for
+        with step:
+            step.backward(loss_of(inner, torch.ones(2, 4).double()))
+        assert step.outcome.moved
+    assert step._find_party() is None
+
+
+def check_a_second_wrapper_that_comes_later(rank: int, ranks: int) -> None:
+    """It gets no gradient in the block of the first, and must not wait for one."""
+    first = DDP(net())
+    step = Step(torch.optim.SGD(first.parameters(), lr=0.1))
+    with step:
+        step.backward(loss_of(first, torch.ones(2, 4).double()))
+    second = DDP(net(1))
+    other = Step(torch.optim.SGD(second.parameters(), lr=0.1))
+    for _ in range(3):
+        with step:
+            step.backward(first(second(torch.ones(2, 4).double()) * torch.ones(1, 4).double()).square().mean())
+        with other:
+            other.backward(first(second(torch.ones(2, 4).double()) * torch.ones(1, 4).double()).square().mean())
+    same_everywhere(weights(first))
+    same_everywhere(weights(second))
+
+
+def check_the_unit_is_the_blocks_own(rank: int, ranks: int) -> None:
+    """What came before changes no bit; and a parameter's hook sees the heaviest micro-batch nearly as it is."""
+    data = [torch.full((n, 4), 0.1 * n) for n in ((3, 40), (700, 2), (5,), (1, 1, 9))[rank]]
+    for sync in ("overlap", "commit", "each"):
+        got, seen = [], []
+        model = DDP(net().float())
+        model.module[2].bias.register_hook(lambda gradient, seen=seen: seen.append(float(gradient)))
+        step = Step(
+            torch.optim.SGD(model.parameters(), lr=0.0),
+            sync=sync,
+            inspect=lambda named, got=got: got.append(torch.cat([one.flatten() for one in named.values()]).clone()),
+        )
+        for before in (1, 2**20, 3):
+            with step:
+                for batch in step.micro_batches(data, weight=len):
+                    step.backward(model(batch).mean())
+            with step:
+                step.backward(model(data[0]).mean(), weight=before)
+        assert torch.equal(got[0], got[2]), (sync, got[0] - got[2])
+        assert torch.equal(got[0], got[4])
+        heaviest = max(range(len(data)), key=lambda place: len(data[place]))
+        assert 0.7 < seen[heaviest] < 1.42 or sync == "each", seen  # there it has the heaviest of all ranks beside it
+
+
+def check_a_failure_in_a_forward_under_each(rank: int, ranks: int) -> None:
+    for static in (False, True):
+        model = DDP(net(), static_graph=static)
+        step = Step(torch.optim.SGD(model.parameters(), lr=0.1), sync="each")
+        for number in range(4):
+            before = weights(model)
+            begun = time.monotonic()
+            try:
+                with step:
+                    for batch in step.micro_batches([torch.ones(2, 4).double()] * 2):
+                        loss = loss_of(model, batch)
+                        if rank == 1 and number == 1:
+                            raise torch.OutOfMemoryError("in forward")
+                        step.backward(loss)
+            except torch.OutOfMemoryError:
+                assert (rank, number) == (1, 1)
+            except PeerFailed as error:
+                assert "rank 1 failed: OutOfMemoryError('in forward')" in str(error)
+            assert time.monotonic() - begun < 10
+            assert torch.equal(before, weights(model)) == (number == 1)
+        same_everywhere(weights(model))
+
+
+def check_each_with_unequal_backwards(rank: int, ranks: int) -> None:
+    """Nobody waits for a rank that has fewer: what it cannot join is reduced at commit."""
+    plain, model = net(), DDP(net())
+    one = torch.optim.SGD(plain.parameters(), lr=0.1)
+    step = Step(torch.optim.SGD(model.parameters(), lr=0.1), sync="each")
+    for _ in range(2):
+        x = torch.ones(2, 4).double()
+        one.zero_grad()
+        (loss_of(plain, x) * sum(range(1, ranks + 1)) / ranks).backward()
+        one.step()
+        with step:
+            for _ in step.micro_batches([x] * (rank + 1), reduce="sum"):
+                step.backward(loss_of(model, x))
+        close(weights(model), weights(plain))
+
+
+def check_no_sync_inside_the_block(rank: int, ranks: int) -> None:
+    for sync in ("overlap", "commit", "each"):
+        model = DDP(net())
+        step = Step(torch.optim.AdamW(model.parameters(), lr=0.05), sync=sync, clip=0.1)
+        for mine in batches(ranks):
+            with step:
+                for batch in step.micro_batches(mine[rank], weight=len):
+                    with model.no_sync():
+                        loss = loss_of(model, batch)
+                    step.backward(loss)
+        close(weights(model), alone(ranks))
+
+
+def check_split(rank: int, ranks: int) -> None:
+    """What was deposited before a split that reduces is laid aside, and reduced all the same."""
+    for sync in ("overlap", "commit", "each"):
+        model = DDP(net())
+        step = Step(torch.optim.AdamW(model.parameters(), lr=0.05), sync=sync, clip=0.1)
+        for mine in batches(ranks):
+            with step:
+                for batch in step.micro_batches(mine[rank], weight=len):
+                    step.split(batch, lambda part, model=model: loss_of(model, part), weight=len)
+        close(weights(model), alone(ranks))
+
+
+def check_a_backward_that_misses_parameters(rank: int, ranks: int) -> None:
+    """A reduction that was foreseen, and waits for a parameter that this backward does not reach."""
+
+    class Two(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            torch.manual_seed(0)
+            self.a, self.b = nn.Linear(4, 1).double(), nn.Linear(4, 1).double()
+
+        def forward(self, x, *, both):
+            return self.a(x) + (self.b(x) if both else 0.0)
+
+    plain = Two()
+    one = torch.optim.SGD(plain.parameters(), lr=0.1)
+    models = [DDP(Two(), bucket_cap_mb=1e-6), DDP(Two(), gradient_as_bucket_view=True)]
+    steps = [Step(torch.optim.SGD(model.parameters(), lr=0.1)) for model in models]
+    for both in (True, True, False, True, True):
+        x = [torch.ones(2, 4).double() * (r + 1) for r in range(ranks)]
+        one.zero_grad()
+        (sum(plain(part, both=both).square().mean() for part in x) / ranks).backward()
+        one.step()
+        with steps[0]:
+            steps[0].backward(models[0](x[rank], both=both).square().mean())
+        close(weights(models[0]), weights(plain))
+        try:
+            with steps[1]:
+                steps[1].backward(models[1](x[rank], both=both).square().mean())
+        except StepError as error:
+            assert not both
+            assert "did not reach all of its parameters" in str(error)
+        else:
+            assert both
+    same_everywhere(weights(models[1]))
+
+
+def check_arms_that_change(rank: int, ranks: int) -> None:
+    """Under find_unused_parameters, with other numbers of micro-batches and other arms on each rank and block."""
+    x = torch.ones(2, 4).double()
+    for sync in ("each", "overlap", "commit"):
+        torch.manual_seed(0)
+        plain, model = Branching(), Branching()
+        model.load_state_dict(plain.state_dict())
+        model = DDP(model, find_unused_parameters=True)
+        one = torch.optim.SGD(plain.parameters(), lr=0.1)
+        step = Step(torch.optim.SGD(model.parameters(), lr=0.1), sync=sync)
+        for number in range(4):
+            items = sum((r + 1) * (number + r) for r in range(ranks))
+            one.zero_grad()
+            sum(
+                plain(x * (place + 1), (r + place) % 2).mean() * (r + 1) / items
+                for r in range(ranks)
+                for place in range(number + r)
+            ).backward()
+            one.step()
+            with step:
+                for place in step.micro_batches(list(range(number + rank)), weight=lambda _: rank + 1):
+                    step.backward(model(x * (place + 1), (rank + place) % 2).mean())
+            close(weights(model), weights(plain))
+
+
+def check_weights_without_micro_batches(rank: int, ranks: int) -> None:
+    """Heavier ones come later, and elsewhere."""
+    x = torch.ones(2, 4).double()
+    of_each = [[(1, 1000), (3, 3)], [(5000, 1), (1, 2)], [(1, 1), (70000, 1)]]
+    for sync, views in (("each", False), ("each", True), ("overlap", True), ("commit", False)):
+        plain, model = net(), DDP(net(), gradient_as_bucket_view=views)
+        one = torch.optim.SGD(plain.parameters(), lr=0.1)
+        step = Step(torch.optim.SGD(model.parameters(), lr=0.1), sync=sync)
+        for first, second in of_each:
+            one.zero_grad()
+            weight = [(first[r % 2] + second[r % 2]) for r in range(ranks)]
+            sum(loss_of(plain, x * (r + 1)) * weight[r] / sum(weight) for r in range(ranks)).backward()
+            one.step()
+            with step:
+                step.backward(loss_of(model, x * (rank + 1)), weight=first[rank % 2])
+                step.backward(loss_of(model, x * (rank + 1)), weight=second[rank % 2])
+            close(weights(model), weights(plain))
+
+
+def check_joins_in_every_mode(rank: int, ranks: int) -> None:
+    for sync in ("each", "overlap", "commit"):
+        models, plain = [DDP(net(seed)) for seed in range(2)], [net(seed) for seed in range(2)]
+        steps = [Step(torch.optim.SGD(model.parameters(), lr=0.1), sync=sync) for model in models]
+        for data in batches(ranks):
+            everything = torch.cat([batch for r in data for batch in r])
+            for model in plain:
+                model.zero_grad()
+                loss_of(model, everything).backward()
+                torch.optim.SGD(model.parameters(), lr=0.1).step()
+            with join(*steps) as both:
+                for batch in both.micro_batches(data[rank], weight=len):
+                    for step, model in zip(steps, models, strict=True):
+                        step.backward(loss_of(model, batch))
+        for model, other in zip(models, plain, strict=True):
+            close(weights(model), weights(other))
+
+
+def check_half_precision(rank: int, ranks: int) -> None:
+    """The sum of 8 would be infinite in fp16, and its mean is not."""
+    for sync in ("each", "overlap", "commit"):
+        model = DDP(nn.Linear(4, 1, bias=False).half())
+        step = Step(torch.optim.SGD(model.parameters(), lr=1e-5), sync=sync, clip=1e9)
+        for _ in range(3):
+            with step:
+                for batch in step.micro_batches([torch.ones(1, 4).half()] * 8):
+                    step.backward(model(batch).sum() * 30000.0)
+            assert step.outcome.moved
+            assert abs(step.outcome.norm - 60000) < 60
+
+
+def check_ranks_that_part_and_meet_again(rank: int, ranks: int) -> None:
+    inner = net()
+    step = Step(torch.optim.SGD(inner.parameters(), lr=0.1))
+    model = DDP(inner)
+    x = torch.ones(2, 4).double()
+    with step:
+        step.backward(loss_of(model, x * (rank + 1)))
+    same_everywhere(weights(inner))
+    del model
+    gc.collect()
+    dist.destroy_process_group()
+    with step:  # alone
+        step.backward(loss_of(inner, x))
+    dist.init_process_group("gloo", init_method=f"file://{sys.argv[2]}/again", rank=rank, world_size=ranks)
+    model = DDP(inner)
+    for _ in range(2):
+        with step:
+            step.backward(loss_of(model, x * (rank + 1)))
+    same_everywhere(weights(inner))

@@ -24,5 +24,4 @@ def write(state: dict[str, Any], device: torch.device) -> None:
         torch.get_device_module(device).set_rng_state(state["device"], device)
     numpy = sys.modules.get("numpy")
     if "numpy" in state and numpy is not None:
-        name, keys, *rest = state["numpy"]
-        numpy.random.set_state((name, keys.numpy() if isinstance(keys, torch.Tensor) else keys, *rest))
+        numpy.random.set_state(state["numpy"])

@@ -11,27 +11,30 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed.checkpoint.metadata import Metadata
 
-from zerograd.engine.checkpoint import chance, folder, refusals, reshaping, tensors
+from zerograd.engine.checkpoint import alike, fitting, folder, loading, refusals, reshaping, tensors
 from zerograd.engine.checkpoint.contents import Contents, Stateful
-from zerograd.engine.checkpoint.naming import slots_by_name, state_of
 from zerograd.engine.checkpoint.stopping import STOPPED, Request
+from zerograd.engine.checkpoint.together import Together, ranks_of
 from zerograd.engine.checkpoint.values import decode, encode, paths
 from zerograd.engine.step import Step
 from zerograd.errors import CheckpointError
+
+FORMAT = 2  # of what common.json and rank*.json say
 
 
 class Checkpoints:
     """The checkpoints of one run, in one folder that all ranks can reach.
 
     steps     the Step, or all of them: their optimizers, schedulers and scalers are kept with them
-    model     the module that holds all parameters
+    model     the module; what the Steps train outside it is kept too
     loader    where the data is: a zerograd.Cursor, torchdata's StatefulDataLoader, anything with state_dict()
     also      other things with state_dict() and load_state_dict(), by name
     every     how many commits there are between two checkpoints of keep_up(); None: only when asked to stop
@@ -51,6 +54,9 @@ class Checkpoints:
     ) -> None:
         if loader is not None and not (hasattr(loader, "state_dict") and hasattr(loader, "load_state_dict")):
             raise refusals.no_position(loader)
+        for name, thing in (also or {}).items():
+            if not (hasattr(thing, "state_dict") and hasattr(thing, "load_state_dict")):
+                raise refusals.no_methods(name, thing)
         steps = (steps,) if isinstance(steps, Step) else tuple(steps)
         self._contents = Contents(steps, model, loader, also or {})
         self._folder = folder.Folder(path, keep=max(1, keep))
@@ -92,46 +98,64 @@ class Checkpoints:
 
     def save(self) -> Path:
         """Now; inside a block with what it has deposited. All ranks save together. Where it lies."""
-        group, rank, size = self._ranks()
-        begun = Path(_told(group, str(self._folder.begin()) if not rank else ""))
-        error = ""
+        ranks = self._ranks(refusals.not_saved)
+        tensors_here: dict[str, Tensor] = {}
+        common, own = ranks.all(lambda: self._encoded(tensors_here))
+        division = alike.divided(ranks, common, tensors_here)
+        begun = ranks.first(self._folder.begin)
         try:
-            self._write(begun, rank, size, group)
-        except CheckpointError:
-            if group is None:
-                raise
-            error = str(sys.exc_info()[1])
-        sums = _gathered(group, {} if error else folder.sums_of(begun, part=rank, parts=size), error)
-        if not rank:
-            self._folder.finish(begun, sums)
-        _told(group, "")  # it is there for all
+            self._write(begun, ranks, division, common, own, tensors_here)
+            sums = ranks.gathered(lambda: folder.sums_of(begun, part=ranks.rank, parts=ranks.size))
+            of_all = {name: one for part in sums for name, one in part.items()}
+            finished = ranks.first(lambda: self._folder.finish(begun, of_all))
+        except BaseException:
+            if not ranks.rank:
+                self._folder.discard(begun)
+            raise
         self._saved_at = self._committed
-        return begun.with_suffix("")
+        return finished
 
-    def _write(self, begun: Path, rank: int, size: int, group: "dist.ProcessGroup | None") -> None:
-        named: dict[str, Tensor] = {}
-        common = encode({**self._contents.common(), "ranks": size}, "common", named)
-        own = encode(self._contents.own(), f"rank{rank}", named)
-        tensors.write(begun, named, group)
-        folder.write(begun / f"rank{rank}.json", json.dumps(own))
-        if not rank:
-            folder.write(begun / "common.json", json.dumps(common))
-        if group is not None:
-            dist.barrier(group)  # all files are there, for whoever sums them
+    def _encoded(self, tensors_here: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Any]]:
+        common, own = self._contents.common(), self._contents.own()
+        return (
+            {name: encode(part, name, tensors_here) for name, part in common.items()},
+            {name: encode(part, name, tensors_here) for name, part in own.items()},
+        )
+
+    def _write(
+        self,
+        begun: Path,
+        ranks: Together,
+        division: alike.Division,
+        common: dict[str, Any],
+        own: dict[str, Any],
+        tensors_here: dict[str, Tensor],
+    ) -> None:
+        named = {division.stored_as(path, ranks.rank): tensor for path, tensor in tensors_here.items()}
+        ranks.all(lambda: tensors.write(begun, named, ranks.group))
+        alone = {name: part for name, part in common.items() if name not in division.parts}
+        ranks.all(lambda: folder.write(begun / f"rank{ranks.rank}.json", json.dumps({**alone, **own})))
+        head = {"format": FORMAT, "ranks": ranks.size}
+        parts = {name: common[name] for name in common if name in division.parts}
+        ranks.first(lambda: folder.write(begun / folder.COMMON, json.dumps({**head, "parts": parts})))
 
     # Resuming
 
     def resume(self, name: str | None = None) -> bool:
-        """Go on from the newest checkpoint that is whole, or from this one. Whether there was any."""
-        group, rank, size = self._ranks()
-        names = json.loads(_told(group, json.dumps(self._folder.names()) if not rank else ""))
+        """Go on from the newest checkpoint that is whole, or from this one. Whether there was any.
+
+        If it raises, nothing was changed, on any rank.
+        """
+        ranks = self._ranks(refusals.not_loaded)
+        names = ranks.first(self._folder.names)
         if name is not None and name not in names:
             raise refusals.no_such(name, names)
         candidates = names[::-1] if name is None else [name]
         for candidate in candidates:
-            found = _agreed(group, _damage(self._folder.path / candidate, rank, size))
+            path = self._folder.path / candidate
+            found = next(filter(None, ranks.gathered(partial(_damage, path, ranks))), "")
             if not found:
-                self._load(self._folder.path / candidate, rank, size, group)
+                self._load(path, ranks)
                 return True
             if name is not None:
                 raise refusals.damaged(candidate, found)
@@ -140,73 +164,44 @@ class Checkpoints:
             raise refusals.all_damaged(candidates)
         return False
 
-    def _load(self, path: Path, rank: int, size: int, group: "dist.ProcessGroup | None") -> None:
+    def _load(self, path: Path, ranks: Together) -> None:
         contents = self._contents
-        common = json.loads((path / "common.json").read_text(encoding="utf-8"))
-        contents.check(common)
-        saved = [json.loads((path / f"rank{one}.json").read_text("utf-8")) for one in range(common["ranks"])]
-        own = reshaping.chosen(saved, rank, size)
-        stored = tensors.metadata_of(path)
-        slots = slots_by_name(contents.model, contents.optimizers)
-        wanted = [one for one in paths([common, own]) if not one.startswith("common/model/")]
-        like = {one: pattern for one in wanted if (pattern := contents.like(one, slots)) is not None}
-        rooms = tensors.rooms(stored, wanted, like)
-        for plain, (_, value) in state_of(contents.model).items():
-            if isinstance(value, Tensor):
-                reshaping.same_shape(plain, value, stored)
-                rooms[f"common/model/{plain}"] = value
-        tensors.read(path, rooms, group)
-        common, own = decode(common, rooms), decode(own, rooms)
-        contents.load(common)
-        contents.load_buffers(own["buffers"])
-        contents.load_steps(common, reshaping.inflight(common, own, rank, size))
-        if contents.loader is not None:
-            reshaping.load_position(contents.loader, own, size)
-        if own["chance"] is not None:
-            chance.write(own["chance"], contents.device)
+        common = ranks.all(lambda: _head(path))
+        stored = ranks.all(lambda: tensors.metadata_of(path))
+        coded = ranks.all(lambda: reshaping.chosen(path, common, ranks.rank, ranks.size, stored))
+        rooms = ranks.all(lambda: self._rooms(path, coded, stored))
+        ranks.all(lambda: tensors.read(path, stored, rooms, ranks.group))
+        state = ranks.all(lambda: self._fitting(decode(coded, rooms), common, ranks))
+        loading.load(contents, state, ranks)
         self._saved_at = self._committed
 
-    def _ranks(self) -> "tuple[dist.ProcessGroup | None, int, int]":
-        """Those who save together, and which of them we are."""
-        parties = [party for step in self._steps if (party := step._find_party()) is not None]
-        if parties:
-            return parties[0].voters.group or parties[0].group, parties[0].rank, parties[0].size
-        if dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1:
-            return dist.group.WORLD, dist.get_rank(), dist.get_world_size()
-        return None, 0, 1
+    def _rooms(self, path: Path, coded: dict[str, Any], stored: Metadata) -> dict[str, Tensor]:
+        patterns = self._contents.patterns()
+        like = {name: self._contents.like(name.partition("/")[2], patterns) for name in paths(coded)}
+        return tensors.rooms(path, stored, like)
+
+    def _fitting(self, state: dict[str, Any], common: dict[str, Any], ranks: Together) -> dict[str, Any]:
+        """The state as this run takes it; refused if it is of another."""
+        fitting.require(self._contents, state)
+        steps = reshaping.steps(state, common["ranks"], ranks.rank, ranks.size)
+        fitting.require_steps(self._contents, steps)
+        return {**state, "steps": steps}
+
+    def _ranks(self, failed: Callable[[str], CheckpointError]) -> Together:
+        found = (step._find_party() for step in self._steps)
+        return ranks_of([party for party in found if party is not None], failed)
 
 
-def _damage(path: Path, rank: int, size: int) -> str:
+def _head(path: Path) -> dict[str, Any]:
+    """What is common to all ranks, if it is written as we read it."""
+    common: dict[str, Any] = json.loads((path / folder.COMMON).read_text(encoding="utf-8"))
+    if common.get("format") != FORMAT:
+        raise refusals.other_format(path.name, common.get("format"), FORMAT)
+    return common
+
+
+def _damage(path: Path, ranks: Together) -> str:
     try:
-        return folder.damage(path, part=rank, parts=size)
+        return folder.damage(path, part=ranks.rank, parts=ranks.size)
     except CheckpointError as error:
         return error.what.partition(": ")[2]
-
-
-def _told(group: "dist.ProcessGroup | None", text: str) -> str:
-    """What the first rank says."""
-    if group is None:
-        return text
-    said = [text]
-    dist.broadcast_object_list(said, group_src=0, group=group)
-    return said[0]
-
-
-def _agreed(group: "dist.ProcessGroup | None", damage: str) -> str:
-    """What any rank has found."""
-    if group is None:
-        return damage
-    found: list[Any] = [None] * group.size()
-    dist.all_gather_object(found, damage, group=group)
-    return next(filter(None, found), "")
-
-
-def _gathered(group: "dist.ProcessGroup | None", sums: dict[str, list[Any]], error: str) -> dict[str, list[Any]]:
-    if group is None:
-        return sums
-    found: list[Any] = [None] * group.size()
-    dist.all_gather_object(found, (sums, error), group=group)
-    for rank, (_, theirs) in enumerate(found):
-        if theirs:
-            raise CheckpointError(f"rank {rank}: {theirs}")
-    return {name: entry for theirs, _ in found for name, entry in theirs.items()}

@@ -1,14 +1,19 @@
-"""What a checkpoint holds: what all ranks have in common, and what each of them has alone."""
+"""What a checkpoint holds of a run: what its ranks usually have in common, and what each of them has alone."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
 from torch import Tensor, nn
 
-from zerograd.engine.checkpoint import chance, refusals
+from zerograd.engine.checkpoint import chance, optimizers, refusals
 from zerograd.engine.checkpoint.cursor import Cursor
-from zerograd.engine.checkpoint.naming import parameter_names, state_of
+from zerograd.engine.checkpoint.naming import buffers_beside, parameter_names, state_of, tensors_of
+from zerograd.engine.checkpoint.values import in_path
 from zerograd.engine.step import Step
+from zerograd.errors import ZerogradError
+
+T = TypeVar("T")
 
 
 class Stateful(Protocol):
@@ -20,57 +25,60 @@ class Contents:
     def __init__(
         self, steps: Sequence[Step], model: nn.Module, loader: Stateful | None, also: Mapping[str, Stateful]
     ) -> None:
-        self.steps, self.model, self.loader, self.also = steps, model, loader, also
+        self.steps, self.model, self.loader, self.also = steps, model, loader, dict(also)
         self.optimizers = [optimizer for step in steps for optimizer in step.optimizers]
         self.device = steps[0]._slots.device
         terms = [step._terms for step in steps]
-        self._parts: dict[str, list[Any]] = {
-            "schedulers": [scheduler for one in terms for scheduler in one.schedulers],
-            "scalers": list({id(one.scaling.scaler): one.scaling.scaler for one in terms if one.scaling}.values()),
-            "also": [also[name] for name in sorted(also)],
-        }
+        self.schedulers: list[Any] = [scheduler for one in terms for scheduler in one.schedulers]
+        scalers = {id(one.scaling.scaler): one.scaling.scaler for one in terms if one.scaling}
+        self.scalers: list[Any] = list(scalers.values())
 
     # To be saved
 
     def common(self) -> dict[str, Any]:
+        """Where one of it is not the same on all ranks, alike.py finds out."""
         return {
             "model": {name: value for name, (_, value) in state_of(self.model).items()},
-            "optimizers": self._optimizers(),
-            **{part: [thing.state_dict() for thing in things] for part, things in self._parts.items()},
+            "outside": self.outside(),
+            "buffers": buffers_beside(self.model),
+            "optimizers": [
+                said(type(optimizer).__name__, partial(self._optimizer, optimizer)) for optimizer in self.optimizers
+            ],
+            "schedulers": [_with_class(one) for one in self.schedulers],
+            "scalers": [_with_class(one) for one in self.scalers],
+            "also": {name: said(f"also[{name!r}]", thing.state_dict) for name, thing in self.also.items()},
             "steps": [_counters(step) for step in self.steps],
             "sharded": [_sharded_gradients(step) for step in self.steps],
         }
 
     def own(self) -> dict[str, Any]:
-        """Of this rank."""
+        """Of this rank, even if another has the same."""
         return {
             "chance": chance.read(self.device),
-            "buffers": self._buffers(),
             "position": self._position(),
             "inflight": [_inflight(step) for step in self.steps],
         }
 
-    def _buffers(self) -> dict[str, Tensor]:
-        """Each rank may have its own: DDP shares the first one's with every commit, others nobody does."""
-        return dict(self.model.named_buffers())
+    def outside(self) -> dict[str, dict[str, Tensor]]:
+        """Parameters that are trained and are in nobody's state: by the number of the optimizer, and their place."""
+        modules = (thing for thing in (self.model, *self.also.values()) if isinstance(thing, nn.Module))
+        seen = {id(value) for module in modules for value in tensors_of(module).values()}
+        found: dict[str, dict[str, Tensor]] = {}
+        for number, optimizer in enumerate(self.optimizers):
+            for place, parameter in enumerate(optimizers.parameters_of(optimizer)):
+                if id(parameter) not in seen:
+                    seen.add(id(parameter))
+                    found.setdefault(str(number), {})[str(place)] = parameter
+        return found
 
-    def load_buffers(self, saved: dict[str, Tensor]) -> None:
-        for name, buffer in self.model.named_buffers():
-            if name in saved and saved[name].shape == buffer.shape:
-                buffer.copy_(saved[name])
+    def held_by(self, optimizer: Any) -> list[list[str | None]]:
+        """The names of an optimizer's parameters, group by group; None for what the model does not have."""
+        names = parameter_names(self.model)
+        return [[names.get(id(parameter)) for parameter in group["params"]] for group in optimizer.param_groups]
 
-    def _optimizers(self) -> list[dict[str, Any]]:
-        names = parameter_names(self.model, self.optimizers)
-        return [
-            {
-                "state": {names[id(parameter)]: dict(values) for parameter, values in optimizer.state.items()},
-                "groups": [
-                    {**group, "params": [names[id(parameter)] for parameter in group["params"]]}
-                    for group in optimizer.param_groups
-                ],
-            }
-            for optimizer in self.optimizers
-        ]
+    def _optimizer(self, optimizer: Any) -> dict[str, Any]:
+        name = optimizers.class_of(optimizer)
+        return {"class": name, "parameters": self.held_by(optimizer), **optimizers.read(optimizer)}
 
     def _position(self) -> dict[str, Any] | None:
         blocks = [step._block for step in self.steps if step._block is not None]
@@ -79,53 +87,49 @@ class Contents:
             return self.loader.state_dict(pending=pending, inside=bool(blocks))
         if self.loader is not None and pending:
             raise refusals.past_the_group()
-        return None if self.loader is None else self.loader.state_dict()
+        return None if self.loader is None else said("loader", self.loader.state_dict)
 
-    # To be loaded
+    # Where tensors go
 
-    def load(self, common: dict[str, Any]) -> None:
-        """The model's own tensors are filled already: what is left are numbers, and the rest of the world."""
-        here = state_of(self.model)
-        self.model.load_state_dict({name: common["model"][plain] for plain, (name, _) in here.items()})
-        for number, optimizer in enumerate(self.optimizers):
-            self._load_optimizer(optimizer, common["optimizers"][number])
-        for part, things in self._parts.items():
-            for thing, state in zip(things, common[part], strict=True):
-                thing.load_state_dict(state)
+    def patterns(self) -> dict[str, Tensor]:
+        """Tensors of this run by the path they are saved at: what is read is sharded like them."""
+        found: dict[str, object] = {
+            f"model/{in_path(name)}": value for name, (_, value) in state_of(self.model).items()
+        }
+        for name, thing in self.also.items():
+            if isinstance(thing, nn.Module):
+                found |= {f"also/{in_path(name)}/{in_path(key)}": one for key, one in thing.state_dict().items()}
+        for number, parameters in self.outside().items():
+            found |= {f"outside/{number}/{place}": parameter for place, parameter in parameters.items()}
+        for place, step in enumerate(self.steps):
+            found |= {f"sharded/{place}/{number}": one for number, one in enumerate(step._slots.parameters)}
+        return {path: value for path, value in found.items() if isinstance(value, Tensor)}
 
-    def check(self, common: dict[str, Any]) -> None:
-        """Refuse what is of another model before anything is touched."""
-        mine, theirs = set(state_of(self.model)), set(common["model"])
-        if mine != theirs:
-            raise refusals.other_model(f"it differs in {', '.join(sorted(mine ^ theirs)[:3])}")
-        for part, things in {**self._parts, "optimizers": self.optimizers, "steps": list(self.steps)}.items():
-            if len(things) != len(common[part]):
-                raise refusals.other_model(f"it has {len(common[part])} {part}, and this run has {len(things)}")
-        names = parameter_names(self.model, self.optimizers)
-        for optimizer, saved in zip(self.optimizers, common["optimizers"], strict=True):
-            held = [[names[id(parameter)] for parameter in group["params"]] for group in optimizer.param_groups]
-            if held != [group["params"] for group in saved["groups"]]:
-                raise refusals.other_model(f"another {type(optimizer).__name__} holds other parameters")
-
-    def load_steps(self, common: dict[str, Any], inflight: Sequence[dict[str, Any] | None]) -> None:
-        for step, counters, deposits in zip(self.steps, common["steps"], inflight, strict=True):
-            step.load_state_dict({**counters, "inflight": deposits})
-
-    def _load_optimizer(self, optimizer: Any, saved: dict[str, Any]) -> None:
-        names = [name for group in saved["groups"] for name in group["params"]]
-        order = {name: place for place, name in enumerate(names)}
-        groups = [{**group, "params": [order[name] for name in group["params"]]} for group in saved["groups"]]
-        state = {order[name]: values for name, values in saved["state"].items()}
-        optimizer.load_state_dict({"state": state, "param_groups": groups})
-
-    def like(self, path: str, slots: Mapping[str, Tensor]) -> Tensor | None:
-        """The parameter that a stored tensor belongs to, and is sharded like."""
+    def like(self, path: str, patterns: Mapping[str, Tensor]) -> Tensor | None:
+        """An optimizer's state is like the parameter it is about."""
         match path.split("/"):
-            case ["common", "optimizers", _, "state", name, _]:
-                return slots.get(name)
-            case ["common", "sharded", number, place]:
-                return self.steps[int(number)]._slots.parameters[int(place)]
-        return None
+            case ["optimizers", number, "state", place, *_] if int(number) < len(self.optimizers):
+                return dict(enumerate(optimizers.parameters_of(self.optimizers[int(number)]))).get(int(place))
+        return patterns.get(path)
+
+
+def said(name: str, state_dict: Callable[[], T]) -> T:
+    try:
+        return state_dict()
+    except ZerogradError:
+        raise
+    except Exception as error:
+        raise refusals.no_state(name, error) from error
+
+
+def _with_class(thing: Any) -> dict[str, Any]:
+    return {"class": class_of(thing), "state": said(type(thing).__name__, thing.state_dict)}
+
+
+def class_of(thing: Any) -> str:
+    """With those that it is made of: torch's SequentialLR and ChainedScheduler take any state for any of them."""
+    parts = getattr(thing, "_schedulers", ())
+    return f"{type(thing).__name__}({', '.join(map(class_of, parts))})" if parts else type(thing).__name__
 
 
 def _counters(step: Step) -> dict[str, Any]:

@@ -1,33 +1,24 @@
 """Where a run is in its data: a cursor over a DataLoader, that can be put back to where it was.
 
-An epoch is its beginning and a number. The beginning is the random state in which the sampler was asked for its order;
-with it the order can be asked for again, and what was handed out already is left out by index, without being read. Only
-what has no indices (an IterableDataset) is read and dropped.
+An epoch is its beginning and a number. The beginning is the random state in which the loader was asked for its epoch;
+with it the same epoch can be asked for again, and what was handed out already is left out: by index, without being
+read, where the loader draws from a sampler as torch's own does. What has no indices (an IterableDataset), and what a
+subclass with an `__iter__` of its own makes of its batches, is read and dropped.
 """
 
-from collections.abc import Iterator
-from contextlib import suppress
+import random
+import sys
+from collections.abc import Callable, Iterator
 from itertools import chain, islice
 from typing import Any
 
 import torch
 from torch.utils.data import BatchSampler, DataLoader, IterableDataset
 
-from zerograd.engine.checkpoint import chance
+from zerograd.engine.checkpoint import chance, refusals
 
 _CPU = torch.device("cpu")
-_KEPT = (
-    "num_workers",
-    "collate_fn",
-    "pin_memory",
-    "timeout",
-    "worker_init_fn",
-    "multiprocessing_context",
-    "generator",
-    "prefetch_factor",
-    "persistent_workers",
-    "pin_memory_device",
-)
+_STATE = ("epoch", "taken", "begun", "generators")
 
 
 class Cursor:
@@ -37,83 +28,129 @@ class Cursor:
     """
 
     def __init__(self, loader: "DataLoader[Any]") -> None:
+        if not isinstance(loader, DataLoader):
+            raise refusals.no_loader(loader)
         self._loader = loader
         self.epoch = 0
-        self._batches = 0  # handed out in this epoch
+        self._batches = 0  # handed out in this epoch,
+        self._left_out = 0  # after so much of it that was handed out before: batches, or samples if they can be counted
         self._begun: dict[str, Any] | None = None  # the random state at its beginning
         self._ended: dict[str, Any] | None = None  # the epoch before, until this one begins
-        self._skip: int | None = None  # batches, or samples if they can be counted, that were handed out before
+        self._loaded = False  # and not gone on from yet
 
     def __len__(self) -> int:
         """Batches of a whole epoch."""
         return len(self._loader)
 
     def __iter__(self) -> Iterator[Any]:
-        batches = self._beginning() if self._skip is None else self._middle(self._skip)
-        self._skip = None
+        self._tell_epoch()
+        batches = self._middle() if self._loaded and self._begun is not None else self._beginning()
+        self._loaded = False
+        return self._counted(batches)
+
+    def _counted(self, batches: Iterator[Any]) -> Iterator[Any]:
         for batch in batches:
             self._batches += 1
             yield batch
         self._ended = self._state(0)
-        self.epoch, self._batches, self._begun = self.epoch + 1, 0, None
+        self.epoch, self._batches, self._left_out, self._begun = self.epoch + 1, 0, 0, None
 
     def _beginning(self) -> Iterator[Any]:
-        self._batches, self._ended = 0, None
+        self._batches, self._left_out, self._ended = 0, 0, None
         self._begun = self._chance()
-        return self._from(0)
+        return iter(self._loader)
 
-    def _middle(self, skip: int) -> Iterator[Any]:
+    def _middle(self) -> Iterator[Any]:
         """In the order that was begun then; the random numbers go on from now."""
-        now = chance.read(_CPU)
         assert self._begun is not None
+        skip = self._left_out
+        now = chance.read(_CPU)
         chance.write(self._begun["process"], _CPU)
-        for generator, state in zip(self._generators(), self._begun["generators"], strict=True):
-            generator.set_state(state)
-        rest = self._from(skip)
-        chance.write(now, _CPU)
-        return rest
+        self._set_generators(self._begun["generators"])
+        try:
+            return self._rest_by_index(skip) if self._is_counted_by_index() else self._rest_by_reading(skip)
+        finally:
+            chance.write(now, _CPU)
 
-    def _from(self, skip: int) -> Iterator[Any]:
-        loader = self._loader
-        if isinstance(loader.dataset, IterableDataset):
+    def _rest_by_index(self, skip: int) -> Iterator[Any]:
+        """As torch makes an epoch, but for the sampler, which leaves out what it has given before."""
+        loader, batched = self._loader, self._loader.batch_sampler
+        if loader._iterator is not None:  # persistent workers, which have the sampler already
+            loader._iterator = None
+        replaced = "sampler" if batched is None else "batch_sampler"
+        usual = getattr(loader, replaced)
+        order: Any = _Rest(batched.sampler if type(batched) is BatchSampler else usual, skip)
+        drawn = BatchSampler(order, batched.batch_size, batched.drop_last) if type(batched) is BatchSampler else order
+        loader.__dict__[replaced] = drawn  # torch forbids to set it, because an epoch under way would not notice
+        try:
             batches = iter(loader)
-            for _ in islice(batches, skip):
-                pass
+        finally:
+            loader.__dict__[replaced] = usual
+        order.begin()
+        return batches
+
+    def _rest_by_reading(self, skip: int) -> Iterator[Any]:
+        batches = iter(self._loader)
+        if skip:
+            next(islice(batches, skip, skip), None)
             return batches
-        with suppress(AttributeError):
-            loader.sampler.set_epoch(self.epoch)  # type: ignore[attr-defined]
-        with suppress(AttributeError):
-            loader.batch_sampler.set_epoch(self.epoch)  # type: ignore[union-attr]
-        options = {name: getattr(loader, name) for name in _KEPT}
-        order = _eager(iter(self._order()))
-        next(islice(order, skip, skip), None)
-        if type(loader.batch_sampler) is BatchSampler:
-            rest: Any = BatchSampler(_Rest(order), loader.batch_sampler.batch_size, loader.batch_sampler.drop_last)
-            return iter(DataLoader(loader.dataset, batch_sampler=rest, **options))
-        if loader.batch_sampler is not None:
-            return iter(DataLoader(loader.dataset, batch_sampler=_Rest(order), **options))
-        return iter(DataLoader(loader.dataset, batch_size=None, sampler=_Rest(order), **options))
+        return chain(list(islice(batches, 1)), batches)  # it draws its order when it is first asked for a batch
 
-    def _order(self) -> Any:
-        """Samples where they can be counted, else batches."""
-        batched = self._loader.batch_sampler
-        return self._loader.sampler if batched is None or type(batched) is BatchSampler else batched
-
-    def _generators(self) -> list[torch.Generator]:
-        owners = (self._loader, self._loader.sampler, self._loader.batch_sampler)
-        found = [getattr(owner, "generator", None) for owner in owners]
-        return list({id(one): one for one in found if isinstance(one, torch.Generator)}.values())
-
-    def _chance(self) -> dict[str, Any]:
-        return {"process": chance.read(_CPU), "generators": [one.get_state() for one in self._generators()]}
+    def _is_counted_by_index(self) -> bool:
+        """Whether every batch is one draw from the sampler."""
+        kind = type(self._loader)
+        own = any(
+            getattr(kind, name) is not getattr(DataLoader, name)
+            for name in ("__iter__", "_get_iterator", "_index_sampler")
+        )
+        return not own and not isinstance(self._loader.dataset, IterableDataset)
 
     def _size(self) -> int:
         """What one batch takes out of the order."""
         batched = self._loader.batch_sampler
-        return int(batched.batch_size) if type(batched) is BatchSampler and not self._is_stream() else 1
+        return int(batched.batch_size) if type(batched) is BatchSampler and self._is_counted_by_index() else 1
 
-    def _is_stream(self) -> bool:
-        return isinstance(self._loader.dataset, IterableDataset)
+    # What the order depends on
+
+    def _tell_epoch(self) -> None:
+        for owner in self._samplers():
+            if hasattr(owner, "set_epoch"):
+                owner.set_epoch(self.epoch)
+
+    def _samplers(self) -> list[Any]:
+        """Of samples and of batches, and what they draw from."""
+        found: list[Any] = []
+        waiting = [self._loader.sampler, self._loader.batch_sampler]
+        while waiting:
+            one = waiting.pop(0)
+            if one is not None and not any(one is other for other in found):
+                found.append(one)
+                waiting += [getattr(one, "sampler", None), getattr(one, "batch_sampler", None)]
+        return found
+
+    def _generators(self) -> dict[str, Any]:
+        """Random streams of their own that the loader, its samplers and its data hold, by where they hold them."""
+        owners = {"loader": self._loader, "dataset": self._loader.dataset}
+        owners |= {f"sampler {place}": one for place, one in enumerate(self._samplers())}
+        return {
+            f"{name}.{key}": value
+            for name, owner in owners.items()
+            for key, value in getattr(owner, "__dict__", {}).items()
+            if _is_stream(value)
+        }
+
+    def _chance(self) -> dict[str, Any]:
+        return {"process": chance.read(_CPU), "generators": self._generator_states()}
+
+    def _generator_states(self) -> dict[str, Any]:
+        return {name: _state_of(stream) for name, stream in self._generators().items()}
+
+    def _set_generators(self, states: dict[str, Any]) -> None:
+        for name, stream in self._generators().items():
+            if name in states:
+                _set_state(stream, states[name])
+
+    # State
 
     def state_dict(self, *, pending: int = 0, inside: bool = False) -> dict[str, Any]:
         """`pending`: batches that were handed out last and are not used yet: they will be handed out again.
@@ -125,28 +162,86 @@ class Cursor:
         return self._state(pending)
 
     def _state(self, pending: int) -> dict[str, Any]:
-        taken = (self._batches - pending) * self._size()
-        return {"epoch": self.epoch, "taken": taken, "begun": self._begun if self._batches else None}
+        taken = self._left_out + (self._batches - pending) * self._size()
+        between = {} if self._begun is not None else self._generator_states()
+        return {"epoch": self.epoch, "taken": taken, "begun": self._begun, "generators": between}
 
     def load_state_dict(self, state: dict[str, Any], *, taken: int | None = None) -> None:
         """`taken`: what this rank shall leave out, where there are more or fewer ranks than there were."""
+        self._require(state)
         self.epoch, self._begun, self._ended = state["epoch"], state["begun"], None
-        taken = state["taken"] if taken is None else taken
-        self._skip = None if self._begun is None else taken
-        self._batches = -(-taken // self._size())
+        self._left_out, self._batches, self._loaded = state["taken"] if taken is None else taken, 0, True
+        self._set_generators(state["generators"])
+
+    def _require(self, state: object) -> None:
+        """Refuse what is not the place of a Cursor over such a loader."""
+        if not isinstance(state, dict) or not set(_STATE) <= state.keys():
+            raise refusals.other_model("its place in the data is not that of a zerograd.Cursor")
+        saved = state["generators"] if state["begun"] is None else state["begun"]["generators"]
+        if saved.keys() != self._generators().keys():
+            differs = ", ".join(sorted(saved.keys() ^ self._generators().keys()))
+            raise refusals.other_model(f"the loader's random streams differ in {differs}")
+
+    def _remembered(self) -> Callable[[], None]:
+        """Brings back what is here now."""
+        before, streams = dict(self.__dict__), self._generator_states()
+
+        def undo() -> None:
+            self.__dict__.update(before)
+            self._set_generators(streams)
+
+        return undo
 
 
 class _Rest:
-    """What is left of an order, to be asked for once."""
+    """A sampler that leaves out the beginning of its first order, and nothing of any other."""
 
-    def __init__(self, order: Iterator[Any]) -> None:
-        self._order = order
+    def __init__(self, sampler: Any, skip: int) -> None:
+        self._sampler, self._skip, self._handed_out = sampler, skip, False
+        self._order: Iterator[Any] | None = None
+
+    def __len__(self) -> int:
+        return len(self._sampler)
 
     def __iter__(self) -> Iterator[Any]:
-        return self._order
+        if self._handed_out:
+            return iter(self._sampler)
+        self._handed_out = True
+        return self._first()
+
+    def _first(self) -> Iterator[Any]:
+        self.begin()
+        assert self._order is not None
+        yield from self._order
+
+    def begin(self) -> None:
+        """A sampler draws when it is first asked: it shall do so in the random state that the order was begun in."""
+        if self._order is None:
+            order = iter(self._sampler)
+            next(islice(order, self._skip, self._skip), None)
+            self._order = chain(list(islice(order, 1)), order)
 
 
-def _eager(order: Iterator[Any]) -> Iterator[Any]:
-    """A sampler draws when it is first asked: it shall draw before anything else does, then and now."""
-    first = list(islice(order, 1))
-    return chain(first, order)
+def _is_stream(value: object) -> bool:
+    numpy = sys.modules.get("numpy")
+    kinds: tuple[type, ...] = (torch.Generator, random.Random)
+    if numpy is not None:
+        kinds += (numpy.random.Generator, numpy.random.RandomState)
+    return isinstance(value, kinds)
+
+
+def _state_of(stream: Any) -> Any:
+    if isinstance(stream, torch.Generator):
+        return stream.get_state()
+    if isinstance(stream, random.Random):
+        return stream.getstate()
+    return stream.bit_generator.state if hasattr(stream, "bit_generator") else stream.get_state()
+
+
+def _set_state(stream: Any, state: Any) -> None:
+    if isinstance(stream, random.Random):
+        stream.setstate(state)
+    elif hasattr(stream, "bit_generator"):
+        stream.bit_generator.state = state
+    else:
+        stream.set_state(state)

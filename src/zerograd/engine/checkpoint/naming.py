@@ -3,51 +3,62 @@
 So that what two ranks saved under DistributedDataParallel, or compiled, can be loaded by one that is neither.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel as DDP
-from torch.optim import Optimizer
+
+from zerograd.engine.checkpoint import refusals
 
 _INNER = {"DistributedDataParallel": "module", "OptimizedModule": "_orig_mod"}
 
 
 def state_of(model: nn.Module) -> dict[str, tuple[str, object]]:
     """What the model keeps: by plain name, the name it has there, and the value."""
-    plain = _plain(model)
-    return {plain(name): (name, value) for name, value in model.state_dict().items()}
+    plain = plain_names(model)
+    named: dict[str, tuple[str, object]] = {}
+    for name, value in tensors_of(model).items():
+        if plain(name) in named:
+            raise refusals.two_names(plain(name))
+        named[plain(name)] = (name, value)
+    return named
 
 
-def parameter_names(model: nn.Module, optimizers: Sequence[Optimizer]) -> dict[int, str]:
-    """A name for every parameter, by id; its place in the optimizers where the model does not have it."""
-    plain = _plain(model)
-    names = {id(parameter): plain(name) for name, parameter in model.named_parameters()}
-    for number, optimizer in enumerate(optimizers):
-        listed = (parameter for group in optimizer.param_groups for parameter in group["params"])
-        for place, parameter in enumerate(listed):
-            names.setdefault(id(parameter), f"{number}.{place}")
-    return names
+def tensors_of(module: nn.Module) -> dict[str, object]:
+    """Its state, with the parameters themselves in it, unless a state_dict() of its own does not take the word."""
+    try:
+        return module.state_dict(keep_vars=True)
+    except TypeError:
+        return module.state_dict()
 
 
-def slots_by_name(model: nn.Module, optimizers: Sequence[Optimizer]) -> dict[str, Tensor]:
-    names = parameter_names(model, optimizers)
-    listed = (p for optimizer in optimizers for group in optimizer.param_groups for p in group["params"])
-    return {names[id(parameter)]: parameter for parameter in listed}
+def parameter_names(model: nn.Module) -> dict[int, str]:
+    """By id."""
+    plain = plain_names(model)
+    return {id(parameter): plain(name) for name, parameter in model.named_parameters()}
 
 
-class _plain:
-    def __init__(self, model: nn.Module) -> None:
-        self._prefixes = [
-            (f"{name}.{inner}." if name else f"{inner}.", f"{name}." if name else "")
-            for name, module in model.named_modules()
-            if (inner := _inner_of(module))
-        ]
+def buffers_beside(model: nn.Module) -> dict[str, Tensor]:
+    """Those that are not part of the model's state (persistent=False)."""
+    plain = plain_names(model)
+    kept = {id(value) for _, value in state_of(model).values()}
+    return {plain(name): buffer for name, buffer in model.named_buffers() if id(buffer) not in kept}
 
-    def __call__(self, name: str) -> str:
-        for long, short in reversed(self._prefixes):  # inner ones first: the names of outer ones stay true
+
+def plain_names(model: nn.Module) -> Callable[[str], str]:
+    prefixes = [
+        (f"{name}.{inner}." if name else f"{inner}.", f"{name}." if name else "")
+        for name, module in model.named_modules()
+        if (inner := _inner_of(module))
+    ]
+
+    def plain(name: str) -> str:
+        for long, short in reversed(prefixes):  # inner ones first: the names of outer ones stay true
             if name.startswith(long):
                 name = short + name.removeprefix(long)
         return name
+
+    return plain
 
 
 def _inner_of(module: nn.Module) -> str:

@@ -7,7 +7,7 @@ with `weights_only`; anything that is not a tensor is never written, and never r
 
 import pickle
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -68,9 +68,9 @@ def _metadata(folder: Path, file: BinaryIO) -> Metadata:
 
 
 class _Reader(FileSystemReader):
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, metadata: Metadata) -> None:
         super().__init__(folder)
-        self._metadata = metadata_of(folder)
+        self._metadata = metadata
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
         return self._metadata
@@ -90,27 +90,28 @@ def write(folder: Path, tensors: Mapping[str, Tensor], group: dist.ProcessGroup 
         )
 
 
-def read(folder: Path, into: dict[str, Tensor], group: dist.ProcessGroup | None) -> None:
+def read(folder: Path, metadata: Metadata, into: dict[str, Tensor], group: dist.ProcessGroup | None) -> None:
     """Fill the tensors of `into`, each under its name, however many ranks wrote them."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="torch.distributed is disabled")
         load(
             dict(into),
-            storage_reader=_Reader(folder),
+            storage_reader=_Reader(folder, metadata),
             planner=DefaultLoadPlanner(flatten_state_dict=False),
             process_group=group,
             no_dist=group is None,
         )
 
 
-def rooms(metadata: Metadata, names: Iterable[str], like: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def rooms(folder: Path, metadata: Metadata, like: Mapping[str, Tensor | None]) -> dict[str, Tensor]:
     """Empty tensors for what is stored: sharded as `like` says, if it has that shape, else whole and on the CPU."""
     made: dict[str, Tensor] = {}
-    for name in names:
+    for name, pattern in like.items():
         stored = metadata.state_dict_metadata.get(name)
         if not isinstance(stored, TensorStorageMetadata):
-            raise refusals.other_model(f"it has no {name}")
-        pattern = like.get(name)
+            raise refusals.damaged(folder.name, f"it has no {name}")
+        if sum(chunk.sizes.numel() for chunk in stored.chunks) < stored.size.numel():
+            raise refusals.damaged(folder.name, f"parts of {name} are missing")  # torch would leave a hole
         if pattern is not None and hasattr(pattern, "device_mesh") and pattern.shape == stored.size:
             made[name] = torch.empty_like(pattern, dtype=stored.properties.dtype)
         else:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 import torch.distributed as dist
 from torch import Tensor
 
+from zerograd.engine.clipping import ByGroupNorm, ByNorm
 from zerograd.engine.ranks import refusals
 from zerograd.engine.ranks.party import Party
-from zerograd.engine.ranks.reducing import Flat
+from zerograd.engine.ranks.reducing import Flat, Reduction
 from zerograd.engine.ranks.voting import Share, Vote
-from zerograd.engine.weighing import Weighing
+from zerograd.engine.weighing import Number, Weighing
 from zerograd.errors import StepError
 
 if TYPE_CHECKING:
@@ -30,8 +31,11 @@ class Exchange:
     def __init__(self, party: Party, block: "Block") -> None:
         self.party = party
         wrapper = party.wrapper
-        self.mode = "each" if wrapper is not None and wrapper.must_reduce() else party.mode
+        self.learning = wrapper is not None and wrapper.must_reduce()
+        self.paced = party.gathers or self.learning  # no rank can run a forward and backward of its own
+        self.mode = "each" if self.learning else party.mode
         self.blocks = [block]  # several in a join, of which the first one's exchange speaks for all
+        self.speaker = self
         self.joined = False
         self.agreed = False  # every rank will commit
         self.over = False  # there is nothing left to vote on
@@ -39,10 +43,8 @@ class Exchange:
         self._runs: dict[object, int] = {}  # deposits of each micro-batch
 
     def open(self) -> None:
-        for block in self.blocks:
-            block.tally.unit = block.tally.unit or 1.0  # the same on all ranks, from the first step on
         if self.party.wrapper is not None:
-            self.party.wrapper.hold(each=self.mode == "each")
+            self.party.wrapper.hold(each=self.paced and self.mode == "each")
 
     def close(self) -> None:
         if self.party.wrapper is not None:
@@ -53,73 +55,97 @@ class Exchange:
         if self.party.wrapper is not None:
             self.party.wrapper.forget()
 
+    def rescale(self, factor: Number) -> None:
+        """These, too."""
+        if self.party.wrapper is not None:
+            self.party.wrapper.rescale(factor)
+
     def admit(self, other: "Exchange | None") -> None:
         """The blocks of another become ours: they end together."""
         if other is None or other.party.voters is not self.party.voters:
             raise refusals.joined_parties()
         self.blocks += other.blocks
         self.joined = other.joined = True
+        other.speaker = self
 
     # Around each deposit
 
     def arm(self, block: "Block", loss: Tensor) -> None:
-        """The backward of `loss` is next."""
+        """The backward of `loss` is next. If it reduces, all ranks begin it, and with one unit."""
         party, wrapper = self.party, self.party.wrapper
-        if self.mode == "each":
+        block.dirty = block.dirty or not party.gathers or bool(party.beside)
+        self._runs[block.micro] = self._runs.get(block.micro, 0) + 1
+        if not (self.paced or self._reduces_next(block)) or not self._all_begin(block):
             return
-        if party.gathers:  # the ranks have agreed already that this is the last micro-batch
-            self._armed = block.last
-        else:
-            block.dirty = True
-            self._runs[block.micro] = self._runs.get(block.micro, 0) + 1
-            foreseen = self.mode == "overlap" and block.last and party.foreseen and not self.joined
-            self._armed = foreseen and self._all_ready()
+        self._armed = block.last if party.gathers and self.mode == "overlap" else not self.learning
         if self._armed and wrapper is not None:
             wrapper.arm(loss)
 
     def disarm(self, block: "Block") -> None:
         """It has come back."""
+        reduced = self.learning
         if self._armed and self.party.wrapper is not None:
-            self.party.wrapper.disarm()
-            self._armed = block.dirty = False
+            self._armed, reduced = False, self.party.wrapper.disarm()
+        block.dirty = block.dirty and not (reduced and not self.party.gathers)
 
-    def _all_ready(self) -> bool:
-        """Whether every rank is about to synchronise. If one has failed, it is told here, and nobody waits for it."""
-        said = self._count(Vote(shares=self._shares()))
+    def _reduces_next(self, block: "Block") -> bool:
+        if block.laid_aside or (self.party.wrapper is not None and not self.party.wrapper.is_known()):
+            return False
+        if self.mode == "each":
+            return True
+        return self.mode == "overlap" and block.last and self.party.foreseen and not self.joined
+
+    def _all_begin(self, block: "Block") -> bool:
+        """Whether every rank is about to synchronise. If one has failed, it is told here, and nobody waits for it.
+
+        If one has ended, the others deposit for themselves alone, and everything is reduced at commit.
+        """
+        speaker = self.speaker
+        said = speaker._count(Vote(reducing=1, shares=speaker._shares()))
         if said.failed:
-            self._give_up(None)
-        return not said.ended
+            speaker._give_up(None)
+        if said.reducing < self.party.size:
+            if self.paced:
+                raise refusals.uneven_backwards(said.reducing, self.party.size)
+            return False
+        block.rescale(_take_unit(block, said.shares[speaker.blocks.index(block)]))
+        return True
 
     def goes_on(self, *, more: bool, stuck: bool) -> bool:
-        """Whether any rank has another micro-batch: where every forward gathers, all ranks have equally many.
+        """Whether any rank has another micro-batch: all ranks have equally many where they are paced.
 
-        `stuck`: this one has none, and nothing to put in its place. Where all deposits are reduced, none is dirty, and
-        that is what the word is lent for.
+        `stuck`: this one has none, and nothing to put in its place.
         """
-        shares = tuple(share._replace(dirty=int(stuck)) for share in self._shares())
-        said = self._count(Vote(more=int(more), shares=shares))
+        said = self._count(Vote(more=int(more), stuck=int(stuck), shares=self._shares()))
         if said.failed:
             self._give_up(None)
+        if said.reducing:
+            raise refusals.uneven_backwards(said.reducing, self.party.size)
         if said.more and said.ended:
             raise refusals.left_gathering(said.ended)
-        if said.more and said.shares[0].dirty:
-            raise refusals.nothing_to_gather_with(said.shares[0].dirty)
+        if said.more and said.stuck:
+            raise refusals.nothing_to_gather_with(said.stuck)
         return bool(said.more)
 
     # The end
 
     def settle(self) -> None:
         """Commit with the others, or raise what keeps one of them from it. Then every slot holds the mean of all."""
-        flats = [Flat(block.slots.parameters) if block.dirty else None for block in self.blocks]
+        parties = self._parties()
+        reductions = [
+            _reduction(block, party) if block.dirty else None for block, party in zip(self.blocks, parties, strict=True)
+        ]
         said = self._until_all_have_ended()
         self.agreed = self.over = True
         self._learn()
-        for block, share, flat in zip(self.blocks, said.shares, flats, strict=True):
-            _take(block, share, self.party.size)
+        for block, party, share, reduction in zip(self.blocks, parties, said.shares, reductions, strict=True):
+            _take(block, party, share)
+            factor = _take_unit(block, share)
             if share.dirty:
-                (flat or Flat(block.slots.parameters)).average(self.party.group)
-                block.guard.mark()
-        for party in self._parties():
+                (reduction or _reduction(block, party)).average(party.group, factor * party.size / party.divisor)
+            party.finish(mean=block.tally.weighing is Weighing.MEAN)
+            block.guard.mark()
+        for party in parties:
             party.stopping |= any(share.stopping for share in said.shares)
         self._meet()
 
@@ -142,7 +168,7 @@ class Exchange:
             return error
         self.over = True
         try:
-            self.party.voters.count(Vote(1, 1, 0, self._shares()))
+            self.party.voters.count(Vote(ended=1, failed=1, shares=self._shares()))
             self._give_up(error)
         except (StepError, Abort) as told:
             return told
@@ -225,18 +251,32 @@ def _share(block: "Block", party: Party) -> Share:
         stopping=int(party.asked),
         empty=int(tally.empty > 0),
         weight=float(tally.total),
+        unit=float(tally.unit),
     )
 
 
-def _take(block: "Block", share: Share, size: int) -> None:
+def _take(block: "Block", party: Party, share: Share) -> None:
     """What all ranks have deposited becomes what the block has."""
     used = [kind for kind, ranks in zip((Weighing.BARE, Weighing.MEAN, Weighing.SUM), share[:3], strict=True) if ranks]
     if len(used) > 1:
         raise refusals.mixed_ranks(*used[:2])
     tally = block.tally
     tally.weighing = used[0] if used else Weighing.NONE
-    tally.total, tally.ranks = share.weight, size
+    tally.total, tally.ranks = share.weight, party.divisor
     tally.empty = max(tally.empty, share.empty)
+    if party.apart and isinstance(block.terms.clip, ByNorm | ByGroupNorm):
+        raise refusals.clipped_apart(len(party.apart))
+
+
+def _take_unit(block: "Block", share: Share) -> float:
+    """The largest of all ranks' units becomes this rank's. The slots have to be multiplied by the answer."""
+    return float(block.tally.change_unit(share.unit)) if share.unit else 1.0
+
+
+def _reduction(block: "Block", party: Party) -> Reduction:
+    """What brings the deposits that no backward has reduced to all ranks; by a copy of them, made now."""
+    own = None if party.wrapper is None else party.wrapper.reduction()
+    return own or Flat(party.beside if party.gathers else block.slots.parameters)
 
 
 def _is_severed(error: BaseException) -> bool:

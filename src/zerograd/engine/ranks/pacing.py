@@ -1,8 +1,8 @@
 """The micro-batches of one rank beside those of the others.
 
-Where a rank reduces at the end, it only has to know which of its own is the last. Where every forward gathers
-parameters, or every backward reduces, all ranks need equally many: one that has fewer runs its last one again, without
-weight. It costs time and changes nothing.
+Mostly a rank only has to know which of its own is the last. Where every forward gathers parameters, or a backward
+reduces whatever anybody says, all ranks need equally many: one that has fewer runs its last one again, without weight.
+It costs time and changes nothing.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ Weighed = tuple[Any, MicroBatch]
 
 def paced(exchange: Exchange, items: Iterator[Weighed], weighing: Weighing) -> Iterator[Weighed]:
     """The items, and fillers after them; the blocks know when one is the last."""
-    if exchange.mode != "each" and not exchange.party.gathers:
+    if not exchange.paced:
         yield from _own(exchange, items)
         return
     current = _next_of(exchange, items, weighing)

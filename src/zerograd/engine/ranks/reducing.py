@@ -5,6 +5,7 @@ anything: what no rank filled stays empty, and what some rank filled is filled o
 """
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import torch
 import torch.distributed as dist
@@ -13,8 +14,15 @@ from torch import Tensor
 from zerograd.engine.ranks import refusals
 
 
-class Flat:
+class Reduction(Protocol):
     """A copy of the gradients, made before the ranks vote: to run out of memory here is still to fail in time."""
+
+    def average(self, group: dist.ProcessGroup, factor: float) -> None:
+        """The mean over the ranks of each one's copy times its factor, back into the slots."""
+
+
+class Flat:
+    """All of them in one message."""
 
     def __init__(self, slots: Sequence[Tensor]) -> None:
         by_kind: dict[tuple[torch.device, torch.dtype], list[Tensor]] = {}
@@ -23,10 +31,12 @@ class Flat:
                 by_kind.setdefault((slot.device, slot.dtype), []).append(slot)
         self._parts = [(some, _flattened(some)) for some in by_kind.values()]
 
-    def average(self, group: dist.ProcessGroup) -> None:
-        """Over the ranks, and back into the slots. Divided first, as DDP does: half-precision sums overflow."""
-        for _, flat in self._parts:
+    def average(self, group: dist.ProcessGroup, factor: float) -> None:
+        """Divided first, as DDP does: half-precision sums overflow."""
+        for slots, flat in self._parts:
             flat.div_(group.size())
+            if factor != 1.0:
+                flat[: -len(slots)].mul_(factor)
             dist.all_reduce(flat, group=group)
         for slots, flat in self._parts:
             _spread(slots, flat)

@@ -100,3 +100,35 @@ def nothing_to_gather_with(ranks: int) -> StepError:
         "Give every rank at least one in the first step.",
         slug="sync",
     )
+
+
+def uneven_backwards(ranks: int, size: int) -> StepError:
+    return StepError(
+        f"{ranks} of {size} ranks are about to run a backward that synchronises, and the others are not",
+        cure="Such a backward waits for all ranks: call step.backward() as often on each of them.",
+        slug="sync",
+    )
+
+
+def unfinished() -> StepError:
+    return StepError(
+        "DDP was to reduce with this backward, which did not reach all of its parameters",
+        cure='Say Step(..., sync="commit"), or DDP(..., find_unused_parameters=True).',
+        slug="sync",
+    )
+
+
+def all_reduce_hook() -> StepError:
+    return StepError(
+        "weighted micro-batches under fully_shard with set_all_reduce_hook()",
+        cure="What such a hook divides by cannot be known. Shard over a mesh with a dimension for replicas instead.",
+        slug="sync",
+    )
+
+
+def clipped_apart(parameters: int) -> StepError:
+    return StepError(
+        f"clip= by norm, and {parameters} parameters beside the sharded ones are not the same on all ranks",
+        cure="Ranks would clip by different norms. Leave clip= out, clip by value, or give these a Step of their own.",
+        slug="sync",
+    )

@@ -3,6 +3,8 @@
 [Note: the vote] A rank votes when its block ends, well or badly, and before a backward that may synchronise. Every vote
 has the same shape, so that any two can meet: one rank's end is what tells another, which is about to synchronise, that
 it must not. So a rank that fails alone never leaves the others waiting in a reduction it will not join.
+
+Votes are added up, also where the largest of some numbers is wanted, the unit: see _peak().
 """
 
 import math
@@ -15,11 +17,12 @@ import torch.distributed as dist
 from torch import Tensor
 
 _DIGIT = 1 << 17  # three counts share a number: 2**51 is exact in a float64, for up to 131,071 ranks
+_UNITS = 58  # 17 bits for each of 2 * 58 + 1 units: nearly all exponents that a float64 has
 _TEXT = 512  # bytes of a cause; more is cut off
 
 
 class Share(NamedTuple):
-    """What was said of one block. Each field counts ranks, but for the weight."""
+    """What was said of one block. Each field counts ranks, but for the weight and the unit."""
 
     bare: int = 0  # deposited without weights
     mean: int = 0  # deposited weighted micro-batches
@@ -28,6 +31,7 @@ class Share(NamedTuple):
     stopping: int = 0  # were asked to stop
     empty: int = 0  # had micro-batches that weighed nothing
     weight: float = 0.0
+    unit: float = 0.0  # the largest of all. See [Note: the unit]
 
 
 class Vote(NamedTuple):
@@ -36,21 +40,23 @@ class Vote(NamedTuple):
     ended: int = 0  # its block has ended
     failed: int = 0  # and shall not be committed
     more: int = 0  # it has another micro-batch
+    reducing: int = 0  # its next backward synchronises, if all ranks' do
+    stuck: int = 0  # it has no micro-batch, and nothing to put in its place
     shares: tuple[Share, ...] = ()  # one for each block of a join
 
     def numbers(self) -> list[float]:
-        numbers = [_packed(self.ended, self.failed, self.more)]
+        numbers = [_packed(self.ended, self.failed, self.more), _packed(self.reducing, self.stuck, 0)]
         for share in self.shares:
-            numbers += [_packed(*share[:3]), _packed(*share[3:6]), share.weight]
+            numbers += [_packed(*share[:3]), _packed(*share[3:6]), share.weight, _peak(share.unit)]
         return numbers
 
     @classmethod
     def of(cls, numbers: Sequence[float]) -> "Vote":
         shares = [
-            Share(*_unpacked(numbers[at]), *_unpacked(numbers[at + 1]), numbers[at + 2])
-            for at in range(1, len(numbers), 3)
+            Share(*_unpacked(numbers[at]), *_unpacked(numbers[at + 1]), numbers[at + 2], _highest(numbers[at + 3]))
+            for at in range(2, len(numbers), 4)
         ]
-        return cls(*_unpacked(numbers[0]), tuple(shares))
+        return cls(*_unpacked(numbers[0]), *_unpacked(numbers[1])[:2], tuple(shares))
 
 
 class Voters:
@@ -92,6 +98,12 @@ class Voters:
         heard = self._reduced(cause, dist.ReduceOp.SUM)  # all others add nothing
         return speaker, spoken, bytes(heard.tolist()).rstrip(b"\0").decode("utf-8", "ignore")
 
+    def agree(self, numbers: Sequence[int]) -> list[bool]:
+        """Of each, whether it is the same on all ranks."""
+        both = torch.tensor([*numbers, *(-number for number in numbers)])
+        largest = self._reduced(both, dist.ReduceOp.MAX).tolist()
+        return [high == -low for high, low in zip(largest[: len(numbers)], largest[len(numbers) :], strict=True)]
+
     def _reduced(self, numbers: Tensor, how: "dist.ReduceOp.RedOpType") -> Tensor:
         """Alike to the last bit: where rows are added up, one head's sum is everybody's."""
         dist.all_reduce(numbers, op=how, group=self._row)
@@ -116,3 +128,19 @@ def _unpacked(number: float) -> tuple[int, int, int]:
     rest, third = divmod(int(number), _DIGIT)
     first, second = divmod(rest, _DIGIT)
     return first, second, third
+
+
+def _peak(unit: float) -> float:
+    """A number by which a power of two is known in a sum: of these even 131,071 do not make the next larger one.
+
+    Units end at 2**58 and 2**-58. Beyond, all ranks take the last, which is as exact.
+    """
+    if not unit:
+        return 0.0
+    exponent = min(max(math.frexp(unit)[1] - 1, -_UNITS), _UNITS)
+    return math.ldexp(1.0, 17 * exponent)
+
+
+def _highest(peaks: float) -> float:
+    """The largest of the units whose peaks were added up; 0 if nobody had one."""
+    return math.ldexp(1.0, (math.frexp(peaks)[1] - 1) // 17) if peaks else 0.0

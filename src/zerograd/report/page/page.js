@@ -60,7 +60,7 @@ class Page {
       many(events, "event"),
     ];
     byId("about").textContent = about.filter(Boolean).join(" \u00b7 ");
-    const sign = { bad: "\u2717", note: "!", possible: "?", none: "?" }[verdict.tone] || "\u2713";
+    const sign = { bad: "\u2717", part: "!", note: "!", possible: "?", none: "?" }[verdict.tone] || "\u2713";
     document.title = `${sign} ${first.script || "zerograd"}: zerograd report`;
     byId("bundled").hidden = bundle === 1;
     byId("bundled").textContent =

@@ -1,0 +1,64 @@
+"""Opening blocks: none of two open ones may share a parameter, and whatever strikes meanwhile, they end."""
+
+from typing import TYPE_CHECKING, Any
+
+from zerograd.engine import commit, refusals
+from zerograd.engine.block import Block
+from zerograd.engine.interrupts import hold_signals, release_signals
+from zerograd.engine.transaction import Transaction, WayOut, open_blocks
+
+if TYPE_CHECKING:
+    from zerograd.engine.step import Step
+
+
+def open_block(transaction: Transaction, step: "Step", block: Block) -> None:
+    """From here on the block is the transaction's, and ends with it."""
+    if open_blocks:
+        _refuse_shared(block)
+    transaction.blocks.append(block)
+    open_blocks.append(block)
+    step._latest = block
+    # Contexts of torch's are not entered all at once: a handler that raised in between would leave one open.
+    delicate = block.terms.autocast is not None or block.exchange is not None
+    if delicate:
+        hold_signals(transaction)
+    block.open()
+    if step._resumed is not None:
+        step._resumed.go_on(block)
+        step._resumed = None
+    if delicate:
+        release_signals(transaction)
+
+
+def _refuse_shared(block: Block) -> None:
+    open_blocks[:] = [other for other in open_blocks if not other.over]
+    for other in open_blocks:
+        shared = block.slots.ids & other.slots.ids
+        if shared:
+            raise refusals.shared_parameters(len(shared))
+
+
+class Opened:
+    """`with Opened(step, block):` for blocks that no user opens: the same end, whatever happens."""
+
+    def __init__(self, step: "Step", block: Block) -> None:
+        self._step, self._block = step, block
+
+    def __enter__(self) -> Transaction:
+        self._transaction = Transaction(self, commit.finish)
+        open_block(self._transaction, self._step, self._block)
+        return self._transaction
+
+    _way: Any = None  # the exit that the `with` which begins was given
+
+    def _exit(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        try:
+            return commit.end(self._transaction, error)
+        finally:
+            self._step._latest = None  # what is captured knows its Step: they would keep each other alive
+
+    if TYPE_CHECKING:
+
+        def __exit__(self, *exception: object) -> bool: ...
+    else:
+        __exit__ = WayOut()
