@@ -110,9 +110,7 @@ class Accounts:
         """This thread deals with these parameters: whoever holds one has an account now. Whether one was opened."""
         wanted, changes = {id(one): place for place, one in enumerate(gradients_of)}, self._changes
         self._open_holders_of(wanted)
-        if (
-            not self._searched and not wanted.keys() <= self.owners().keys()
-        ):  # 20 ms: not if all were seen made
+        if not self._searched and not wanted.keys() <= self.owners().keys():  # 20 ms: not if all were seen made
             self._searched = True
             for living in _living():
                 if id(living) not in self._accounts:
