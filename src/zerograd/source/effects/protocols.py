@@ -32,6 +32,11 @@ def role_by_use(uses: Uses) -> Role | None:
     return None
 
 
+def is_stepped(uses: Uses) -> bool:
+    """Whether a known optimizer is in use here."""
+    return bool(uses & {"step()", "zero_grad()", "step(x)", STEPPED_BY_SCALER})
+
+
 # Not the spelling of anything: that a scaler was told to step this.
 STEPPED_BY_SCALER = "<stepped by a scaler>"
 

@@ -293,3 +293,8 @@ ATTRIBUTES: dict[str, dict[str, Trait]] = {
         **dict.fromkeys(("config", "device", "dtype", "hparams", "trainer", "num_classes"), Trait.SETTING),
     },
 }
+
+# What a function names that does something to gradients, beside the methods of optimizers, scalers and gradients.
+TOUCH_GRADIENTS = frozenset(
+    ["grad", "backward", "clip_grad_norm_", "clip_grad_value_", "requires_grad_", "requires_grad"]
+)

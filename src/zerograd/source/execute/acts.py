@@ -4,14 +4,21 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from zerograd.source.effects import frameworks, python, torch
-from zerograd.source.effects.lookup import row_of
+from zerograd.source.effects import frameworks, python, spelling, torch
+from zerograd.source.effects.lookup import (
+    container_method,
+    module_method,
+    optimizer_method,
+    row_of,
+    tensor_method,
+    unbound_method,
+)
 from zerograd.source.effects.rows import Act, Row
 from zerograd.source.execute import attributes, calls, containers, expressions, gradients, statements
 from zerograd.source.execute.execution import Execution, Unreachable
 from zerograd.source.execute.tables import Branch
 from zerograd.source.heap.conditions import Asked, Linear
-from zerograd.source.heap.objects import Obj, ObjectKind
+from zerograd.source.heap.objects import Mode, Obj, ObjectKind, Shape
 from zerograd.source.heap.values import NO_IDLE_TERMS, NO_OBJECTS, Graph, Value, is_none, linear, name_of
 
 
@@ -66,15 +73,10 @@ def call_external(
     row = row_of(name)
     if row is None:
         return _unknown_external(ex, name, positional, keywords, node)
-    method = _unbound_method(name)
+    method = unbound_method(name)
     if method and positional:  # torch.Tensor.detach(x)
         return calls.call_method(ex, positional[0], method, positional[1:], keywords, node)
     return _carry_out(ex, Call(row, None, None, positional, keywords, node))
-
-
-def _unbound_method(name: str) -> str:
-    before, _, last = name.rpartition(".")
-    return last if before == "torch.Tensor" else ""
 
 
 def _unknown_external(
@@ -105,9 +107,9 @@ def call_tensor(
     ex: Execution, receiver: Value, name: str, positional: Sequence[Value], keywords: dict[str, Value], node: ast.AST
 ) -> Value:
     """A method of a tensor, or of something nobody knows."""
-    row = torch.TENSOR.get(name)
+    row = tensor_method(name)
     if row is None:
-        if name in python.CONTAINER and not receiver.graph:
+        if container_method(name) is not None and not receiver.graph:
             return ex.unknown(node)
         row = Row(Act.COMPUTES)
     if torch.is_in_place(name) and any(value.graph >= Graph.LIVE for value in positional):
@@ -179,10 +181,10 @@ def _call_given(
     """A method of something from outside whose kind is not known yet: what every kind would do, and else nothing."""
     if node is ex.dropped and ex.loops:
         ex.tables.add(ex.tables.volatile, obj)
-    tensor, module, container = torch.TENSOR.get(name), torch.MODULE.get(name), python.CONTAINER.get(name)
-    optimizer = torch.OPTIMIZER.get(name)
+    tensor, module, container = tensor_method(name), module_method(name), container_method(name)
+    optimizer = optimizer_method(name)
     if tensor is not None and tensor.act is Act.DEPOSITS:
-        loss = positional[0] if positional else keywords.get("loss")
+        loss = positional[0] if positional else keywords.get(spelling.LOSS)
         live = loss is not None and (loss.graph >= Graph.LIVE or any(one.given for one in loss.objects))
         if loss is not None and live and receiver.graph is not Graph.LIVE:
             gradients.deposit(ex, loss, node)  # engine.backward(loss)
@@ -217,10 +219,10 @@ def call_scaler(
     ex: Execution, obj: Obj, positional: Sequence[Value], keywords: dict[str, Value], node: ast.AST
 ) -> Value:
     """timm's scaler: scale, backward, unscale, clip, step and update in one call."""
-    if obj.shape != "callable" or not positional:
+    if obj.shape is not Shape.CALLABLE or not positional:
         return gradients.unknown_call(ex, None, positional, keywords, node)
     gradients.deposit(ex, positional[0]._replace(scaled=True), node)
-    update = keywords.get("need_update")
+    update = keywords.get(spelling.NEED_UPDATE)
     if update is not None and update.constant is None:
         gradients.doubt_optimizers(ex, [one for value in positional[1:] for one in value.objects])
         return ex.none
@@ -274,8 +276,8 @@ def _plain_module(ex: Execution, call: Call) -> Value:
 
 def _reduction(call: Call) -> str:
     """How a loss is reduced: as it is told, else the mean."""
-    told = call.keywords.get("reduction")
-    if any(name in call.keywords for name in ("size_average", "reduce")):
+    told = call.keywords.get(spelling.REDUCTION)
+    if any(name in call.keywords for name in spelling.OLD_REDUCTIONS):
         return ""
     if told is None:
         return call.row.reduction
@@ -291,18 +293,18 @@ def _criterion(ex: Execution, call: Call) -> Value:
 
 def _optimizer(ex: Execution, call: Call) -> Value:
     obj = _made(ex, call, ObjectKind.OPTIMIZER)
-    parameters = call.positional[0] if call.positional else call.keywords.get("params")
+    parameters = call.positional[0] if call.positional else call.keywords.get(spelling.PARAMS)
     obj.held = gradients.regions_of(ex, parameters) if parameters is not None else NO_OBJECTS
-    obj.shape = "repeats" if call.row.repeats else ""
+    obj.shape = Shape.REPEATS if call.row.repeats else Shape.PLAIN
     gradients.renew(ex, obj)
     return _value(ex, call, obj)
 
 
 def _scaler(ex: Execution, call: Call) -> Value:
     obj = _made(ex, call, ObjectKind.SCALER)
-    enabled = call.keywords.get("enabled")
+    enabled = call.keywords.get(spelling.ENABLED)
     obj.off = enabled is not None and enabled.constant is not None and not enabled.constant.value
-    obj.shape = "callable" if call.row.act is Act.CALLABLE_SCALER else ""
+    obj.shape = Shape.CALLABLE if call.row.act is Act.CALLABLE_SCALER else Shape.PLAIN
     return _value(ex, call, obj)
 
 
@@ -315,7 +317,7 @@ def _scheduler(ex: Execution, call: Call) -> Value:
         for one in held.objects
         if one.kind is ObjectKind.OPTIMIZER
     }
-    first = call.keywords.get("optimizer") or call.first
+    first = call.keywords.get(spelling.OPTIMIZER_KEYWORD) or call.first
     if first is not None and not obj.optimizers:
         gradients.stepped_by_scaler(first)
     obj.off = call.row.act is Act.PLATEAU
@@ -329,7 +331,7 @@ def leaf(ex: Execution, node: ast.AST) -> Value:
 
 
 def _parameter(ex: Execution, call: Call) -> Value:
-    needs = call.keywords.get("requires_grad")
+    needs = call.keywords.get(spelling.REQUIRES_GRAD)
     if needs is not None and needs.constant is not None and not needs.constant.value:
         return Value(ex.fresh(call.node), graph=Graph.CUT)
     return leaf(ex, call.node)
@@ -341,16 +343,18 @@ def _loader(ex: Execution, call: Call) -> Value:
 
 def _accelerator(ex: Execution, call: Call) -> Value:
     obj = _made(ex, call, ObjectKind.ACCELERATOR)
-    precision = call.keywords.get("mixed_precision")
-    others = [value for name, value in call.keywords.items() if name != "mixed_precision"]
-    plain = not any(value.objects - {ex.heap.none} for value in others)  # a plugin may take the scale upon itself
+    others = dict(call.keywords)
+    precision = others.pop(spelling.MIXED_PRECISION, None)
+    plain = not any(
+        value.objects - {ex.heap.none} for value in others.values()
+    )  # a plugin may take the scale upon itself
     ex.tables.plugins = ex.tables.plugins or not plain
-    obj.shape = "half" if precision is not None and plain and _is_half(precision) else ""
+    obj.shape = Shape.HALF if precision is not None and plain and _is_half(precision) else Shape.PLAIN
     return _value(ex, call, obj)
 
 
 def _is_half(precision: Value) -> bool:
-    return precision.constant is not None and precision.constant.value == "fp16"
+    return precision.constant is not None and spelling.is_half(precision.constant.value)
 
 
 def _wrapper(ex: Execution, call: Call) -> Value:
@@ -372,7 +376,7 @@ def _held(ex: Execution, call: Call) -> list[Value]:
 
 
 def _computes(ex: Execution, call: Call) -> Value:
-    needs = call.keywords.get("requires_grad")
+    needs = call.keywords.get(spelling.REQUIRES_GRAD)
     if needs is not None and needs.constant is not None and needs.constant.value is True:
         return leaf(ex, call.node)
     made = expressions.tensor(ex, _held(ex, call), ex.fresh(call.node))
@@ -427,14 +431,14 @@ def _number(ex: Execution, call: Call) -> Value:
 
 
 def _new_tensor(ex: Execution, call: Call) -> Value:
-    needs = call.keywords.get("requires_grad")
+    needs = call.keywords.get(spelling.REQUIRES_GRAD)
     if needs is not None and needs.constant is not None and needs.constant.value is True:
         return leaf(ex, call.node)
     return Value(ex.fresh(call.node), graph=Graph.CUT, exact=needs is None)
 
 
 def _copies(ex: Execution, call: Call) -> Value:
-    needs = call.keywords.get("requires_grad")
+    needs = call.keywords.get(spelling.REQUIRES_GRAD)
     if needs is not None and needs.constant is not None and needs.constant.value is True:
         return leaf(ex, call.node)._replace(cut_from=_cuts(ex, call).cut_from)
     first = call.first
@@ -488,7 +492,7 @@ def _leaf(ex: Execution, call: Call) -> Value:
 
 def _autograd(ex: Execution, call: Call) -> Value:
     made = _cuts(ex, call)
-    graph = call.keywords.get("create_graph") or (call.positional[4] if len(call.positional) > 4 else None)
+    graph = call.keywords.get(spelling.CREATE_GRAPH) or (call.positional[4] if len(call.positional) > 4 else None)
     if calls.REST in call.keywords:
         graph = call.keywords[calls.REST]
     if graph is not None and not (graph.constant is not None and not graph.constant.value):
@@ -513,7 +517,7 @@ def _reads(ex: Execution, call: Call) -> Value:
 
 
 def _locals(ex: Execution, call: Call) -> Value:
-    obj = containers.new(ex, call.node, shape="dict")
+    obj = containers.new(ex, call.node, shape=Shape.DICT)
     for (_, name), value in ex.store.fields(ex.frame.id):
         containers.put_item(ex, obj, ex.constant(name), value)
     return _value(ex, call, obj)
@@ -533,41 +537,41 @@ def _nothing(ex: Execution, call: Call) -> Value:
 # --- changes the mode
 
 
-def _context(ex: Execution, call: Call, mode: str) -> Value:
+def _context(ex: Execution, call: Call, mode: Mode) -> Value:
     obj = ex.heap.of("context", mode, call.node, ex.context, kind=ObjectKind.CONTEXT)
     obj.mode = mode
     return _value(ex, call, obj)
 
 
 def _no_grad(ex: Execution, call: Call) -> Value:
-    return _context(ex, call, "off")
+    return _context(ex, call, Mode.OFF)
 
 
 def _grad(ex: Execution, call: Call) -> Value:
-    return _context(ex, call, "on")
+    return _context(ex, call, Mode.ON)
 
 
 def _grad_if(ex: Execution, call: Call) -> Value:
     told = call.first.constant if call.first is not None else None
-    mode = "maybe" if told is None else "on" if told.value else "off"
+    mode = Mode.MAYBE if told is None else Mode.ON if told.value else Mode.OFF
     if call.node is ex.dropped:  # called, not entered: it holds from here on
         ex.grad_mode = mode
     return _context(ex, call, mode)
 
 
 def _plain_context(ex: Execution, call: Call) -> Value:
-    return _context(ex, call, "plain")
+    return _context(ex, call, Mode.PLAIN)
 
 
 def _accumulates(ex: Execution, call: Call) -> Value:
-    made = _context(ex, call, "accumulate")
+    made = _context(ex, call, Mode.ACCUMULATES)
     (obj,) = made.objects
     obj.source = call.obj
     return made
 
 
 def _scale_loss(ex: Execution, call: Call) -> Value:
-    made = _context(ex, call, "scale loss")
+    made = _context(ex, call, Mode.SCALES_LOSS)
     (obj,) = made.objects
     loss = call.first
     if loss is not None:
@@ -579,7 +583,7 @@ def _scale_loss(ex: Execution, call: Call) -> Value:
         for one in held.objects
         if one.kind is ObjectKind.OPTIMIZER
     }
-    delay = call.keywords.get("delay_unscale")
+    delay = call.keywords.get(spelling.DELAY_UNSCALE)
     obj.off = delay is not None and not (delay.constant is not None and not delay.constant.value)
     return made
 
@@ -601,7 +605,7 @@ def _deposits(ex: Execution, call: Call) -> Value:
     if obj is not None and obj.given and loss.graph is Graph.CUT:
         gradients.doubt_optimizers(ex, gradients.optimizers(ex))  # a backward() of its own, of nobody knows what
         return ex.none
-    if obj is not None and obj.kind is ObjectKind.ACCELERATOR and obj.shape == "half":
+    if obj is not None and obj.kind is ObjectKind.ACCELERATOR and obj.shape is Shape.HALF:
         loss = loss._replace(scaled=True)
     if receiver is None:
         for held in containers.deep(ex, loss):
@@ -628,7 +632,7 @@ def _steps(ex: Execution, call: Call) -> Value:
                 run_closure(ex, obj, value, call.node)
     # A given thing whose step is told something is no optimizer of torch's.
     told = obj.given and any(not _is_closure(value) for value in (*call.positional, *call.keywords.values()))
-    gradients.consume(ex, obj, call.node, scaled=obj.mode == "prepared", weak=call.weak or told)
+    gradients.consume(ex, obj, call.node, scaled=obj.mode is Mode.PREPARED, weak=call.weak or told)
     return ex.unknown(call.node)
 
 
@@ -650,7 +654,7 @@ def run_closure(ex: Execution, optimizer: Obj, closure: Value, node: ast.AST) ->
     ex.records.append(branch)
     calls.call(ex, closure, [], {}, node)
     ex.records.remove(branch)
-    if optimizer.shape == "repeats":
+    if optimizer.shape is Shape.REPEATS:
         ex.closures[ex.site(node)] = Closure(optimizer, branch, gradients.wording(node))
 
 
@@ -673,7 +677,7 @@ def _clips(ex: Execution, call: Call) -> Value:
     else:
         regions = gradients.regions_of(ex, first) if first is not None else NO_OBJECTS
     limit = call.positional[1] if len(call.positional) > 1 else None
-    limit = limit or call.keywords.get("max_norm") or call.keywords.get("clip_value")
+    limit = limit or call.keywords.get(spelling.MAX_NORM) or call.keywords.get(spelling.CLIP_VALUE)
     identity = ex.fresh(call.node)
     ex.tensor_ids.add(identity)
     if call.node is not ex.dropped:
@@ -681,7 +685,7 @@ def _clips(ex: Execution, call: Call) -> Value:
     if limit is not None and gradients.LOSS_SCALE in limit.divisors:
         gradients.touch(ex, regions, call.node)
     elif not (limit is not None and limit.constant is not None and limit.constant.value == float("inf")):
-        unprepared = call.obj is not None and call.obj.shape == "half"
+        unprepared = call.obj is not None and call.obj.shape is Shape.HALF
         gradients.clip(ex, regions, call.node, scaled=call.row.scaled, only_prepared=unprepared)
     return Value(identity, graph=Graph.CUT)
 
@@ -740,7 +744,7 @@ def _optimizers(ex: Execution, call: Call) -> Value:
     obj = call.obj
     if obj is None or obj.cls is None:
         return ex.unknown(call.node)
-    method = ex.classes.of(obj.cls).methods.get("configure_optimizers")
+    method = ex.classes.of(obj.cls).methods.get(spelling.CONFIGURE_OPTIMIZERS)
     if method is None:
         return ex.unknown(call.node)
     known = ex.configured.get(obj)
@@ -759,7 +763,7 @@ def _first_optimizers(ex: Execution, value: Value) -> Value:
     places = containers.places(ex, value)
     if places is None:
         for obj in value.objects:
-            named = ex.store.get((obj, containers.at("optimizer")))
+            named = ex.store.get((obj, containers.at(spelling.OPTIMIZER_KEYWORD)))
             if named is not None:
                 return named
         return value
@@ -787,7 +791,7 @@ def _parameters(ex: Execution, call: Call) -> Value:
         regions = frozenset({call.obj})
     named = call.row.act is Act.NAMED_PARAMETERS
     obj = ex.heap.of("parameters", regions, named, kind=ObjectKind.PARAMETERS)
-    obj.regions, obj.shape = regions, "named" if named else ""
+    obj.regions, obj.shape = regions, Shape.NAMED if named else Shape.PLAIN
     obj.given = any(one.given for one in regions)
     return _value(ex, call, obj)
 
@@ -795,7 +799,7 @@ def _parameters(ex: Execution, call: Call) -> Value:
 def _freezes(ex: Execution, call: Call) -> Value:
     obj = call.obj
     assert obj is not None
-    needs = call.first or call.keywords.get("requires_grad") or ex.constant(True)
+    needs = call.first or call.keywords.get(spelling.REQUIRES_GRAD) or ex.constant(True)
     regions = gradients.own_regions(obj) if obj.kind is not ObjectKind.MODULE else frozenset({obj})
     for region in regions:
         gradients.freeze(ex, region, needs)
@@ -836,10 +840,10 @@ def _adds_group(ex: Execution, call: Call) -> Value:
 
 
 def _prepares(ex: Execution, call: Call) -> Value:
-    if call.obj is not None and call.obj.shape == "half":
+    if call.obj is not None and call.obj.shape is Shape.HALF:
         for value in call.positional:
             for one in value.objects:
-                one.mode = "prepared" if one.kind in (ObjectKind.OPTIMIZER, ObjectKind.GIVEN) else one.mode
+                one.mode = Mode.PREPARED if one.kind in (ObjectKind.OPTIMIZER, ObjectKind.GIVEN) else one.mode
     if len(call.positional) == 1:
         return call.positional[0]
     obj = containers.new(ex, call.node)
@@ -894,9 +898,11 @@ def _views(ex: Execution, call: Call) -> Value:
         inner = containers.element(ex, receiver, call.node)
     inner = inner or ex.unknown(call.node, "held")
     made = ex.heap.of("view", obj, call.row.act, kind=ObjectKind.CONTAINER)
-    made.shape = ""
+    made.shape = Shape.PLAIN
     keys = [
-        (name[1], value) for (_, name), value in ex.store.fields(obj) if isinstance(name, tuple) and obj.shape == "dict"
+        (name[1], value)
+        for (_, name), value in ex.store.fields(obj)
+        if isinstance(name, tuple) and obj.shape is Shape.DICT
     ]
     key = Value(ex.identities.of("key", obj), exact=False)
     if call.row.act is Act.VALUES:
@@ -1013,7 +1019,7 @@ def _enumerate(ex: Execution, call: Call) -> Value:
     if not call.positional:
         return ex.unknown(call.node)
     iterated = call.positional[0]
-    obj = containers.new(ex, call.node, shape="enumerate")
+    obj = containers.new(ex, call.node, shape=Shape.ENUMERATE)
     generators = [
         one
         for one in iterated.objects
@@ -1022,7 +1028,7 @@ def _enumerate(ex: Execution, call: Call) -> Value:
     obj.element_of = generators[0] if generators else None
     if obj.element_of is None:
         ex.store.put((obj, containers.ELEMENT), containers.element(ex, iterated, call.node))
-    start = call.positional[1] if len(call.positional) > 1 else call.keywords.get("start")
+    start = call.positional[1] if len(call.positional) > 1 else call.keywords.get(spelling.START)
     ex.store.put((obj, containers.START), start if start is not None else ex.constant(0))
     return Value(ex.fresh(call.node), frozenset({obj}), length=containers.length_of(ex, iterated))
 
@@ -1030,7 +1036,7 @@ def _enumerate(ex: Execution, call: Call) -> Value:
 def _range(ex: Execution, call: Call) -> Value:
     if not call.positional:
         return ex.unknown(call.node)
-    obj = containers.new(ex, call.node, shape="range")
+    obj = containers.new(ex, call.node, shape=Shape.RANGE)
     start = call.positional[0] if len(call.positional) > 1 else ex.constant(0)
     ex.store.put((obj, containers.START), start)
     ex.store.put((obj, containers.ELEMENT), Value(ex.fresh(call.node, "number")))
@@ -1097,7 +1103,7 @@ def _zip(ex: Execution, call: Call) -> Value:
     containers.fill(ex, pair, [containers.element(ex, value, call.node) for value in call.positional])
     ex.store.put((obj, containers.ELEMENT), ex.thing(pair))
     full = any(one.kind is ObjectKind.PARAMETERS for value in call.positional for one in value.objects)
-    obj.shape = "groups" if full else ""
+    obj.shape = Shape.GROUPS if full else Shape.PLAIN
     return _value(ex, call, obj)
 
 
@@ -1182,7 +1188,7 @@ def _method_caller(ex: Execution, call: Call) -> Value:
 
 
 def _namespace(ex: Execution, call: Call) -> Value:
-    obj = containers.new(ex, call.node, shape="dict")
+    obj = containers.new(ex, call.node, shape=Shape.DICT)
     for value in call.positional:
         if any(one.kind is ObjectKind.CONTAINER for one in value.objects):
             containers.merge(ex, obj, value, call.node)

@@ -2,12 +2,13 @@
 
 import ast
 
-from zerograd.source.effects import frameworks, torch
+from zerograd.source.effects import frameworks, spelling, torch
+from zerograd.source.effects.lookup import lightning_method, module_method
 from zerograd.source.effects.rows import Trait
 from zerograd.source.execute import calls, containers, expressions, gradients, statements
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.conditions import Synced
-from zerograd.source.heap.objects import Obj, ObjectKind
+from zerograd.source.heap.objects import Obj, ObjectKind, Shape
 from zerograd.source.heap.regions import reach
 from zerograd.source.heap.values import Graph, Value, join
 
@@ -97,7 +98,7 @@ def _read_from(ex: Execution, obj: Obj, base: Value, name: str, node: ast.AST) -
     if kind is ObjectKind.MODULE:
         if torch.ATTRIBUTES["parameter"].get(name) is Trait.GRADIENT:  # model.weight.grad
             return _with_trait(ex, obj, base, name, Trait.GRADIENT)
-        if name in torch.MODULE or name in frameworks.LIGHTNING:
+        if module_method(name) is not None or lightning_method(name) is not None:
             return bound(ex, base, name)
         return Value(ex.identities.of("field", name, made_of=(base.id,)), frozenset({containers.part(ex, obj, name)}))
     if kind in _WITH_METHODS:
@@ -164,15 +165,15 @@ def _with_trait(ex: Execution, obj: Obj, base: Value, name: str, trait: Trait) -
 
 def _groups(ex: Execution, optimizer: Obj) -> Value:
     """param_groups: a list of dicts, one standing for all, whose "params" are what the optimizer holds."""
-    optimizer.uses.add("param_groups")
+    optimizer.uses.add(spelling.PARAM_GROUPS)
     ex.tables.add(ex.tables.read, optimizer)
     held = ex.heap.of("held", optimizer, kind=ObjectKind.PARAMETERS)
     held.regions, held.given = gradients.held_by(optimizer), optimizer.given
     groups = ex.heap.of("groups", optimizer, kind=ObjectKind.CONTAINER)
-    groups.shape = "groups"
+    groups.shape = Shape.GROUPS
     group = ex.heap.of("group", optimizer, kind=ObjectKind.CONTAINER)
-    group.shape = "dict"
-    ex.store.put((group, containers.at("params")), ex.thing(held))
+    group.shape = Shape.DICT
+    ex.store.put((group, containers.at(spelling.PARAMS)), ex.thing(held))
     ex.store.put((groups, containers.ELEMENT), ex.thing(group))
     ex.store.put((groups, containers.at(0)), ex.thing(group))
     return ex.thing(groups)

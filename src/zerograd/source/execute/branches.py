@@ -163,5 +163,5 @@ def refuse(ex: Execution, test: Test, *, yes: bool = True) -> None:
 def _is_switch(test: Test) -> bool:
     """Whether a test asks a setting that is on or off, or a number that is 0 where it is off."""
     if isinstance(test, Asked):
-        return test.what == "true" or (test.what == "<" and test.of[0] == ("k", 0))
+        return test.what == "true" or (test.what == "<" and test.of[0] == ("k", 0))  # not a name: of a question
     return False

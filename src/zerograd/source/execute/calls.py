@@ -4,14 +4,14 @@ import ast
 from collections.abc import Callable, Hashable, Sequence
 
 from zerograd.source.effects import frameworks, python, torch
-from zerograd.source.effects.lookup import is_module_base, row_of
+from zerograd.source.effects.lookup import container_method, is_module_base, is_of_autograd, optimizer_method, row_of
 from zerograd.source.effects.rows import Act, Trait
 from zerograd.source.execute import acts, containers, expressions, gradients, statements
 from zerograd.source.execute.execution import Execution, Exhausted, Frame, Unreachable
 from zerograd.source.execute.paths import State
 from zerograd.source.heap import answers
 from zerograd.source.heap.conditions import Asked
-from zerograd.source.heap.objects import Obj, ObjectKind
+from zerograd.source.heap.objects import Mode, Obj, ObjectKind, Shape
 from zerograd.source.heap.store import Key
 from zerograd.source.heap.values import Applied, Graph, Value, is_none, join
 from zerograd.source.project.index import Class, Function, FunctionNode
@@ -32,12 +32,7 @@ _EVENTS = frozenset(
         *(name for name, row in torch.SCALER.items() if row.act is not Act.NOTHING),
         *(name for name, row in torch.GRADIENT.items() if row.act is not Act.SAME),
         *frameworks.LIGHTNING,
-        "grad",
-        "backward",
-        "clip_grad_norm_",
-        "clip_grad_value_",
-        "requires_grad_",
-        "requires_grad",
+        *torch.TOUCH_GRADIENTS,
     }
 )
 
@@ -280,7 +275,7 @@ def inline(
     ex.frames.append(frame)
     mode = ex.grad_mode
     if obj.no_grad:
-        ex.grad_mode = "off"
+        ex.grad_mode = Mode.OFF
     try:
         bind_parameters(
             ex, function.node, frame, [*([receiver] if receiver is not None else []), *positional], keywords
@@ -360,7 +355,7 @@ def bind_parameters(
         known = {name for name, _ in pairs} | set(names)
         others = {name: value for name, value in keywords.items() if name not in known}
         if others and REST not in others:
-            options = containers.new(ex, node, "options", shape="dict")
+            options = containers.new(ex, node, "options", shape=Shape.DICT)
             for name, value in others.items():
                 containers.put_item(ex, options, ex.constant(name), value)
             store.put((frame.id, written.kwarg.arg), ex.thing(options))
@@ -457,7 +452,7 @@ def call_method(
     if not targets or (
         receiver.graph is Graph.LIVE
         and all(one.kind is ObjectKind.CONTAINER for one in targets)
-        and name not in python.CONTAINER
+        and container_method(name) is None
     ):
         return acts.call_tensor(ex, receiver, name, positional, keywords, node)
     several = len(targets) > 1
@@ -502,7 +497,7 @@ def _method_of(
         method = ex.classes.of(obj.cls).methods.get(name)
         if method is not None and not (obj.kind is ObjectKind.MODULE and name in (python.FORWARD, python.CALL)):
             me = receiver if obj.given else ex.thing(obj)
-            row = torch.OPTIMIZER.get(name)
+            row = optimizer_method(name)
             by_hand = row is not None and row.act is Act.STEPS and name not in method.called
             by_hand = by_hand and _GRADIENT in method.attributes
             if obj.kind is ObjectKind.OPTIMIZER and by_hand:
@@ -625,7 +620,7 @@ def kind_of_class(ex: Execution, cls: Class, obj: Obj | None = None) -> ObjectKi
             return ObjectKind.SCHEDULER
         if row is not None and row.act is Act.SCALER:
             return ObjectKind.INSTANCE
-        if (row is not None and row.act is Act.NOTHING) or name.startswith("torch.autograd"):
+        if (row is not None and row.act is Act.NOTHING) or is_of_autograd(name):
             continue
         if is_module_base(name):
             return ObjectKind.MODULE
@@ -740,7 +735,7 @@ def _stamped(ex: Execution, inner: Value, outer: Value, node: ast.AST) -> Value:
 
 
 def _stamp(ex: Execution, value: Value, outer: Value) -> Value:
-    if ex.grad_mode == "off":
+    if ex.grad_mode is Mode.OFF:
         return value._replace(graph=min(value.graph, Graph.CUT))
     if value.graph >= Graph.LIVE:
         return value._replace(graph=outer.graph, made_of=outer.made_of | value.made_of, sure=outer.sure | value.sure)

@@ -7,7 +7,7 @@ from zerograd.source.effects import python
 from zerograd.source.execute import calls, counters, expressions, gradients
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.conditions import Counter, Linear
-from zerograd.source.heap.objects import Obj, ObjectKind
+from zerograd.source.heap.objects import Obj, ObjectKind, Shape
 from zerograd.source.heap.store import Key
 from zerograd.source.heap.values import Graph, Value, join, linear
 
@@ -26,7 +26,7 @@ def at(index: Hashable) -> tuple[str, Hashable]:
     return ("i", index)
 
 
-def new(ex: Execution, node: ast.AST, *tag: Hashable, shape: str = "") -> Obj:
+def new(ex: Execution, node: ast.AST, *tag: Hashable, shape: Shape = Shape.PLAIN) -> Obj:
     """A container that this expression makes; what the last one held is gone."""
     obj = ex.heap.of("container", node, ex.context, *tag, kind=ObjectKind.CONTAINER)
     obj.shape, obj.born, obj.context = shape, tuple(ex.loops), ex.context
@@ -78,7 +78,7 @@ def put_item(ex: Execution, obj: Obj, index: Value, value: Value) -> None:
     old = ex.store.get((obj, ELEMENT))
     if obj.kind is ObjectKind.CONTAINER:
         ex.store.put((obj, ELEMENT), value if old is None else join(old, value, ex.identities.of("grown", obj)))
-        if length is not None and obj.shape == "dict":
+        if length is not None and obj.shape is Shape.DICT:
             ex.store.drop((obj, LENGTH))
 
 
@@ -119,7 +119,7 @@ def places(ex: Execution, value: Value) -> list[Value] | None:
     if len(value.objects) != 1 or not value.exact:
         return None
     (obj,) = value.objects
-    if obj.kind is not ObjectKind.CONTAINER or obj.shape in ("dict", "range", "enumerate"):
+    if obj.kind is not ObjectKind.CONTAINER or obj.shape in (Shape.DICT, Shape.RANGE, Shape.ENUMERATE):
         return None
     length = ex.store.get((obj, LENGTH))
     if length is None or length.constant is None or not isinstance(length.constant.value, int):
@@ -134,7 +134,7 @@ def unrolled(ex: Execution, iterated: Value) -> list[Value] | None:
     if len(iterated.objects) != 1 or not iterated.exact:
         return None
     (obj,) = iterated.objects
-    if obj.kind is not ObjectKind.CONTAINER or obj.shape in ("dict", "range", "enumerate"):
+    if obj.kind is not ObjectKind.CONTAINER or obj.shape in (Shape.DICT, Shape.RANGE, Shape.ENUMERATE):
         return None
     one = ex.store.get((obj, ELEMENT))
     if one is None:
@@ -184,7 +184,7 @@ def length_of(ex: Execution, value: Value) -> Linear | None:
 def start_of(ex: Execution, value: Value) -> Linear:
     """What a loop's own counter starts from: that of enumerate() and range()."""
     for obj in value.objects:
-        if obj.kind is ObjectKind.CONTAINER and obj.shape in ("range", "enumerate"):
+        if obj.kind is ObjectKind.CONTAINER and obj.shape in (Shape.RANGE, Shape.ENUMERATE):
             start = ex.store.get((obj, START))
             if start is not None:
                 return linear(start)
@@ -200,7 +200,7 @@ def is_never_empty(ex: Execution, value: Value | None) -> bool:
         return False
     return all(
         one.kind is ObjectKind.PARAMETERS
-        or (one.kind is ObjectKind.CONTAINER and (one.shape == "groups" or _has_length(ex, one)))
+        or (one.kind is ObjectKind.CONTAINER and (one.shape is Shape.GROUPS or _has_length(ex, one)))
         for one in value.objects
     )
 
@@ -243,7 +243,7 @@ def _element_of(
         one = ex.heap.of("parameter", obj, kind=ObjectKind.PARAMETER)
         one.regions, one.given = obj.regions, obj.given
         parameter = Value(ex.identities.of("object", one), frozenset({one}), graph=Graph.CUT)
-        if obj.shape != "named":
+        if obj.shape is not Shape.NAMED:
             return parameter
         return _pair(ex, ("named", obj), Value(identity), parameter, identity)
     if obj.kind in (ObjectKind.GIVEN, ObjectKind.LOADER, ObjectKind.INSTANCE, ObjectKind.EXTERNAL):
@@ -259,9 +259,9 @@ def _element_of(
 
 def _element_of_container(ex: Execution, obj: Obj, node: ast.AST, loop: Hashable | None, identity: int) -> Value | None:
     inner = ex.store.get((obj, ELEMENT))
-    if obj.shape in ("enumerate", "range"):
+    if obj.shape in (Shape.ENUMERATE, Shape.RANGE):
         number = counters.counter_value(ex, Counter(loop, None)) if loop is not None else Value(identity)
-        if obj.shape == "range":
+        if obj.shape is Shape.RANGE:
             return number
         return _pair(ex, ("enumerated", node, ex.context), number, inner or Value(identity, exact=False), identity)
     return inner if inner is not None else Value(identity, exact=False)
@@ -339,7 +339,7 @@ def _read_from(ex: Execution, obj: Obj, value: Value, index: Value, node: ast.AS
                     place = length.constant.value + known
             found = ex.store.get((obj, at(place)))
         found = found or ex.store.get((obj, ELEMENT))
-        return found if found is not None or obj.shape not in ("range", "enumerate") else Value(ex.fresh(node))
+        return found if found is not None or obj.shape not in (Shape.RANGE, Shape.ENUMERATE) else Value(ex.fresh(node))
     if obj.kind is ObjectKind.MODULE:
         held = ex.store.get((obj, at(known))) if index.constant is not None else None
         if held is not None:

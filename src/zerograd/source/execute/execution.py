@@ -12,7 +12,7 @@ from zerograd.source.execute.tables import Branch, Deposit, Tables
 from zerograd.source.heap import answers
 from zerograd.source.heap.conditions import Asked, Counter, Linear, Place, Test
 from zerograd.source.heap.identity import Identities
-from zerograd.source.heap.objects import Heap, Obj, ObjectKind
+from zerograd.source.heap.objects import Heap, Mode, Obj, ObjectKind
 from zerograd.source.heap.regions import Overlap
 from zerograd.source.heap.store import Changes, Key, Store
 from zerograd.source.heap.values import Constant, Graph, Value, join
@@ -120,7 +120,7 @@ class Execution:
         self.handlers: list[Handler] = []
         self.loops: list[Hashable] = []
         self.moves = self.moves_of_a_pass
-        self.grad_mode = "on"  # or "off", or "maybe"
+        self.grad_mode = Mode.ON  # or OFF, or MAYBE
         self.accumulating: Obj | None = None
         self.dropped: ast.AST | None = None  # the expression whose result nobody takes
         self.each: frozenset[Obj] = frozenset()  # the objects of a loop that is executed once for each of them

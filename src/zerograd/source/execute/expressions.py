@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from zerograd.core.facts import doubt
 from zerograd.source.effects import python
+from zerograd.source.effects.lookup import may_be_raised_by_backward
 from zerograd.source.execute import attributes, branches, calls, containers, counters, gradients, statements
 from zerograd.source.execute.execution import Execution, Frame, Unreachable
 from zerograd.source.execute.paths import State
@@ -21,7 +22,7 @@ from zerograd.source.heap.conditions import (
     leaves,
     negate,
 )
-from zerograd.source.heap.objects import Obj, ObjectKind
+from zerograd.source.heap.objects import Mode, Obj, ObjectKind, Shape
 from zerograd.source.heap.values import (
     NO_IDLE_TERMS,
     NO_OBJECTS,
@@ -441,7 +442,7 @@ def may_catch_backward(handler: ast.ExceptHandler) -> bool:
         return True
     types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
     names = {part.attr if isinstance(part, ast.Attribute) else getattr(part, "id", "") for part in types}
-    if not names & python.RAISED_BY_BACKWARD:
+    if not may_be_raised_by_backward(names):
         return False
     # It asks what went wrong: of what a backward pass says, memory alone is known.
     said = [
@@ -562,7 +563,7 @@ def _idle_terms(ex: Execution, node: ast.AST, one: Value, other: Value) -> froze
     """A sum of something with a graph and something that has lost its own."""
     live, term = (one, other) if one.graph >= other.graph else (other, one)
     recorded = live.graph is Graph.LIVE or (live.graph is Graph.ANY and live.made_of - {ex.heap.anything})
-    if not recorded or ex.grad_mode != "on":
+    if not recorded or ex.grad_mode is not Mode.ON:
         return NO_IDLE_TERMS
     if term.graph > Graph.CUT or not term.cut_from:
         return NO_IDLE_TERMS
@@ -591,11 +592,11 @@ def tensor(
     )
     if by_hand and ex.path is not None:
         gradients.read_by_hand(ex, by_hand)
-    if ex.grad_mode == "off":
+    if ex.grad_mode is Mode.OFF:
         return Value(identity, graph=Graph.CUT, cut_from=made_of | _origins(given))
     graph = Graph.CUT
     if live:
-        graph = Graph.LIVE if ex.grad_mode == "on" else Graph.ANY
+        graph = Graph.LIVE if ex.grad_mode is Mode.ON else Graph.ANY
     whose, surely = set(made_of), set(sure)
     divisors: set[Hashable] = set()
     cut_from: set[Obj] = set()
@@ -604,7 +605,7 @@ def tensor(
     for value in given:
         leaves_of = {region for one in value.objects for region in _own_regions(one)}
         if leaves_of:
-            graph = Graph.LIVE if ex.grad_mode == "on" else max(graph, Graph.ANY)
+            graph = Graph.LIVE if ex.grad_mode is Mode.ON else max(graph, Graph.ANY)
             whose |= leaves_of
             surely |= leaves_of
         if value.graph is Graph.LIVE:
@@ -666,7 +667,7 @@ def _sequence(ex: Execution, node: ast.List | ast.Tuple | ast.Set) -> Value:
 
 
 def _dict(ex: Execution, node: ast.Dict) -> Value:
-    obj = containers.new(ex, node, shape="dict")
+    obj = containers.new(ex, node, shape=Shape.DICT)
     for key, part in zip(node.keys, node.values, strict=True):
         value = evaluate(ex, part)
         if key is None:
@@ -692,7 +693,7 @@ def _comprehension(ex: Execution, node: ast.ListComp | ast.SetComp | ast.Generat
     else:
         value = evaluate(ex, node.elt)
     ex.store.commit(level)
-    obj = containers.new(ex, node, shape="dict" if isinstance(node, ast.DictComp) else "")
+    obj = containers.new(ex, node, shape=Shape.DICT if isinstance(node, ast.DictComp) else Shape.PLAIN)
     obj.many = True
     for one in value.objects:
         if one.born == tuple(ex.loops) and one.context == ex.context and not one.given:

@@ -30,15 +30,27 @@ from zerograd.core.facts import (
 from zerograd.core.facts import join as joined
 from zerograd.core.judgement import Trail, Verdict, judge
 from zerograd.core.machine import START, Content
-from zerograd.source.effects import python
+from zerograd.source.effects import python, spelling
 from zerograd.source.effects.protocols import STEPPED_BY_SCALER
 from zerograd.source.execute import branches, calls, containers, expressions
 from zerograd.source.execute.execution import Execution, Guard, Unreachable
 from zerograd.source.execute.paths import PATH, Pending, Slot, State
 from zerograd.source.execute.tables import Branch, Deposit
 from zerograd.source.heap import answers
-from zerograd.source.heap.conditions import LAST, Asked, At, Both, Linear, Place, Synced, Test, is_followed, leaves
-from zerograd.source.heap.objects import Obj, ObjectKind
+from zerograd.source.heap.conditions import (
+    LAST,
+    MIDDLE,
+    Asked,
+    At,
+    Both,
+    Linear,
+    Place,
+    Synced,
+    Test,
+    is_followed,
+    leaves,
+)
+from zerograd.source.heap.objects import Mode, Obj, ObjectKind, Shape
 from zerograd.source.heap.regions import Covers, reach
 from zerograd.source.heap.values import MAYBE_SCALED, NO_OBJECTS, Graph, Regions, Value, is_none
 
@@ -82,7 +94,7 @@ def regions_of(ex: Execution, value: Value, seen: frozenset[Obj] = NO_OBJECTS) -
         elif obj.kind is ObjectKind.OPTIMIZER:
             found |= held_by(obj)
         elif obj.kind is ObjectKind.CONTAINER:
-            named = ex.store.get((obj, containers.at("params")))
+            named = ex.store.get((obj, containers.at(spelling.PARAMS)))
             fields = [named] if named is not None else [one for _, one in ex.store.fields(obj)]
             for one in fields:
                 found |= regions_of(ex, one, seen | {obj})
@@ -547,7 +559,7 @@ def _erased_midway(ex: Execution, slot: Slot) -> Facts:
             return frozenset(
                 fact
                 for fact in facts
-                if answers.answer(fact, place) in ("middle", LAST) and fact.state.content is Content.FRESH
+                if answers.answer(fact, place) in (MIDDLE, LAST) and fact.state.content is Content.FRESH
             )
     if ex.loops and ex.loops[-1] not in tables.retries and all(is_followed(one.test) for one in guards if one.inside):
         inner = tables.does(ex.loops[-1], slot)
@@ -576,7 +588,7 @@ def clip(ex: Execution, regions: Regions, node: ast.AST, *, scaled: bool = False
                 continue
             weak = covers is Covers.MAYBE and _has_rivals(ex, optimizer)
             weak = weak or any(not is_followed(guard.test) and branches.varies(ex, guard.test) for guard in ex.guards)
-            divides = scaled and (optimizer.mode == "prepared" or not only_prepared)
+            divides = scaled and (optimizer.mode is Mode.PREPARED or not only_prepared)
             found += emit(ex, slot, Kind.CLIP, node, scaled=divides, weak=weak)
         tell(ex, found, slots)
 
@@ -689,7 +701,7 @@ def is_partial(ex: Execution) -> bool:
     for guard in ex.frame.guards:
         if depth and guard.loops == depth and not is_followed(guard.test):
             asked = [question for question in leaves(guard.test) if isinstance(question, Asked)]
-            if any(question.what != "none" for question in asked):
+            if any(question.what != "none" for question in asked):  # not a name: of a question
                 return True
     return False
 
@@ -755,7 +767,7 @@ def _may_be_written(ex: Execution, value: Value, node: ast.AST) -> None:
         unsure = Value(value.id, exact=False, graph=Graph.ANY, made_of=frozenset({ex.heap.anything}))
         expressions.overwrite(ex, value, [unsure], node)
     for obj in value.objects:
-        if obj.kind is ObjectKind.CONTAINER and obj.shape not in ("range", "enumerate"):
+        if obj.kind is ObjectKind.CONTAINER and obj.shape not in (Shape.RANGE, Shape.ENUMERATE):
             containers.grow(ex, obj, ex.given("written", obj))
 
 
@@ -823,8 +835,8 @@ def unknown_call(
     identity = ex.fresh(node)
     made = expressions.tensor(ex, values, identity, live=bool(modules), made_of=whose)
     result = ex.given("result", node, ex.context)
-    graph = made.graph if made.graph is not Graph.CUT or ex.grad_mode == "off" else Graph.ANY
-    anything = NO_OBJECTS if ex.grad_mode == "off" else frozenset({ex.heap.anything})
+    graph = made.graph if made.graph is not Graph.CUT or ex.grad_mode is Mode.OFF else Graph.ANY
+    anything = NO_OBJECTS if ex.grad_mode is Mode.OFF else frozenset({ex.heap.anything})
     whose = made.made_of or anything
     return made._replace(objects=result.objects, exact=False, graph=graph, made_of=whose, sure=NO_OBJECTS)
 
@@ -864,7 +876,7 @@ def is_outside(ex: Execution, obj: Obj | None, node: ast.AST) -> bool:
 
 def is_result(obj: Obj) -> bool:
     """Whether something was handed out by a call that nobody can read."""
-    return isinstance(obj.key, tuple) and obj.key[:2] == ("given", "result")
+    return isinstance(obj.key, tuple) and obj.key[:2] == ("given", "result")  # not a name: of an object
 
 
 # --- leaving an iteration
@@ -889,7 +901,7 @@ def give_up(ex: Execution, node: ast.AST) -> None:
 
 
 def _is_raised(test: Test) -> bool:
-    return isinstance(test, Asked) and test.what == "raised"
+    return isinstance(test, Asked) and test.what == "raised"  # not a name: of a question
 
 
 def _jump(node: ast.AST) -> str:
@@ -934,16 +946,16 @@ def enter(ex: Execution, value: Value, node: ast.expr) -> Callable[[], None]:
     def leave() -> None:
         ex.grad_mode, ex.accumulating = mode, accumulating
 
-    if "maybe" in modes or ("off" in modes and (len(modes) > 1 or others)):
-        ex.grad_mode = "maybe" if mode != "off" else "off"
-    elif modes & {"on", "off"}:
-        ex.grad_mode = next(iter(modes & {"on", "off"}))
+    if Mode.MAYBE in modes or (Mode.OFF in modes and (len(modes) > 1 or others)):
+        ex.grad_mode = Mode.MAYBE if mode is not Mode.OFF else Mode.OFF
+    elif modes & {Mode.ON, Mode.OFF}:
+        ex.grad_mode = next(iter(modes & {Mode.ON, Mode.OFF}))
     for obj in sorted(value.objects):
-        if obj.kind is ObjectKind.CONTEXT and obj.mode == "accumulate":
+        if obj.kind is ObjectKind.CONTEXT and obj.mode is Mode.ACCUMULATES:
             ex.accumulating = obj.source
             ends = Synced(obj.source)
             ex.each_fact(lambda facts, ends=ends: answers.with_answer(facts, ends, None))  # type: ignore[misc]
-        elif obj.kind is ObjectKind.CONTEXT and obj.mode == "scale loss":
+        elif obj.kind is ObjectKind.CONTEXT and obj.mode is Mode.SCALES_LOSS:
             return lambda obj=obj: _leave_scaled(ex, obj, node)  # type: ignore[misc]
         elif obj.kind is ObjectKind.INSTANCE and obj.cls is not None:
             if python.ENTER in ex.classes.of(obj.cls).methods:

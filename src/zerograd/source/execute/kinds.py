@@ -1,7 +1,7 @@
 """What given things are: by their uses, by elimination, and last by a hint."""
 
 from zerograd.source.effects import python
-from zerograd.source.effects.protocols import STEPPED_BY_SCALER, is_engine, may_be_stepped, role_by_use
+from zerograd.source.effects.protocols import is_engine, is_stepped, may_be_stepped, role_by_use
 from zerograd.source.execute import calls
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.objects import Obj, ObjectKind
@@ -55,7 +55,7 @@ def _may_be_of_project(ex: Execution, obj: Obj) -> bool:
 def _by_elimination(ex: Execution, steppers: list[Obj]) -> bool:
     """The only thing that steps is the optimizer, if there is no other; of several, hints tell which is which."""
     known = [obj for obj in ex.heap.all() if obj.kind is ObjectKind.OPTIMIZER]
-    live = [obj for obj in known if obj.uses & {"step()", "zero_grad()", "step(x)", STEPPED_BY_SCALER}]
+    live = [obj for obj in known if is_stepped(obj.uses)]
     if not steppers or live:
         return False
     if len(steppers) == 1:

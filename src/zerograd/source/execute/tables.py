@@ -119,7 +119,7 @@ def _is_kept(tables: Tables, question: Any) -> bool:
     if isinstance(question, (Place, First, Last)):
         return places is not None
     if isinstance(question, Asked):
-        if question.what == "flag":
+        if question.what == "flag":  # not a name: of a question
             return places is not None
         if question.what in ("<", "==") and ("k", 1) in question.of:
             return True

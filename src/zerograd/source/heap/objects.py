@@ -41,6 +41,32 @@ class ObjectKind(Enum):
     __hash__ = object.__hash__
 
 
+class Shape(Enum):
+    """What tells an object from others of its kind."""
+
+    PLAIN = auto()
+    DICT = auto()  # of a CONTAINER
+    RANGE = auto()
+    ENUMERATE = auto()
+    GROUPS = auto()  # an optimizer's
+    NAMED = auto()  # of PARAMETERS: with their names
+    REPEATS = auto()  # of an OPTIMIZER: its step evaluates its closure again and again
+    CALLABLE = auto()  # of a SCALER: one call does it all
+    HALF = auto()  # of an ACCELERATOR: it scales the loss
+
+
+class Mode(Enum):
+    """What a CONTEXT changes where it is entered; and that an OPTIMIZER was prepared by what scales the loss."""
+
+    PLAIN = auto()
+    ON = auto()  # gradients are recorded
+    OFF = auto()
+    MAYBE = auto()
+    ACCUMULATES = auto()
+    SCALES_LOSS = auto()
+    PREPARED = auto()
+
+
 class Obj:
     """`number` gives an order that is the same in every run. What a field means depends on the kind."""
 
@@ -93,8 +119,8 @@ class Obj:
         self.many = False  # it stands for several
         self.off = False  # a scaler that is switched off; a schedule that is told what to do
         self.no_grad = False
-        self.shape = ""  # of a CONTAINER: "dict", "range", "enumerate", "zip"; of PARAMETERS: "named"
-        self.mode = ""  # of a CONTEXT
+        self.shape = Shape.PLAIN
+        self.mode = Mode.PLAIN
         self.reduction = ""
         self.born: tuple[object, ...] = ()  # the loops in which it is made
         self.context: object = None

@@ -220,4 +220,4 @@ def _only_calls(node: FunctionNode) -> bool:
 
 
 def _is_setter(decorator: ast.expr) -> bool:
-    return isinstance(decorator, ast.Attribute) and decorator.attr in ("setter", "deleter")
+    return isinstance(decorator, ast.Attribute) and decorator.attr in ("setter", "deleter")  # not a name: Python's
