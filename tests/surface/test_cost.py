@@ -7,6 +7,16 @@ from pathlib import Path
 import pytest
 
 HEAVY = ("torch", "rich", "multiprocessing", "libcst", "click", "numpy", "matplotlib", "pygls", "hypothesis")
+# The reader that is built beside the present one: `check` does not use it yet.
+NOT_YET = (
+    "zerograd.source.abstract",
+    "zerograd.source.effects",
+    "zerograd.source.execute",
+    "zerograd.source.heap",
+    "zerograd.source.project",
+    "zerograd.source.questions",
+    "zerograd.core.world",
+)
 
 
 @pytest.mark.parametrize("arguments", [["check", "--help"], ["check", "-q", "empty.py"], ["check", "-q", "bad.py"]])
@@ -16,7 +26,7 @@ def test_check_imports_nothing_heavy(arguments: list[str], tmp_path: Path) -> No
     code = (
         "import sys\nfrom zerograd.cli import main\n"
         f"try:\n    main({arguments!r})\nexcept SystemExit:\n    pass\n"
-        f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
+        f"print([name for name in {HEAVY + NOT_YET!r} if name in sys.modules], file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stderr.splitlines()[-1] == "[]"

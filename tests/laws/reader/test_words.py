@@ -43,6 +43,7 @@ def test_a_word_decides(tmp_path: Path, text: str, how: str) -> None:
         "ok = name in ('super', 'print')",
         "ok = path.endswith('.py')",
         "ok = kind is Kind.STEP",
+        "class Kind(Enum):\n    STEP = 'step'\nok = kind in (Kind.STEP, Kind.CLEAR)",
         "ok = table['held']",
         "ok = one.name == other.name",
         "ok = tag == 'atom'  # not a name: a tag of ours",
@@ -51,6 +52,12 @@ def test_a_word_decides(tmp_path: Path, text: str, how: str) -> None:
 )
 def test_no_word_decides(tmp_path: Path, text: str) -> None:
     assert found(tmp_path, text) == []
+
+
+def test_a_name_of_the_file_is_not_the_table_of_another(tmp_path: Path) -> None:
+    found(tmp_path, "ROLES = {'opt', 'optim'}", "effects/roles.py")
+    assert found(tmp_path, "ROLES = make()\nok = one == ROLES") == []
+    assert found(tmp_path, "from roles import ROLES\nok = one in ROLES") != []
 
 
 @pytest.mark.parametrize("file", ["effects/torch.py", "project/hints.py"])

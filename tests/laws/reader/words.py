@@ -3,8 +3,9 @@ spelled.
 
 Reads our own tree. A word decides where a literal that could be an identifier, or a table of such literals, is
 compared with something, searched in it, or looked up by it. What Python itself means by a word (`__init__`, `super`)
-is no word in this sense. Data flow is not followed, so a tag of our own that is compared as a string counts as well:
-make it an Enum, or say on the line `# not a name: ...` why it is none of the program's.
+is no word in this sense, and neither is a member of an Enum. Data flow is not followed, so a tag of our own that is
+compared as a string counts as well: make it an Enum, or say on the line `# not a name: ...` why it is
+none of the program's.
 """
 
 import ast
@@ -42,12 +43,15 @@ def uses(folder: Path = SOURCE) -> list[Use]:
     files = sorted(folder.rglob("*.py"))
     trees = {file: ast.parse(file.read_text()) for file in files}
     tables = {name for tree in trees.values() for name in _tables(tree)}
+    enums = {name for tree in trees.values() for name in _enums(tree)}
     found: list[Use] = []
     for file, tree in trees.items():
         inside = file.relative_to(folder).as_posix()
         if not any(inside == one or inside.startswith(f"{one}/") for one in MAY_KNOW_WORDS):
             excused = {at for at, line in enumerate(file.read_text().splitlines(), start=1) if EXCUSE in line}
-            found += [Use(inside, line, how) for line, how in _places(tree, tables) if line not in excused]
+            found += [
+                Use(inside, line, how) for line, how in _places(tree, _seen(tree, tables, enums)) if line not in excused
+            ]
     return found
 
 
@@ -78,18 +82,49 @@ def _tables(tree: ast.Module) -> Iterator[str]:
     for statement in (one for body in bodies for one in body):
         value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
         targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-        if value is not None and _holds_words(value, frozenset()):
+        if value is not None and _holds_words(value):
             yield from (target.id for target in targets if isinstance(target, ast.Name))
 
 
-def _holds_words(node: ast.expr, tables: Iterable[str]) -> bool:
+def _enums(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and any(ast.unparse(base).endswith(("Enum", "Flag")) for base in node.bases):
+            yield node.name
+
+
+class Tables(NamedTuple):
+    """What a file sees as tables of words."""
+
+    names: frozenset[str]  # as a name of its own or an imported one
+    attributes: frozenset[str]  # of anything but an Enum
+    enums: frozenset[str]
+
+
+NO_TABLES = Tables(frozenset(), frozenset(), frozenset())
+
+
+def _seen(tree: ast.Module, tables: set[str], enums: set[str]) -> Tables:
+    """A name that the file itself gives to something else is not the table that another file calls so."""
+    own = {
+        one.id
+        for statement in tree.body
+        if isinstance(statement, ast.Assign | ast.AnnAssign)
+        for target in (statement.targets if isinstance(statement, ast.Assign) else [statement.target])
+        for one in (target.elts if isinstance(target, ast.Tuple) else [target])
+        if isinstance(one, ast.Name)
+    }
+    return Tables(frozenset(tables - (own - set(_tables(tree)))), frozenset(tables), frozenset(enums))
+
+
+def _holds_words(node: ast.expr, tables: Tables = NO_TABLES) -> bool:
     """Whether this is a word, a collection of words or something made of one."""
     if isinstance(node, ast.Constant):
         return is_word(node.value)
     if isinstance(node, ast.Name):
-        return node.id in tables
+        return node.id in tables.names
     if isinstance(node, ast.Attribute):
-        return node.attr in tables
+        member = isinstance(node.value, ast.Name) and node.value.id in tables.enums
+        return node.attr in tables.attributes and not member
     if isinstance(node, ast.Dict):
         return any(key is not None and _holds_words(key, tables) for key in node.keys)
     if isinstance(node, ast.Set | ast.List | ast.Tuple):
@@ -115,7 +150,7 @@ def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value.split()) > 1
 
 
-def _places(tree: ast.Module, tables: set[str]) -> Iterator[tuple[int, str]]:
+def _places(tree: ast.Module, tables: Tables) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
@@ -134,7 +169,7 @@ def _places(tree: ast.Module, tables: set[str]) -> Iterator[tuple[int, str]]:
             yield from _calls(node, tables)
 
 
-def _calls(node: ast.Call, tables: set[str]) -> Iterator[tuple[int, str]]:
+def _calls(node: ast.Call, tables: Tables) -> Iterator[tuple[int, str]]:
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     first = node.args[0] if node.args else None
     if name in _MATCHERS and isinstance(first, ast.Constant) and isinstance(first.value, str):
@@ -147,7 +182,7 @@ def _calls(node: ast.Call, tables: set[str]) -> Iterator[tuple[int, str]]:
             yield node.lineno, "looked up"
 
 
-def _is_table(node: ast.expr, tables: set[str]) -> bool:
+def _is_table(node: ast.expr, tables: Tables) -> bool:
     return not isinstance(node, ast.Constant) and _holds_words(node, tables)
 
 

@@ -1,0 +1,126 @@
+"""From a text to its findings, by an abstract run: open, execute every root, judge, ask, report.
+
+Stands beside `check.py` until it has taken over every rule: `check_abstractly` returns the same findings type, so that
+both readers can be compared.
+"""
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from zerograd.core.events import Kind
+from zerograd.core.findings import Certainty, Finding, once
+from zerograd.core.judgement import Code, Trail, Verdict
+from zerograd.errors import SourceError
+from zerograd.rules import REGISTRY
+from zerograd.rules.rule import Rule, idiom
+from zerograd.rules.telling import UNUSED, note, tell
+from zerograd.source.execute.execution import Execution
+from zerograd.source.execute.gradients import Met, is_starved
+from zerograd.source.execute.roots import Executed, execute_all
+from zerograd.source.project.files import Project
+from zerograd.source.project.index import File
+from zerograd.source.questions import closures, coverage, idle, wasted
+from zerograd.source.text.triggers import may_train
+
+IDLE = "a term of this loss was cut from its graph: it is in the value and teaches nothing"
+# The codes that this reader answers for.
+CODES = frozenset(
+    [
+        "ZG001",
+        "ZG002",
+        "ZG003",
+        "ZG004",
+        "ZG005",
+        "ZG006",
+        "ZG007",
+        "ZG009",
+        "ZG107",
+        "ZG201",
+        "ZG202",
+        "ZG204",
+        "ZG301",
+        "ZG302",
+    ]
+)
+
+
+def check_abstractly(text: str, path: str = "<text>", *, project: Project | None = None) -> list[Finding]:
+    """The findings in one Python file, by line. Raises SourceError if it is not Python."""
+    if not may_train(text):
+        return []
+    project = project or Project()
+    try:
+        file = project.open(path, text)
+        found = [finding for root in execute_all(project, file, laws()) for finding in _report(root, file)]
+    except RecursionError:
+        raise SourceError(f"{path}: is nested too deeply to be read", slug="not-python") from None
+    return once(found)
+
+
+@lru_cache(maxsize=1)
+def laws() -> Code[Rule]:
+    return Code(rule for code, rule in REGISTRY.items() if code in CODES and rule.lacks is not idiom)
+
+
+@lru_cache(maxsize=1)
+def _refined() -> dict[str, Rule]:
+    return {rule.refines: rule for rule in REGISTRY.values() if rule.refines and rule.code in CODES}
+
+
+def _report(root: Executed, file: File) -> Iterator[Finding]:
+    """The findings of one root that stand in this file."""
+    ex = root.execution
+    uncleared = {site for site, _, _ in closures.uncleared(ex)}
+    for (law, site), met in ex.met.items():
+        if site in uncleared and met.verdict.event.kind is Kind.CONSUME:
+            continue  # that is told of the closure
+        finding = _tell(ex, law, met)
+        if finding is not None and _is_here(finding, root, file):
+            yield finding
+    rule = REGISTRY["ZG003"]._replace(message=IDLE)
+    for site, certain in idle.idle_terms(ex):
+        finding = note(rule, site, certain=certain)
+        if _is_here(finding, root, file):
+            yield finding
+    rule = REGISTRY["ZG002"]._replace(message=UNUSED)
+    for one in wasted.wasted(ex):
+        finding = note(rule, one.site, certain=not ex.tables.examined, clear=one.clear, line=str(one.deposit.line))
+        if _is_here(finding, root, file):
+            yield finding
+    rule = REGISTRY["ZG009"]
+    for site, what, certain in closures.uncleared(ex):
+        finding = note(rule, site, certain=certain, step=what)
+        if _is_here(finding, root, file):
+            yield finding
+
+
+def _is_here(finding: Finding, root: Executed, file: File) -> bool:
+    return finding.site.path == file.path and (root.lines is None or finding.site.line in root.lines)
+
+
+def _tell(ex: Execution, law: Rule, met: Met) -> Finding | None:
+    if law.needs_loss and not (met.learns and ex.tables.losses):
+        return None
+    optimizer = met.slot[0]
+    deposited = any(optimizer in deposit.optimizers for deposit in ex.deposits.values())
+    if law.at is Kind.CLIP and not deposited:
+        return None  # whoever deposits is out of sight
+    certain = met.certain and not (ex.tables.examined and not met.looped)
+    certain = certain and not any(
+        place.of.base in ex.tables.refused
+        for place, _ in ex.tables.stepping.get(optimizer, ())  # type: ignore[arg-type]
+    )
+    if is_starved(met.verdict):
+        certain = certain and not any(
+            site == met.verdict.event.site and True in starved.values() and False in starved.values()
+            for (site, _), starved in ex.stepped_each.items()
+        )
+    trail = ex.trails.get(met.slot) or Trail(latest=False)
+    finding = tell(Verdict(law, met.verdict.event, met.verdict.state, certain), trail)
+    refined = _refined().get(law.code)
+    names = coverage.cleared_instead(ex, met.slot) if refined is not None else None
+    if refined is None or names is None:
+        return finding
+    told = {"step": met.verdict.event.what, "cleared": names[0], "slot": names[1]}
+    certain = finding.certainty is Certainty.CERTAIN
+    return note(refined, finding.site, certain=certain, related=finding.related, **told)

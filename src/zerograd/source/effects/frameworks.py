@@ -1,0 +1,88 @@
+"""Accelerate, Fabric, Lightning, apex, DeepSpeed, timm: by qualified name, and by the kind of their objects."""
+
+from zerograd.source.effects.rows import Act, Row, Trait
+from zerograd.source.effects.torch import _each
+
+FUNCTIONS: dict[str, Row] = {
+    "accelerate.Accelerator": Row(Act.ACCELERATOR),
+    "accelerate.accelerator.Accelerator": Row(Act.ACCELERATOR),
+    "lightning.Fabric": Row(Act.ACCELERATOR),
+    "lightning.fabric.Fabric": Row(Act.ACCELERATOR),
+    "lightning_fabric.Fabric": Row(Act.ACCELERATOR),
+    "pytorch_lightning.lite.LightningLite": Row(Act.ACCELERATOR),
+    "apex.amp.scale_loss": Row(Act.SCALE_LOSS),
+    "apex.amp.initialize": Row(Act.PREPARES),
+    "apex.amp.master_params": Row(Act.PARAMETERS),
+    "apex.parallel.DistributedDataParallel": Row(Act.WRAPPER),
+    "apex.parallel.convert_syncbn_model": Row(Act.WRAPPER),
+    "timm.utils.NativeScaler": Row(Act.CALLABLE_SCALER),
+    "timm.utils.dispatch_clip_grad": Row(Act.CLIPS),
+    "timm.scheduler.create_scheduler": Row(Act.NOTHING),
+    "transformers.AdamW": Row(Act.OPTIMIZER),
+    "transformers.Adafactor": Row(Act.OPTIMIZER),
+    "transformers.optimization.AdamW": Row(Act.OPTIMIZER),
+    "bitsandbytes.optim.AdamW8bit": Row(Act.OPTIMIZER),
+    "bitsandbytes.optim.Adam8bit": Row(Act.OPTIMIZER),
+    "apex.optimizers.FusedAdam": Row(Act.OPTIMIZER),
+    "apex.optimizers.FusedSGD": Row(Act.OPTIMIZER),
+    "apex.optimizers.FusedLAMB": Row(Act.OPTIMIZER),
+    "fairscale.nn.data_parallel.ShardedDataParallel": Row(Act.WRAPPER),
+    "fairscale.nn.data_parallel.FullyShardedDataParallel": Row(Act.WRAPPER),
+    "fairscale.optim.grad_scaler.ShardedGradScaler": Row(Act.SCALER),
+    "peft.get_peft_model": Row(Act.WRAPPER),
+    "peft.prepare_model_for_kbit_training": Row(Act.WRAPPER),
+}
+PREFIXES: dict[str, Row] = {
+    "transformers.optimization": Row(Act.SCHEDULER),
+    "bitsandbytes.optim": Row(Act.OPTIMIZER),
+    "apex.optimizers": Row(Act.OPTIMIZER),
+    "torchmetrics": Row(Act.NOTHING),
+}
+_SCHEDULES = (
+    "get_scheduler get_linear_schedule_with_warmup get_cosine_schedule_with_warmup get_constant_schedule_with_warmup "
+    "get_constant_schedule get_polynomial_decay_schedule_with_warmup get_cosine_with_hard_restarts_schedule_with_warmup"
+)
+FUNCTIONS |= _each(Act.SCHEDULER, _SCHEDULES, before="transformers.")
+FUNCTIONS |= _each(Act.SCHEDULER, _SCHEDULES, before="diffusers.optimization.")
+
+ACCELERATOR: dict[str, Row] = {
+    "backward": Row(Act.DEPOSITS, keyword="loss"),
+    **_each(
+        Act.PREPARES,
+        "prepare setup prepare_model prepare_optimizer prepare_data_loader prepare_scheduler setup_module "
+        "setup_dataloaders setup_optimizers",
+    ),
+    "accumulate": Row(Act.ACCUMULATES),
+    "autocast": Row(Act.CONTEXT),
+    "no_sync": Row(Act.CONTEXT),
+    "no_backward_sync": Row(Act.CONTEXT),
+    "unwrap_model": Row(Act.UNWRAPS),
+    "clip_grad_norm_": Row(Act.CLIPS, scaled=True),
+    "clip_grad_value_": Row(Act.CLIPS, scaled=True),
+    "clip_gradients": Row(Act.CLIPS_ALL, scaled=True),
+    "unscale_gradients": Row(Act.UNSCALES),
+    **_each(Act.CUTS, "gather gather_for_metrics reduce pad_across_processes all_gather all_reduce"),
+}
+# DeepSpeed's engine, and whatever else goes backward and steps itself.
+ENGINE: dict[str, Row] = {
+    "backward": Row(Act.DEPOSITS, keyword="loss"),
+    "step": Row(Act.STEPS_ALL),
+    "zero_grad": Row(Act.CLEARS),
+}
+# A LightningModule's own methods, beside a module's.
+LIGHTNING: dict[str, Row] = {
+    "manual_backward": Row(Act.MANUAL),
+    "optimizers": Row(Act.OPTIMIZERS),
+    "clip_gradients": Row(Act.CLIPS_ALL),
+    "toggle_optimizer": Row(Act.TOGGLES),
+    "untoggle_optimizer": Row(Act.NOTHING),
+}
+ATTRIBUTES: dict[str, dict[str, Trait]] = {
+    "accelerator": {
+        "sync_gradients": Trait.SYNCED,
+        **dict.fromkeys(
+            ("is_main_process", "is_local_main_process", "device", "num_processes", "gradient_accumulation_steps"),
+            Trait.NUMBER,
+        ),
+    },
+}

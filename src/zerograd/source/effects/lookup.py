@@ -1,0 +1,61 @@
+"""Which row a qualified name has: its own, or that of the longest prefix."""
+
+from functools import lru_cache
+
+from zerograd.source.effects import frameworks, python, torch
+from zerograd.source.effects.rows import Row
+
+_FUNCTIONS = {**python.FUNCTIONS, **frameworks.FUNCTIONS, **torch.FUNCTIONS}
+_PREFIXES = {**python.PREFIXES, **frameworks.PREFIXES, **torch.PREFIXES}
+
+
+@lru_cache(maxsize=4096)
+def row_of(name: str) -> Row | None:
+    """What calling this name does; None if no table knows it."""
+    found = _FUNCTIONS.get(name)
+    while found is None and name:
+        found = _PREFIXES.get(name)
+        name = name.rpartition(".")[0]
+    return found
+
+
+@lru_cache(maxsize=1024)
+def is_module_base(name: str) -> bool:
+    """Whether a class from outside is a network: what it makes has parameters."""
+    return any(name == base or name.startswith(base + ".") for base in torch.MODULE_BASES)
+
+
+def tensor_method(name: str) -> Row | None:
+    """What a method of this name does, if it is a tensor's."""
+    return torch.TENSOR.get(name)
+
+
+def module_method(name: str) -> Row | None:
+    return torch.MODULE.get(name)
+
+
+def lightning_method(name: str) -> Row | None:
+    return frameworks.LIGHTNING.get(name)
+
+
+def optimizer_method(name: str) -> Row | None:
+    return torch.OPTIMIZER.get(name)
+
+
+def container_method(name: str) -> Row | None:
+    return python.CONTAINER.get(name)
+
+
+def unbound_method(name: str) -> str:
+    """The method that `torch.Tensor.detach` names, which is called with its receiver; else nothing."""
+    before, _, last = name.rpartition(".")
+    return last if before == "torch.Tensor" else ""
+
+
+def is_of_autograd(name: str) -> bool:
+    return name.startswith("torch.autograd")
+
+
+def may_be_raised_by_backward(names: set[str]) -> bool:
+    """Whether one of these exceptions, or what inherits from it, may come out of a backward pass."""
+    return not names.isdisjoint(python.RAISED_BY_BACKWARD)

@@ -1,0 +1,52 @@
+"""What a thing from outside is, told by what is done with it anywhere it flows.
+
+A use is the name of an attribute that is read, with `()` behind it where it is called, and `(x)` where it is handed
+something.
+"""
+
+from zerograd.source.project.hints import Role
+
+Uses = set[str] | frozenset[str]
+
+
+def role_by_use(uses: Uses) -> Role | None:
+    """The one role that these uses leave, or None."""
+    steps = "step()" in uses or "step(x)" in uses
+    backward = "backward(x)" in uses
+    if backward and steps and "zero_grad()" not in uses:
+        return None  # an engine, which does it all: see `is_engine`
+    if (backward and not steps) or uses & {"accumulate(x)", "sync_gradients"}:
+        return Role.ACCELERATOR
+    if uses & {"unscale_(x)", "get_scale()"} or ("scale(x)" in uses and ("update()" in uses or "step(x)" in uses)):
+        return Role.SCALER
+    if STEPPED_BY_SCALER in uses or (steps and uses & {"zero_grad()", "param_groups"}):
+        return Role.OPTIMIZER
+    if "zero_grad()" in uses and "param_groups" in uses:
+        return Role.OPTIMIZER
+    if uses & {"get_last_lr()", "get_lr()", "last_epoch"}:
+        return Role.SCHEDULER
+    if uses & {"parameters()", "named_parameters()"}:
+        return Role.MODULE
+    if "__call__" in uses and uses & {"train()", "eval()", "zero_grad()", "load_state_dict(x)", "train(x)"}:
+        return Role.MODULE
+    return None
+
+
+def is_stepped(uses: Uses) -> bool:
+    """Whether a known optimizer is in use here."""
+    return bool(uses & {"step()", "zero_grad()", "step(x)", STEPPED_BY_SCALER})
+
+
+# Not the spelling of anything: that a scaler was told to step this.
+STEPPED_BY_SCALER = "<stepped by a scaler>"
+
+
+def is_engine(uses: Uses) -> bool:
+    """Whether it goes backward and steps by itself, as DeepSpeed's engine does."""
+    return "backward(x)" in uses and ("step()" in uses or "step(x)" in uses) and "zero_grad()" not in uses
+
+
+def may_be_stepped(uses: Uses) -> bool:
+    """Whether it is an optimizer or a scheduler for all one sees: it steps, and does nothing that neither does."""
+    foreign = {"reset()", "reset(x)", "render()", "backward()", "__iter__", "__call__", "observation_space", "close()"}
+    return ("step()" in uses or "step(x)" in uses) and not uses & foreign

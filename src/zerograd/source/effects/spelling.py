@@ -1,0 +1,24 @@
+"""The keywords of calls that say something about gradients, and the names that frameworks look for in a program."""
+
+CREATE_GRAPH = "create_graph"
+DELAY_UNSCALE = "delay_unscale"
+ENABLED = "enabled"
+LOSS = "loss"
+MAX_NORM = "max_norm"
+CLIP_VALUE = "clip_value"
+MIXED_PRECISION = "mixed_precision"
+NEED_UPDATE = "need_update"
+OPTIMIZER_KEYWORD = "optimizer"  # of a scheduler, and of the dict that configure_optimizers() may return
+PARAMS = "params"  # of an optimizer, and of its groups
+PARAM_GROUPS = "param_groups"
+REDUCTION = "reduction"
+OLD_REDUCTIONS = ("size_average", "reduce")
+REQUIRES_GRAD = "requires_grad"
+START = "start"
+
+CONFIGURE_OPTIMIZERS = "configure_optimizers"  # Lightning asks a module for its optimizers
+
+
+def is_half(precision: object) -> bool:
+    """Whether this setting of `mixed_precision` is the one that needs a loss scale."""
+    return precision == "fp16"

@@ -1,0 +1,7 @@
+"""The abstract run: statements over names, objects and facts; what they do to gradients comes out as events.
+
+Read in this order: `paths` (one point of a run), `tables` (what is learned for the next pass), `execution` (the state
+of the machine), `statements`, `branches`, `loops` with `counters`, `expressions`, `calls` with `attributes` and
+`containers`, `acts` (a row of the tables is carried out), `gradients` (events, and who is judged), `roots` (what is
+executed, and in which order). Knows nothing of rules: laws are handed in.
+"""

@@ -1,0 +1,1308 @@
+"""A row of the tables is carried out: one function for each act, none for a name."""
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from zerograd.source.effects import frameworks, python, spelling, torch
+from zerograd.source.effects.lookup import (
+    container_method,
+    module_method,
+    optimizer_method,
+    row_of,
+    tensor_method,
+    unbound_method,
+)
+from zerograd.source.effects.rows import Act, Row
+from zerograd.source.execute import attributes, calls, containers, expressions, gradients, statements
+from zerograd.source.execute.execution import Execution, Unreachable
+from zerograd.source.execute.tables import Branch
+from zerograd.source.heap.conditions import Asked, Linear
+from zerograd.source.heap.objects import Mode, Obj, ObjectKind, Shape
+from zerograd.source.heap.values import NO_IDLE_TERMS, NO_OBJECTS, Graph, Value, is_none, linear, name_of
+
+
+class Call(NamedTuple):
+    """A call that is being carried out. The receiver of a method stands first among `given`."""
+
+    row: Row
+    receiver: Value | None
+    obj: Obj | None  # the one object of the receiver that is meant
+    positional: Sequence[Value]
+    keywords: dict[str, Value]
+    node: ast.AST
+    weak: bool = False
+
+    @property
+    def first(self) -> Value | None:
+        """The first argument, by place or by its keyword."""
+        if self.positional:
+            return self.positional[0]
+        return self.keywords.get(self.row.keyword) if self.row.keyword else None
+
+    @property
+    def subject(self) -> Value | None:
+        """What the act is done to: the receiver of a method, else the first argument."""
+        return self.receiver if self.receiver is not None else self.first
+
+    @property
+    def all(self) -> list[Value]:
+        return [*([self.receiver] if self.receiver is not None else []), *self.positional, *self.keywords.values()]
+
+
+_METHODS: dict[ObjectKind, dict[str, Row]] = {
+    ObjectKind.MODULE: {**torch.MODULE, **frameworks.LIGHTNING},
+    ObjectKind.OPTIMIZER: torch.OPTIMIZER,
+    ObjectKind.SCALER: torch.SCALER,
+    ObjectKind.SCHEDULER: torch.SCHEDULER,
+    ObjectKind.CRITERION: torch.CRITERION,
+    ObjectKind.ACCELERATOR: frameworks.ACCELERATOR,
+    ObjectKind.ENGINE: {**torch.MODULE, **frameworks.ENGINE},
+    ObjectKind.GRADIENT: torch.GRADIENT,
+    ObjectKind.PARAMETER: torch.PARAMETER,
+    ObjectKind.LEAF: torch.PARAMETER,
+    ObjectKind.CONTAINER: python.CONTAINER,
+    ObjectKind.PARAMETERS: python.CONTAINER,
+}
+
+
+def call_external(
+    ex: Execution, name: str, positional: Sequence[Value], keywords: dict[str, Value], node: ast.AST
+) -> Value:
+    """A function or a class from outside, by its qualified name."""
+    row = row_of(name)
+    if row is None:
+        return _unknown_external(ex, name, positional, keywords, node)
+    method = unbound_method(name)
+    if method and positional:  # torch.Tensor.detach(x)
+        return calls.call_method(ex, positional[0], method, positional[1:], keywords, node)
+    return _carry_out(ex, Call(row, None, None, positional, keywords, node))
+
+
+def _unknown_external(
+    ex: Execution, name: str, positional: Sequence[Value], keywords: dict[str, Value], node: ast.AST
+) -> Value:
+    """What no table knows. A class makes something whose kind its uses will tell; it remembers what it was given."""
+    if name.rpartition(".")[2][:1].isupper():
+        made = ex.given("result", node, ex.context)
+        (obj,) = made.objects
+        obj.born = tuple(ex.loops)
+        values = [held for value in (*positional, *keywords.values()) for held in containers.deep(ex, value)]
+        for value in values:
+            obj.optimizers |= {one for one in value.objects if one.kind is ObjectKind.OPTIMIZER}
+        regions: frozenset[Obj] = NO_OBJECTS
+        for value in (*positional, *keywords.values()):
+            regions |= gradients.regions_of(ex, value)
+        obj.held = frozenset(one for one in regions if one.kind is not ObjectKind.GIVEN) or obj.held
+        obj.regions = regions
+        if obj.kind is ObjectKind.OPTIMIZER:
+            gradients.renew(ex, obj)
+        return Value(ex.fresh(node), made.objects, True)
+    external = ex.heap.of("external", name, kind=ObjectKind.EXTERNAL)
+    external.name = name
+    return gradients.unknown_call(ex, external, positional, keywords, node)
+
+
+def call_tensor(
+    ex: Execution, receiver: Value, name: str, positional: Sequence[Value], keywords: dict[str, Value], node: ast.AST
+) -> Value:
+    """A method of a tensor, or of something nobody knows."""
+    row = tensor_method(name)
+    if row is None:
+        if container_method(name) is not None and not receiver.graph:
+            return ex.unknown(node)
+        row = Row(Act.COMPUTES)
+    if torch.is_in_place(name) and any(value.graph >= Graph.LIVE for value in positional):
+        expressions.overwrite(ex, receiver, positional, node)
+    return _carry_out(ex, Call(row, receiver, None, positional, keywords, node))
+
+
+def call_known(
+    ex: Execution,
+    obj: Obj,
+    receiver: Value,
+    name: str,
+    positional: Sequence[Value],
+    keywords: dict[str, Value],
+    node: ast.AST,
+    *,
+    weak: bool,
+) -> Value:
+    """A method of an object whose kind the tables know, or of one that was given."""
+    given = bool(positional) or any(value.graph or value.objects for value in keywords.values())
+    obj.uses.add(f"{name}(x)" if given else f"{name}()")
+    if name in (python.CALL, python.FORWARD) and obj.kind in (ObjectKind.MODULE, ObjectKind.CRITERION):
+        return calls.call_module(ex, obj, positional, keywords, node)
+    if obj.kind is ObjectKind.GIVEN:
+        return _call_given(ex, obj, receiver, name, positional, keywords, node)
+    row = _METHODS.get(obj.kind, {}).get(name)
+    if row is not None:
+        return _carry_out(ex, Call(row, receiver, obj, positional, keywords, node, weak))
+    if obj.kind in (ObjectKind.LEAF, ObjectKind.PARAMETER):
+        return call_tensor(ex, receiver, name, positional, keywords, node)
+    if obj.kind is ObjectKind.GRADIENT:
+        gradients.read_by_hand(ex, obj.regions)
+        return Value(ex.fresh(node), graph=Graph.CUT)
+    if obj.kind is ObjectKind.MODULE:
+        return _unknown_method_of_module(ex, obj, positional, keywords, node)
+    if obj.kind in (ObjectKind.INSTANCE, ObjectKind.FUNCTION):
+        return gradients.unknown_call(ex, None, positional, keywords, node, receiver=receiver)
+    if obj.kind is ObjectKind.REPLAY:
+        gradients.doubt_optimizers(ex, gradients.optimizers(ex))
+        return ex.none
+    if obj.kind is ObjectKind.LOADER:
+        return Value(ex.fresh(node), exact=False)
+    return ex.unknown(node)
+
+
+def _unknown_method_of_module(
+    ex: Execution, obj: Obj, positional: Sequence[Value], keywords: dict[str, Value], node: ast.AST
+) -> Value:
+    """A method that is not in sight: it may run the network."""
+    values = [held for value in (*positional, *keywords.values()) for held in containers.deep(ex, value)]
+    given = [one for value in values for one in value.objects if one.kind is ObjectKind.OPTIMIZER]
+    if given:
+        gradients.doubt_optimizers(ex, given)
+    mine = frozenset({obj})
+    made = expressions.tensor(ex, values, ex.fresh(node), live=True, made_of=mine, sure=mine)
+    result = ex.given("result", node, ex.context)
+    return made._replace(exact=False, objects=result.objects if obj.cls is not None else NO_OBJECTS)
+
+
+def _call_given(
+    ex: Execution,
+    obj: Obj,
+    receiver: Value,
+    name: str,
+    positional: Sequence[Value],
+    keywords: dict[str, Value],
+    node: ast.AST,
+) -> Value:
+    """A method of something from outside whose kind is not known yet: what every kind would do, and else nothing."""
+    if node is ex.dropped and ex.loops:
+        ex.tables.add(ex.tables.volatile, obj)
+    tensor, module, container = tensor_method(name), module_method(name), container_method(name)
+    optimizer = optimizer_method(name)
+    if tensor is not None and tensor.act is Act.DEPOSITS:
+        loss = positional[0] if positional else keywords.get(spelling.LOSS)
+        live = loss is not None and (loss.graph >= Graph.LIVE or any(one.given for one in loss.objects))
+        if loss is not None and live and receiver.graph is not Graph.LIVE:
+            gradients.deposit(ex, loss, node)  # engine.backward(loss)
+        else:
+            anything = frozenset({ex.heap.anything})
+            unsure = receiver._replace(graph=Graph.ANY, made_of=anything, exact=False)
+            gradients.deposit(ex, receiver if receiver.graph is not Graph.CUT else unsure, node)
+        return ex.none
+    if tensor is not None and gradients.is_result(obj) and receiver.graph >= Graph.LIVE:
+        return _carry_out(ex, Call(tensor, receiver, None, positional, keywords, node))
+    if module is not None and module.act in (Act.PARAMETERS, Act.NAMED_PARAMETERS):
+        return _carry_out(ex, Call(module, receiver, obj, positional, keywords, node))
+    if (module is not None and module.act is Act.SAME) or (tensor is not None and tensor.act is Act.SAME):
+        return receiver
+    if optimizer is not None and optimizer.act in (Act.STEPS, Act.CLEARS):
+        return ex.unknown(node)
+    if container is not None and container.act in (Act.ITEMS, Act.VALUES):
+        return _carry_out(ex, Call(container, receiver, obj, positional, keywords, node))
+    if container is not None and container.act is Act.GETS and positional and positional[0].constant is not None:
+        return containers.read(ex, receiver, positional[0], node)
+    if container is not None and container.act in (Act.APPENDS, Act.EXTENDS):
+        return ex.none
+    handed = any(value.graph >= Graph.LIVE for value in positional)
+    if tensor is not None and not handed and tensor.act in (Act.CUTS, Act.NUMBER, Act.ASKS, Act.CUTS_ITSELF):
+        return _carry_out(ex, Call(tensor, receiver, None, positional, keywords, node))
+    if receiver.graph is Graph.LIVE:
+        return call_tensor(ex, receiver, name, positional, keywords, node)
+    return gradients.unknown_call(ex, obj, positional, keywords, node)
+
+
+def call_scaler(
+    ex: Execution, obj: Obj, positional: Sequence[Value], keywords: dict[str, Value], node: ast.AST
+) -> Value:
+    """timm's scaler: scale, backward, unscale, clip, step and update in one call."""
+    if obj.shape is not Shape.CALLABLE or not positional:
+        return gradients.unknown_call(ex, None, positional, keywords, node)
+    gradients.deposit(ex, positional[0]._replace(scaled=True), node)
+    update = keywords.get(spelling.NEED_UPDATE)
+    if update is not None and update.constant is None:
+        gradients.doubt_optimizers(ex, [one for value in positional[1:] for one in value.objects])
+        return ex.none
+    for value in positional[1:2]:
+        for one in gradients.stepped_by_scaler(value):
+            gradients.unscale(ex, [one], node)
+            gradients.consume(ex, one, node, scaled=True)
+    return ex.none
+
+
+def _carry_out(ex: Execution, call: Call) -> Value:
+    return _ACTS.get(call.row.act, _nothing)(ex, call)
+
+
+# --- makes an object
+
+
+def _made(ex: Execution, call: Call, kind: ObjectKind) -> Obj:
+    obj = ex.heap.of("made", kind.name, call.node, ex.context, kind=kind)
+    obj.born, obj.context = tuple(ex.loops), ex.context
+    return obj
+
+
+def _value(ex: Execution, call: Call, obj: Obj) -> Value:
+    return Value(ex.fresh(call.node), frozenset({obj}))
+
+
+def _module(ex: Execution, call: Call) -> Value:
+    obj = _made(ex, call, ObjectKind.MODULE)
+    index = 0
+    for value in call.positional:
+        for held in containers.deep(ex, value):
+            for one in held.objects:
+                if one.kind is ObjectKind.MODULE and one is not obj:
+                    obj.children.add(one)
+                elif one.kind in (ObjectKind.LEAF, ObjectKind.PARAMETER):
+                    obj.children |= gradients.own_regions(one) - {obj}
+        known = containers.places(ex, value)
+        for part in known if known is not None else [value]:
+            if any(one.kind is ObjectKind.MODULE for one in part.objects):
+                ex.store.put((obj, containers.at(index)), part)
+            index += 1
+    return _value(ex, call, obj)
+
+
+def _plain_module(ex: Execution, call: Call) -> Value:
+    obj = _made(ex, call, ObjectKind.MODULE)
+    obj.off = True  # it has no parameters
+    return _value(ex, call, obj)
+
+
+def _reduction(call: Call) -> str:
+    """How a loss is reduced: as it is told, else the mean."""
+    told = call.keywords.get(spelling.REDUCTION)
+    if any(name in call.keywords for name in spelling.OLD_REDUCTIONS):
+        return ""
+    if told is None:
+        return call.row.reduction
+    known = told.constant.value if told.constant is not None else ""
+    return known if isinstance(known, str) else ""
+
+
+def _criterion(ex: Execution, call: Call) -> Value:
+    obj = _made(ex, call, ObjectKind.CRITERION)
+    obj.reduction = _reduction(call)
+    return _value(ex, call, obj)
+
+
+def _optimizer(ex: Execution, call: Call) -> Value:
+    obj = _made(ex, call, ObjectKind.OPTIMIZER)
+    parameters = call.positional[0] if call.positional else call.keywords.get(spelling.PARAMS)
+    obj.held = gradients.regions_of(ex, parameters) if parameters is not None else NO_OBJECTS
+    obj.shape = Shape.REPEATS if call.row.repeats else Shape.PLAIN
+    gradients.renew(ex, obj)
+    return _value(ex, call, obj)
+
+
+def _scaler(ex: Execution, call: Call) -> Value:
+    obj = _made(ex, call, ObjectKind.SCALER)
+    enabled = call.keywords.get(spelling.ENABLED)
+    obj.off = enabled is not None and enabled.constant is not None and not enabled.constant.value
+    obj.shape = Shape.CALLABLE if call.row.act is Act.CALLABLE_SCALER else Shape.PLAIN
+    return _value(ex, call, obj)
+
+
+def _scheduler(ex: Execution, call: Call) -> Value:
+    obj = _made(ex, call, ObjectKind.SCHEDULER)
+    obj.optimizers = {
+        one
+        for value in (*call.positional, *call.keywords.values())
+        for held in containers.deep(ex, value)
+        for one in held.objects
+        if one.kind is ObjectKind.OPTIMIZER
+    }
+    first = call.keywords.get(spelling.OPTIMIZER_KEYWORD) or call.first
+    if first is not None and not obj.optimizers:
+        gradients.stepped_by_scaler(first)
+    obj.off = call.row.act is Act.PLATEAU
+    return _value(ex, call, obj)
+
+
+def leaf(ex: Execution, node: ast.AST) -> Value:
+    obj = ex.heap.of("leaf", node, ex.context, kind=ObjectKind.LEAF)
+    mine = frozenset({obj})
+    return Value(ex.fresh(node), mine, graph=Graph.LIVE, made_of=mine, sure=mine)
+
+
+def _parameter(ex: Execution, call: Call) -> Value:
+    needs = call.keywords.get(spelling.REQUIRES_GRAD)
+    if needs is not None and needs.constant is not None and not needs.constant.value:
+        return Value(ex.fresh(call.node), graph=Graph.CUT)
+    return leaf(ex, call.node)
+
+
+def _loader(ex: Execution, call: Call) -> Value:
+    return _value(ex, call, _made(ex, call, ObjectKind.LOADER))
+
+
+def _accelerator(ex: Execution, call: Call) -> Value:
+    obj = _made(ex, call, ObjectKind.ACCELERATOR)
+    others = dict(call.keywords)
+    precision = others.pop(spelling.MIXED_PRECISION, None)
+    plain = not any(
+        value.objects - {ex.heap.none} for value in others.values()
+    )  # a plugin may take the scale upon itself
+    ex.tables.plugins = ex.tables.plugins or not plain
+    obj.shape = Shape.HALF if precision is not None and plain and _is_half(precision) else Shape.PLAIN
+    return _value(ex, call, obj)
+
+
+def _is_half(precision: Value) -> bool:
+    return precision.constant is not None and spelling.is_half(precision.constant.value)
+
+
+def _wrapper(ex: Execution, call: Call) -> Value:
+    first = call.first
+    if first is None and call.keywords:
+        first = next(iter(call.keywords.values()))
+    return first if first is not None else ex.unknown(call.node)
+
+
+def _replay(ex: Execution, call: Call) -> Value:
+    return _value(ex, call, _made(ex, call, ObjectKind.REPLAY))
+
+
+# --- computes a value
+
+
+def _held(ex: Execution, call: Call) -> list[Value]:
+    return [held for value in call.all for held in containers.deep(ex, value)]
+
+
+def _computes(ex: Execution, call: Call) -> Value:
+    needs = call.keywords.get(spelling.REQUIRES_GRAD)
+    if needs is not None and needs.constant is not None and needs.constant.value is True:
+        return leaf(ex, call.node)
+    made = expressions.tensor(ex, _held(ex, call), ex.fresh(call.node))
+    told = {value.reduction for value in call.all if value.graph}
+    subject = call.subject
+    reduction = told.pop() if len(told) == 1 else ""
+    return made._replace(reduction=reduction, exact=subject is None or subject.exact)
+
+
+def _loss(ex: Execution, call: Call) -> Value:
+    gradients.note_loss(ex)
+    return expressions.tensor(ex, _held(ex, call), ex.fresh(call.node))._replace(reduction=_reduction(call))
+
+
+def _reduces(ex: Execution, call: Call) -> Value:
+    idle = call.subject.idle if call.subject is not None else NO_IDLE_TERMS
+    made = _computes(ex, call)
+    if made.graph is Graph.LIVE and ex.forwards == 0:
+        gradients.note_loss(ex)
+    return made._replace(reduction="mean" if call.row.act is Act.MEAN else "sum", idle=idle)
+
+
+def _like(ex: Execution, call: Call) -> Value:
+    """Another shape of the receiver: what it is given tells the shape alone."""
+    assert call.receiver is not None
+    return expressions.tensor(ex, [call.receiver], ex.fresh(call.node))
+
+
+def _cuts(ex: Execution, call: Call) -> Value:
+    made_of = (call.subject.id,) if call.subject is not None else ()
+    identity = ex.fresh(call.node, made_of=made_of)
+    values = _held(ex, call)
+    expressions.mark(ex, identity, values)
+    whose = frozenset().union(*(value.made_of | value.cut_from for value in values)) if values else NO_OBJECTS
+    return Value(identity, graph=Graph.CUT, cut_from=whose)
+
+
+def _number(ex: Execution, call: Call) -> Value:
+    first = call.positional[0] if call.positional else None
+    if call.receiver is None and first is not None and first.constant is not None:
+        told = first.constant.value
+        if isinstance(told, str) and isinstance(call.node, ast.Call) and len(call.positional) == 1:
+            try:
+                return ex.constant(float(told))
+            except ValueError:
+                pass
+    identity = ex.fresh(call.node)
+    values = _held(ex, call)
+    expressions.mark(ex, identity, values)
+    whose = frozenset().union(*(value.made_of | value.cut_from for value in values)) if values else NO_OBJECTS
+    return Value(identity, exact=call.receiver is not None, cut_from=whose)
+
+
+def _new_tensor(ex: Execution, call: Call) -> Value:
+    needs = call.keywords.get(spelling.REQUIRES_GRAD)
+    if needs is not None and needs.constant is not None and needs.constant.value is True:
+        return leaf(ex, call.node)
+    return Value(ex.fresh(call.node), graph=Graph.CUT, exact=needs is None)
+
+
+def _copies(ex: Execution, call: Call) -> Value:
+    needs = call.keywords.get(spelling.REQUIRES_GRAD)
+    if needs is not None and needs.constant is not None and needs.constant.value is True:
+        return leaf(ex, call.node)._replace(cut_from=_cuts(ex, call).cut_from)
+    first = call.first
+    wraps = call.row.keyword == "" and first is not None and first.graph >= Graph.LIVE
+    if wraps and first is not None and not any(one.kind is ObjectKind.CONTAINER for one in first.objects):
+        return first._replace(id=ex.fresh(call.node))
+    return _cuts(ex, call)
+
+
+def _same(ex: Execution, call: Call) -> Value:
+    subject = call.subject
+    return subject if subject is not None else ex.unknown(call.node)
+
+
+def _casts(ex: Execution, call: Call) -> Value:
+    """to(...): into whole numbers goes no gradient."""
+    kinds = {one.name for value in call.all[1:] for one in value.objects if one.kind is ObjectKind.EXTERNAL}
+    return _cuts(ex, call) if kinds & torch.WHOLE_NUMBERS else _same(ex, call)
+
+
+def _asks(ex: Execution, call: Call) -> Value:
+    subject = call.subject
+    if subject is None:
+        return ex.unknown(call.node)
+    names = tuple(name_of(value) for value in call.positional)
+    return Value(ex.identities.of("asked", call.row.act, *names, made_of=(subject.id,)))
+
+
+def _divides(ex: Execution, call: Call) -> Value:
+    made = _computes(ex, call)
+    factor = call.positional[-1] if call.positional else None
+    subject = call.subject
+    if factor is None or subject is None:
+        return made
+    scaled = made.scaled or (call.row.act is Act.MULTIPLIES and gradients.LOSS_SCALE in factor.divisors)
+    return made._replace(reduction=subject.reduction, divisors=made.divisors | {name_of(factor)}, scaled=scaled)
+
+
+def _leaf(ex: Execution, call: Call) -> Value:
+    subject = call.receiver
+    if subject is None or subject.graph is Graph.LIVE or not subject.exact:
+        return subject if subject is not None else ex.unknown(call.node)
+    if subject.graph is Graph.ANY:
+        return subject
+    made = leaf(ex, call.node)._replace(cut_from=subject.cut_from)
+    node = call.node
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
+        statements.bind(ex, node.func.value, made, node)
+    return made
+
+
+def _autograd(ex: Execution, call: Call) -> Value:
+    made = _cuts(ex, call)
+    graph = call.keywords.get(spelling.CREATE_GRAPH) or (call.positional[4] if len(call.positional) > 4 else None)
+    if calls.REST in call.keywords:
+        graph = call.keywords[calls.REST]
+    if graph is not None and not (graph.constant is not None and not graph.constant.value):
+        made = expressions.tensor(ex, _held(ex, call), made.id)
+    return made._replace(exact=False)
+
+
+def _checkpoint(ex: Execution, call: Call) -> Value:
+    first = call.first
+    if first is None:
+        return ex.unknown(call.node)
+    return calls.call(ex, first, call.positional[1:], call.keywords, call.node)
+
+
+def _reads(ex: Execution, call: Call) -> Value:
+    """The rate or the state is read: whoever gets it may use it elsewhere."""
+    for value in call.all:
+        for one in value.objects:
+            for optimizer in one.optimizers if one.kind is ObjectKind.SCHEDULER else {one}:
+                ex.tables.add(ex.tables.read, optimizer)
+    return _nothing(ex, call)
+
+
+def _locals(ex: Execution, call: Call) -> Value:
+    obj = containers.new(ex, call.node, shape=Shape.DICT)
+    for (_, name), value in ex.store.fields(ex.frame.id):
+        containers.put_item(ex, obj, ex.constant(name), value)
+    return _value(ex, call, obj)
+
+
+def _opaque(ex: Execution, call: Call) -> Value:
+    gradients.doubt_optimizers(ex, gradients.optimizers(ex))
+    return _nothing(ex, call)
+
+
+def _nothing(ex: Execution, call: Call) -> Value:
+    identity = ex.fresh(call.node)
+    expressions.mark(ex, identity, call.all)
+    return Value(identity, exact=False)
+
+
+# --- changes the mode
+
+
+def _context(ex: Execution, call: Call, mode: Mode) -> Value:
+    obj = ex.heap.of("context", mode, call.node, ex.context, kind=ObjectKind.CONTEXT)
+    obj.mode = mode
+    return _value(ex, call, obj)
+
+
+def _no_grad(ex: Execution, call: Call) -> Value:
+    return _context(ex, call, Mode.OFF)
+
+
+def _grad(ex: Execution, call: Call) -> Value:
+    return _context(ex, call, Mode.ON)
+
+
+def _grad_if(ex: Execution, call: Call) -> Value:
+    told = call.first.constant if call.first is not None else None
+    mode = Mode.MAYBE if told is None else Mode.ON if told.value else Mode.OFF
+    if call.node is ex.dropped:  # called, not entered: it holds from here on
+        ex.grad_mode = mode
+    return _context(ex, call, mode)
+
+
+def _plain_context(ex: Execution, call: Call) -> Value:
+    return _context(ex, call, Mode.PLAIN)
+
+
+def _accumulates(ex: Execution, call: Call) -> Value:
+    made = _context(ex, call, Mode.ACCUMULATES)
+    (obj,) = made.objects
+    obj.source = call.obj
+    return made
+
+
+def _scale_loss(ex: Execution, call: Call) -> Value:
+    made = _context(ex, call, Mode.SCALES_LOSS)
+    (obj,) = made.objects
+    loss = call.first
+    if loss is not None:
+        obj.receiver = loss._replace(id=ex.identities.of("scaled", made_of=(loss.id,)), scaled=True)
+    obj.optimizers = {
+        one
+        for value in call.positional[1:]
+        for held in containers.deep(ex, value)
+        for one in held.objects
+        if one.kind is ObjectKind.OPTIMIZER
+    }
+    delay = call.keywords.get(spelling.DELAY_UNSCALE)
+    obj.off = delay is not None and not (delay.constant is not None and not delay.constant.value)
+    return made
+
+
+# --- does something to gradients
+
+
+def _deposits(ex: Execution, call: Call) -> Value:
+    receiver, obj = call.receiver, call.obj
+    loss = call.first if receiver is None or obj is not None else receiver
+    if obj is not None and obj.kind in (ObjectKind.LEAF, ObjectKind.PARAMETER):
+        loss = receiver
+    if receiver is not None and obj is None:
+        first = call.first
+        if first is not None and first.graph is Graph.LIVE and receiver.graph is not Graph.LIVE:
+            loss = first
+    if loss is None:
+        return ex.none
+    if obj is not None and obj.given and loss.graph is Graph.CUT:
+        gradients.doubt_optimizers(ex, gradients.optimizers(ex))  # a backward() of its own, of nobody knows what
+        return ex.none
+    if obj is not None and obj.kind is ObjectKind.ACCELERATOR and obj.shape is Shape.HALF:
+        loss = loss._replace(scaled=True)
+    if receiver is None:
+        for held in containers.deep(ex, loss):
+            if held.graph:
+                gradients.deposit(ex, held, call.node)
+    else:
+        gradients.deposit(ex, loss, call.node)
+    return ex.none
+
+
+def _steps(ex: Execution, call: Call) -> Value:
+    obj = call.obj
+    assert obj is not None
+    if obj.kind is ObjectKind.SCALER:
+        for value in call.positional[:1]:
+            chosen = gradients.stepped_by_scaler(value)
+            for one in chosen:
+                gradients.consume(ex, one, call.node, scaled=not obj.off, weak=len(chosen) > 1)
+                gradients.end_stage(ex, obj, call.node, of=one)
+        return ex.unknown(call.node)
+    for value in (*call.positional, *call.keywords.values()):
+        for one in value.objects:
+            if one.kind in (ObjectKind.FUNCTION, ObjectKind.BOUND):
+                run_closure(ex, obj, value, call.node)
+    # A given thing whose step is told something is no optimizer of torch's.
+    told = obj.given and any(not _is_closure(value) for value in (*call.positional, *call.keywords.values()))
+    gradients.consume(ex, obj, call.node, scaled=obj.mode is Mode.PREPARED, weak=call.weak or told)
+    return ex.unknown(call.node)
+
+
+def _is_closure(value: Value) -> bool:
+    kinds = (ObjectKind.FUNCTION, ObjectKind.BOUND, ObjectKind.GIVEN)
+    return is_none(value) or any(one.kind in kinds for one in value.objects)
+
+
+class Closure(NamedTuple):
+    """A function that a step evaluates, perhaps again and again."""
+
+    optimizer: Obj
+    branch: Branch
+    what: str
+
+
+def run_closure(ex: Execution, optimizer: Obj, closure: Value, node: ast.AST) -> None:
+    branch = ex.branch(node, "closure")
+    ex.records.append(branch)
+    calls.call(ex, closure, [], {}, node)
+    ex.records.remove(branch)
+    if optimizer.shape is Shape.REPEATS:
+        ex.closures[ex.site(node)] = Closure(optimizer, branch, gradients.wording(node))
+
+
+def _clears(ex: Execution, call: Call) -> Value:
+    obj = call.obj
+    assert obj is not None
+    if obj.kind is ObjectKind.OPTIMIZER:
+        gradients.clear(ex, gradients.held_by(obj), call.node, of=obj, weak=call.weak)
+    elif obj.kind in (ObjectKind.MODULE, ObjectKind.ENGINE):
+        gradients.clear(ex, frozenset({obj}), call.node, weak=call.weak)
+    else:
+        gradients.clear(ex, gradients.own_regions(obj), call.node, weak=call.weak)
+    return ex.none
+
+
+def _clips(ex: Execution, call: Call) -> Value:
+    first = call.first
+    if call.obj is not None and call.obj.kind is ObjectKind.OPTIMIZER:
+        regions = gradients.held_by(call.obj)
+    else:
+        regions = gradients.regions_of(ex, first) if first is not None else NO_OBJECTS
+    limit = call.positional[1] if len(call.positional) > 1 else None
+    limit = limit or call.keywords.get(spelling.MAX_NORM) or call.keywords.get(spelling.CLIP_VALUE)
+    identity = ex.fresh(call.node)
+    ex.tensor_ids.add(identity)
+    if call.node is not ex.dropped:
+        gradients.look_at(ex)  # the norm is wanted
+    if limit is not None and gradients.LOSS_SCALE in limit.divisors:
+        gradients.touch(ex, regions, call.node)
+    elif not (limit is not None and limit.constant is not None and limit.constant.value == float("inf")):
+        unprepared = call.obj is not None and call.obj.shape is Shape.HALF
+        gradients.clip(ex, regions, call.node, scaled=call.row.scaled, only_prepared=unprepared)
+    return Value(identity, graph=Graph.CUT)
+
+
+def _clips_all(ex: Execution, call: Call) -> Value:
+    regions: frozenset[Obj] = NO_OBJECTS
+    for value in (*call.positional[:2], *call.keywords.values()):
+        regions |= gradients.regions_of(ex, value)
+    gradients.clip(ex, regions, call.node, scaled=True)
+    return ex.unknown(call.node)
+
+
+def _unscales(ex: Execution, call: Call) -> Value:
+    for value in call.positional[:1]:
+        if call.obj is None or not call.obj.off:
+            scaler = call.obj if call.obj is not None and call.obj.kind is ObjectKind.SCALER else None
+            gradients.unscale(ex, gradients.stepped_by_scaler(value), call.node, stage=scaler)
+    if not call.positional and call.obj is not None and call.obj.kind is ObjectKind.ACCELERATOR:
+        gradients.unscale(ex, gradients.optimizers(ex), call.node)
+    return ex.none
+
+
+def _updates(ex: Execution, call: Call) -> Value:
+    assert call.obj is not None
+    gradients.end_stage(ex, call.obj, call.node)
+    return ex.none
+
+
+def _schedules(ex: Execution, call: Call) -> Value:
+    obj = call.obj
+    assert obj is not None
+    told = [value for value in (*call.positional, *call.keywords.values()) if not is_none(value)]
+    if not obj.off and not told:
+        gradients.schedule(ex, obj.optimizers, call.node, weak=call.weak)
+    return ex.unknown(call.node)
+
+
+def _scales(ex: Execution, call: Call) -> Value:
+    first, obj = call.first, call.obj
+    if first is None or obj is None:
+        return ex.unknown(call.node)
+    return first._replace(id=ex.fresh(call.node), scaled=first.scaled or not obj.off)
+
+
+def _loss_scale(ex: Execution, call: Call) -> Value:
+    return Value(ex.fresh(call.node), divisors=frozenset({gradients.LOSS_SCALE}))
+
+
+def _steps_all(ex: Execution, call: Call) -> Value:
+    """An engine steps, clips and clears as it is configured: nobody here can tell when."""
+    return ex.unknown(call.node)
+
+
+def _optimizers(ex: Execution, call: Call) -> Value:
+    """Lightning's self.optimizers(): what configure_optimizers() returns."""
+    obj = call.obj
+    if obj is None or obj.cls is None:
+        return ex.unknown(call.node)
+    method = ex.classes.of(obj.cls).methods.get(spelling.CONFIGURE_OPTIMIZERS)
+    if method is None:
+        return ex.unknown(call.node)
+    known = ex.configured.get(obj)
+    if known is not None:
+        return known
+    found = calls.inline(
+        ex, calls.method_object(ex, method), [], {}, method.node, receiver=ex.thing(obj), cls=method.cls
+    )
+    chosen = _first_optimizers(ex, found)
+    ex.configured[obj] = chosen
+    return chosen
+
+
+def _first_optimizers(ex: Execution, value: Value) -> Value:
+    """Of optimizers with their schedules, the optimizers; of a list of one, that one."""
+    places = containers.places(ex, value)
+    if places is None:
+        for obj in value.objects:
+            named = ex.store.get((obj, containers.at(spelling.OPTIMIZER_KEYWORD)))
+            if named is not None:
+                return named
+        return value
+    if places and containers.places(ex, places[0]) is not None:
+        return _first_optimizers(ex, places[0])
+    return places[0] if len(places) == 1 else value
+
+
+def _toggles(ex: Execution, call: Call) -> Value:
+    """toggle_optimizer(opt): the parameters of the others take no gradient until it is toggled back."""
+    chosen = {one for value in call.positional for one in value.objects if one.kind is ObjectKind.OPTIMIZER}
+    for optimizer in gradients.optimizers(ex):
+        if chosen and optimizer not in chosen:
+            gradients.doubt_optimizers(ex, [optimizer])
+    return ex.none
+
+
+# --- reads or changes a structure
+
+
+def _parameters(ex: Execution, call: Call) -> Value:
+    if call.obj is None:  # of an optimizer: apex's master_params
+        regions = gradients.regions_of(ex, call.first) if call.first is not None else NO_OBJECTS
+    else:
+        regions = frozenset({call.obj})
+    named = call.row.act is Act.NAMED_PARAMETERS
+    obj = ex.heap.of("parameters", regions, named, kind=ObjectKind.PARAMETERS)
+    obj.regions, obj.shape = regions, Shape.NAMED if named else Shape.PLAIN
+    obj.given = any(one.given for one in regions)
+    return _value(ex, call, obj)
+
+
+def _freezes(ex: Execution, call: Call) -> Value:
+    obj = call.obj
+    assert obj is not None
+    needs = call.first or call.keywords.get(spelling.REQUIRES_GRAD) or ex.constant(True)
+    regions = gradients.own_regions(obj) if obj.kind is not ObjectKind.MODULE else frozenset({obj})
+    for region in regions:
+        gradients.freeze(ex, region, needs)
+    return call.receiver if call.receiver is not None else ex.none
+
+
+def _parts(ex: Execution, call: Call) -> Value:
+    obj = call.obj
+    assert obj is not None
+    made = ex.heap.of("parts", obj, call.row.act, kind=ObjectKind.CONTAINER)
+    inner = ex.thing(containers.part(ex, obj, containers.ELEMENT))
+    if call.row.act is Act.NAMED_PARTS:
+        pair = ex.heap.of("named part", obj, kind=ObjectKind.CONTAINER)
+        ex.store.put((pair, containers.at(0)), Value(ex.identities.of("key", made)))
+        ex.store.put((pair, containers.at(1)), inner)
+        inner = ex.thing(pair)
+    ex.store.put((made, containers.ELEMENT), inner)
+    return _value(ex, call, made)
+
+
+def _adds_part(ex: Execution, call: Call) -> Value:
+    obj = call.obj
+    if obj is not None and call.positional:
+        for one in call.positional[-1].objects:
+            if one.kind in (ObjectKind.MODULE, ObjectKind.LEAF) and one is not obj:
+                obj.children.add(one)
+        if call.positional[0].constant is not None and isinstance(call.positional[0].constant.value, str):
+            ex.store.put((obj, call.positional[0].constant.value), call.positional[-1])
+    return call.receiver if call.receiver is not None else ex.none
+
+
+def _adds_group(ex: Execution, call: Call) -> Value:
+    obj = call.obj
+    assert obj is not None
+    for value in call.positional:
+        obj.held = obj.held | gradients.regions_of(ex, value)
+    return ex.none
+
+
+def _prepares(ex: Execution, call: Call) -> Value:
+    if call.obj is not None and call.obj.shape is Shape.HALF:
+        for value in call.positional:
+            for one in value.objects:
+                one.mode = Mode.PREPARED if one.kind in (ObjectKind.OPTIMIZER, ObjectKind.GIVEN) else one.mode
+    if len(call.positional) == 1:
+        return call.positional[0]
+    obj = containers.new(ex, call.node)
+    containers.fill(ex, obj, call.positional)
+    return _value(ex, call, obj)
+
+
+def _first(ex: Execution, call: Call) -> Value:
+    return call.first if call.first is not None else ex.unknown(call.node)
+
+
+def _hooks(ex: Execution, call: Call) -> Value:
+    """A function that runs whenever this steps or goes backward: nobody can tell what it does then."""
+    if call.obj is not None and call.obj.kind is ObjectKind.OPTIMIZER:
+        call.obj.hinted = True
+    elif any(
+        calls.names_events(one.function)
+        for value in call.positional
+        for one in value.objects
+        if one.kind is ObjectKind.FUNCTION and one.function is not None
+    ):
+        for optimizer in gradients.optimizers(ex):
+            optimizer.hinted = True
+    return Value(ex.fresh(call.node), exact=False)
+
+
+def _appends(ex: Execution, call: Call) -> Value:
+    obj = call.obj
+    if obj is None or not call.positional:
+        return ex.none
+    value = call.positional[-1]
+    if call.row.act is Act.EXTENDS:
+        known = containers.places(ex, value)
+        for one in known if known is not None else [containers.element(ex, value, call.node)]:
+            if known is not None:
+                containers.append(ex, obj, one)
+            else:
+                containers.grow(ex, obj, one)
+    elif obj.kind is ObjectKind.PARAMETERS:
+        obj.regions |= gradients.regions_of(ex, value)
+    else:
+        containers.append(ex, obj, value)
+    return ex.none
+
+
+def _views(ex: Execution, call: Call) -> Value:
+    obj, receiver = call.obj, call.receiver
+    assert obj is not None
+    assert receiver is not None
+    inner = ex.store.get((obj, containers.ELEMENT))
+    if inner is None and obj.kind is ObjectKind.GIVEN:
+        inner = containers.element(ex, receiver, call.node)
+    inner = inner or ex.unknown(call.node, "held")
+    made = ex.heap.of("view", obj, call.row.act, kind=ObjectKind.CONTAINER)
+    made.shape = Shape.PLAIN
+    keys = [
+        (name[1], value)
+        for (_, name), value in ex.store.fields(obj)
+        if isinstance(name, tuple) and obj.shape is Shape.DICT
+    ]
+    key = Value(ex.identities.of("key", obj), exact=False)
+    if call.row.act is Act.VALUES:
+        values = [value for _, value in keys]
+    elif call.row.act is Act.KEYS:
+        values, inner = [ex.constant(one) for one, _ in keys], key
+    else:
+        values = [_pair_of(ex, obj, one, ex.constant(one), value) for one, value in keys]
+        inner = _pair_of(ex, obj, None, key, inner)
+    if values and obj.kind is ObjectKind.CONTAINER and not obj.many:
+        containers.fill(ex, made, values)
+    else:
+        for field, _ in ex.store.fields(made):
+            ex.store.drop(field)
+        ex.store.put((made, containers.ELEMENT), inner)
+    return _value(ex, call, made)
+
+
+def _pair_of(ex: Execution, obj: Obj, place: object, key: Value, value: Value) -> Value:
+    pair = ex.heap.of("item", obj, repr(place), kind=ObjectKind.CONTAINER)
+    containers.fill(ex, pair, [key, value])
+    return ex.thing(pair)
+
+
+def _gets(ex: Execution, call: Call) -> Value:
+    assert call.receiver is not None
+    assert call.obj is not None
+    if call.positional:
+        found = containers.read(ex, call.receiver, call.positional[0], call.node)
+        held = ex.store.get((call.obj, containers.ELEMENT))
+        if held is None and len(call.positional) > 1:
+            return call.positional[1]
+        return found
+    return ex.store.get((call.obj, containers.ELEMENT)) or ex.unknown(call.node)
+
+
+def _pops(ex: Execution, call: Call) -> Value:
+    assert call.obj is not None
+    ex.store.drop((call.obj, containers.LENGTH))
+    return ex.store.get((call.obj, containers.ELEMENT)) or ex.unknown(call.node)
+
+
+def _empties(ex: Execution, call: Call) -> Value:
+    assert call.obj is not None
+    for key, _ in ex.store.fields(call.obj):
+        ex.store.drop(key)
+    return ex.none
+
+
+def _merges(ex: Execution, call: Call) -> Value:
+    assert call.obj is not None
+    for value in call.positional:
+        containers.merge(ex, call.obj, value, call.node)
+    for name, value in call.keywords.items():
+        containers.put_item(ex, call.obj, ex.constant(name), value)
+    return ex.none
+
+
+def _copy(ex: Execution, call: Call) -> Value:
+    first = call.first
+    if first is None:
+        return ex.unknown(call.node)
+    modules = [one for one in first.objects if one.kind is ObjectKind.MODULE or _acts_as_module(one)]
+    if not modules:
+        return first._replace(id=ex.fresh(call.node))
+    obj = ex.heap.of("copy", call.node, ex.context, kind=ObjectKind.MODULE)
+    obj.cls = modules[0].cls
+    for key, value in ex.store.fields(modules[0]):
+        if not any(one.kind is ObjectKind.MODULE for one in value.objects):
+            ex.store.put((obj, key[1]), value)
+    return _value(ex, call, obj)
+
+
+def _acts_as_module(obj: Obj) -> bool:
+    return obj.kind is ObjectKind.GIVEN and bool(obj.uses & {"parameters()", "named_parameters()"})
+
+
+def _zeroes(ex: Execution, call: Call) -> Value:
+    assert call.obj is not None
+    gradients.clear(ex, call.obj.regions, call.node, weak=gradients.is_partial(ex), by_hand=True)
+    return call.receiver if call.receiver is not None else ex.none
+
+
+def _fills(ex: Execution, call: Call) -> Value:
+    assert call.obj is not None
+    told = call.first.constant if call.first is not None else None
+    if told is not None and told.value in (0, 0.0):
+        return _zeroes(ex, call)
+    return _touches(ex, call)
+
+
+def _replaces(ex: Execution, call: Call) -> Value:
+    assert call.obj is not None
+    gradients.deposit_by_hand(ex, call.obj.regions, call.node)
+    return call.receiver if call.receiver is not None else ex.none
+
+
+def _clamps(ex: Execution, call: Call) -> Value:
+    assert call.obj is not None
+    gradients.clip(ex, call.obj.regions, call.node)
+    return call.receiver if call.receiver is not None else ex.none
+
+
+def _touches(ex: Execution, call: Call) -> Value:
+    assert call.obj is not None
+    gradients.touch(ex, call.obj.regions, call.node)
+    return call.receiver if call.receiver is not None else ex.none
+
+
+# --- Python
+
+
+def _enumerate(ex: Execution, call: Call) -> Value:
+    if not call.positional:
+        return ex.unknown(call.node)
+    iterated = call.positional[0]
+    obj = containers.new(ex, call.node, shape=Shape.ENUMERATE)
+    generators = [
+        one
+        for one in iterated.objects
+        if one.kind is ObjectKind.GENERATOR and one.function is not None and calls.names_events(one.function)
+    ]
+    obj.element_of = generators[0] if generators else None
+    if obj.element_of is None:
+        ex.store.put((obj, containers.ELEMENT), containers.element(ex, iterated, call.node))
+    start = call.positional[1] if len(call.positional) > 1 else call.keywords.get(spelling.START)
+    ex.store.put((obj, containers.START), start if start is not None else ex.constant(0))
+    return Value(ex.fresh(call.node), frozenset({obj}), length=containers.length_of(ex, iterated))
+
+
+def _range(ex: Execution, call: Call) -> Value:
+    if not call.positional:
+        return ex.unknown(call.node)
+    obj = containers.new(ex, call.node, shape=Shape.RANGE)
+    start = call.positional[0] if len(call.positional) > 1 else ex.constant(0)
+    ex.store.put((obj, containers.START), start)
+    ex.store.put((obj, containers.ELEMENT), Value(ex.fresh(call.node, "number")))
+    length: Linear | None = None
+    if len(call.positional) < 3:
+        end, begins = linear(call.positional[min(1, len(call.positional) - 1)]), linear(start)
+        length = Linear(end.base, end.offset - begins.offset) if begins.base is None else None
+    return Value(ex.fresh(call.node), frozenset({obj}), length=length)
+
+
+def _length(ex: Execution, call: Call) -> Value:
+    if not call.positional:
+        return ex.unknown(call.node)
+    value = call.positional[0]
+    for obj in sorted(value.objects):
+        known = ex.store.get((obj, containers.LENGTH))
+        if known is not None and len(value.objects) == 1:
+            return known
+    length = containers.length_of(ex, value)
+    if length is None:
+        return ex.unknown(call.node)
+    if length.base is None:
+        return ex.constant(length.offset)
+    if length.offset == 0:
+        return Value(length.base, number=length)
+    return Value(ex.identities.of("length", length.offset, made_of=(length.base,)), number=length)
+
+
+def _list(ex: Execution, call: Call) -> Value:
+    if call.positional:
+        return call.positional[0]
+    obj = containers.new(ex, call.node)
+    containers.fill(ex, obj, [])
+    return _value(ex, call, obj)
+
+
+def _filter(ex: Execution, call: Call) -> Value:
+    return call.positional[1] if len(call.positional) > 1 else ex.unknown(call.node)
+
+
+def _map(ex: Execution, call: Call) -> Value:
+    if len(call.positional) < 2:
+        return ex.unknown(call.node)
+    elements = [containers.element(ex, value, call.node) for value in call.positional[1:]]
+    found = calls.call(ex, call.positional[0], elements, {}, call.node)
+    obj = containers.new(ex, call.node)
+    containers.grow(ex, obj, found)
+    return _value(ex, call, obj)
+
+
+def _zip(ex: Execution, call: Call) -> Value:
+    obj = containers.new(ex, call.node)
+    rows = [containers.places(ex, value) for value in call.positional]
+    known = [row for row in rows if row is not None]
+    if known and len(known) == len(rows):
+        pairs = []
+        for index, values in enumerate(zip(*known, strict=False)):
+            pair = containers.new(ex, call.node, "pair", index)
+            containers.fill(ex, pair, values)
+            pairs.append(ex.thing(pair))
+        containers.fill(ex, obj, pairs)
+        return _value(ex, call, obj)
+    pair = containers.new(ex, call.node, "pair")
+    containers.fill(ex, pair, [containers.element(ex, value, call.node) for value in call.positional])
+    ex.store.put((obj, containers.ELEMENT), ex.thing(pair))
+    full = any(one.kind is ObjectKind.PARAMETERS for value in call.positional for one in value.objects)
+    obj.shape = Shape.GROUPS if full else Shape.PLAIN
+    return _value(ex, call, obj)
+
+
+def _next(ex: Execution, call: Call) -> Value:
+    if not call.positional:
+        return ex.unknown(call.node)
+    found = containers.element(ex, call.positional[0], call.node)
+    return found if found.objects else found._replace(id=ex.fresh(call.node))
+
+
+def _getattr(ex: Execution, call: Call) -> Value:
+    if len(call.positional) < 2:
+        return ex.unknown(call.node)
+    base, name = call.positional[:2]
+    if name.constant is not None and isinstance(name.constant.value, str):
+        return attributes.read(ex, base, name.constant.value, call.node)
+    for obj in base.objects:
+        if obj.kind is ObjectKind.EXTERNAL:
+            row = row_of(obj.name + ".Any")
+            if row is not None and row.act in (Act.OPTIMIZER, Act.MODULE, Act.SCHEDULER):
+                return expressions.external(ex, obj.name + ".Any")
+    if any(obj.kind in (ObjectKind.INSTANCE, ObjectKind.MODULE) for obj in base.objects):
+        return attributes.bound(ex, base, "")  # one of its methods, nobody knows which
+    return ex.given("result", call.node, ex.context)
+
+
+def _setattr(ex: Execution, call: Call) -> Value:
+    if len(call.positional) > 2:
+        base, name, value = call.positional[:3]
+        if name.constant is not None and isinstance(name.constant.value, str):
+            attributes.write(ex, base, name.constant.value, value, call.node)
+    return ex.none
+
+
+def _total(ex: Execution, call: Call) -> Value:
+    if not call.positional:
+        return ex.unknown(call.node)
+    one = containers.element(ex, call.positional[0], call.node)
+    if not one.graph:
+        return Value(ex.fresh(call.node))
+    return one._replace(id=ex.fresh(call.node), objects=NO_OBJECTS)
+
+
+def _integer(ex: Execution, call: Call) -> Value:
+    first = call.first
+    if first is not None and first.graph is Graph.NONE:
+        return first
+    return _number(ex, call)
+
+
+def _is_instance(ex: Execution, call: Call) -> Value:
+    if len(call.positional) < 2:
+        return ex.unknown(call.node)
+    one, other = call.positional[:2]
+    externals = [obj.name for obj in other.objects if obj.kind is ObjectKind.EXTERNAL]
+    tensors = [name for name in externals if (row := row_of(name)) is not None and row.act is Act.COPIES]
+    if one.graph is Graph.LIVE and not one.objects and one.exact and tensors:
+        return ex.constant(True)
+    return Value(ex.fresh(call.node), test=Asked("isinstance", (one.id, name_of(other))))
+
+
+def _is_tensor(ex: Execution, call: Call) -> Value:
+    first = call.first
+    if first is None:
+        return ex.unknown(call.node)
+    if first.graph in (Graph.LIVE, Graph.CUT) and not first.objects and first.exact:
+        return ex.constant(True)
+    return Value(ex.fresh(call.node), test=Asked("isinstance", (first.id, "tensor")))
+
+
+def _chains(ex: Execution, call: Call) -> Value:
+    return containers.concatenated(ex, call.positional, call.node)
+
+
+def _method_caller(ex: Execution, call: Call) -> Value:
+    first = call.first
+    if first is None or first.constant is None or not isinstance(first.constant.value, str):
+        return ex.unknown(call.node)
+    obj = ex.heap.of("caller", call.node, ex.context, kind=ObjectKind.CALLER)
+    obj.name = first.constant.value
+    return _value(ex, call, obj)
+
+
+def _namespace(ex: Execution, call: Call) -> Value:
+    obj = containers.new(ex, call.node, shape=Shape.DICT)
+    for value in call.positional:
+        if any(one.kind is ObjectKind.CONTAINER for one in value.objects):
+            containers.merge(ex, obj, value, call.node)
+    for name, value in call.keywords.items():
+        containers.put_item(ex, obj, ex.constant(name), value)
+        ex.store.put((obj, name), value)
+    return _value(ex, call, obj)
+
+
+def _ends(ex: Execution, call: Call) -> Value:
+    raise Unreachable
+
+
+_ACTS: dict[Act, Callable[[Execution, Call], Value]] = {
+    Act.MODULE: _module,
+    Act.PLAIN_MODULE: _plain_module,
+    Act.CRITERION: _criterion,
+    Act.OPTIMIZER: _optimizer,
+    Act.SCALER: _scaler,
+    Act.CALLABLE_SCALER: _scaler,
+    Act.SCHEDULER: _scheduler,
+    Act.PLATEAU: _scheduler,
+    Act.PARAMETER: _parameter,
+    Act.LOADER: _loader,
+    Act.ACCELERATOR: _accelerator,
+    Act.WRAPPER: _wrapper,
+    Act.REPLAYS: _replay,
+    Act.COMPUTES: _computes,
+    Act.LOSS: _loss,
+    Act.MEAN: _reduces,
+    Act.SUM: _reduces,
+    Act.CUTS: _cuts,
+    Act.CUTS_ITSELF: _cuts,
+    Act.FLAT: _cuts,
+    Act.LIKE: _like,
+    Act.NUMBER: _number,
+    Act.NEW_TENSOR: _new_tensor,
+    Act.COPIES: _copies,
+    Act.SAME: _same,
+    Act.CASTS: _casts,
+    Act.ASKS: _asks,
+    Act.DIVIDES: _divides,
+    Act.MULTIPLIES: _divides,
+    Act.LEAF: _leaf,
+    Act.AUTOGRAD: _autograd,
+    Act.CHECKPOINT: _checkpoint,
+    Act.NO_GRAD: _no_grad,
+    Act.GRAD: _grad,
+    Act.GRAD_IF: _grad_if,
+    Act.CONTEXT: _plain_context,
+    Act.CAPTURE: _plain_context,
+    Act.ACCUMULATES: _accumulates,
+    Act.SCALE_LOSS: _scale_loss,
+    Act.DEPOSITS: _deposits,
+    Act.MANUAL: _deposits,
+    Act.STEPS: _steps,
+    Act.CLEARS: _clears,
+    Act.CLIPS: _clips,
+    Act.CLIPS_ALL: _clips_all,
+    Act.UNSCALES: _unscales,
+    Act.SCHEDULES: _schedules,
+    Act.UPDATES: _updates,
+    Act.SCALES: _scales,
+    Act.LOSS_SCALE: _loss_scale,
+    Act.STEPS_ALL: _steps_all,
+    Act.OPTIMIZERS: _optimizers,
+    Act.TOGGLES: _toggles,
+    Act.PARAMETERS: _parameters,
+    Act.NAMED_PARAMETERS: _parameters,
+    Act.FREEZES: _freezes,
+    Act.PARTS: _parts,
+    Act.NAMED_PARTS: _parts,
+    Act.ADDS_PART: _adds_part,
+    Act.ADDS_GROUP: _adds_group,
+    Act.PREPARES: _prepares,
+    Act.UNWRAPS: _first,
+    Act.HOOKS: _hooks,
+    Act.APPENDS: _appends,
+    Act.EXTENDS: _appends,
+    Act.ITEMS: _views,
+    Act.VALUES: _views,
+    Act.KEYS: _views,
+    Act.GETS: _gets,
+    Act.POPS: _pops,
+    Act.EMPTIES: _empties,
+    Act.MERGES: _merges,
+    Act.COPY: _copy,
+    Act.ZEROES: _zeroes,
+    Act.FILLS: _fills,
+    Act.REPLACES: _replaces,
+    Act.CLAMPS: _clamps,
+    Act.TOUCHES: _touches,
+    Act.ENUMERATE: _enumerate,
+    Act.RANGE: _range,
+    Act.LENGTH: _length,
+    Act.LIST: _list,
+    Act.FILTER: _filter,
+    Act.MAP: _map,
+    Act.ZIP: _zip,
+    Act.NEXT: _next,
+    Act.GETATTR: _getattr,
+    Act.SETATTR: _setattr,
+    Act.TOTAL: _total,
+    Act.INTEGER: _integer,
+    Act.IS_INSTANCE: _is_instance,
+    Act.IS_TENSOR: _is_tensor,
+    Act.CALLS: _first,
+    Act.SAME_FUNCTION: _first,
+    Act.CHAINS: _chains,
+    Act.CYCLES: _first,
+    Act.METHOD_CALLER: _method_caller,
+    Act.NAMESPACE: _namespace,
+    Act.READS: _reads,
+    Act.OPAQUE: _opaque,
+    Act.LOCALS: _locals,
+    Act.ENDS: _ends,
+}

@@ -1,0 +1,239 @@
+"""Attributes: what reading one gives, and what writing one does."""
+
+import ast
+
+from zerograd.source.effects import frameworks, spelling, torch
+from zerograd.source.effects.lookup import lightning_method, module_method
+from zerograd.source.effects.rows import Trait
+from zerograd.source.execute import calls, containers, expressions, gradients, statements
+from zerograd.source.execute.execution import Execution
+from zerograd.source.heap.conditions import Synced
+from zerograd.source.heap.objects import Obj, ObjectKind, Shape
+from zerograd.source.heap.regions import reach
+from zerograd.source.heap.values import Graph, Value, join
+
+_TRAITS: dict[ObjectKind, dict[str, Trait]] = {
+    ObjectKind.PARAMETER: torch.ATTRIBUTES["parameter"],
+    ObjectKind.LEAF: torch.ATTRIBUTES["parameter"],
+    ObjectKind.GRADIENT: torch.ATTRIBUTES["gradient"],
+    ObjectKind.OPTIMIZER: torch.ATTRIBUTES["optimizer"],
+    ObjectKind.MODULE: torch.ATTRIBUTES["module"],
+    ObjectKind.ACCELERATOR: frameworks.ATTRIBUTES["accelerator"],
+}
+_WITH_METHODS = frozenset(
+    {
+        ObjectKind.SCALER,
+        ObjectKind.SCHEDULER,
+        ObjectKind.ENGINE,
+        ObjectKind.CONTAINER,
+        ObjectKind.CRITERION,
+        ObjectKind.PARAMETERS,
+        ObjectKind.OPTIMIZER,
+        ObjectKind.ACCELERATOR,
+        ObjectKind.REPLAY,
+        ObjectKind.PARAMETER,
+        ObjectKind.LEAF,
+        ObjectKind.GRADIENT,
+    }
+)
+
+
+def read(ex: Execution, base: Value, name: str, node: ast.AST) -> Value:
+    """base.name"""
+    found: Value | None = None
+    for obj in sorted(base.objects):
+        one = _read_from(ex, obj, base, name, node)
+        if one is not None:
+            found = one if found is None else join(found, one, ex.identities.of("met", node, ex.context))
+    if found is not None:
+        return found
+    if base.graph:
+        return _of_tensor(ex, base, name, node)
+    return Value(ex.identities.of("field", name, made_of=(base.id,)), exact=False)
+
+
+def _of_tensor(ex: Execution, base: Value, name: str, node: ast.AST) -> Value:
+    identity = ex.identities.of("field", name, made_of=(base.id,))
+    trait = torch.ATTRIBUTES["tensor"].get(name)
+    if trait is Trait.DATA:
+        if base.graph is not Graph.CUT and not base.exact:
+            return base._replace(id=identity, objects=frozenset(), graph=Graph.ANY)
+        return Value(identity, graph=Graph.CUT, reduction=base.reduction, cut_from=base.made_of | base.cut_from)
+    if trait is Trait.GRADIENT:
+        return Value(ex.fresh(node), graph=Graph.CUT)
+    if trait is Trait.NUMBER:
+        return Value(identity)
+    if trait is Trait.VIEW:
+        return base._replace(id=identity, objects=frozenset(), number=None, test=None)
+    method = bound(ex, base, name)
+    return method._replace(id=identity, graph=base.graph, made_of=base.made_of, sure=base.sure, exact=False)
+
+
+def bound(ex: Execution, receiver: Value, name: str) -> Value:
+    """A method with its receiver."""
+    obj = ex.heap.of("bound", receiver.id, name, kind=ObjectKind.BOUND)
+    obj.receiver, obj.name = receiver, name
+    return Value(ex.identities.of("bound", name, made_of=(receiver.id,)), frozenset({obj}))
+
+
+def _read_from(ex: Execution, obj: Obj, base: Value, name: str, node: ast.AST) -> Value | None:
+    kind = obj.kind
+    if kind is ObjectKind.NONE:
+        return None
+    if kind is ObjectKind.EXTERNAL:
+        return expressions.external(ex, f"{obj.name}.{name}")
+    if kind is ObjectKind.FILE and obj.file is not None:
+        stored = ex.store.get((statements.module_frame(obj.file), name))
+        return stored or expressions.defined(ex, ex.project.definition(obj.file, name), f"{obj.file.path}.{name}")
+    stored = ex.store.get((obj, name))
+    if stored is not None:
+        return stored
+    if obj.cls is not None:
+        found = _of_class(ex, obj, base, name, node)
+        if found is not None:
+            return found
+    trait = _TRAITS.get(kind, {}).get(name)
+    if trait is not None:
+        return _with_trait(ex, obj, base, name, trait)
+    if kind is ObjectKind.MODULE:
+        if torch.ATTRIBUTES["parameter"].get(name) is Trait.GRADIENT:  # model.weight.grad
+            return _with_trait(ex, obj, base, name, Trait.GRADIENT)
+        if module_method(name) is not None or lightning_method(name) is not None:
+            return bound(ex, base, name)
+        return Value(ex.identities.of("field", name, made_of=(base.id,)), frozenset({containers.part(ex, obj, name)}))
+    if kind in _WITH_METHODS:
+        return bound(ex, base, name)
+    return _of_unknown(ex, obj, base, name, node)
+
+
+def _of_unknown(ex: Execution, obj: Obj, base: Value, name: str, node: ast.AST) -> Value | None:
+    if obj.kind is ObjectKind.GIVEN:
+        obj.uses.add(name)
+        if torch.ATTRIBUTES["parameter"].get(name) is Trait.GRADIENT and ex.path is not None:
+            gradients.look_at(ex)
+        made = ex.given(obj, name, name=name, of=obj, made_of=(base.id,))._replace(
+            graph=base.graph, made_of=base.made_of
+        )
+        if obj in ex.tables.volatile and ex.loops:
+            return made._replace(id=ex.fresh(node))
+        return made
+    if obj.kind in (ObjectKind.INSTANCE, ObjectKind.CLASS):
+        return ex.given(obj, name, name=name, of=obj, made_of=(base.id,))
+    if obj.kind in (ObjectKind.FUNCTION, ObjectKind.BOUND):
+        return Value(ex.identities.of("field", name, made_of=(base.id,)), exact=False)
+    return None
+
+
+def _of_class(ex: Execution, obj: Obj, base: Value, name: str, node: ast.AST) -> Value | None:
+    assert obj.cls is not None
+    known = ex.classes.of(obj.cls)
+    receiver = base if obj.given else ex.thing(obj)
+    method = known.methods.get(name)
+    if method is not None:
+        if calls.is_property(ex, method):
+            return calls.inline(ex, calls.method_object(ex, method), [], {}, node, receiver=receiver, cls=method.cls)
+        return bound(ex, receiver, name)
+    attribute = known.attributes.get(name)
+    if attribute is None or obj.kind is ObjectKind.OPTIMIZER:
+        return None
+    if isinstance(attribute[1], ast.Constant):
+        return ex.constant(attribute[1].value)
+    return ex.given(obj, name, name=name, of=obj)
+
+
+def _with_trait(ex: Execution, obj: Obj, base: Value, name: str, trait: Trait) -> Value:
+    identity = ex.identities.of("field", name, made_of=(base.id,))
+    if trait is Trait.GRADIENT:
+        gradient = ex.heap.of("gradient", obj, kind=ObjectKind.GRADIENT)
+        gradient.regions, gradient.given = gradients.own_regions(obj), obj.given
+        gradients.look_at(ex)
+        value = Value(ex.identities.of("object", gradient), frozenset({gradient}), graph=Graph.CUT)
+        ex.tensor_ids.add(value.id)
+        return value
+    if trait is Trait.ITSELF:
+        return base
+    if trait is Trait.GROUPS:
+        return _groups(ex, obj)
+    if trait is Trait.SYNCED:
+        return Value(identity, test=Synced(obj))
+    if trait is Trait.VIEW:
+        return expressions.tensor(ex, [base], identity)
+    if trait is Trait.SETTING:
+        return ex.given(obj, name, name=name, of=obj)
+    return Value(identity)
+
+
+def _groups(ex: Execution, optimizer: Obj) -> Value:
+    """param_groups: a list of dicts, one standing for all, whose "params" are what the optimizer holds."""
+    optimizer.uses.add(spelling.PARAM_GROUPS)
+    ex.tables.add(ex.tables.read, optimizer)
+    held = ex.heap.of("held", optimizer, kind=ObjectKind.PARAMETERS)
+    held.regions, held.given = gradients.held_by(optimizer), optimizer.given
+    groups = ex.heap.of("groups", optimizer, kind=ObjectKind.CONTAINER)
+    groups.shape = Shape.GROUPS
+    group = ex.heap.of("group", optimizer, kind=ObjectKind.CONTAINER)
+    group.shape = Shape.DICT
+    ex.store.put((group, containers.at(spelling.PARAMS)), ex.thing(held))
+    ex.store.put((groups, containers.ELEMENT), ex.thing(group))
+    ex.store.put((groups, containers.at(0)), ex.thing(group))
+    return ex.thing(groups)
+
+
+def write(ex: Execution, base: Value, name: str, value: Value, node: ast.AST, *, deleted: bool = False) -> None:
+    """base.name = value"""
+    for obj in sorted(base.objects):
+        trait = _TRAITS.get(obj.kind, {}).get(name)
+        is_weight = obj.kind is ObjectKind.MODULE and torch.ATTRIBUTES["parameter"].get(name) is Trait.GRADIENT
+        if is_weight:
+            gradients.replaced(ex, frozenset({obj}), value, node)
+            continue
+        if obj.kind in (ObjectKind.PARAMETER, ObjectKind.LEAF):
+            if trait is Trait.GRADIENT:
+                gradients.replaced(ex, gradients.own_regions(obj), value, node)
+            elif trait is Trait.REQUIRES_GRAD:
+                for region in gradients.own_regions(obj):
+                    gradients.freeze(ex, region, value)
+            continue
+        if deleted:
+            ex.store.drop((obj, name))
+            continue
+        if obj.cls is not None and _runs_setter(ex, obj, name, value, node):
+            continue
+        if obj.kind is ObjectKind.MODULE:
+            _adopt(ex, obj, value)
+        if obj.kind in (ObjectKind.NONE, ObjectKind.CONTAINER):
+            continue
+        if obj.kind is ObjectKind.FILE and obj.file is not None:
+            statements.put(ex, (statements.module_frame(obj.file), name), value)
+        elif (len(base.objects) == 1 and base.exact) or obj.given:
+            statements.put(ex, (obj, name), value)
+        else:
+            old = ex.store.get((obj, name))
+            joined = value if old is None else join(old, value, ex.identities.of("met", node, ex.context))
+            statements.put(ex, (obj, name), joined)
+
+
+def _runs_setter(ex: Execution, obj: Obj, name: str, value: Value, node: ast.AST) -> bool:
+    assert obj.cls is not None
+    setter = ex.classes.of(obj.cls).setters.get(name)
+    if setter is None:
+        return False
+    calls.inline(ex, calls.method_object(ex, setter), [value], {}, node, receiver=ex.thing(obj), cls=setter.cls)
+    return True
+
+
+def _adopt(ex: Execution, module: Obj, value: Value) -> None:
+    """What is put into a module is part of it."""
+    parts: set[Obj] = set()
+    for held in containers.deep(ex, value):
+        for one in held.objects:
+            if one.kind is ObjectKind.MODULE:
+                parts.add(one)
+            elif one.kind in (ObjectKind.LEAF, ObjectKind.PARAMETER):
+                parts |= gradients.own_regions(one)
+    for one in parts:
+        if one is not module and one not in module.children and module not in reach(one):
+            module.children.add(one)
+            ex.tables.grown = True
+    if parts and ex.path is not None:
+        gradients.thaw(ex, module)  # something new stands in it, and it is not frozen

@@ -1,0 +1,167 @@
+"""Branches: a test is answered both ways, each arm is executed, and each doubts what the other may have done."""
+
+import ast
+from collections.abc import Hashable, Sequence
+
+from zerograd.core.events import Kind
+from zerograd.core.facts import NO_DOUBT, Facts, doubt
+from zerograd.source.execute import expressions, gradients, statements
+from zerograd.source.execute.execution import Execution, Guard
+from zerograd.source.execute.paths import PATH, Path, Slot, State
+from zerograd.source.heap import answers
+from zerograd.source.heap.conditions import (
+    Asked,
+    At,
+    Both,
+    Counter,
+    First,
+    Known,
+    Last,
+    Linear,
+    Not,
+    Test,
+    equated,
+    is_followed,
+    leaves,
+)
+
+_TRAINS = frozenset({Kind.DEPOSIT, Kind.CONSUME})
+_MANY_FACTS = 90
+
+
+def split(ex: Execution, test: Test) -> tuple[Path, Path]:
+    """The paths on which a test is answered yes, and no."""
+    here, keeps = ex.here, ex.tables.keeps
+    if isinstance(test, Known):
+        nowhere = here.with_facts(dict.fromkeys(here.facts, frozenset()))
+        return (here, nowhere) if test.answer else (nowhere, here)
+    known: dict[Facts, tuple[Facts, Facts]] = {}  # slots that nothing has hit have the same facts
+    yes: dict[Slot, Facts] = {}
+    no: dict[Slot, Facts] = {}
+    for slot, facts in here.facts.items():
+        if facts not in known:
+            known[facts] = answers.assume(facts, test, True, keeps), answers.assume(facts, test, False, keeps)
+        yes[slot], no[slot] = known[facts]
+    return here.with_facts(yes), here.with_facts(no)
+
+
+def take(ex: Execution, node: ast.stmt, test: Test, arms: Sequence[tuple[Path, list[ast.stmt]]]) -> None:
+    branches = [ex.branch(node, number) for number in range(len(arms))]
+    frame = ex.frame
+    outs: list[State | None] = []
+    for number, (path, body) in enumerate(arms):
+        if path.is_dead:
+            outs.append(None)
+            continue
+        ex.path = path
+        if not is_followed(test):
+            _doubt_others(ex, test, branches, number)
+        level = ex.store.open()
+        ex.records.append(branches[number])
+        frame.guards.append(Guard(test, number == 0, node, len(frame.loops), len(ex.loops)))
+        if ex.loops and not is_followed(test) and len(arms) == 2 and expressions.asks_tensor(ex, test):
+            gradients.pass_by(ex, node, test, branches[number], branches[1 - number])
+        statements.execute(ex, body)
+        frame.guards.pop()
+        ex.records.pop()
+        outs.append(ex.capture(level) if ex.path is not None else None)
+        ex.store.undo(level)
+    ended = [number for number, out in enumerate(outs) if out is None and not arms[number][0].is_dead]
+    if _decides(ex, node, branches, bool(ended)):
+        weigh(ex, test, node)
+    if len(arms) == 2 and len(ended) == 1 and _refuses(arms[ended[0]][1]):
+        refuse(ex, test, yes=ended[0] == 1)
+    ex.meet(outs, (node, ex.context), test if len(arms) == 2 else None)
+    if ex.path is not None and len(ex.path.facts[PATH]) > _MANY_FACTS:
+        ex.each_fact(lambda facts: answers.forgotten(facts, lambda question: isinstance(question, Asked)))
+
+
+def _doubt_others(ex: Execution, test: Test, branches: list[Hashable], number: int) -> None:
+    """What the arms that are not taken may do is doubted in the one that is."""
+    tables, facts = ex.tables, ex.here.facts
+    mine = tables.emitted.get(branches[number], {})
+    for other, branch in enumerate(branches):
+        if other == number:
+            continue
+        for slot, kinds in tables.skipped(branch).items():
+            own = mine.get(slot, NO_DOUBT)
+            if own >= _TRAINS and not varies(ex, test) and not ex.called_again:
+                continue  # a way of its own to train: what the other does is no excuse
+            skipped = kinds if own >= _TRAINS else kinds - own
+            if skipped and slot in facts:
+                facts[slot] = doubt(facts[slot], skipped)
+
+
+def _decides(ex: Execution, node: ast.stmt, branches: list[Hashable], ended: bool) -> bool:
+    """Whether the answer decides over events, here or in what an arm that is left skips."""
+    tables = ex.tables
+    if any(branch in tables.emitted or branch in tables.doubted for branch in branches):
+        return True
+    if not ended:
+        return False
+    return bool(tables.emitted.get(ex.branch(node, "rest"))) or bool(ex.loops and tables.emitted.get(ex.loops[-1]))
+
+
+def weigh(ex: Execution, test: Test, node: ast.AST) -> None:
+    """The answer to this test decides over events here."""
+    tables = ex.tables
+    for question in leaves(test):
+        if isinstance(question, At):
+            tables.weigh(question.place, node)
+        elif isinstance(question, (First, Last)):
+            tables.weigh(question, node)
+        elif isinstance(question, Asked):
+            equal = equated(question)
+            if equal is not None:
+                tables.weigh(("==", equal[0]), node)
+            tables.weigh(question, node)
+            for one in question.of:
+                base = one.base if isinstance(one, Linear) else one
+                if isinstance(base, int):
+                    tables.asked_of |= ex.identities.parts(base)
+
+
+def varies(ex: Execution, test: Test) -> bool:
+    """Whether a test may be answered differently in the next iteration of a loop that it stands in."""
+    if not ex.loops:
+        return False
+    loops = set(ex.loops)
+    for question in leaves(test):
+        counter = question.place.counter if isinstance(question, At) else getattr(question, "counter", None)
+        if isinstance(counter, Counter) and counter.loop in loops:
+            return True
+        if isinstance(question, Last) and question.loop in loops:
+            return True
+        if isinstance(question, Asked):
+            for one in question.of:
+                base = one.base if isinstance(one, Linear) else one
+                if isinstance(base, int) and any(ex.changing(part) for part in ex.identities.parts(base)):
+                    return True
+    return False
+
+
+def _refuses(body: list[ast.stmt]) -> bool:
+    return bool(body) and isinstance(body[-1], (ast.Raise, ast.Expr))
+
+
+def refuse(ex: Execution, test: Test, *, yes: bool = True) -> None:
+    """The program ends unless this is answered so: what must be a constant is no number of micro-batches."""
+    if isinstance(test, Not):
+        refuse(ex, test.test, yes=not yes)
+    elif isinstance(test, Both) and not yes:  # refused together with a setting that is on or off
+        parts = [test.one, test.other]
+        if any(_is_switch(part) for part in parts):
+            for part in parts:
+                if isinstance(part, Asked) and part.what == "<" and part.of[0] == ("k", 1):
+                    ex.tables.add(ex.tables.refused, part.of[1])
+    elif isinstance(test, Asked) and yes and test.what in ("==", "in"):
+        for one in test.of:
+            if not isinstance(one, tuple) or isinstance(one, Linear):
+                ex.tables.add(ex.tables.refused, one.base if isinstance(one, Linear) else one)
+
+
+def _is_switch(test: Test) -> bool:
+    """Whether a test asks a setting that is on or off, or a number that is 0 where it is off."""
+    if isinstance(test, Asked):
+        return test.what == "true" or (test.what == "<" and test.of[0] == ("k", 0))  # not a name: of a question
+    return False

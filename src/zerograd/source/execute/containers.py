@@ -1,0 +1,380 @@
+"""Lists, tuples, dicts and whatever can be iterated: what they hold, at which place."""
+
+import ast
+from collections.abc import Hashable, Sequence
+
+from zerograd.source.effects import python
+from zerograd.source.execute import calls, counters, expressions, gradients
+from zerograd.source.execute.execution import Execution
+from zerograd.source.heap.conditions import Counter, Linear
+from zerograd.source.heap.objects import Obj, ObjectKind, Shape
+from zerograd.source.heap.store import Key
+from zerograd.source.heap.values import Graph, Value, join, linear
+
+ELEMENT = "[]"  # the field for an element that nobody knows the place of
+LENGTH = "len"
+START = "start"
+_UNROLLED = 6  # a list of at most so many things in sight is executed once for each
+_THINGS = frozenset(
+    {ObjectKind.OPTIMIZER, ObjectKind.MODULE, ObjectKind.SCHEDULER, ObjectKind.PARAMETERS, ObjectKind.SCALER}
+)
+_WORTH_UNROLLING = _THINGS | {ObjectKind.INSTANCE, ObjectKind.CONTAINER, ObjectKind.GIVEN}
+
+
+def at(index: Hashable) -> tuple[str, Hashable]:
+    """The field of a known place."""
+    return ("i", index)
+
+
+def new(ex: Execution, node: ast.AST, *tag: Hashable, shape: Shape = Shape.PLAIN) -> Obj:
+    """A container that this expression makes; what the last one held is gone."""
+    obj = ex.heap.of("container", node, ex.context, *tag, kind=ObjectKind.CONTAINER)
+    obj.shape, obj.born, obj.context = shape, tuple(ex.loops), ex.context
+    for key, _ in ex.store.fields(obj):
+        ex.store.drop(key)
+    return obj
+
+
+def fill(ex: Execution, obj: Obj, values: Sequence[Value], *, exactly: bool = True) -> None:
+    for key, _ in ex.store.fields(obj):
+        ex.store.drop(key)
+    whole: Value | None = None
+    for index, value in enumerate(values):
+        if exactly:
+            ex.store.put((obj, at(index)), value)
+        whole = value if whole is None else join(whole, value, ex.identities.of("filled", obj))
+    if whole is not None:
+        ex.store.put((obj, ELEMENT), whole)
+    if exactly:
+        ex.store.put((obj, LENGTH), ex.constant(len(values)))
+
+
+def grow(ex: Execution, obj: Obj, value: Value) -> None:
+    """One more element, at an unknown place."""
+    if obj.kind is not ObjectKind.CONTAINER:
+        return
+    old = ex.store.get((obj, ELEMENT))
+    ex.store.drop((obj, LENGTH))
+    ex.store.put((obj, ELEMENT), value if old is None else join(old, value, ex.identities.of("grown", obj)))
+
+
+def append(ex: Execution, obj: Obj, value: Value) -> None:
+    """One more element at the end: of a list whose length is known and that no loop grows, its place is known."""
+    length = ex.store.get((obj, LENGTH))
+    fixed = length is not None and length.constant is not None and obj.born == tuple(ex.loops)
+    old = ex.store.get((obj, ELEMENT))
+    ex.store.put((obj, ELEMENT), value if old is None else join(old, value, ex.identities.of("grown", obj)))
+    if fixed and length is not None and length.constant is not None and isinstance(length.constant.value, int):
+        ex.store.put((obj, at(length.constant.value)), value)
+        ex.store.put((obj, LENGTH), ex.constant(length.constant.value + 1))
+    else:
+        ex.store.drop((obj, LENGTH))
+
+
+def put_item(ex: Execution, obj: Obj, index: Value, value: Value) -> None:
+    if index.constant is not None:
+        ex.store.put((obj, at(index.constant.value)), value)
+    length = ex.store.get((obj, LENGTH))
+    old = ex.store.get((obj, ELEMENT))
+    if obj.kind is ObjectKind.CONTAINER:
+        ex.store.put((obj, ELEMENT), value if old is None else join(old, value, ex.identities.of("grown", obj)))
+        if length is not None and obj.shape is Shape.DICT:
+            ex.store.drop((obj, LENGTH))
+
+
+def merge(ex: Execution, obj: Obj, other: Value, node: ast.AST) -> None:
+    """dict.update: every place of the other one."""
+    for one in sorted(other.objects):
+        if one.kind is ObjectKind.CONTAINER:
+            for (_, name), value in ex.store.fields(one):
+                if isinstance(name, tuple):
+                    ex.store.put((obj, name), value)
+                elif name == ELEMENT:
+                    grow(ex, obj, value)
+    if not any(one.kind is ObjectKind.CONTAINER for one in other.objects):
+        grow(ex, obj, element(ex, other, node))
+
+
+def concatenated(ex: Execution, parts: Sequence[Value], node: ast.AST) -> Value:
+    obj = new(ex, node)
+    values: list[Value] | None = []
+    for part in parts:
+        known = places(ex, part)
+        if known is None or values is None:
+            values = None
+            grow(ex, obj, element(ex, part, node))
+        else:
+            values += known
+    if values is not None:
+        fill(ex, obj, values)
+    else:
+        for part in parts:
+            for one in places(ex, part) or []:
+                grow(ex, obj, one)
+    return Value(ex.fresh(node), frozenset({obj}))
+
+
+def places(ex: Execution, value: Value) -> list[Value] | None:
+    """The elements of a list whose length is known."""
+    if len(value.objects) != 1 or not value.exact:
+        return None
+    (obj,) = value.objects
+    if obj.kind is not ObjectKind.CONTAINER or obj.shape in (Shape.DICT, Shape.RANGE, Shape.ENUMERATE):
+        return None
+    length = ex.store.get((obj, LENGTH))
+    if length is None or length.constant is None or not isinstance(length.constant.value, int):
+        return None
+    found = [ex.store.get((obj, at(index))) for index in range(length.constant.value)]
+    known = [one for one in found if one is not None]
+    return known if len(known) == len(found) else None
+
+
+def unrolled(ex: Execution, iterated: Value) -> list[Value] | None:
+    """The elements of a short list of things in sight: the loop is executed once for each of them."""
+    if len(iterated.objects) != 1 or not iterated.exact:
+        return None
+    (obj,) = iterated.objects
+    if obj.kind is not ObjectKind.CONTAINER or obj.shape in (Shape.DICT, Shape.RANGE, Shape.ENUMERATE):
+        return None
+    one = ex.store.get((obj, ELEMENT))
+    if one is None:
+        return None
+    if ex.store.get((obj, LENGTH)) is None:
+        # A list of which only a summary is known: once for all that it stands for.
+        held = {part.kind for value in deep(ex, one) for part in value.objects}
+        return [one] if one.exact and held & (_THINGS - {ObjectKind.PARAMETERS, ObjectKind.SCALER}) else None
+    values = places(ex, iterated)
+    if not values or len(values) > _UNROLLED:
+        return None
+    if any(not {part.kind for part in value.objects} & _WORTH_UNROLLING for value in values):
+        return None
+    held = {part.kind for value in values for inner in deep(ex, value) for part in inner.objects}
+    if not held & (_THINGS | {ObjectKind.INSTANCE}):
+        return None
+    alike: list[Value] = []
+    for value in values:
+        if not any(value.objects == other.objects and any(part.many for part in value.objects) for other in alike):
+            alike.append(value)
+    return alike
+
+
+def deep(ex: Execution, value: Value, depth: int = 0) -> list[Value]:
+    """A value, and what it holds."""
+    found = [value]
+    if depth < 3:
+        for obj in value.objects:
+            if obj.kind is ObjectKind.CONTAINER:
+                inner = ex.store.get((obj, ELEMENT))
+                if inner is not None:
+                    found += deep(ex, inner, depth + 1)
+    return found
+
+
+def length_of(ex: Execution, value: Value) -> Linear | None:
+    if value.length is not None:
+        return value.length
+    if len(value.objects) == 1:
+        (obj,) = value.objects
+        length = ex.store.get((obj, LENGTH))
+        if length is not None and isinstance(length.number, Linear):
+            return length.number
+    return Linear(ex.identities.of("length", made_of=(value.id,)), 0)
+
+
+def start_of(ex: Execution, value: Value) -> Linear:
+    """What a loop's own counter starts from: that of enumerate() and range()."""
+    for obj in value.objects:
+        if obj.kind is ObjectKind.CONTAINER and obj.shape in (Shape.RANGE, Shape.ENUMERATE):
+            start = ex.store.get((obj, START))
+            if start is not None:
+                return linear(start)
+    return Linear(None, 0)
+
+
+def is_never_empty(ex: Execution, value: Value | None) -> bool:
+    if value is None:
+        return False
+    if value.length is not None and value.length.base is None and value.length.offset > 0:
+        return True
+    if not value.objects or not value.exact:
+        return False
+    return all(
+        one.kind is ObjectKind.PARAMETERS
+        or (one.kind is ObjectKind.CONTAINER and (one.shape is Shape.GROUPS or _has_length(ex, one)))
+        for one in value.objects
+    )
+
+
+def _has_length(ex: Execution, obj: Obj) -> bool:
+    length = ex.store.get((obj, LENGTH))
+    return length is not None and length.constant is not None and bool(length.constant.value)
+
+
+def element(ex: Execution, value: Value, node: ast.AST, loop: Hashable | None = None) -> Value:
+    """What iterating gives."""
+    identity = ex.identities.of("element", loop) if loop is not None else ex.fresh(node, "element")
+    found: Value | None = None
+    for obj in sorted(value.objects):
+        one = _element_of(ex, obj, value, node, loop, identity)
+        if one is not None:
+            found = one if found is None else join(found, one, identity)
+    if found is not None:
+        return found
+    expressions.mark(ex, identity, [value])
+    graph = value.graph if value.graph is not Graph.NONE else Graph.CUT
+    return value._replace(
+        id=identity, objects=frozenset(), exact=False, graph=graph, length=None, number=None, constant=None, test=None
+    )
+
+
+def _element_of(
+    ex: Execution, obj: Obj, value: Value, node: ast.AST, loop: Hashable | None, identity: int
+) -> Value | None:
+    if obj.kind is ObjectKind.CONTAINER:
+        return _element_of_container(ex, obj, node, loop, identity)
+    if obj.kind is ObjectKind.GENERATOR:
+        return calls.run_generator(ex, obj)
+    if obj.kind is ObjectKind.INSTANCE and obj.cls is not None:
+        method = ex.classes.of(obj.cls).methods.get(python.ITER)
+        if method is not None and calls.names_events(method):
+            made = calls.call_method(ex, ex.thing(obj), python.ITER, [], {}, node)
+            return element(ex, made, node)
+    if obj.kind is ObjectKind.PARAMETERS:
+        one = ex.heap.of("parameter", obj, kind=ObjectKind.PARAMETER)
+        one.regions, one.given = obj.regions, obj.given
+        parameter = Value(ex.identities.of("object", one), frozenset({one}), graph=Graph.CUT)
+        if obj.shape is not Shape.NAMED:
+            return parameter
+        return _pair(ex, ("named", obj), Value(identity), parameter, identity)
+    if obj.kind in (ObjectKind.GIVEN, ObjectKind.LOADER, ObjectKind.INSTANCE, ObjectKind.EXTERNAL):
+        obj.uses.add(python.ITER)
+        made = ex.given(obj, ELEMENT, of=obj)
+        if obj.kind is ObjectKind.GIVEN and gradients.is_result(obj) and value.graph:
+            return made._replace(id=identity, graph=value.graph, made_of=value.made_of)
+        return made._replace(id=identity, graph=Graph.CUT, made_of=frozenset())
+    if obj.kind is ObjectKind.MODULE:
+        return Value(identity, frozenset({part(ex, obj, ELEMENT)}))
+    return None
+
+
+def _element_of_container(ex: Execution, obj: Obj, node: ast.AST, loop: Hashable | None, identity: int) -> Value | None:
+    inner = ex.store.get((obj, ELEMENT))
+    if obj.shape in (Shape.ENUMERATE, Shape.RANGE):
+        number = counters.counter_value(ex, Counter(loop, None)) if loop is not None else Value(identity)
+        if obj.shape is Shape.RANGE:
+            return number
+        return _pair(ex, ("enumerated", node, ex.context), number, inner or Value(identity, exact=False), identity)
+    return inner if inner is not None else Value(identity, exact=False)
+
+
+def _pair(ex: Execution, key: Hashable, one: Value, other: Value, identity: int) -> Value:
+    pair = ex.heap.of("pair", key, kind=ObjectKind.CONTAINER)
+    ex.store.put((pair, at(0)), one)
+    ex.store.put((pair, at(1)), other)
+    return Value(identity, frozenset({pair}))
+
+
+def part(ex: Execution, module: Obj, name: Hashable) -> Obj:
+    """A part of a module that is known by its name or place alone."""
+    child = ex.heap.of("part", module, name, kind=ObjectKind.MODULE)
+    child.given = module.given
+    module.children.add(child)
+    return child
+
+
+def item(ex: Execution, value: Value, index: int | None, node: ast.AST) -> Value:
+    """value[index] of an unpacking."""
+    place = ex.constant(index) if index is not None else Value(ex.fresh(node, "place"))
+    return read(ex, value, place, node)
+
+
+def rest(ex: Execution, value: Value, start: int, node: ast.AST) -> Value:
+    """What a starred target takes."""
+    known = places(ex, value)
+    obj = new(ex, node)
+    if known is not None:
+        fill(ex, obj, known[start:])
+    else:
+        grow(ex, obj, element(ex, value, node))
+    return Value(ex.fresh(node), frozenset({obj}))
+
+
+def read(ex: Execution, value: Value, index: Value, node: ast.AST) -> Value:
+    """value[index]"""
+    found: Value | None = None
+    for obj in sorted(value.objects):
+        one = _read_from(ex, obj, value, index, node)
+        if one is not None:
+            found = one if found is None else join(found, one, ex.identities.of("met", node, ex.context))
+    if found is not None:
+        return found
+    if value.reduction and value.graph is Graph.CUT and index.constant is not None and not ex.tables.legacy:
+        ex.tables.legacy = ex.tables.grown = True  # a reduced loss has no elements since torch 0.4
+    if index.constant is not None:
+        identity = ex.identities.of("item", index.constant.value, made_of=(value.id,))
+    else:
+        identity = ex.fresh(node)
+    expressions.mark(ex, identity, [value])
+    return value._replace(
+        id=identity,
+        objects=frozenset(),
+        exact=False,
+        length=None,
+        number=None,
+        constant=None,
+        test=None,
+        none_test=None,
+    )
+
+
+def _read_from(ex: Execution, obj: Obj, value: Value, index: Value, node: ast.AST) -> Value | None:
+    known = index.constant.value if index.constant is not None else None
+    if obj.kind is ObjectKind.CONTAINER:
+        found: Value | None = None
+        if index.constant is not None:
+            place = known
+            if isinstance(known, int) and known < 0:
+                length = ex.store.get((obj, LENGTH))
+                if length is not None and length.constant is not None and isinstance(length.constant.value, int):
+                    place = length.constant.value + known
+            found = ex.store.get((obj, at(place)))
+        found = found or ex.store.get((obj, ELEMENT))
+        return found if found is not None or obj.shape not in (Shape.RANGE, Shape.ENUMERATE) else Value(ex.fresh(node))
+    if obj.kind is ObjectKind.MODULE:
+        held = ex.store.get((obj, at(known))) if index.constant is not None else None
+        if held is not None:
+            return held
+        name = known if index.constant is not None else ELEMENT
+        return Value(ex.identities.of("part", obj, name), frozenset({part(ex, obj, name)}))
+    if obj.kind in (ObjectKind.GIVEN, ObjectKind.LOADER):
+        place = at(known if index.constant is not None else ("of", index.id))
+        held = ex.store.get((obj, place))
+        if held is not None:
+            return held
+        name = known if isinstance(known, str) else ""
+        made = ex.given(obj, place, name=name, of=obj, made_of=(value.id, index.id))
+        return made._replace(graph=value.graph, made_of=value.made_of)
+    if obj.kind is ObjectKind.INSTANCE and obj.cls is not None:
+        held = ex.store.get((obj, at(known))) if index.constant is not None else None
+        if held is not None:
+            return held
+        if python.GETITEM in ex.classes.of(obj.cls).methods:
+            return calls.call_method(ex, ex.thing(obj), python.GETITEM, [index], {}, node)
+        return ex.given(obj, at(known), of=obj)
+    if obj.kind is ObjectKind.PARAMETERS:
+        return element(ex, value, node)
+    return None
+
+
+def write(ex: Execution, base: Value, index: Value, value: Value, node: ast.AST) -> None:
+    """base[index] = value"""
+    for obj in sorted(base.objects):
+        if obj.kind in (ObjectKind.CONTAINER, ObjectKind.INSTANCE, ObjectKind.GIVEN, ObjectKind.MODULE):
+            place: Key = (obj, at(index.constant.value)) if index.constant is not None else (obj, ELEMENT)
+            if len(base.objects) == 1 and index.constant is not None:
+                put_item(ex, obj, index, value)
+                continue
+            old = ex.store.get(place)
+            ex.store.put(place, value if old is None else join(old, value, ex.identities.of("grown", obj)))
+            if obj.kind is ObjectKind.MODULE:
+                obj.children |= {one for one in value.objects if one.kind is ObjectKind.MODULE and one is not obj}

@@ -1,0 +1,254 @@
+"""Counters: where a loop's number stands in a window of N is an answer that every fact carries.
+
+[Note: a counter stands for now] Before paths meet, a counter that one path has moved and the other has not is brought
+to its value now: what was added to it moves its place in the windows. So counters that are moved in a branch, counted
+over epochs or set back to 0 are all one case.
+"""
+
+from collections.abc import Hashable
+
+from zerograd.core.facts import Facts
+from zerograd.source.execute.execution import Execution
+from zerograd.source.execute.paths import Path, Slot
+from zerograd.source.execute.tables import UNSTEADY, Count
+from zerograd.source.heap import answers
+from zerograd.source.heap.conditions import (
+    FIRST,
+    LAST,
+    MIDDLE,
+    Asked,
+    At,
+    Counter,
+    First,
+    Last,
+    Linear,
+    Place,
+    Remainder,
+    Test,
+    places_of,
+)
+from zerograd.source.heap.store import Key
+from zerograd.source.heap.values import Value, linear
+
+Differing = list[tuple[Key, Value | None, Value | None]]
+
+
+def counter_of(ex: Execution, base: int | None) -> Counter | None:
+    """The counter that a number counts from."""
+    return ex.counter_ids.get(base) if base is not None else None
+
+
+def counter_value(ex: Execution, counter: Counter) -> Value:
+    identity = ex.identities.of("counter", counter)
+    ex.counter_ids[identity] = counter
+    return Value(identity, number=Linear(identity, 0))
+
+
+def count_of(ex: Execution, counter: Counter) -> Count:
+    return ex.tables.counts.setdefault(counter, Count())
+
+
+def start(ex: Execution, counters: list[Counter], loop: Hashable) -> None:
+    """A loop begins: each of its counters stands at its start."""
+    tables = ex.tables
+    for counter in counters:
+        begins = count_of(ex, counter).start
+        for of in tables.windows.get(counter, ()):
+            place = Place(counter, of)
+            if place in tables.weighty:
+                options = start_places(begins, of)
+                ex.each_fact(lambda facts, place=place, options=options: answers.placed(facts, place, options))  # type: ignore[misc]
+        for at in tables.firsts.get(counter, ()):
+            first = First(counter, at)
+            if first in tables.weighty:
+                now = begins.offset == at if begins.base is None else None
+                ex.each_fact(lambda facts, first=first, now=now: answers.with_answer(facts, first, now))  # type: ignore[misc]
+    if Last(loop) in tables.weighty:
+        ex.each_fact(lambda facts: answers.with_answer(facts, Last(loop), None))
+
+
+def start_places(begins: Linear, of: Linear) -> tuple[str, ...] | None:
+    """The places of a window at which a counter may start."""
+    if begins.base is not None:
+        return None
+    if of.base is None:
+        rest = begins.offset % of.offset if of.offset else 0
+        return (FIRST,) if rest == 0 else (LAST,) if rest == of.offset - 1 else (MIDDLE,)
+    return {0: (FIRST,), -1: (LAST,)}.get(begins.offset, (MIDDLE, LAST))
+
+
+def next_iteration(ex: Execution, loop: Hashable, path: Path) -> Path:
+    """The same path at the head of the loop again, its own counter moved by one."""
+    tables, counter = ex.tables, Counter(loop, None)
+    facts = dict(path.facts)
+    if Last(loop) in tables.weighty:
+        facts = {slot: _unless(known, Last(loop), True) for slot, known in facts.items()}
+    for of in tables.windows.get(counter, ()):
+        place = Place(counter, of)
+        if place in tables.weighty:
+            facts = {slot: _moved_by_one(ex, counter, known, place) for slot, known in facts.items()}
+    for at in tables.firsts.get(counter, ()):
+        first = First(counter, at)
+        if first in tables.weighty:
+            count = count_of(ex, counter)
+            later = False if count.start == Linear(None, at) and count.increment == 1 else None
+            facts = {slot: answers.with_answer(known, first, later) for slot, known in facts.items()}
+    return path.with_facts(facts)
+
+
+def _moved_by_one(ex: Execution, counter: Counter, facts: Facts, place: Place) -> Facts:
+    if count_of(ex, counter).increment == 1:
+        return answers.moved(facts, place)
+    return answers.placed(facts, place, places_of(place.of))
+
+
+def last_iteration(ex: Execution, loop: Hashable, path: Path) -> Path:
+    """The same path behind the loop, which has run to its end."""
+    if Last(loop) not in ex.tables.weighty:
+        return path
+    return path.with_facts({slot: _unless(known, Last(loop), False) for slot, known in path.facts.items()})
+
+
+def _unless(facts: Facts, question: Last, told: bool) -> Facts:
+    rest = frozenset(fact for fact in facts if answers.answer(fact, question) is not told)
+    return answers.with_answer(rest, question, None)
+
+
+def left(ex: Execution, loop: Hashable) -> None:
+    """Behind a loop, nobody asks any more which iteration it was."""
+    own = Counter(loop, None)
+
+    def is_over(question: object) -> bool:
+        return (isinstance(question, First) and question.counter == own) or question == Last(loop)
+
+    if Last(loop) in ex.tables.weighty or own in ex.tables.firsts:
+        ex.each_fact(lambda facts: answers.forgotten(facts, is_over))
+
+
+def learn(ex: Execution, loop: Hashable, key: Key, back: Value | None) -> None:
+    """What an iteration adds to a counter of this loop."""
+    counter = Counter(loop, key)
+    count = ex.tables.counts.get(counter)
+    if count is None or back is None:
+        return
+    number = back.number
+    increment = UNSTEADY
+    if isinstance(number, Linear):
+        if counter_of(ex, number.base) == counter:
+            increment = number.offset
+        elif number.base is None:
+            increment = 0
+    if count.increment is None or count.increment not in (increment, UNSTEADY):
+        count.increment = increment if count.increment is None else UNSTEADY
+        ex.tables.grown = True
+
+
+def normalised(ex: Execution, key: Key, value: Value | None, path: Path) -> tuple[Value | None, Path]:
+    """A counter as its value now, and the path with its windows moved. See [Note: a counter stands for now]."""
+    if value is None or not isinstance(value.number, Linear):
+        return value, path
+    counter, added = counter_of(ex, value.number.base), value.number.offset
+    if value.number.base is None:
+        return _set_back(ex, key, value, path)
+    if counter is None or counter.key is None or added == 0:
+        return value, path
+    facts = dict(path.facts)
+    for of in ex.tables.windows.get(counter, ()):
+        place = Place(counter, of)
+        if place in ex.tables.weighty:
+            for slot, known in facts.items():
+                facts[slot] = answers.moved(known, place) if added == 1 else answers.with_answer(known, place, None)
+    for at in ex.tables.firsts.get(counter, ()):
+        first = First(counter, at)
+        if first in ex.tables.weighty:
+            later = False if added == 1 and count_of(ex, counter).start == Linear(None, at) else None
+            for slot, known in facts.items():
+                facts[slot] = answers.with_answer(known, first, later)
+    return counter_value(ex, counter), path.with_facts(facts)
+
+
+def _set_back(ex: Execution, key: Key, value: Value, path: Path) -> tuple[Value, Path]:
+    """A counter that is a constant again: it starts anew, if its loop goes on."""
+    counter = next((one for one in ex.tables.counts if one.key == key and one.loop in ex.loops), None)
+    if counter is None:
+        return value, path
+    ex.tables.add(ex.tables.resets, counter)
+    facts: dict[Slot, Facts] = dict(path.facts)
+    for of in ex.tables.windows.get(counter, ()):
+        place = Place(counter, of)
+        for slot, known in facts.items():
+            facts[slot] = answers.placed(known, place, start_places(linear(value), of))
+    return counter_value(ex, counter), path.with_facts(facts)
+
+
+def brought_together(ex: Execution, differing: Differing, one: Path, other: Path) -> tuple[Differing, Path, Path]:
+    """Counters that two paths have counted differently, as their values now."""
+    out: Differing = []
+    for key, first, second in differing:
+        assert first is not None
+        assert second is not None
+        if isinstance(first.number, Linear) and isinstance(second.number, Linear) and first.number != second.number:
+            bases = {first.number.base, second.number.base} - {None}
+            counter = counter_of(ex, bases.pop()) if len(bases) == 1 else None
+            if counter is not None and counter.key is not None:
+                now_first, one = normalised(ex, key, first, one)
+                now_second, other = normalised(ex, key, second, other)
+                out.append((key, now_first, now_second))
+                continue
+        out.append((key, first, second))
+    return out, one, other
+
+
+# --- tests of counters
+
+
+def window_test(ex: Execution, number: Remainder, other: Value) -> Test | None:
+    """(counter + k) % n == other"""
+    counter = counter_of(ex, number.base)
+    if counter is None:
+        return None
+    of, wanted = number.of, linear(other)
+    if of == Linear(None, 1):  # nobody asks for a remainder of 1 but by a setting
+        of = Linear(ex.identities.of("setting"), 0)
+    if wanted.base is None:
+        rest = wanted.offset - number.offset
+    elif of.base is not None and wanted.base == of.base:
+        rest = wanted.offset - of.offset - number.offset
+    else:
+        return None
+    if of.base is None and of.offset:
+        rest %= of.offset
+        want = FIRST if rest == 0 else LAST if rest == of.offset - 1 else None
+    else:
+        want = {0: FIRST, -1: LAST}.get(rest)
+    if want is None:
+        return None
+    ex.tables.add(ex.tables.windows.setdefault(counter, set()), of)
+    return At(Place(counter, of), want)
+
+
+def first_test(ex: Execution, counter: Counter, at: int) -> Test:
+    """counter == at"""
+    lengths = sorted(ex.tables.windows.get(counter, ()), key=repr)
+    if counter in ex.tables.resets and count_of(ex, counter).start == Linear(None, at) and lengths:
+        return At(Place(counter, lengths[0]), FIRST)
+    ex.tables.add(ex.tables.firsts.setdefault(counter, set()), at)
+    count = count_of(ex, counter)
+    if count.start == Linear(None, at) and count.increment == 1:
+        return First(counter, at)
+    return Asked("==", (ex.identities.of("counter", counter), ("k", at)))
+
+
+def last_test(ex: Execution, one: Value, other: Value) -> Test | None:
+    """counter == length - 1: is it the last iteration of the loop that counts?"""
+    for value, limit in ((one, other), (other, one)):
+        mine, theirs = linear(value), linear(limit)
+        counter = counter_of(ex, mine.base)
+        if counter is None or count_of(ex, counter).increment != 1:
+            continue
+        length, begins = count_of(ex, Counter(counter.loop, None)).length, count_of(ex, counter).start
+        if length is None or begins.base is not None or theirs.base != length.base:
+            continue
+        if theirs.offset - mine.offset == length.offset + begins.offset - 1:
+            return Last(counter.loop)
+    return None

@@ -1,0 +1,320 @@
+"""The machine of the abstract run: where it stands, and what every part of it needs."""
+
+import ast
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, NamedTuple
+
+from zerograd.core.events import Site
+from zerograd.core.facts import Facts
+from zerograd.core.judgement import Code, Trail
+from zerograd.source.execute.paths import PATH, Path, Slot, State, meet
+from zerograd.source.execute.tables import Branch, Deposit, Tables
+from zerograd.source.heap import answers
+from zerograd.source.heap.conditions import Asked, Counter, Linear, Place, Test
+from zerograd.source.heap.identity import Identities
+from zerograd.source.heap.objects import Heap, Mode, Obj, ObjectKind
+from zerograd.source.heap.regions import Overlap
+from zerograd.source.heap.store import Changes, Key, Store
+from zerograd.source.heap.values import Constant, Graph, Value, join
+from zerograd.source.project.classes import Classes
+from zerograd.source.project.files import Project
+from zerograd.source.project.index import Class, File, Function
+
+Context = tuple[ast.AST, ...]  # the calls that lead to where the machine stands
+
+
+ONE = Constant(1)
+
+
+class Unreachable(Exception):
+    """No execution goes on from here."""
+
+
+class Exhausted(Exception):
+    """The moves of this root are used up: what is not finished is not reported."""
+
+
+class Guard(NamedTuple):
+    """A branch that was taken."""
+
+    test: Test
+    yes: bool
+    node: ast.AST
+    loops: int  # how many loops of its function it stands in
+    inside: int = 0  # how many loops in all
+
+
+class LoopRecord:
+    def __init__(self, level: int) -> None:
+        self.level = level
+        self.breaks: list[State] = []
+        self.continues: list[State] = []
+
+
+class Frame:
+    """One call that is being executed. `parent`: where its free names are looked up."""
+
+    def __init__(
+        self, identity: Hashable, file: File, function: Function | None, parent: "Frame | None", context: Context
+    ) -> None:
+        self.id = identity
+        self.file = file
+        self.function = function
+        self.parent = parent
+        self.context = context
+        self.level = 0
+        self.returns: list[tuple[State, Value]] = []
+        self.loops: list[LoopRecord] = []
+        self.guards: list[Guard] = []
+        self.finals: list[tuple[int, Callable[[], None]]] = []  # what runs before a jump leaves its block
+        self.global_names: set[str] = set()
+        self.outer_names: set[str] = set()
+        self.receiver: Value | None = None
+        self.cls: Class | None = None
+        self.forwards = False  # it does nothing but call something else: what happens there happens at its call
+        self.called_at: ast.AST | None = None
+        self.consumer: Callable[[Value], None] | None = None  # of a generator: the block of whoever iterates
+
+
+class Handler(NamedTuple):
+    """A try that is being executed, and the states in which something was raised in it."""
+
+    level: int
+    raised: list[State]
+
+
+class Execution:
+    """One root, executed pass by pass."""
+
+    def __init__(self, project: Project, classes: Classes, laws: Code[Any], main: File, *, moves: int) -> None:
+        self.project = project
+        self.classes = classes
+        self.laws = laws
+        self.main = main
+        self.moves_of_a_pass = moves
+        self.heap = Heap()
+        self.identities = Identities()
+        self.tables = Tables()
+        self.overlap = Overlap()
+        self.none = Value(
+            self.identities.of("constant", "NoneType", None), frozenset({self.heap.none}), constant=Constant(None)
+        )
+        self._constants: dict[tuple[type, Hashable], Value] = {}
+        self.counter_ids: dict[int, Counter] = {}
+        self.tensor_ids: set[int] = set()  # what is computed from something with a graph
+        self.born: dict[int, frozenset[Hashable]] = {}  # the loops in which something is computed anew
+        self.root_class: Class | None = None
+        self.exploring = True  # the first pass, which learns what there is: it goes through each loop once
+        self.symbolic = False  # the root's own parameters are symbols, whatever their defaults
+        self._version: Hashable = None
+        self.records_of: dict[Hashable, list[Any]] = {}  # see [Note: replaying]
+        self.entered: set[Function] = set()
+        self.visited: set[ast.stmt] = set()
+        self.begin_pass()
+
+    def begin_pass(self) -> None:
+        self.store = Store()
+        self.path: Path | None = Path.start(list(self.tables.slots))
+        self.frames: list[Frame] = []
+        self.records: list[Branch] = []  # the branches and loops that the machine stands in
+        self.handlers: list[Handler] = []
+        self.loops: list[Hashable] = []
+        self.moves = self.moves_of_a_pass
+        self.grad_mode = Mode.ON  # or OFF, or MAYBE
+        self.accumulating: Obj | None = None
+        self.dropped: ast.AST | None = None  # the expression whose result nobody takes
+        self.each: frozenset[Obj] = frozenset()  # the objects of a loop that is executed once for each of them
+        self.handing: Callable[[Value], None] | None = None
+        self.forwards = 0
+        self.called_again = False  # the root is called once more: its settings may be answered otherwise
+        self.looks = 0  # how often somebody may have read gradients
+        self.has_loss = False  # a loss was computed on the way here
+        self.too_long: set[Function] = getattr(self, "too_long", set())
+        # What forward() returns, for each module and mode, with what its containers hold.
+        self.results: dict[Hashable, tuple[Value | None, dict[Key, Value]]] = {}
+        self.configured: dict[Obj, Value] = {}
+        self.renewed: list[int] | None = None
+        version = self.tables.version()
+        if version != self._version:  # what is known of things has changed: nothing is as it was
+            self._version, self.records_of = version, {}
+        self.met: dict[tuple[Any, Site | None], Any] = {}  # the laws that were broken, by place
+        self.told: set[tuple[Any, Site | None]] = set()
+        self.trails: dict[Slot, Trail] = {}
+        self.deposits: dict[Site, Deposit] = {}
+        self.windows: dict[tuple[Obj, Site], frozenset[tuple[Place, str]]] = {}  # where every path of a step stands
+        self.closures: dict[Site, Any] = {}
+        self.cleared: dict[Site, frozenset[Obj]] = {}  # the regions that each clear was told
+        self.wasted: dict[tuple[Site, Obj], tuple[Site, str, Function | None]] = {}  # deposits that a clear erases
+        self.stepped_each: dict[
+            tuple[Site, Context], dict[Obj, bool]
+        ] = {}  # whether each of a loop's optimizers starves
+        self.tables.grown = False
+
+    # --- where the machine stands
+
+    @property
+    def frame(self) -> Frame:
+        return self.frames[-1]
+
+    @property
+    def context(self) -> Context:
+        return self.frames[-1].context
+
+    @property
+    def here(self) -> Path:
+        """The path, which is known to be alive."""
+        assert self.path is not None
+        return self.path
+
+    @property
+    def guards(self) -> list[Guard]:
+        """The branches that were taken to get here, those of the callers first."""
+        return [guard for frame in self.frames for guard in frame.guards]
+
+    def branch(self, node: ast.AST, arm: Hashable) -> Branch:
+        return (node, self.context, arm)
+
+    def site(self, node: ast.AST) -> Site:
+        depth = len(self.frames) - 1
+        while depth > 0 and self.frames[depth].forwards and self.frames[depth].called_at is not None:
+            called_at = self.frames[depth].called_at
+            if not isinstance(called_at, ast.Call):
+                break
+            node, depth = called_at, depth - 1
+        assert isinstance(node, (ast.expr, ast.stmt, ast.ExceptHandler))
+        end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
+        return Site(self.frames[depth].file.path, node.lineno, node.col_offset + 1, end_line, end_column + 1)
+
+    def spend(self) -> None:
+        self.moves -= 1
+        if self.moves < 0:
+            raise Exhausted
+
+    # --- values
+
+    def fresh(self, node: ast.AST, tag: str = "computed", made_of: tuple[int, ...] = ()) -> int:
+        """The identity of what this expression computes now; what was answered about the last one is forgotten."""
+        identity = self.identities.of(tag, node, self.context, made_of=made_of)
+        if self.loops and identity not in self.born and isinstance(node, (ast.Call, ast.Attribute)):
+            self.born[identity] = frozenset(self.loops)
+        if self.renewed is not None:
+            self.renewed.append(identity)
+        if identity in self.tables.asked_of and self.path is not None:
+            self.forget(identity)
+        return identity
+
+    def forget(self, identity: int) -> None:
+        parts = self.identities.parts
+
+        def asks(question: object) -> bool:
+            return isinstance(question, Asked) and any(
+                identity in parts(base)
+                for one in question.of
+                if isinstance(base := one.base if isinstance(one, Linear) else one, int)
+            )
+
+        facts = self.here.facts
+        for slot, known in facts.items():
+            facts[slot] = answers.forgotten(known, asks)
+
+    def constant(self, value: Hashable) -> Value:
+        if value is None:
+            return self.none
+        known = self._constants.get((type(value), value))
+        if known is not None:
+            return known
+        whole = Linear(None, value) if isinstance(value, int) and not isinstance(value, bool) else None
+        identity = self.identities.of("constant", type(value).__name__, value)
+        made = Value(identity, number=whole, constant=Constant(value))
+        self._constants[(type(value), value)] = made
+        return made
+
+    def thing(self, obj: Obj) -> Value:
+        """The value that is exactly this object."""
+        return Value(self.identities.of("object", obj), frozenset({obj}))
+
+    def unknown(self, node: ast.AST, tag: str = "computed") -> Value:
+        return Value(self.fresh(node, tag), exact=False)
+
+    def given(self, *key: Hashable, name: str = "", of: Obj | None = None, made_of: tuple[int, ...] = ()) -> Value:
+        """A value that comes from outside."""
+        obj = self.heap.of("given", *key, kind=ObjectKind.GIVEN)
+        if not obj.given:
+            obj.given, obj.name, obj.source = True, name, of
+        identity = self.identities.of("given", *key, made_of=made_of)
+        return Value(identity, frozenset({obj}), False, graph=Graph.ANY, made_of=frozenset({self.heap.anything}))
+
+    def changing(self, identity: int) -> bool:
+        """Whether a loop that the machine stands in computes this anew."""
+        born = self.born.get(identity)
+        return born is not None and not born.isdisjoint(self.loops)
+
+    def effects(self) -> tuple[Hashable, ...]:
+        """What a statement leaves behind beside names and facts, as far as it can be compared."""
+        path, frame = self.path, self.frames[-1]
+        jumps = tuple((len(loop.breaks), len(loop.continues)) for loop in frame.loops)
+        raised = tuple(len(handler.raised) for handler in self.handlers)
+        if path is None:
+            return ()
+        marks = (path.pending, path.since, path.looked_at, path.frozen, path.severed, path.homeless, path.stepped)
+        return (
+            len(frame.returns),
+            jumps,
+            raised,
+            marks,
+            len(self.wasted),
+            len(self.closures),
+            self.grad_mode,
+            self.has_loss,
+            self.looks,
+        )
+
+    # --- where paths meet
+
+    def capture(self, level: int) -> State:
+        return State(self.store.changes(level), self.here)
+
+    def meet(self, states: Iterable[State | None], at: Hashable, test: Test | None = None) -> None:
+        """Go on from where these states meet, each told as changes to what the store holds now."""
+        alive = [state for state in states if state is not None and not state.path.is_dead]
+        if not alive:
+            self.path = None
+            return
+        changes, path = alive[0]
+        for other in alive[1:]:
+            changes, path = self._meet_two(State(changes, path), other, at, test if len(alive) == 2 else None)
+        self.store.apply(changes)
+        self.path = path
+
+    def _meet_two(self, one: State, other: State, at: Hashable, test: Test | None) -> State:
+        from zerograd.source.execute import counters  # it needs this module: one of the two must wait
+
+        changes: Changes = {}
+        differing: list[tuple[Key, Value | None, Value | None]] = []
+        mine, theirs, get = one.changes, other.changes, self.store.get
+        for key in [*mine, *(key for key in theirs if key not in mine)]:
+            first = mine[key] if key in mine else get(key)
+            second = theirs[key] if key in theirs else get(key)
+            if first is None or second is None or first is second:
+                changes[key] = first if second is None else second
+            else:
+                differing.append((key, first, second))
+        path_one, path_other = one.path, other.path
+        if differing:
+            differing, path_one, path_other = counters.brought_together(self, differing, path_one, path_other)
+            for key, first, second in differing:
+                assert first is not None
+                assert second is not None
+                changes[key] = met = join(first, second, self.identities.of("met", at, key), test)
+                if isinstance(test, Asked) and test == Asked("<", (("k", 1), second.id)) and first.constant == ONE:
+                    self.tables.add(self.tables.refused, met.id)  # set to 1 if it is more
+        return State(changes, meet(path_one, path_other))
+
+    def each_fact(self, change: Callable[[Facts], Facts]) -> None:
+        """Change the facts of every slot, and of the path itself."""
+        facts = self.here.facts
+        for slot, known in facts.items():
+            facts[slot] = change(known)
+
+    def slots(self) -> list[Slot]:
+        return [slot for slot in self.here.facts if slot != PATH]

@@ -1,0 +1,747 @@
+"""Expressions: what a name, an operator or a comparison gives."""
+
+import ast
+from collections.abc import Callable, Hashable, Iterable, Sequence
+
+from zerograd.core.facts import doubt
+from zerograd.source.effects import python
+from zerograd.source.effects.lookup import may_be_raised_by_backward
+from zerograd.source.execute import attributes, branches, calls, containers, counters, gradients, statements
+from zerograd.source.execute.execution import Execution, Frame, Unreachable
+from zerograd.source.execute.paths import State
+from zerograd.source.heap.conditions import (
+    YES,
+    Asked,
+    Known,
+    Linear,
+    Remainder,
+    Test,
+    both,
+    either,
+    is_followed,
+    leaves,
+    negate,
+)
+from zerograd.source.heap.objects import Mode, Obj, ObjectKind, Shape
+from zerograd.source.heap.values import (
+    NO_IDLE_TERMS,
+    NO_OBJECTS,
+    NOTHING_APPLIED,
+    Applied,
+    Graph,
+    IdleTerm,
+    Regions,
+    Value,
+    is_none,
+    join,
+    linear,
+    name_of,
+)
+from zerograd.source.project.files import Definition, External
+from zerograd.source.project.index import Class, File, Function
+
+
+def evaluate(ex: Execution, node: ast.expr) -> Value:
+    compute = _EXPRESSIONS.get(type(node))
+    return compute(ex, node) if compute is not None else ex.unknown(node)
+
+
+# --- names
+
+
+def _constant(ex: Execution, node: ast.Constant) -> Value:
+    return ex.constant(node.value if node.value is not Ellipsis else "...")
+
+
+def _name(ex: Execution, node: ast.Name) -> Value:
+    return read_name(ex, node.id)
+
+
+def read_name(ex: Execution, name: str) -> Value:
+    if name == python.MAIN:
+        return ex.constant("__main__" if ex.frame.file is ex.main else "module")
+    frame: Frame | None = ex.frame
+    if name not in ex.frame.global_names:
+        while frame is not None:
+            found = ex.store.get((frame.id, name))
+            if found is not None:
+                return found
+            frame = frame.parent
+    return global_name(ex, ex.frame.file, name)
+
+
+def global_name(ex: Execution, file: File, name: str) -> Value:
+    found = ex.store.get((statements.module_frame(file), name))
+    if found is not None:
+        return found
+    definition = ex.project.definition(file, name)
+    if definition is not None:
+        return defined(ex, definition, name)
+    if name in python.BUILTINS:
+        return external(ex, f"builtins.{name}")
+    return ex.given("name", file.path, name, name=name)
+
+
+def defined(ex: Execution, definition: Definition | None, dotted: str) -> Value:
+    """The value of a definition; of one that nobody can read, its qualified name."""
+    if definition is None:
+        return external(ex, dotted)
+    if isinstance(definition, External):
+        return external(ex, definition.name)
+    if isinstance(definition, File):
+        obj = ex.heap.of("file", definition.path, kind=ObjectKind.FILE)
+        obj.file = definition
+        return ex.thing(obj)
+    if isinstance(definition, Class):
+        return calls.class_value(ex, definition)
+    if isinstance(definition, Function):
+        return calls.plain_function(ex, definition)
+    if isinstance(definition.value, ast.Constant):
+        return ex.constant(definition.value.value)
+    return ex.given("global", definition.file.path, definition.name, name=definition.name)
+
+
+def external(ex: Execution, name: str) -> Value:
+    obj = ex.heap.of("external", name, kind=ObjectKind.EXTERNAL)
+    obj.name = name
+    return ex.thing(obj)
+
+
+def qualified_name(ex: Execution, node: ast.expr) -> str:
+    """The qualified name that an expression stands for, if it is a name from outside."""
+    if not isinstance(node, (ast.Name, ast.Attribute)):
+        return ""
+    names = [one.name for one in evaluate(ex, node).objects if one.kind is ObjectKind.EXTERNAL]
+    return names[0] if len(names) == 1 else ""
+
+
+def as_load(node: ast.expr) -> ast.expr:
+    """The same target, to be read."""
+    if isinstance(node, ast.Name):
+        return ast.copy_location(ast.Name(node.id, ast.Load()), node)
+    return node
+
+
+def _walrus(ex: Execution, node: ast.NamedExpr) -> Value:
+    value = evaluate(ex, node.value)
+    statements.bind(ex, node.target, value, node)
+    return value
+
+
+def _text(ex: Execution, node: ast.JoinedStr) -> Value:
+    for part in node.values:
+        if isinstance(part, ast.FormattedValue):
+            evaluate(ex, part.value)
+    return Value(ex.fresh(node))
+
+
+def _lambda(ex: Execution, node: ast.Lambda) -> Value:
+    return calls.function_value(ex, node)
+
+
+def _await(ex: Execution, node: ast.Await | ast.Starred) -> Value:
+    return evaluate(ex, node.value)
+
+
+def _yield(ex: Execution, node: ast.Yield | ast.YieldFrom) -> Value:
+    value = evaluate(ex, node.value) if node.value is not None else ex.none
+    if ex.frame.consumer is not None and isinstance(node, ast.Yield):
+        ex.frame.consumer(value)
+        if ex.path is None:
+            raise Unreachable
+        return ex.unknown(node)
+    state = ex.capture(ex.frame.level)
+    ex.frame.returns.append((State(state.changes, state.path.copy()), value))
+    return ex.unknown(node)
+
+
+# --- choices
+
+
+def _choice(ex: Execution, node: ast.IfExp) -> Value:
+    test = truth(ex, evaluate(ex, node.test))
+    return choose(ex, node, test, [lambda: evaluate(ex, node.body), lambda: evaluate(ex, node.orelse)])
+
+
+def choose(ex: Execution, node: ast.expr, test: Test, arms: Sequence[Callable[[], Value]]) -> Value:
+    """One of two expressions, as a test is answered."""
+    paths = branches.split(ex, test)
+    keys = [ex.branch(node, 0), ex.branch(node, 1)]
+    outs: list[State | None] = []
+    values: list[Value] = []
+    for number, path in enumerate(paths):
+        if path.is_dead:
+            outs.append(None)
+            continue
+        ex.path = path
+        if not is_followed(test):
+            for slot, kinds in ex.tables.skipped(keys[1 - number]).items():
+                if slot in path.facts:
+                    path.facts[slot] = doubt(path.facts[slot], kinds)
+        level = ex.store.open()
+        ex.records.append(keys[number])
+        try:
+            values.append(arms[number]())
+            outs.append(ex.capture(level) if ex.path is not None else None)
+        except Unreachable:
+            outs.append(None)
+        ex.records.pop()
+        ex.store.undo(level)
+    if any(key in ex.tables.emitted for key in keys):
+        branches.weigh(ex, test, node)
+    ex.meet(outs, (node, ex.context), test)
+    if ex.path is None or not values:
+        raise Unreachable
+    if len(values) == 1:
+        return values[0]
+    return join(values[0], values[1], ex.identities.of("met", node, ex.context), test)
+
+
+def _bool_op(ex: Execution, node: ast.BoolOp) -> Value:
+    """`a and b`: what b does is done only if a is true."""
+    first = evaluate(ex, node.values[0])
+    test = truth(ex, first)
+    value = first
+    for operand in node.values[1:]:
+        if isinstance(node.op, ast.And):
+            second = _guarded(ex, node, test, operand, yes=True)
+            test = both(test, truth(ex, second)) if second is not None else test
+        else:
+            second = _guarded(ex, node, test, operand, yes=False)
+            test = either(test, truth(ex, second)) if second is not None else test
+        if second is not None:
+            value = join(value, second, ex.identities.of("met", operand, ex.context))
+    return value._replace(id=ex.fresh(node), test=test, constant=None, number=None)
+
+
+def _guarded(ex: Execution, node: ast.expr, test: Test, operand: ast.expr, *, yes: bool) -> Value | None:
+    if not _may_act(operand):
+        return evaluate(ex, operand)
+    found: list[Value] = []
+
+    def asked() -> Value:
+        found.append(evaluate(ex, operand))
+        return found[-1]
+
+    def skipped() -> Value:
+        return ex.none
+
+    choose(ex, operand, test, [asked, skipped] if yes else [skipped, asked])
+    return found[-1] if found else None
+
+
+def _may_act(node: ast.expr) -> bool:
+    return any(isinstance(part, (ast.Call, ast.NamedExpr)) for part in ast.walk(node))
+
+
+def _unary(ex: Execution, node: ast.UnaryOp) -> Value:
+    value = evaluate(ex, node.operand)
+    if isinstance(node.op, ast.Not):
+        return Value(ex.fresh(node), test=negate(truth(ex, value)))
+    if isinstance(node.op, ast.USub) and value.constant is not None and isinstance(value.constant.value, (int, float)):
+        return ex.constant(-value.constant.value)
+    if value.graph:
+        return tensor(ex, [value], ex.fresh(node))._replace(reduction=value.reduction, idle=value.idle)
+    return value._replace(id=ex.fresh(node), number=None, constant=None, test=None)
+
+
+# --- truth
+
+
+def truth(ex: Execution, value: Value) -> Test:
+    """The question whether a value is true."""
+    if value.test is not None:
+        return value.test
+    if value.constant is not None:
+        return Known(bool(value.constant.value))
+    if isinstance(value.number, Remainder):
+        return negate(compare(ex, ast.Eq(), value, ex.constant(0)))
+    if value.objects and value.exact:
+        kinds = {one.kind for one in value.objects}
+        if kinds == {ObjectKind.NONE}:
+            return Known(False)
+        if not kinds & _MAY_BE_FALSE:
+            return Known(True)
+    if value.none_test is not None:
+        return negate(value.none_test)
+    return Asked("true", (value.id,))
+
+
+_MAY_BE_FALSE = {
+    ObjectKind.NONE,
+    ObjectKind.GIVEN,
+    ObjectKind.CONTAINER,
+    ObjectKind.LOADER,
+    ObjectKind.INSTANCE,
+    ObjectKind.LEAF,
+    ObjectKind.PARAMETER,
+    ObjectKind.GRADIENT,
+}
+
+
+def asks_none(ex: Execution, value: Value) -> Test:
+    """The question whether a value is None."""
+    if value.none_test is not None:
+        return value.none_test
+    if value.objects and value.exact:
+        kinds = {one.kind for one in value.objects}
+        if kinds == {ObjectKind.NONE}:
+            return YES
+        if ObjectKind.NONE not in kinds or ObjectKind.GRADIENT in kinds:
+            return Known(False)
+    elif value.constant is not None or (value.graph is Graph.LIVE and not value.objects):
+        return Known(False)
+    return Asked("none", (value.id,))
+
+
+def _compare(ex: Execution, node: ast.Compare) -> Value:
+    left = evaluate(ex, node.left)
+    test: Test = YES
+    operands = [left]
+    for operator, right in zip(node.ops, node.comparators, strict=True):
+        other = evaluate(ex, right)
+        operands.append(other)
+        test = both(test, compare(ex, operator, left, other))
+        left = other
+    identity = ex.fresh(node)
+    mark(ex, identity, operands)
+    if any(operand.graph for operand in operands) and not any(is_none(operand) for operand in operands):
+        whole = tensor(ex, operands, identity)
+        return Value(identity, graph=Graph.CUT, test=test, exact=False, cut_from=whole.made_of | whole.cut_from)
+    return Value(identity, test=test)
+
+
+_CONSTANT_COMPARISONS: dict[type[ast.cmpop], Callable[[object, object], bool]] = {
+    ast.Eq: lambda one, other: one == other,
+    ast.NotEq: lambda one, other: one != other,
+    ast.Lt: lambda one, other: one < other,  # type: ignore[operator]
+    ast.LtE: lambda one, other: one <= other,  # type: ignore[operator]
+    ast.Gt: lambda one, other: one > other,  # type: ignore[operator]
+    ast.GtE: lambda one, other: one >= other,  # type: ignore[operator]
+    ast.Is: lambda one, other: one is other,
+    ast.IsNot: lambda one, other: one is not other,
+}
+
+
+def compare(ex: Execution, operator: ast.cmpop, one: Value, other: Value) -> Test:
+    if isinstance(operator, (ast.IsNot, ast.NotEq, ast.NotIn)):
+        positive = {ast.IsNot: ast.Is, ast.NotEq: ast.Eq, ast.NotIn: ast.In}[type(operator)]()
+        return negate(compare(ex, positive, one, other))
+    if isinstance(operator, (ast.Is, ast.Eq)) and (is_none(one) or is_none(other)):
+        return asks_none(ex, one if is_none(other) else other)
+    if one.constant is not None and other.constant is not None:
+        known = _CONSTANT_COMPARISONS.get(type(operator))
+        if known is not None:
+            try:
+                return Known(bool(known(one.constant.value, other.constant.value)))
+            except TypeError:
+                pass
+    if isinstance(operator, ast.Eq):
+        test = _counter_equals(ex, one, other)
+        if test is not None:
+            return test
+    if isinstance(operator, (ast.Gt, ast.GtE, ast.Lt, ast.LtE)):
+        test = _counter_exceeds(ex, operator, one, other)
+        if test is not None:
+            return test
+    return _question(operator, name_of(one), name_of(other))
+
+
+def _question(operator: ast.cmpop, one: Hashable, other: Hashable) -> Test:
+    """One question for `x > y` and `y < x`, and for `x == y` and `y == x`."""
+    if isinstance(operator, (ast.Gt, ast.GtE)):
+        one, other = other, one
+    if isinstance(operator, (ast.GtE, ast.LtE)):
+        return negate(Asked("<", (other, one)))
+    if isinstance(operator, (ast.Gt, ast.Lt)):
+        return Asked("<", (one, other))
+    if isinstance(operator, ast.Eq):
+        return Asked("==", tuple(sorted((one, other), key=repr)))
+    return Asked("is" if isinstance(operator, ast.Is) else "in", (one, other))
+
+
+def _counter_equals(ex: Execution, one: Value, other: Value) -> Test | None:
+    for value, wanted in ((one, other), (other, one)):
+        if isinstance(value.number, Remainder):
+            test = counters.window_test(ex, value.number, wanted)
+            if test is not None:
+                return test
+    last = counters.last_test(ex, one, other)
+    if last is not None:
+        return last
+    for value, wanted in ((one, other), (other, one)):
+        mine, theirs = linear(value), linear(wanted)
+        counter = counters.counter_of(ex, mine.base)
+        if counter is None or mine.base is None:
+            continue
+        starts = theirs.base is None and theirs.offset <= mine.offset
+        if counter in ex.tables.resets and mine.base != theirs.base and not starts:
+            test = counters.window_test(ex, Remainder(mine.base, mine.offset, theirs), ex.constant(0))
+            if test is not None:
+                return test
+        if theirs.base is None:
+            return counters.first_test(ex, counter, theirs.offset - mine.offset)
+    return None
+
+
+def _counter_exceeds(ex: Execution, operator: ast.cmpop, one: Value, other: Value) -> Test | None:
+    """`i > 0`, `i >= 1`, `count >= n`, `epoch < 5`: whether a counter has reached a bound."""
+    low, high = linear(one), linear(other)
+    if isinstance(operator, (ast.Gt, ast.GtE)):
+        low, high = high, low
+    strict = isinstance(operator, (ast.Gt, ast.Lt))
+    if counters.counter_of(ex, high.base) is not None:
+        return _has_reached(ex, high, low._replace(offset=low.offset + strict))
+    if counters.counter_of(ex, low.base) is not None:
+        reached = _has_reached(ex, low, high._replace(offset=high.offset + (not strict)))
+        return negate(reached) if reached is not None else None
+    return None
+
+
+def _has_reached(ex: Execution, number: Linear, bound: Linear) -> Test | None:
+    """counter + k >= bound. Of a counter that is set back, that is the end of a window."""
+    counter = counters.counter_of(ex, number.base)
+    assert counter is not None
+    assert number.base is not None
+    if counter in ex.tables.resets and number.base != bound.base and bound != Linear(None, number.offset + 1):
+        ends = counters.window_test(ex, Remainder(number.base, number.offset, bound), ex.constant(0))
+        if ends is not None:
+            return ends
+    count = counters.count_of(ex, counter)
+    begins, first = count.start, bound.offset - number.offset  # true from `first` on
+    if bound.base is not None or begins.base is not None or count.increment != 1:
+        return None
+    if begins.offset >= first:
+        return YES
+    before = counters.first_test(ex, counter, begins.offset)
+    if begins.offset == first - 1:
+        return negate(before)
+    return negate(either(before, Asked("<", (number, ("k", bound.offset)))))  # not in the first iteration, at least
+
+
+def asks_tensor(ex: Execution, test: Test) -> bool:
+    """Whether a test looks at something that was computed from a graph: a loss, a norm."""
+    for question in leaves(test):
+        if isinstance(question, Asked):
+            for one in question.of:
+                base = one.base if isinstance(one, Linear) else one
+                if isinstance(base, int) and not ex.tensor_ids.isdisjoint(ex.identities.parts(base)):
+                    return True
+    return False
+
+
+def mark(ex: Execution, identity: int, values: Iterable[Value]) -> None:
+    """What is computed from something with a graph: a test of it looks at the loss."""
+    if any(value.graph is Graph.LIVE or value.id in ex.tensor_ids for value in values):
+        ex.tensor_ids.add(identity)
+
+
+def may_catch_backward(handler: ast.ExceptHandler) -> bool:
+    """Whether a handler may catch what a backward pass raises."""
+    if handler.type is None:
+        return True
+    types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    names = {part.attr if isinstance(part, ast.Attribute) else getattr(part, "id", "") for part in types}
+    if not may_be_raised_by_backward(names):
+        return False
+    # It asks what went wrong: of what a backward pass says, memory alone is known.
+    said = [
+        part.value
+        for compared in ast.walk(handler)
+        if handler.name and isinstance(compared, ast.Compare)
+        for part in ast.walk(compared)
+        if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    ]
+    return not said or any(word in text for text in said for word in python.OUT_OF_MEMORY)
+
+
+# --- operators
+
+
+def _binary(ex: Execution, node: ast.BinOp) -> Value:
+    return combine(ex, node, node.op, evaluate(ex, node.left), evaluate(ex, node.right))
+
+
+_ARITHMETIC: dict[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: lambda one, other: one + other,
+    ast.Sub: lambda one, other: one - other,
+    ast.Mult: lambda one, other: one * other,
+    ast.Div: lambda one, other: one / other,
+    ast.FloorDiv: lambda one, other: one // other,
+    ast.Mod: lambda one, other: one % other,
+    ast.Pow: lambda one, other: one**other if abs(other) < 64 else float("inf"),
+}
+
+
+def combine(ex: Execution, node: ast.AST, operator: ast.operator, one: Value, other: Value) -> Value:
+    """one <operator> other"""
+    if one.constant is not None and other.constant is not None:
+        known = _ARITHMETIC.get(type(operator))
+        first, second = one.constant.value, other.constant.value
+        if known is not None and isinstance(first, (int, float)) and isinstance(second, (int, float)):
+            try:
+                return ex.constant(known(first, second))
+            except (ZeroDivisionError, OverflowError):
+                pass
+    number = _number(operator, one, other)
+    tensors = one.graph or other.graph or _is_leaf(one) or _is_leaf(other)
+    identity = ex.fresh(node, made_of=(one.id, other.id) if tensors else ())
+    if tensors:
+        return _tensor_operation(ex, node, operator, one, other, identity, number)
+    sequences = (ObjectKind.CONTAINER, ObjectKind.PARAMETERS)
+    if isinstance(operator, ast.Add) and any(part.kind in sequences for part in one.objects | other.objects):
+        return containers.concatenated(ex, [one, other], node)
+    if isinstance(operator, ast.Mult) and any(part.kind in sequences for part in one.objects):
+        return one._replace(id=identity, length=None)
+    if gradients.LOSS_SCALE in one.divisors | other.divisors:
+        return Value(identity, divisors=frozenset({gradients.LOSS_SCALE}))
+    if not isinstance(operator, ast.Mod) and number is None and not one.objects and not other.objects:
+        names = (name_of(one), name_of(other))
+        bases = tuple(
+            part.base if isinstance(part, Linear) else part
+            for part in names
+            if isinstance(part, int) or (isinstance(part, Linear) and part.base is not None)
+        )
+        made_of = tuple(base for base in bases if base is not None)
+        combined = ex.identities.of("combined", type(operator).__name__, *names, made_of=made_of)
+        return Value(combined, cut_from=one.cut_from | other.cut_from)
+    return Value(identity, number=number, exact=one.exact and other.exact, cut_from=one.cut_from | other.cut_from)
+
+
+def _number(operator: ast.operator, one: Value, other: Value) -> Linear | Remainder | None:
+    mine, theirs = linear(one), linear(other)
+    if isinstance(operator, ast.Add):
+        if theirs.base is None:
+            return Linear(mine.base, mine.offset + theirs.offset)
+        return Linear(theirs.base, theirs.offset + mine.offset) if mine.base is None else None
+    if isinstance(operator, ast.Sub) and theirs.base is None:
+        return Linear(mine.base, mine.offset - theirs.offset)
+    if isinstance(operator, ast.Mod) and mine.base is not None:
+        return Remainder(mine.base, mine.offset, theirs)
+    return None
+
+
+def _is_leaf(value: Value) -> bool:
+    return any(one.kind in (ObjectKind.LEAF, ObjectKind.PARAMETER, ObjectKind.GRADIENT) for one in value.objects)
+
+
+def _tensor_operation(
+    ex: Execution,
+    node: ast.AST,
+    operator: ast.operator,
+    one: Value,
+    other: Value,
+    identity: int,
+    number: Linear | Remainder | None,
+) -> Value:
+    value = tensor(ex, [one, other], identity)
+    from_outside = any(part.kind is ObjectKind.EXTERNAL for part in one.objects | other.objects)
+    if from_outside and not one.reduction and not other.reduction:
+        value = value._replace(graph=max(value.graph, Graph.ANY), made_of=value.made_of | {ex.heap.anything})
+    if isinstance(operator, (ast.Div, ast.FloorDiv, ast.Mult)):
+        loss, factor = (one, other) if one.graph >= other.graph else (other, one)
+        scale = gradients.LOSS_SCALE in factor.divisors
+        scaled = value.scaled or (scale and isinstance(operator, ast.Mult))
+        idle = loss.idle if factor.graph < Graph.LIVE else NO_IDLE_TERMS
+        if factor.constant is not None and not factor.constant.value:
+            value = value._replace(cut_from=NO_OBJECTS)
+        return value._replace(
+            reduction=loss.reduction,
+            divisors=value.divisors | {name_of(factor)},
+            scaled=scaled,
+            number=number,
+            idle=idle,
+        )
+    if isinstance(operator, (ast.Add, ast.Sub)):
+        reductions = {part.reduction for part in (one, other) if part.graph is Graph.LIVE}
+        idle = one.idle | other.idle | _idle_terms(ex, node, one, other)
+        return value._replace(reduction=reductions.pop() if len(reductions) == 1 else "", number=number, idle=idle)
+    return value._replace(number=number)
+
+
+def _idle_terms(ex: Execution, node: ast.AST, one: Value, other: Value) -> frozenset[IdleTerm]:
+    """A sum of something with a graph and something that has lost its own."""
+    live, term = (one, other) if one.graph >= other.graph else (other, one)
+    recorded = live.graph is Graph.LIVE or (live.graph is Graph.ANY and live.made_of - {ex.heap.anything})
+    if not recorded or ex.grad_mode is not Mode.ON:
+        return NO_IDLE_TERMS
+    if term.graph > Graph.CUT or not term.cut_from:
+        return NO_IDLE_TERMS
+    if live.id in ex.identities.parts(term.id):  # x + (y - x).detach(): the value of one, the gradient of the other
+        return NO_IDLE_TERMS
+    return frozenset({(ex.site(node), term.cut_from)})
+
+
+def tensor(
+    ex: Execution,
+    values: Iterable[Value],
+    identity: int,
+    *,
+    live: bool = False,
+    made_of: Regions = NO_OBJECTS,
+    sure: Regions = NO_OBJECTS,
+) -> Value:
+    """A tensor that is computed from these values. `live`: a network computes it, which records a graph."""
+    given = list(values)
+    if live:
+        ex.tensor_ids.add(identity)
+    else:
+        mark(ex, identity, given)
+    by_hand = frozenset(
+        region for value in given for one in value.objects if one.kind is ObjectKind.GRADIENT for region in one.regions
+    )
+    if by_hand and ex.path is not None:
+        gradients.read_by_hand(ex, by_hand)
+    if ex.grad_mode is Mode.OFF:
+        return Value(identity, graph=Graph.CUT, cut_from=made_of | _origins(given))
+    graph = Graph.CUT
+    if live:
+        graph = Graph.LIVE if ex.grad_mode is Mode.ON else Graph.ANY
+    whose, surely = set(made_of), set(sure)
+    divisors: set[Hashable] = set()
+    cut_from: set[Obj] = set()
+    applied: frozenset[Applied] = NOTHING_APPLIED
+    scaled = False
+    for value in given:
+        leaves_of = {region for one in value.objects for region in _own_regions(one)}
+        if leaves_of:
+            graph = Graph.LIVE if ex.grad_mode is Mode.ON else max(graph, Graph.ANY)
+            whose |= leaves_of
+            surely |= leaves_of
+        if value.graph is Graph.LIVE:
+            graph = Graph.LIVE
+        elif value.graph is Graph.ANY and graph is not Graph.LIVE:
+            graph = Graph.ANY
+        if value.graph >= Graph.LIVE:
+            whose |= value.made_of
+            surely |= value.sure
+            divisors |= value.divisors
+            applied |= value.applied
+            scaled = scaled or value.scaled
+        cut_from |= value.cut_from
+    return Value(
+        identity,
+        graph=graph,
+        made_of=frozenset(whose),
+        sure=frozenset(surely),
+        divisors=frozenset(divisors),
+        scaled=scaled,
+        cut_from=frozenset(cut_from),
+        applied=applied,
+    )
+
+
+def overwrite(ex: Execution, changed: Value, others: Iterable[Value], node: ast.AST) -> None:
+    """A tensor is changed in place: whatever name it has holds what was written into it."""
+    parts = ex.identities.parts(changed.id)
+    new = tensor(ex, others, ex.fresh(node, "written"))
+    for key, value in ex.store.fields(ex.frame.id):
+        if value.graph and value.id in parts and not value.objects:
+            graph = Graph.LIVE if new.graph is Graph.LIVE else max(value.graph, Graph.ANY)
+            made_of, sure = value.made_of | new.made_of, value.sure | new.sure
+            ex.store.put(key, value._replace(graph=graph, made_of=made_of, sure=sure, cut_from=NO_OBJECTS))
+
+
+def _own_regions(one: Obj) -> frozenset[Obj]:
+    if one.kind is ObjectKind.LEAF:
+        return frozenset({one})
+    return one.regions if one.kind is ObjectKind.PARAMETER else NO_OBJECTS
+
+
+def _origins(values: list[Value]) -> frozenset[Obj]:
+    return frozenset().union(*(value.made_of | value.cut_from for value in values)) if values else NO_OBJECTS
+
+
+# --- structures
+
+
+def _sequence(ex: Execution, node: ast.List | ast.Tuple | ast.Set) -> Value:
+    values = [
+        containers.element(ex, evaluate(ex, part), part) if isinstance(part, ast.Starred) else evaluate(ex, part)
+        for part in node.elts
+    ]
+    obj = containers.new(ex, node)
+    starred = any(isinstance(part, ast.Starred) for part in node.elts)
+    containers.fill(ex, obj, values, exactly=not starred)
+    return Value(ex.fresh(node), frozenset({obj}))
+
+
+def _dict(ex: Execution, node: ast.Dict) -> Value:
+    obj = containers.new(ex, node, shape=Shape.DICT)
+    for key, part in zip(node.keys, node.values, strict=True):
+        value = evaluate(ex, part)
+        if key is None:
+            containers.merge(ex, obj, value, node)
+        else:
+            containers.put_item(ex, obj, evaluate(ex, key), value)
+    return Value(ex.fresh(node), frozenset({obj}))
+
+
+def _comprehension(ex: Execution, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
+    length: Linear | None = None
+    level = ex.store.open()
+    for number, generator in enumerate(node.generators):
+        iterated = evaluate(ex, generator.iter)
+        if number == 0 and len(node.generators) == 1 and not generator.ifs:
+            length = containers.length_of(ex, iterated)
+        statements.bind(ex, generator.target, containers.element(ex, iterated, generator.target), node)
+        for test in generator.ifs:
+            evaluate(ex, test)
+    if isinstance(node, ast.DictComp):
+        evaluate(ex, node.key)
+        value = evaluate(ex, node.value)
+    else:
+        value = evaluate(ex, node.elt)
+    ex.store.commit(level)
+    obj = containers.new(ex, node, shape=Shape.DICT if isinstance(node, ast.DictComp) else Shape.PLAIN)
+    obj.many = True
+    for one in value.objects:
+        if one.born == tuple(ex.loops) and one.context == ex.context and not one.given:
+            one.many = True
+    containers.grow(ex, obj, value)
+    return Value(ex.fresh(node), frozenset({obj}), length=length)
+
+
+def _subscript(ex: Execution, node: ast.Subscript) -> Value:
+    base = evaluate(ex, node.value)
+    if isinstance(node.slice, ast.Slice):
+        return base._replace(id=ex.fresh(node, "slice", made_of=(base.id,)), length=None)
+    return containers.read(ex, base, evaluate(ex, node.slice), node)
+
+
+def _slice(ex: Execution, node: ast.Slice) -> Value:
+    return Value(ex.fresh(node))
+
+
+def _attribute(ex: Execution, node: ast.Attribute) -> Value:
+    return attributes.read(ex, evaluate(ex, node.value), node.attr, node)
+
+
+_EXPRESSIONS: dict[type[ast.expr], Callable[..., Value]] = {
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.NamedExpr: _walrus,
+    ast.JoinedStr: _text,
+    ast.Lambda: _lambda,
+    ast.Await: _await,
+    ast.Starred: _await,
+    ast.Yield: _yield,
+    ast.YieldFrom: _yield,
+    ast.IfExp: _choice,
+    ast.BoolOp: _bool_op,
+    ast.UnaryOp: _unary,
+    ast.Compare: _compare,
+    ast.BinOp: _binary,
+    ast.List: _sequence,
+    ast.Tuple: _sequence,
+    ast.Set: _sequence,
+    ast.Dict: _dict,
+    ast.ListComp: _comprehension,
+    ast.SetComp: _comprehension,
+    ast.GeneratorExp: _comprehension,
+    ast.DictComp: _comprehension,
+    ast.Subscript: _subscript,
+    ast.Slice: _slice,
+    ast.Attribute: _attribute,
+    ast.Call: lambda ex, node: calls.call_expression(ex, node),
+}

@@ -1,0 +1,1025 @@
+"""What happens to gradients: events go into the slots here, and nowhere else; here each is judged.
+
+[Note: slots] A slot is an optimizer and a region that it holds. A deposit fills the slots that its loss reaches, a
+clear empties those of a region, whoever holds it. How sure a region is decides between a strong, a weak and no event.
+
+[Note: stages] A scaler remembers that it has unscaled an optimizer until it steps or is updated, whatever is cleared
+in between: that is a slot of its own.
+
+[Note: objectives] The objective of a backward is whoever steps next. Until then it waits for every optimizer; a clear
+takes its own away. So nobody pairs losses and optimizers by name.
+"""
+
+import ast
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from zerograd.core.events import Event, Kind, Site
+from zerograd.core.facts import (
+    ALL_DOUBTS,
+    NO_DOUBT,
+    NOWHERE,
+    Doubts,
+    Fact,
+    Facts,
+    doubt,
+    lift,
+    lift_weak,
+)
+from zerograd.core.facts import join as joined
+from zerograd.core.judgement import Trail, Verdict, judge
+from zerograd.core.machine import START, Content
+from zerograd.source.effects import python, spelling
+from zerograd.source.effects.protocols import STEPPED_BY_SCALER
+from zerograd.source.execute import branches, calls, containers, expressions
+from zerograd.source.execute.execution import Execution, Guard, Unreachable
+from zerograd.source.execute.paths import PATH, Pending, Slot, State
+from zerograd.source.execute.tables import Branch, Deposit
+from zerograd.source.heap import answers
+from zerograd.source.heap.conditions import (
+    LAST,
+    MIDDLE,
+    Asked,
+    At,
+    Both,
+    Linear,
+    Place,
+    Synced,
+    Test,
+    is_followed,
+    leaves,
+)
+from zerograd.source.heap.objects import Mode, Obj, ObjectKind, Shape
+from zerograd.source.heap.regions import Covers, reach
+from zerograd.source.heap.values import MAYBE_SCALED, NO_OBJECTS, Graph, Regions, Value, is_none
+
+LOSS_SCALE = ("the loss scale",)
+_UNREAD = (Content.FRESH, Content.MIXED)
+_MOST_REGIONS = 6  # of one optimizer that are told apart
+
+
+class Met(NamedTuple):
+    """A law that was broken at a place, as surely as it was met."""
+
+    verdict: Verdict[Any]
+    slot: Slot
+    certain: bool
+    learns: bool  # a loss is computed in the loop around it
+    looped: bool
+
+
+# --- who holds what
+
+
+def own_regions(obj: Obj) -> Regions:
+    return obj.regions if obj.kind is ObjectKind.PARAMETER else frozenset({obj})
+
+
+def held_by(optimizer: Obj) -> Regions:
+    """The regions that an optimizer steps; one of which nothing is known is a region of its own."""
+    return optimizer.held or frozenset({optimizer})
+
+
+def regions_of(ex: Execution, value: Value, seen: frozenset[Obj] = NO_OBJECTS) -> Regions:
+    """The parameters that a value stands for, or holds."""
+    found: set[Obj] = set()
+    for obj in value.objects:
+        if obj in seen:
+            continue
+        if obj.kind in (ObjectKind.MODULE, ObjectKind.LEAF, ObjectKind.GIVEN):
+            found.add(obj)
+        elif obj.kind in (ObjectKind.PARAMETERS, ObjectKind.PARAMETER, ObjectKind.GRADIENT):
+            found |= obj.regions
+        elif obj.kind is ObjectKind.OPTIMIZER:
+            found |= held_by(obj)
+        elif obj.kind is ObjectKind.CONTAINER:
+            named = ex.store.get((obj, containers.at(spelling.PARAMS)))
+            fields = [named] if named is not None else [one for _, one in ex.store.fields(obj)]
+            for one in fields:
+                found |= regions_of(ex, one, seen | {obj})
+        elif obj.kind is ObjectKind.GENERATOR:
+            found |= regions_of(ex, containers.element(ex, value, _node_of(obj)), seen | {obj})
+    known = frozenset(one for one in found if one.kind is not ObjectKind.GIVEN)
+    return known or frozenset(found)
+
+
+def _node_of(generator: Obj) -> ast.AST:
+    assert isinstance(generator.context, tuple)
+    node = generator.context[0]
+    assert isinstance(node, ast.AST)
+    return node
+
+
+def slots_of(ex: Execution, optimizer: Obj) -> list[Slot]:
+    found: list[Slot] = []
+    facts = ex.here.facts
+    for region in sorted(held_by(optimizer))[:_MOST_REGIONS]:
+        slot: Slot = (optimizer, region)
+        _know(ex, slot)
+        if slot not in facts:
+            facts[slot] = frozenset(Fact(START, NO_DOUBT, fact.assumed) for fact in facts[PATH])
+        found.append(slot)
+    return found
+
+
+def _know(ex: Execution, slot: Slot) -> None:
+    """A slot that was not there before: whatever did nothing so far may do something to it."""
+    if slot not in ex.tables.slots:
+        ex.tables.slots[slot] = None
+        ex.tables.grown = True
+        ex.records_of.clear()
+
+
+def optimizers(ex: Execution) -> list[Obj]:
+    return sorted({slot[0] for slot in ex.tables.slots if slot[0] is not None})
+
+
+def _has_rivals(ex: Execution, optimizer: Obj) -> bool:
+    """Whether another optimizer steps too: what may be meant for one may be meant for the other."""
+    return any(one is not optimizer for one in ex.tables.active)
+
+
+def renew(ex: Execution, optimizer: Obj) -> None:
+    """A new optimizer: its slots begin anew."""
+    for slot in slots_of(ex, optimizer):
+        ex.here.facts[slot] = frozenset(Fact(START, NO_DOUBT, fact.assumed) for fact in ex.here.facts[slot])
+
+
+def is_frozen(ex: Execution, region: Obj) -> bool:
+    return region in ex.here.frozen
+
+
+def freeze(ex: Execution, region: Obj, needs: Value) -> None:
+    """requires_grad of a region was set."""
+    if needs.constant is not None and not needs.constant.value:
+        ex.here.frozen |= {region}
+    else:
+        thaw(ex, region)
+
+
+def thaw(ex: Execution, region: Obj) -> None:
+    """What lies in a region or around it is no longer frozen as a whole."""
+    if ex.here.frozen:
+        inside = reach(region)
+        ex.here.frozen = frozenset(
+            one for one in ex.here.frozen if not (region.given or one in inside or region in reach(one))
+        )
+
+
+# --- events
+
+
+def emit(
+    ex: Execution,
+    slot: Slot,
+    kind: Kind,
+    node: ast.AST,
+    *,
+    scaled: bool = False,
+    weak: bool = False,
+    what: str = "",
+    midway: bool = False,
+    judged: bool = True,
+) -> list[tuple[Verdict[Any], Slot]]:
+    """An event of one slot: judged, and then the facts move."""
+    facts = ex.here.facts.get(slot)
+    optimizer = slot[0]
+    if facts is None or optimizer is None:
+        return []
+    for record in ex.records:
+        ex.tables.emits(record, slot, frozenset({kind}), surely=True)
+    for guard in ex.guards:
+        under = ex.tables.under.setdefault((guard.test, guard.yes), {})
+        if kind not in under.get(slot, NO_DOUBT):
+            under[slot] = under.get(slot, NO_DOUBT) | {kind}
+    event = Event(kind, str(optimizer.number), ex.site(node), scaled, what or wording(node), midway=midway)
+    apart: Facts = NOWHERE
+    if ex.accumulating is not None and kind in (Kind.CONSUME, Kind.CLEAR, Kind.SCHEDULE, Kind.CLIP):
+        ends = Synced(ex.accumulating)
+        apart = answers.assume(facts, ends, False, ex.tables.keeps)
+        facts = answers.assume(facts, ends, True, ex.tables.keeps)
+    trail = ex.trails.setdefault(slot, Trail(latest=False))
+    found = list(judge(facts, event, ex.laws, weak=weak or optimizer.hinted)) if judged else []
+    for fact in facts:
+        trail.follow(fact.state, event)
+    after = lift_weak(facts, event) if weak else lift(facts, event)
+    ex.here.facts[slot] = joined(after, apart) if apart else after
+    return [(verdict, slot) for verdict in found]
+
+
+def wording(node: ast.AST) -> str:
+    """A call as the user wrote it."""
+    return f"{ast.unparse(node.func)}()" if isinstance(node, ast.Call) else ""
+
+
+def tell(ex: Execution, found: list[tuple[Verdict[Any], Slot]], slots: list[Slot]) -> None:
+    """The verdicts of one event over the slots of an optimizer. A step that starves does so in all of them."""
+    by_law: dict[Any, list[tuple[Verdict[Any], Slot]]] = {}
+    for verdict, slot in found:
+        by_law.setdefault(verdict.law, []).append((verdict, slot))
+    for law, met in by_law.items():
+        certain = any(verdict.certain for verdict, _ in met)
+        if len(slots) > 1 and all(is_starved(verdict) for verdict, _ in met):
+            if len(met) < len(slots):
+                continue
+            certain = all(verdict.certain for verdict, _ in met)
+        verdict, slot = next(((one, where) for one, where in met if one.certain), met[0])
+        key = (law, verdict.event.site)
+        if certain:
+            ex.told.add(key)
+        known = ex.met.get(key)
+        if known is None or (certain and not known.certain):
+            learns = ex.loops[-1] in ex.tables.losses if ex.loops else ex.has_loss
+            ex.met[key] = Met(verdict, slot, certain, learns, bool(ex.loops))
+
+
+def is_starved(verdict: Verdict[Any]) -> bool:
+    """Whether a step or a clip lacks a deposit."""
+    event = verdict.event
+    return event.kind in (Kind.CONSUME, Kind.CLIP) and verdict.law.lacks(verdict.state, event) is Kind.DEPOSIT
+
+
+def note_loss(ex: Execution) -> None:
+    """A loss is computed here: something is learned in these loops."""
+    ex.has_loss = True
+    for loop in (0, *ex.loops):
+        ex.tables.add(ex.tables.losses, loop)
+
+
+def deposit(ex: Execution, value: Value, node: ast.AST) -> None:
+    """backward() of this value."""
+    if ex.path is None:
+        return
+    if value.graph is Graph.CUT and value.exact and not any(one.kind is ObjectKind.GIVEN for one in value.objects):
+        ex.here.severed |= {ex.site(node)}
+        return
+    tables, path, site = ex.tables, ex.here, ex.site(node)
+    made_of = value.made_of or frozenset({ex.heap.anything})
+    is_leaf = any(one.kind is ObjectKind.LEAF for one in value.objects)
+    if value.cut_from and not is_leaf and all(one.kind is ObjectKind.LEAF for one in made_of):
+        path.severed |= {site}
+    note_loss(ex)
+    for loop in (0, *ex.loops):
+        tables.add(tables.training, loop)
+    owners = _objective(ex, site, value)
+    known = optimizers(ex)
+    met = ex.deposits.setdefault(site, Deposit(ex.frame.function, value, set(), tuple(ex.loops)))
+    waiting = frozenset(Pending(site, one) for one in known)
+    path.pending = waiting if path.stepped else path.pending | waiting
+    path.stepped = False
+    if any(_is_homeless(ex, one) for one in made_of):
+        path.homeless |= {site}
+    attacked = _is_attack(ex, value)
+    for optimizer in known:
+        found: list[tuple[Verdict[Any], Slot]] = []
+        slots = slots_of(ex, optimizer)
+        for slot in slots:
+            region = slot[1]
+            assert region is not None
+            covers = ex.overlap.of(region, made_of)
+            if covers is Covers.NO or region in path.frozen:
+                continue
+            kind, weak = Kind.DEPOSIT, False
+            if covers is Covers.YES:
+                if owners and optimizer not in owners and value.graph is Graph.LIVE:
+                    surely = ex.overlap.of(region, value.sure) is Covers.YES
+                    spills = surely and _is_spilled(ex, optimizer, region, value, owners)
+                    kind, weak = (Kind.SPILL, False) if spills else (Kind.DEPOSIT, True)
+                elif attacked and _has_own(ex, optimizer, site, value):
+                    kind = Kind.SPILL
+            elif (_has_rivals(ex, optimizer) and optimizer not in owners) or _is_surely_reached(ex, slots, made_of):
+                weak = True  # it may reach another optimizer's parameters, or another part of this one's
+            if not weak:
+                met.optimizers.add(optimizer)
+            found += emit(ex, slot, kind, node, scaled=value.scaled, weak=weak)
+            if MAYBE_SCALED in value.divisors:
+                doubt_slots(ex, [slot], frozenset({Kind.UNSCALE}))
+            path.since |= {slot}
+        tell(ex, found, slots)
+    if ex.handlers:  # it may run out of memory here, wherever the handler stands
+        handler = ex.handlers[-1]
+        handler.raised.append(State(ex.store.changes(handler.level), ex.here.copy()))
+
+
+def _is_surely_reached(ex: Execution, slots: list[Slot], made_of: Regions) -> bool:
+    """Whether a graph surely goes through one of these slots."""
+    return any(slot[1] is not None and ex.overlap.of(slot[1], made_of) is Covers.YES for slot in slots)
+
+
+def _is_homeless(ex: Execution, made_of: Obj) -> bool:
+    """Whether no optimizer in sight holds what a graph goes through."""
+    if made_of.kind is ObjectKind.LEAF:
+        return False
+    if made_of.kind is ObjectKind.ANYTHING:
+        return True
+    regions = {slot[1] for slot in ex.tables.slots if slot[1] is not None}
+    return not any(ex.overlap.of(region, (made_of,)) is Covers.YES for region in regions)
+
+
+def _objective(ex: Execution, site: Site, value: Value) -> set[Obj]:
+    """Whom a backward is for: those who step next, but not who has a loss of its own among them.
+
+    That is so where several losses are deposited before several steps.
+    """
+    tables = ex.tables
+    owners = tables.owners.setdefault(site, set())
+    if len(owners) < 2:
+        return owners
+    served: set[Obj] = set()
+    for optimizer in owners:
+        theirs = frozenset().union(*(held_by(other) for other in owners if other is not optimizer))
+        for other_site, met in tables.deposits.items():
+            own = tables.owners.get(other_site, set())
+            if other_site == site or optimizer not in own:
+                continue
+            apart = all(_is_apart(ex, region, met.value.made_of) for region in theirs)
+            if own == {optimizer} or apart:
+                served.add(optimizer)
+    left = owners - served
+    # Who is served stays an owner unless the loss went through it last, on its way from the others.
+    return left | {one for one in served if not _is_downstream(ex, one, value, left)} if left else owners
+
+
+def _is_apart(ex: Execution, region: Obj, made_of: Regions) -> bool:
+    """Whether a graph surely goes past a region. What the program made itself is not in what it was handed."""
+    known = made_of - {ex.heap.anything} if not region.given else made_of
+    return not known or ex.overlap.of(region, known) is Covers.NO
+
+
+def _is_downstream(ex: Execution, optimizer: Obj, value: Value, others: set[Obj]) -> bool:
+    """Whether a loss goes through this optimizer's network behind those of the others, or through theirs alone too."""
+    theirs = frozenset().union(*(held_by(other) for other in others))
+    return any(_is_behind(ex, region, theirs, value) for region in held_by(optimizer)) or any(
+        _is_before(ex, region, theirs, value) for region in held_by(optimizer)
+    )
+
+
+def _is_behind(ex: Execution, region: Obj, theirs: Regions, value: Value) -> bool:
+    """Whether this region was applied to what theirs made."""
+    return any(
+        first is not None and _meets(ex, region, {second}) and _meets(ex, first, theirs)
+        for first, second in value.applied
+    )
+
+
+def _is_before(ex: Execution, region: Obj, theirs: Regions, value: Value) -> bool:
+    """Whether theirs were applied to what this region made, and by themselves too: a critic of fakes and of data."""
+    fed = any(
+        first is not None and _meets(ex, region, {first}) and _meets(ex, second, theirs)
+        for first, second in value.applied
+    )
+    return fed and any(first is None and _meets(ex, second, theirs) for first, second in value.applied)
+
+
+def _meets(ex: Execution, region: Obj, others: Iterable[Obj]) -> bool:
+    return ex.overlap.of(region, others) is Covers.YES
+
+
+def _is_spilled(ex: Execution, optimizer: Obj, region: Obj, value: Value, owners: set[Obj]) -> bool:
+    """Whether what a loss leaves in this region is by-catch: no objective of the optimizer that holds it."""
+    theirs = frozenset().union(*(held_by(other) for other in owners))
+    return _are_rivals(ex, optimizer, owners) or _is_before(ex, region, theirs, value)
+
+
+def _is_attack(ex: Execution, value: Value) -> bool:
+    """Whether a backward is meant for a leaf that nobody steps, and whose gradient is read by hand."""
+    held = {slot[1] for slot in ex.tables.slots}
+    leaves_of = {one for one in value.sure if one.kind is ObjectKind.LEAF and one not in held}
+    return not leaves_of.isdisjoint(ex.tables.slopes_read)
+
+
+def _has_own(ex: Execution, optimizer: Obj, site: Site, value: Value) -> bool:
+    """Whether an optimizer has a loss that goes through none of these leaves."""
+    leaves_of = {one for one in value.sure if one.kind is ObjectKind.LEAF}
+    return any(
+        other != site and optimizer in ex.tables.owners.get(other, ()) and leaves_of.isdisjoint(met.value.made_of)
+        for other, met in ex.tables.deposits.items()
+    )
+
+
+def _are_rivals(ex: Execution, optimizer: Obj, others: set[Obj]) -> bool:
+    """Whether this optimizer's own objectives are kept apart from the networks of the others."""
+    own = [
+        met.value for site, met in ex.tables.deposits.items() if optimizer in ex.tables.owners.get(site, frozenset())
+    ]
+    theirs = frozenset().union(*(held_by(other) for other in others))
+    return bool(own) and all(_is_apart(ex, region, value.made_of) for value in own for region in theirs)
+
+
+def consume(ex: Execution, optimizer: Obj, node: ast.AST, *, scaled: bool = False, weak: bool = False) -> None:
+    """step() of this optimizer."""
+    tables, path = ex.tables, ex.here
+    slots = slots_of(ex, optimizer)
+    for waits in path.pending:
+        if waits.optimizer is optimizer:
+            tables.add(tables.owners.setdefault(waits.site, set()), optimizer)
+    homeless = any(waits.optimizer is optimizer and waits.site in path.homeless for waits in path.pending)
+    tables.add(tables.active, optimizer)
+    path.stepped = True
+    severed, path.severed = path.severed, frozenset()
+    _note_window(ex, optimizer, slots[0], ex.site(node))
+    # Behind the loop that deposits, a step takes what may be left: that on some path nothing is left is no fault.
+    behind = any(
+        optimizer in met.optimizers and not set(met.loops) <= set(ex.loops) for met in tables.deposits.values()
+    )
+    left = behind and any(fact.state.content in _UNREAD for slot in slots for fact in path.facts[slot])
+    found: list[tuple[Verdict[Any], Slot]] = []
+    for slot in slots:
+        found += emit(ex, slot, Kind.CONSUME, node, scaled=scaled, weak=weak)
+    if left or homeless or _is_deliberate(ex, slots):
+        found = [(verdict._replace(certain=False) if is_starved(verdict) else verdict, slot) for verdict, slot in found]
+    if len(severed) == 1:  # the step starves because of a backward that fills nothing: that is where the fault is
+        (place,) = severed
+        found = [
+            (verdict._replace(event=verdict.event._replace(site=place)) if is_starved(verdict) else verdict, slot)
+            for verdict, slot in found
+        ]
+    if optimizer in ex.each:
+        ex.stepped_each.setdefault((ex.site(node), ex.context), {})[optimizer] = any(
+            is_starved(verdict) and verdict.certain for verdict, _ in found
+        )
+    tell(ex, found, slots)
+
+
+def _is_deliberate(ex: Execution, slots: list[Slot]) -> bool:
+    """Whether the loss decided that the gradients are cleared, and the step goes on without them."""
+    return any(
+        expressions.asks_tensor(ex, guard.test)
+        and Kind.CLEAR in ex.tables.does(ex.branch(guard.node, 0 if guard.yes else 1), slot)
+        for guard in ex.frame.guards
+        for slot in slots
+    )
+
+
+def _note_window(ex: Execution, optimizer: Obj, slot: Slot, site: Site) -> None:
+    """The places in windows at which every path steps here."""
+    common: frozenset[tuple[Place, str]] | None = None
+    placed = [
+        (fact, frozenset((asked, told) for asked, told in answers.answers_of(fact) if isinstance(asked, Place)))
+        for fact in ex.here.facts[slot]
+    ]
+    for fact, mine in placed:
+        if any(answers.is_single(fact, place.of) for place, _ in mine):
+            continue  # a window of one micro-batch has one place
+        common = mine if common is None else common & mine
+    if common is None:
+        return  # windows of one micro-batch only
+    inside = frozenset((place, told) for place, told in common if place.counter.loop in ex.loops)
+    known = ex.windows.get((optimizer, site))
+    ex.windows[(optimizer, site)] = inside if known is None else known & inside
+
+
+def clear(
+    ex: Execution,
+    regions: Regions,
+    node: ast.AST,
+    *,
+    of: Obj | None = None,
+    weak: bool = False,
+    by_hand: bool = False,
+) -> None:
+    """Clear these parameters, whoever holds them. `of`: the optimizer that clears what it holds."""
+    known = sorted({*optimizers(ex), *([of] if of is not None else [])})
+    ex.cleared[ex.site(node)] = ex.cleared.get(ex.site(node), regions) & regions if not weak else NO_OBJECTS
+    for optimizer in known:
+        slots = slots_of(ex, optimizer)
+        found: list[tuple[Verdict[Any], Slot]] = []
+        for slot in slots:
+            region = slot[1]
+            assert region is not None
+            if optimizer is of:
+                _note_wasted(ex, slot, node)
+                ex.here.pending = frozenset(one for one in ex.here.pending if one.optimizer is not optimizer)
+                found += _clear_slot(ex, slot, node, weak=weak)
+            elif any(region is one or region in reach(one) for one in regions):
+                found += _clear_slot(ex, slot, node, weak=weak, judged=of is None and not by_hand)
+            else:
+                covers = ex.overlap.of(region, regions)
+                loose = covers is Covers.MAYBE and of is None
+                if covers is Covers.YES or (loose and not _is_all_there_is(ex, optimizer, regions)):
+                    found += emit(ex, slot, Kind.CLEAR, node, weak=True)
+                elif loose:
+                    found += _clear_slot(ex, slot, node, weak=weak, judged=not by_hand)
+        tell(ex, found, slots)
+
+
+def _is_all_there_is(ex: Execution, optimizer: Obj, regions: Regions) -> bool:
+    """Whether these are all the networks that the losses of an optimizer go through: then it holds no others."""
+    if _has_rivals(ex, optimizer):
+        return False
+    cleared = set().union(*(reach(region) for region in regions)) if regions else set()
+    met = [one.value for site, one in ex.tables.deposits.items() if optimizer in ex.tables.owners.get(site, ())]
+    return all(one in cleared or one is ex.heap.anything for value in met for one in value.made_of)
+
+
+def _note_wasted(ex: Execution, slot: Slot, node: ast.AST) -> None:
+    """What a clear erases that no step has used, and nobody has looked at."""
+    unseen = any(
+        fact.state.content is Content.FRESH and Kind.CONSUME not in fact.doubts for fact in ex.here.facts[slot]
+    )
+    for waits in ex.here.pending:
+        if waits.optimizer is slot[0] and unseen and waits.site not in ex.here.looked_at:
+            ex.wasted.setdefault((waits.site, waits.optimizer), (ex.site(node), wording(node), ex.frame.function))
+
+
+def _clear_slot(
+    ex: Execution, slot: Slot, node: ast.AST, *, weak: bool, judged: bool = True
+) -> list[tuple[Verdict[Any], Slot]]:
+    if judged and not weak:
+        fresh = _erased_midway(ex, slot)
+        if fresh:
+            event = Event(Kind.CLEAR, str(slot), ex.site(node), what=wording(node), midway=True)
+            tell(ex, [(verdict, slot) for verdict in judge(fresh, event, ex.laws)], [slot])
+    return emit(ex, slot, Kind.CLEAR, node, weak=weak)
+
+
+def _erased_midway(ex: Execution, slot: Slot) -> Facts:
+    """The facts in which a clear stands inside a window whose step comes only at its end."""
+    tables, optimizer = ex.tables, slot[0]
+    assert optimizer is not None
+    guards = ex.guards
+    facts = ex.here.facts[slot]
+    if ex.accumulating is not None and all(is_followed(guard.test) for guard in guards):
+        # It clears where the window ends, before the last micro-batch is deposited.
+        ends = answers.assume(facts, Synced(ex.accumulating), True, tables.keeps)
+        unsure = tables.plugins and ex.accumulating.given
+        return NOWHERE if unsure else frozenset(fact for fact in ends if fact.state.content is Content.FRESH)
+    windows = tables.stepping.get(optimizer, set())
+    if len(windows) == 1 and all(is_followed(guard.test) for guard in guards):
+        ((place, want),) = windows
+        asked = {
+            question.place.counter for guard in guards for question in leaves(guard.test) if isinstance(question, At)
+        }
+        shared = any(
+            optimizer in own and any((place, want) not in tables.stepping.get(other, ()) for other in own)
+            for own in tables.owners.values()
+        )
+        if want == LAST and not shared and asked <= {place.counter} and place.counter.loop in ex.loops:
+            return frozenset(
+                fact
+                for fact in facts
+                if answers.answer(fact, place) in (MIDDLE, LAST) and fact.state.content is Content.FRESH
+            )
+    if ex.loops and ex.loops[-1] not in tables.retries and all(is_followed(one.test) for one in guards if one.inside):
+        inner = tables.does(ex.loops[-1], slot)
+        mine = any(
+            optimizer in tables.owners.get(site, ()) and ex.loops[-1] in met.loops
+            for site, met in tables.deposits.items()
+        )
+        if Kind.DEPOSIT in inner and Kind.CONSUME not in inner and mine:
+            return frozenset(fact for fact in facts if fact.state.content is Content.FRESH)
+    return NOWHERE
+
+
+def clip(ex: Execution, regions: Regions, node: ast.AST, *, scaled: bool = False, only_prepared: bool = False) -> None:
+    """Clip these parameters. `scaled`: the loss scale is divided out first, perhaps of prepared optimizers alone."""
+    known = optimizers(ex)
+    for optimizer in known:
+        slots = slots_of(ex, optimizer)
+        found: list[tuple[Verdict[Any], Slot]] = []
+        for slot in slots:
+            assert slot[1] is not None
+            covers = ex.overlap.of(slot[1], regions) if regions else Covers.MAYBE
+            if covers is Covers.NO:
+                continue
+            inner = ex.tables.does(ex.loops[-1], slot) if ex.loops else ALL_DOUBTS
+            if Kind.DEPOSIT not in inner and Kind.CONSUME not in inner:
+                continue
+            weak = covers is Covers.MAYBE and _has_rivals(ex, optimizer)
+            weak = weak or any(not is_followed(guard.test) and branches.varies(ex, guard.test) for guard in ex.guards)
+            divides = scaled and (optimizer.mode is Mode.PREPARED or not only_prepared)
+            found += emit(ex, slot, Kind.CLIP, node, scaled=divides, weak=weak)
+        tell(ex, found, slots)
+
+
+def unscale(ex: Execution, known: Iterable[Obj], node: ast.AST, *, stage: Obj | None = None) -> None:
+    """unscale_(): the gradients are divided, and the scaler of `stage` remembers it. See [Note: stages]."""
+    chosen = sorted(known)
+    for optimizer in chosen:
+        for slot in slots_of(ex, optimizer):
+            emit(ex, slot, Kind.UNSCALE, node, weak=len(chosen) > 1, judged=False)
+        if stage is not None:
+            slot = _stage(ex, optimizer, stage)
+            tell(ex, emit(ex, slot, Kind.UNSCALE, node, weak=len(chosen) > 1), [slot])
+
+
+def end_stage(ex: Execution, scaler: Obj, node: ast.AST, *, of: Obj | None = None) -> None:
+    """The scaler has stepped this optimizer, or was updated: it may unscale again."""
+    for slot in ex.slots():
+        if slot[1] is not None and slot[1].source is scaler and of in (None, slot[0]):
+            emit(ex, slot, Kind.CONSUME, node, judged=False)
+
+
+def _stage(ex: Execution, optimizer: Obj, scaler: Obj) -> Slot:
+    """The slot for what a scaler remembers of an optimizer: a clear does not reach it."""
+    region = ex.heap.of("stage", scaler, kind=ObjectKind.STAGE)
+    region.source = scaler
+    slot: Slot = (optimizer, region)
+    _know(ex, slot)
+    if slot not in ex.here.facts:
+        ex.here.facts[slot] = frozenset(Fact(START, NO_DOUBT, fact.assumed) for fact in ex.here.facts[PATH])
+    return slot
+
+
+def schedule(ex: Execution, known: Iterable[Obj], node: ast.AST, *, weak: bool = False) -> None:
+    chosen = sorted(known)
+    tables = ex.tables
+    idle = not tables.training or tables.legacy or (bool(ex.loops) and ex.loops[-1] not in tables.training)
+    for optimizer in chosen:
+        slots = slots_of(ex, optimizer)
+        found: list[tuple[Verdict[Any], Slot]] = []
+        for slot in slots:
+            guarded = any(
+                not is_followed(guard.test)
+                and Kind.CONSUME not in tables.under.get((guard.test, guard.yes), {}).get(slot, NO_DOUBT)
+                and not _is_early(ex, guard)
+                for guard in ex.guards
+            )
+            never = optimizer in tables.read and not any(
+                Kind.CONSUME in slots_done.get(slot, NO_DOUBT) for slots_done in tables.emitted.values()
+            )
+            unsure = weak or len(chosen) > 1 or guarded or idle or never
+            found += emit(ex, slot, Kind.SCHEDULE, node, weak=unsure)
+        tell(ex, found, slots)
+
+
+def _is_early(ex: Execution, guard: Guard) -> bool:
+    """`if epoch < warm:` is answered yes in the first iterations, if ever."""
+    test = guard.test
+    if not guard.yes or not isinstance(test, Asked) or test.what != "<":
+        return False
+    number = test.of[0]
+    base = number.base if isinstance(number, Linear) else number
+    return isinstance(base, int) and base in ex.counter_ids
+
+
+def replaced(ex: Execution, regions: Regions, value: Value, node: ast.AST) -> None:
+    """p.grad = value: None clears, anything else is the user's own deposit."""
+    if is_none(value):
+        clear(ex, regions, node, weak=is_partial(ex), by_hand=True)
+    elif value.graph or any(one.kind is ObjectKind.GRADIENT for one in value.objects):
+        deposit_by_hand(ex, regions, node)
+    else:
+        touch(ex, regions, node)
+
+
+def deposit_by_hand(ex: Execution, regions: Regions, node: ast.AST) -> None:
+    for slot in ex.slots():
+        assert slot[1] is not None
+        covers = ex.overlap.of(slot[1], regions)
+        if covers is not Covers.NO:
+            weak = covers is Covers.MAYBE or is_partial(ex)
+            emit(ex, slot, Kind.CLEAR, node, weak=weak)
+            emit(ex, slot, Kind.DEPOSIT, node, weak=weak)
+
+
+def touch(ex: Execution, regions: Regions, node: ast.AST) -> None:
+    """A hand in the gradients: they are multiplied by something."""
+    for slot in ex.slots():
+        assert slot[1] is not None
+        if ex.overlap.of(slot[1], regions) is not Covers.NO:
+            emit(ex, slot, Kind.RESCALE, node)
+
+
+def changed_in_place(ex: Execution, old: Value, new: Value, node: ast.AST) -> None:
+    """`p.grad += g`, `p -= lr * p.grad`"""
+    for obj in sorted(old.objects):
+        if obj.kind is ObjectKind.GRADIENT:
+            for slot in ex.slots():
+                assert slot[1] is not None
+                covers = ex.overlap.of(slot[1], obj.regions)
+                if covers is not Covers.NO and new.graph:
+                    emit(ex, slot, Kind.DEPOSIT, node, weak=True)
+                elif covers is not Covers.NO:
+                    emit(ex, slot, Kind.RESCALE, node)
+
+
+def is_partial(ex: Execution) -> bool:
+    """A parameter of a loop stands for all of them: under a test of that one, only some are meant."""
+    depth = len(ex.frame.loops)
+    for guard in ex.frame.guards:
+        if depth and guard.loops == depth and not is_followed(guard.test):
+            asked = [question for question in leaves(guard.test) if isinstance(question, Asked)]
+            if any(question.what != "none" for question in asked):  # not a name: of a question
+                return True
+    return False
+
+
+# --- doubts
+
+
+def doubt_slots(ex: Execution, chosen: Iterable[Slot], kinds: Doubts) -> None:
+    facts = ex.here.facts
+    for slot in chosen:
+        for record in ex.records:
+            ex.tables.emits(record, slot, kinds, surely=False)
+        facts[slot] = doubt(facts[slot], kinds)
+
+
+def doubt_optimizers(ex: Execution, chosen: Iterable[Obj], kinds: Doubts = ALL_DOUBTS) -> None:
+    wanted = set(chosen)
+    doubt_slots(ex, [slot for slot in ex.slots() if slot[0] in wanted], kinds)
+
+
+def doubt_regions(ex: Execution, regions: Regions, kinds: Doubts) -> None:
+    hit = [slot for slot in ex.slots() if slot[1] is not None and ex.overlap.of(slot[1], regions) is not Covers.NO]
+    doubt_slots(ex, hit, kinds)
+
+
+def _is_told_things(ex: Execution, obj: Obj, handed: Iterable[Value]) -> bool:
+    """Whether something from outside is handed two things, again in each iteration, that nobody else ever uses."""
+    values = list(handed)
+    if obj.kind is not ObjectKind.GIVEN or any(value.graph >= Graph.LIVE and not value.objects for value in values):
+        return False
+    things = {one for value in values for one in value.objects if one.kind is ObjectKind.GIVEN and not one.uses}
+    return len([one for one in things if not is_result(one) and not _is_element(one)]) > 1
+
+
+def _is_element(obj: Obj | None) -> bool:
+    """Whether something was read from what is iterated, or from a part of that."""
+    while obj is not None:
+        if isinstance(obj.key, tuple) and containers.ELEMENT in obj.key:
+            return True
+        obj = obj.source
+    return False
+
+
+def _was_given(obj: Obj | None) -> bool:
+    """Whether something from outside was made with parameters of the program's."""
+    while obj is not None:
+        if obj.held or obj.regions:
+            return True
+        obj = obj.source
+    return False
+
+
+def look_at(ex: Execution) -> None:
+    """Somebody may read the gradients that wait for a step."""
+    path = ex.here
+    ex.looks += 1
+    path.looked_at |= {waits.site for waits in path.pending}
+
+
+def _may_be_written(ex: Execution, value: Value, node: ast.AST) -> None:
+    """Who is called for what it does may write into what it is handed."""
+    if value.graph is Graph.CUT and not value.objects:
+        unsure = Value(value.id, exact=False, graph=Graph.ANY, made_of=frozenset({ex.heap.anything}))
+        expressions.overwrite(ex, value, [unsure], node)
+    for obj in value.objects:
+        if obj.kind is ObjectKind.CONTAINER and obj.shape not in (Shape.RANGE, Shape.ENUMERATE):
+            containers.grow(ex, obj, ex.given("written", obj))
+
+
+def read_by_hand(ex: Execution, regions: Regions) -> None:
+    """A gradient is read: whoever reads it may update with it."""
+    for region in regions:
+        if region.kind is ObjectKind.LEAF:
+            ex.tables.add(ex.tables.slopes_read, region)
+    doubt_regions(ex, regions, frozenset({Kind.CONSUME}))
+
+
+def unknown_call(
+    ex: Execution,
+    obj: Obj | None,
+    positional: Iterable[Value],
+    keywords: dict[str, Value],
+    node: ast.AST,
+    *,
+    receiver: Value | None = None,
+) -> Value:
+    """Something that cannot be read: it emits nothing, and what it is handed is doubted."""
+    handed = [*positional, *keywords.values()]
+    values = [held for value in handed for held in containers.deep(ex, value)]
+    values += [receiver] if receiver is not None else []
+    stepped: set[Obj] = set()
+    modules: set[Obj] = set()
+    for value in values:
+        for one in value.objects:
+            if one.kind is ObjectKind.OPTIMIZER:
+                stepped.add(one)
+            elif one.kind is ObjectKind.MODULE or _is_used_as_module(one):
+                modules.add(one)
+            elif one.kind in (ObjectKind.SCHEDULER, ObjectKind.SCALER):
+                stepped |= one.optimizers
+            elif one.kind in (ObjectKind.INSTANCE, ObjectKind.BOUND):
+                carried = _carried(ex, one)
+                stepped |= {held for held in carried if held.kind is ObjectKind.OPTIMIZER}
+                modules |= {held for held in carried if held.kind is ObjectKind.MODULE}
+            elif one.kind is ObjectKind.FUNCTION and one.function is not None and calls.names_events(one.function):
+                stepped |= set(optimizers(ex))
+    is_dropped = node is ex.dropped
+    for value in handed if is_dropped else ():
+        _may_be_written(ex, value, node)
+    if is_dropped and is_outside(ex, obj, node) and not any(_is_telling(ex, value) for value in values):
+        stepped |= set(optimizers(ex))  # called for what it does, and handed nothing: it works on what it keeps
+    known = {one for one in modules if one.kind is ObjectKind.MODULE}
+    if is_dropped and len(known) > 1:
+        ex.overlap.tied |= known
+    if is_dropped and not ex.loops:
+        for one in stepped & {held for value in values for held in value.objects}:
+            one.hinted = True  # whoever it was handed to may do something whenever it steps
+    if not ex.exploring and ex.loops and obj is not None and _is_told_things(ex, obj, handed):
+        # It is handed nothing that was computed: it calls the networks itself, and may do more with them.
+        unsure = [slot for slot in ex.slots() if slot[1] is not None and slot[1].kind is ObjectKind.OPTIMIZER]
+        doubt_slots(ex, unsure, frozenset({Kind.CLEAR, Kind.DEPOSIT, Kind.CLIP}))
+    if stepped or modules or (obj is not None and _was_given(obj)):
+        look_at(ex)
+    if stepped:
+        doubt_optimizers(ex, stepped)
+    if modules:
+        doubt_regions(ex, frozenset(modules), frozenset({Kind.CLEAR, Kind.DEPOSIT, Kind.CLIP}))
+    whose = frozenset(modules)
+    if modules or (obj is not None and obj.kind is ObjectKind.GIVEN):
+        whose |= {obj if obj is not None else ex.heap.anything}
+    identity = ex.fresh(node)
+    made = expressions.tensor(ex, values, identity, live=bool(modules), made_of=whose)
+    result = ex.given("result", node, ex.context)
+    graph = made.graph if made.graph is not Graph.CUT or ex.grad_mode is Mode.OFF else Graph.ANY
+    anything = NO_OBJECTS if ex.grad_mode is Mode.OFF else frozenset({ex.heap.anything})
+    whose = made.made_of or anything
+    return made._replace(objects=result.objects, exact=False, graph=graph, made_of=whose, sure=NO_OBJECTS)
+
+
+def _is_used_as_module(obj: Obj) -> bool:
+    if obj.kind is not ObjectKind.GIVEN or is_result(obj):
+        return False
+    return bool(obj.uses & {python.CALL, "parameters()", "zero_grad()"})
+
+
+def _carried(ex: Execution, obj: Obj) -> set[Obj]:
+    """What an instance of the project, or the receiver of a method, has in its fields."""
+    holders = list(obj.receiver.objects) if obj.kind is ObjectKind.BOUND and obj.receiver is not None else [obj]
+    return {one for holder in holders for _, value in ex.store.fields(holder) for one in value.objects} | set(holders)
+
+
+def _is_telling(ex: Execution, value: Value) -> bool:
+    """Whether an argument says what a call is about: a tensor, a thing, a text, and no constant or counter."""
+    if value.graph or value.objects - {ex.heap.none}:
+        return True
+    return value.constant is None and (value.id in ex.tensor_ids or value.number is None)
+
+
+def is_outside(ex: Execution, obj: Obj | None, node: ast.AST) -> bool:
+    """Whether what is called was there before the program began: only that can know of more than it is handed."""
+    if obj is None:
+        return False
+    one: Obj | None = obj
+    while one is not None and one.source is not None:
+        one = one.source
+    if one is None:
+        return False
+    if one.kind is ObjectKind.EXTERNAL:
+        return "." in one.name
+    return not is_result(one)
+
+
+def is_result(obj: Obj) -> bool:
+    """Whether something was handed out by a call that nobody can read."""
+    return isinstance(obj.key, tuple) and obj.key[:2] == ("given", "result")  # not a name: of an object
+
+
+# --- leaving an iteration
+
+
+def give_up(ex: Execution, node: ast.AST) -> None:
+    """A jump that depends on the loss, or stands in a handler: the iteration is given up before its step."""
+    frame = ex.frame
+    depth = len(frame.loops)
+    tests = [guard.test for guard in frame.guards if guard.loops == depth]
+    if not ex.loops or not any(_is_raised(test) or expressions.asks_tensor(ex, test) for test in tests):
+        return
+    skipped: dict[Slot, Doubts] = {}
+    for guard in reversed(frame.guards):
+        if guard.loops != depth:
+            break
+        for slot, kinds in ex.tables.emitted.get(ex.branch(guard.node, "rest"), {}).items():
+            skipped[slot] = skipped.get(slot, NO_DOUBT) | kinds
+    for slot, kinds in skipped.items():
+        if Kind.CONSUME in kinds and slot in ex.here.since:
+            emit(ex, slot, Kind.ABANDON, node, what=_jump(node))
+
+
+def _is_raised(test: Test) -> bool:
+    return isinstance(test, Asked) and test.what == "raised"  # not a name: of a question
+
+
+def _jump(node: ast.AST) -> str:
+    return {ast.Continue: "continue", ast.Return: "return"}.get(type(node), "except")
+
+
+def pass_by(ex: Execution, node: ast.AST, test: Test, mine: Branch, other: Branch) -> None:
+    """The arm that does nothing, where the other one steps if the loss is right: the iteration is given up."""
+    facts = ex.here.facts
+    for slot, kinds in ex.tables.emitted.get(other, {}).items():
+        steps = Kind.CONSUME in kinds and Kind.DEPOSIT not in kinds
+        if not steps or slot not in facts or not ex.tables.does(mine, slot) <= {Kind.ABANDON}:
+            continue
+        if Kind.CONSUME in ex.tables.does(ex.branch(node, "rest"), slot):
+            continue  # a step comes all the same
+        whole = facts[slot]
+        given_up = _but_for_the_loss(ex, whole, test)
+        if given_up:
+            facts[slot] = given_up
+            emit(ex, slot, Kind.ABANDON, node, what="the skip")
+            facts[slot] = joined(facts[slot], whole - given_up)
+
+
+def _but_for_the_loss(ex: Execution, facts: Facts, test: Test) -> Facts:
+    """Of `isfinite(loss) and (i + 1) % n == 0`: the paths on which only the loss spoke against the step."""
+    if isinstance(test, Both):
+        for part in (test.one, test.other):
+            facts = _but_for_the_loss(ex, facts, part)
+        return facts
+    return answers.assume(facts, test, True, ex.tables.keeps) if is_followed(test) else facts
+
+
+# --- contexts
+
+
+def enter(ex: Execution, value: Value, node: ast.expr) -> Callable[[], None]:
+    """Enter a `with`; what is handed back leaves it again."""
+    modes = {one.mode for one in value.objects if one.kind is ObjectKind.CONTEXT}
+    others = any(one.kind is not ObjectKind.CONTEXT for one in value.objects)
+    mode, accumulating = ex.grad_mode, ex.accumulating
+
+    def leave() -> None:
+        ex.grad_mode, ex.accumulating = mode, accumulating
+
+    if Mode.MAYBE in modes or (Mode.OFF in modes and (len(modes) > 1 or others)):
+        ex.grad_mode = Mode.MAYBE if mode is not Mode.OFF else Mode.OFF
+    elif modes & {Mode.ON, Mode.OFF}:
+        ex.grad_mode = next(iter(modes & {Mode.ON, Mode.OFF}))
+    for obj in sorted(value.objects):
+        if obj.kind is ObjectKind.CONTEXT and obj.mode is Mode.ACCUMULATES:
+            ex.accumulating = obj.source
+            ends = Synced(obj.source)
+            ex.each_fact(lambda facts, ends=ends: answers.with_answer(facts, ends, None))  # type: ignore[misc]
+        elif obj.kind is ObjectKind.CONTEXT and obj.mode is Mode.SCALES_LOSS:
+            return lambda obj=obj: _leave_scaled(ex, obj, node)  # type: ignore[misc]
+        elif obj.kind is ObjectKind.INSTANCE and obj.cls is not None:
+            if python.ENTER in ex.classes.of(obj.cls).methods:
+                calls.call_method(ex, ex.thing(obj), python.ENTER, [], {}, node)
+                return lambda: _exit(ex, value, node)
+        elif obj.kind is ObjectKind.GIVEN and not is_result(obj) and isinstance(node, (ast.Name, ast.Attribute)):
+            doubt_optimizers(ex, optimizers(ex))
+    return leave
+
+
+def _leave_scaled(ex: Execution, context: Obj, node: ast.expr) -> None:
+    """apex divides the loss scale out where the block ends, unless it is told to wait."""
+    if ex.path is not None and not context.off:
+        unscale(ex, context.optimizers, node)
+
+
+def _exit(ex: Execution, value: Value, node: ast.expr) -> None:
+    if ex.path is not None:
+        try:
+            calls.call_method(ex, value, python.EXIT, [], {}, node)
+        except Unreachable:
+            ex.path = None
+
+
+def entered(ex: Execution, value: Value) -> Value:
+    """What `with ... as name` hands out."""
+    for obj in value.objects:
+        if obj.kind is ObjectKind.CONTEXT and obj.receiver is not None:
+            return obj.receiver
+    return value
+
+
+# --- alternatives
+
+
+@contextmanager
+def alternatives(ex: Execution, chosen: list[Obj]) -> Iterator[Callable[[Obj], bool]]:
+    """A call on one of several optimizers. A verdict is certain only if it is met with each of them.
+
+    An optimizer that is only ever met as one of the same set is the only one on its path: it gets strong events.
+    """
+    rounds: list[set[Any]] = []
+    group = frozenset(chosen)
+
+    def begin(optimizer: Obj) -> bool:
+        ex.told = set()
+        rounds.append(ex.told)
+        ex.tables.add(ex.tables.met_with.setdefault(optimizer, set()), group)
+        return len(ex.tables.met_with[optimizer]) == 1 and not optimizer.many
+
+    before = ex.told
+    if len(chosen) == 1:
+        begin(chosen[0])
+    yield begin
+    if len(chosen) > 1 and rounds and not set(chosen) <= ex.each:
+        for key in set().union(*rounds) - set.intersection(*rounds):
+            if key in ex.met:
+                ex.met[key] = ex.met[key]._replace(certain=False)
+    ex.told = before.union(*rounds)
+
+
+def stepped_by_scaler(value: Value) -> list[Obj]:
+    """The optimizers that a scaler is told to step; a given thing is one by that."""
+    for one in value.objects:
+        if one.kind is ObjectKind.GIVEN:
+            one.uses.add(STEPPED_BY_SCALER)
+    return sorted(one for one in value.objects if one.kind is ObjectKind.OPTIMIZER)

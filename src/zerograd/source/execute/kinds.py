@@ -1,0 +1,72 @@
+"""What given things are: by their uses, by elimination, and last by a hint."""
+
+from zerograd.source.effects import python
+from zerograd.source.effects.protocols import is_engine, is_stepped, may_be_stepped, role_by_use
+from zerograd.source.execute import calls
+from zerograd.source.execute.execution import Execution
+from zerograd.source.heap.objects import Obj, ObjectKind
+from zerograd.source.project.hints import Role, role_of
+
+_KINDS = {
+    Role.OPTIMIZER: ObjectKind.OPTIMIZER,
+    Role.SCHEDULER: ObjectKind.SCHEDULER,
+    Role.SCALER: ObjectKind.SCALER,
+    Role.ACCELERATOR: ObjectKind.ACCELERATOR,
+    Role.MODULE: ObjectKind.MODULE,
+}
+
+
+def infer(ex: Execution) -> bool:
+    """Settle what a pass has shown. Whether anything changed."""
+    changed = False
+    steppers: list[Obj] = []
+    for obj in ex.heap.all():
+        if not obj.given or not obj.uses or obj.kind is not ObjectKind.GIVEN:
+            continue
+        role = role_by_use(obj.uses)
+        if role is not None:
+            obj.kind = _KINDS[role]
+            obj.hinted = obj.hinted or (role is Role.OPTIMIZER and _may_be_of_project(ex, obj))
+            changed = True
+        elif is_engine(obj.uses):
+            obj.kind = ObjectKind.ENGINE
+            changed = True
+        elif may_be_stepped(obj.uses):
+            steppers.append(obj)
+    for obj in ex.heap.all():
+        # What has a network for a part, and is called, is a network.
+        whole = obj.source if obj.given and obj.kind is ObjectKind.MODULE else None
+        if whole is not None and whole.kind is ObjectKind.GIVEN and python.CALL in whole.uses:
+            whole.kind = ObjectKind.MODULE
+            changed = True
+    return _by_elimination(ex, steppers) or changed
+
+
+def _may_be_of_project(ex: Execution, obj: Obj) -> bool:
+    """Whether a class of the file has every method that is called on it: then it may be one of those."""
+    called = {use.partition("(")[0] for use in obj.uses if "(" in use}
+    return any(
+        called <= ex.classes.of(cls).methods.keys() and calls.kind_of_class(ex, cls) is ObjectKind.INSTANCE
+        for cls in ex.main.classes
+        if cls is not ex.root_class
+    )
+
+
+def _by_elimination(ex: Execution, steppers: list[Obj]) -> bool:
+    """The only thing that steps is the optimizer, if there is no other; of several, hints tell which is which."""
+    known = [obj for obj in ex.heap.all() if obj.kind is ObjectKind.OPTIMIZER]
+    live = [obj for obj in known if is_stepped(obj.uses)]
+    if not steppers or live:
+        return False
+    if len(steppers) == 1:
+        steppers[0].kind = ObjectKind.OPTIMIZER
+        steppers[0].hinted = _may_be_of_project(ex, steppers[0])
+        return True
+    roles = {obj: role_of(obj.name) for obj in steppers}
+    named = [obj for obj in steppers if roles[obj] is Role.OPTIMIZER]
+    others = [obj for obj in steppers if roles[obj] is Role.SCHEDULER]
+    told_apart = len(named) == 1 and len(named) + len(others) == len(steppers)
+    for obj in named:
+        obj.kind = ObjectKind.OPTIMIZER
+        obj.hinted = not told_apart
+    return bool(named)

@@ -1,0 +1,306 @@
+"""Loops: executed until their head holds all that an iteration may find there."""
+
+import ast
+from collections.abc import Hashable
+
+from zerograd.core.facts import doubt
+from zerograd.source.execute import branches, calls, containers, counters, expressions, statements
+from zerograd.source.execute.execution import Execution, LoopRecord, Unreachable
+from zerograd.source.execute.paths import Path, State, meet
+from zerograd.source.heap import answers
+from zerograd.source.heap.conditions import Asked, Counter, Linear
+from zerograd.source.heap.objects import Obj, ObjectKind
+from zerograd.source.heap.store import Key
+from zerograd.source.heap.values import Value, join, linear
+
+_ROUNDS = 14  # of one fixpoint; lattices here are low, and most take three
+_MANY_FACTS = 160
+
+
+def as_flag(ex: Execution, key: Key, now: bool) -> Value:
+    """A name that holds yes or no: which of them is an answer that every fact carries."""
+    identity = ex.identities.of("flag", key)
+    question = Asked("flag", (identity,))
+    if question in ex.tables.weighty and ex.path is not None:
+        ex.each_fact(lambda facts: answers.with_answer(facts, question, now))
+    return Value(identity, test=question)
+
+
+def for_loop(ex: Execution, node: ast.For | ast.AsyncFor) -> None:
+    iterated = expressions.evaluate(ex, node.iter)
+    parts = containers.unrolled(ex, iterated)
+    before = ex.each
+    if parts is not None:
+        ex.each = before | {one for part in parts for held in containers.deep(ex, part) for one in held.objects}
+    try:
+        generator = _generator(ex, iterated)
+        if generator is not None:
+            _consume(ex, node, iterated, generator)
+        elif parts is not None:
+            _once_for_each(ex, node, parts)
+        else:
+            _repeat(ex, node, iterated)
+    finally:
+        ex.each = before
+
+
+def while_loop(ex: Execution, node: ast.While) -> None:
+    _repeat(ex, node, None)
+
+
+def _generator(ex: Execution, iterated: Value) -> Obj | None:
+    """The generator of the project that is iterated, if it does anything to gradients."""
+    if len(iterated.objects) != 1 or not iterated.exact:
+        return None
+    (one,) = iterated.objects
+    if one.kind is ObjectKind.CONTAINER and one.element_of is not None:
+        one = one.element_of
+    if one.kind is not ObjectKind.GENERATOR or one.function is None:
+        return None
+    return one if calls.names_events(one.function) else None
+
+
+def _consume(ex: Execution, node: ast.For | ast.AsyncFor, iterated: Value, generator: Obj) -> None:
+    """A generator runs with the loop's body in the place of each of its yields."""
+    level = ex.store.open()
+    left: list[State] = []
+    (outer,) = iterated.objects
+
+    def body(value: Value) -> None:
+        if outer.kind is ObjectKind.CONTAINER:  # enumerate(generator())
+            pair = ex.heap.of("pair", node, ex.context, kind=ObjectKind.CONTAINER)
+            number = Value(ex.fresh(node, "number"))
+            if ex.loops:  # one yield an iteration: its counter is ours
+                number = counters.counter_value(ex, Counter(ex.loops[-1], None))
+            containers.fill(ex, pair, [number, value])
+            value = ex.thing(pair)
+        loop = LoopRecord(ex.store.open())
+        ex.frame.loops.append(loop)
+        statements.bind(ex, node.target, value, node)
+        statements.execute(ex, node.body)
+        ex.frame.loops.pop()
+        ends = [ex.capture(loop.level)] if ex.path is not None else []
+        outer_changes = ex.store.changes(level) if loop.breaks else {}
+        ex.store.undo(loop.level)
+        left.extend(State({**outer_changes, **one.changes}, one.path) for one in loop.breaks)
+        ex.meet([*ends, *loop.continues], (node, ex.context, "c"))
+
+    try:
+        calls.consume(ex, generator, body)
+    except Unreachable:
+        ex.path = None
+    ends = [ex.capture(level)] if ex.path is not None else []
+    ex.store.undo(level)
+    ex.meet([*ends, *left], (node, ex.context, "b"))
+    if ex.path is None:
+        raise Unreachable
+
+
+def _once_for_each(ex: Execution, node: ast.For | ast.AsyncFor, parts: list[Value]) -> None:
+    """A short list of things in sight: the body is executed once for each."""
+    whole = ex.store.open()
+    breaks: list[State] = []
+    for part in parts:
+        if ex.path is None:
+            break
+        loop = LoopRecord(ex.store.open())
+        ex.frame.loops.append(loop)
+        statements.bind(ex, node.target, part, node)
+        statements.execute(ex, node.body)
+        ex.frame.loops.pop()
+        ends = [ex.capture(loop.level)] if ex.path is not None else []
+        before = ex.store.changes(whole) if loop.breaks else {}
+        ex.store.undo(loop.level)
+        breaks += [State({**before, **one.changes}, one.path) for one in loop.breaks]
+        ex.meet([*ends, *loop.continues], (node, ex.context, "c"))
+    if ex.path is not None:
+        statements.execute(ex, node.orelse)
+    ends = [ex.capture(whole)] if ex.path is not None else []
+    ex.store.undo(whole)
+    ex.meet([*ends, *breaks], (node, ex.context, "b"))
+
+
+def _repeat(ex: Execution, node: ast.For | ast.AsyncFor | ast.While, iterated: Value | None) -> None:
+    loop: Hashable = (node, ex.context, "loop")
+    if iterated is not None and _trains_each(ex, iterated):
+        ex.tables.add(ex.tables.training, loop)
+    changed = ex.tables.changed.setdefault(loop, {})
+    entry = ex.here.copy()
+    skipping = State({}, entry)
+    whole = ex.store.open()
+    ex.path = ex.here.copy()
+    counting = _enter(ex, loop, changed, iterated)
+    counters.start(ex, counting, loop)
+    head = ex.here
+    ends: State | None = None
+    breaks: list[State] = []
+    for _ in range(1 if ex.exploring else _ROUNDS):
+        record, back, ends = _iterate(ex, node, iterated, loop, head)
+        breaks = record.breaks
+        if back is None:
+            break
+        grown, head_later = _grow_head(ex, loop, changed, head, back)
+        if not grown and head_later.same_as(head):
+            break
+        head = head_later
+    if isinstance(node, ast.While) or containers.is_never_empty(ex, iterated):
+        skipping = State({}, entry.with_facts(dict.fromkeys(entry.facts, frozenset())))
+    else:
+        facts = skipping.path.facts
+        for slot, kinds in ex.tables.skipped(loop).items():
+            if slot in facts:
+                facts[slot] = doubt(facts[slot], kinds)
+    _leave(ex, node, loop, whole, skipping, ends, breaks)
+
+
+def _leave(
+    ex: Execution,
+    node: ast.For | ast.AsyncFor | ast.While,
+    loop: Hashable,
+    whole: int,
+    skipping: State,
+    ends: State | None,
+    breaks: list[State],
+) -> None:
+    """Behind the loop: where it was skipped, has ended, or was left by a break."""
+    head = ex.store.changes(whole)
+    ex.store.undo(whole)
+    done = [State({**head, **one.changes}, one.path) for one in ([ends] if ends is not None else [])]
+    level = ex.store.open()
+    ex.meet([skipping, *done], (node, ex.context, "x"))
+    if ex.path is not None and node.orelse:
+        statements.execute(ex, node.orelse)
+    out = [ex.capture(level)] if ex.path is not None else []
+    ex.store.undo(level)
+    ex.meet([*out, *(State({**head, **one.changes}, one.path) for one in breaks)], (node, ex.context, "b"))
+    if ex.path is not None:
+        ex.path = ex.path.copy()
+        counters.left(ex, loop)
+
+
+def _iterate(
+    ex: Execution, node: ast.For | ast.AsyncFor | ast.While, iterated: Value | None, loop: Hashable, head: Path
+) -> tuple[LoopRecord, State | None, State | None]:
+    """One iteration from the head: its jumps, the state at its end, and the one in which the loop ends."""
+    level = ex.store.open()
+    record = LoopRecord(level)
+    ex.path = head.copy()
+    ex.path.since = frozenset()
+    element = ex.identities.of("element", loop)
+    ex.born[element] = frozenset({loop})
+    if element in ex.tables.asked_of:
+        ex.forget(element)
+    ends: State | None = None
+    if isinstance(node, ast.While):
+        test = expressions.truth(ex, expressions.evaluate(ex, node.test))
+        yes, no = branches.split(ex, test)
+        ends = State(ex.store.changes(level), no)
+        ex.path = yes if not yes.is_dead else None
+    ex.records.append(loop)
+    ex.frame.loops.append(record)
+    if ex.path is not None:
+        ex.loops.append(loop)
+        if iterated is not None and not isinstance(node, ast.While):
+            statements.bind(ex, node.target, containers.element(ex, iterated, node, loop), node)
+        statements.execute(ex, node.body)
+        ex.loops.pop()
+    ex.frame.loops.pop()
+    ex.records.pop()
+    falls = [ex.capture(level)] if ex.path is not None else []
+    ex.store.undo(level)
+    inner = ex.store.open()
+    ex.loops.append(loop)
+    ex.meet([*falls, *record.continues], (node, ex.context, "c"))
+    ex.loops.pop()
+    back = ex.capture(inner) if ex.path is not None else None
+    ex.store.undo(inner)
+    if back is not None and not isinstance(node, ast.While):
+        ended = _normalised(ex, loop, ex.tables.changed[loop], back)
+        ends = State(ended.changes, counters.last_iteration(ex, loop, ended.path))
+    return record, back, ends
+
+
+def _normalised(ex: Execution, loop: Hashable, changed: dict[Key, None], state: State) -> State:
+    changes, path = dict(state.changes), state.path
+    ex.loops.append(loop)
+    for key in list(changed):
+        value = changes[key] if key in changes else ex.store.get(key)
+        now, path = counters.normalised(ex, key, value, path)
+        if now is not value:
+            changes[key] = now
+    ex.loops.pop()
+    return State(changes, path)
+
+
+def _enter(ex: Execution, loop: Hashable, changed: dict[Key, None], iterated: Value | None) -> list[Counter]:
+    """At the head, what the loop is known to change is no longer what it was before it."""
+    counting = [Counter(loop, None)] if iterated is not None else []
+    for key in list(changed):
+        value = ex.store.get(key)
+        if value is None:
+            continue
+        if isinstance(value.number, Linear) or key in ex.tables.counting:
+            begins = linear(value)
+            outer = counters.counter_of(ex, begins.base)
+            if outer is not None and outer.key == key:  # it goes on from an outer loop
+                now, ex.path = counters.normalised(ex, key, value, ex.here)
+                assert now is not None
+                ex.store.put(key, now)
+                continue
+            counter = Counter(loop, key)
+            counters.count_of(ex, counter).start = begins
+            counting.append(counter)
+            ex.store.put(key, counters.counter_value(ex, counter))
+        elif value.constant is not None and isinstance(value.constant.value, bool):
+            ex.tables.add(ex.tables.flags, key)
+            ex.store.put(key, as_flag(ex, key, value.constant.value))
+        elif value.constant is not None and value.constant.value is not None:
+            ex.store.put(key, value._replace(id=ex.identities.of("looped", loop, key), constant=None, number=None))
+    own = counters.count_of(ex, Counter(loop, None))
+    own.increment = 1
+    if iterated is not None:
+        own.length = containers.length_of(ex, iterated)
+        own.start = containers.start_of(ex, iterated)
+    return counting
+
+
+def _grow_head(ex: Execution, loop: Hashable, changed: dict[Key, None], head: Path, back: State) -> tuple[bool, Path]:
+    """Join what comes round into the head, in place. Whether it has grown, and its path."""
+    for key in list(changed):
+        if key in back.changes:
+            counters.learn(ex, loop, key, back.changes[key])
+    state = _normalised(ex, loop, changed, back)
+    path = counters.next_iteration(ex, loop, state.path)
+    grown = False
+    for key, later in state.changes.items():
+        now = ex.store.get(key)
+        if later is None or later == now:
+            continue
+        if now is None:
+            ex.store.put(key, later)  # an iteration has bound it: the next one finds it
+            grown = True
+            continue
+        if key not in changed:
+            changed[key] = None
+            ex.tables.grown = True
+        if isinstance(later.number, Linear) and later.number.base == now.id and later.number.offset:
+            ex.tables.add(ex.tables.counting, key)
+        phi = ex.identities.of("looped", loop, key)
+        joined = join(now, later, phi)
+        if joined.id != now.id and now.id != phi:
+            joined = joined._replace(id=phi)
+        if isinstance(now.number, Linear) and now.number == Linear(now.id, 0) and later.number != now.number:
+            joined = joined._replace(number=None)
+        if joined != now:
+            ex.store.put(key, joined)
+            grown = True
+    path = meet(head, path)
+    for slot, facts in path.facts.items():
+        if len(facts) > _MANY_FACTS:
+            path.facts[slot] = answers.forgotten(facts, lambda question: isinstance(question, Asked))
+    return grown, path
+
+
+def _trains_each(ex: Execution, iterated: Value) -> bool:
+    kinds = (ObjectKind.SCHEDULER, ObjectKind.OPTIMIZER)
+    return any(one.kind in kinds for held in containers.deep(ex, iterated) for one in held.objects)

@@ -1,0 +1,97 @@
+"""One point of the abstract run: the facts of every slot, and what waits for a step."""
+
+from typing import NamedTuple
+
+from zerograd.core.events import Site
+from zerograd.core.facts import CLEAN, NOWHERE, Facts, join
+from zerograd.source.heap.objects import Obj
+from zerograd.source.heap.store import Changes
+
+Slot = tuple[Obj | None, Obj | None]  # (an optimizer, a region that it holds)
+# A slot of its own that nothing hits: whether and how one gets here.
+PATH: Slot = (None, None)
+
+
+class Pending(NamedTuple):
+    """A backward that waits for this optimizer to step."""
+
+    site: Site
+    optimizer: Obj
+
+
+class Path:
+    __slots__ = ("facts", "frozen", "homeless", "looked_at", "pending", "severed", "since", "stepped")
+
+    def __init__(
+        self,
+        facts: dict[Slot, Facts],
+        pending: frozenset[Pending] = frozenset(),
+        stepped: bool = False,
+        since: frozenset[Slot] = frozenset(),
+        homeless: frozenset[Site] = frozenset(),
+        frozen: frozenset[Obj] = frozenset(),
+        severed: frozenset[Site] = frozenset(),
+        looked_at: frozenset[Site] = frozenset(),
+    ) -> None:
+        self.facts = facts
+        self.pending = pending
+        self.stepped = stepped  # since the last backward, some optimizer has stepped
+        self.since = since  # deposited into in this iteration
+        self.homeless = homeless  # backwards through networks that no optimizer in sight holds
+        self.frozen = frozen  # regions that take no gradient
+        self.looked_at = looked_at  # backwards whose gradients somebody may have read
+        self.severed = severed  # backwards of something that has lost its graph, since the last step
+
+    @classmethod
+    def start(cls, slots: list[Slot]) -> "Path":
+        return cls({PATH: CLEAN, **dict.fromkeys(slots, CLEAN)})
+
+    def copy(self) -> "Path":
+        return self.with_facts(dict(self.facts))
+
+    def with_facts(self, facts: dict[Slot, Facts]) -> "Path":
+        return Path(
+            facts,
+            self.pending,
+            self.stepped,
+            self.since,
+            self.homeless,
+            self.frozen,
+            self.severed,
+            self.looked_at,
+        )
+
+    @property
+    def is_dead(self) -> bool:
+        return not self.facts[PATH]
+
+    def same_as(self, other: "Path") -> bool:
+        return self.facts == other.facts and self.pending == other.pending and self.frozen == other.frozen
+
+
+class State(NamedTuple):
+    """A point of the run, as what has changed since a level of the store was opened."""
+
+    changes: Changes
+    path: Path
+
+
+def meet(one: Path, other: Path) -> Path:
+    """Where two paths meet."""
+    facts: dict[Slot, Facts] = {}
+    for slot, mine in one.facts.items():
+        theirs = other.facts.get(slot, NOWHERE)
+        facts[slot] = mine if mine is theirs else join(mine, theirs)
+    for slot, theirs in other.facts.items():
+        if slot not in facts:
+            facts[slot] = theirs
+    return Path(
+        facts,
+        one.pending | other.pending,
+        one.stepped or other.stepped,
+        one.since | other.since,
+        one.homeless | other.homeless,
+        one.frozen & other.frozen,
+        one.severed | other.severed,
+        one.looked_at | other.looked_at,
+    )

@@ -1,0 +1,72 @@
+"""A statement that reads what it read before, and did nothing but write names, is not executed again.
+
+[Note: replaying] Loops are executed until nothing changes, and roots until nothing is learned: most statements meet
+what they have met. What one reads and writes is recorded; where all that it read is the same, its writes are put back.
+Events and doubts are never replayed: a statement that changed a path is executed every time.
+"""
+
+import ast
+from collections.abc import Callable
+from typing import NamedTuple
+
+from zerograd.core.facts import Facts
+from zerograd.source.execute.execution import Execution
+from zerograd.source.execute.paths import Path, Slot
+from zerograd.source.heap.store import Changes, Reads
+
+_KEPT = 4  # records of one statement in one context
+
+
+class Record(NamedTuple):
+    reads: Reads
+    writes: Changes
+    renewed: tuple[int, ...]  # values that were computed anew: what was answered about the last ones is forgotten
+
+
+def replay_or(ex: Execution, statement: ast.stmt, carry_out: Callable[..., None]) -> None:
+    """Put back what a statement wrote when it read the same; else carry it out, and record it."""
+    mode = (ex.grad_mode, ex.accumulating, ex.each, ex.here.frozen)
+    where = (statement, ex.context, len(ex.loops), mode)
+    records = ex.records_of.setdefault(where, [])
+    store = ex.store
+    for record in records:
+        if store.holds(record.reads):
+            _replay(ex, record)
+            return
+    before, facts = ex.effects(), dict(ex.here.facts)
+    outer, outer_renewed = store.reads, ex.renewed
+    store.reads, ex.renewed = {}, []
+    level = store.open()
+    try:
+        carry_out(ex, statement)
+        done = ex.path
+        if done is not None and len(records) < _KEPT and ex.effects() == before and _is_same(done, facts):
+            records.append(Record(store.reads, store.changes(level), tuple(ex.renewed)))
+    finally:
+        reads, renewed = store.reads, ex.renewed
+        store.reads, ex.renewed = outer, outer_renewed
+        store.commit(level)
+        _tell_outer(ex, reads, renewed)
+
+
+def _is_same(done: Path, facts: dict[Slot, Facts]) -> bool:
+    """Whether no slot's facts have moved: sets of facts are replaced when they change, and not otherwise."""
+    return done.facts.keys() == facts.keys() and all(done.facts[slot] is known for slot, known in facts.items())
+
+
+def _replay(ex: Execution, record: Record) -> None:
+    for identity in record.renewed:
+        if identity in ex.tables.asked_of:
+            ex.forget(identity)
+    ex.store.apply(record.writes)
+    _tell_outer(ex, record.reads, list(record.renewed))
+
+
+def _tell_outer(ex: Execution, reads: Reads | None, renewed: list[int] | None) -> None:
+    """Whoever records around this has read and renewed the same."""
+    outer = ex.store.reads
+    if outer is not None and reads is not None:
+        for key, value in reads.items():
+            outer.setdefault(key, value)
+    if ex.renewed is not None and renewed:
+        ex.renewed.extend(renewed)

@@ -1,0 +1,266 @@
+"""What is executed, and in which order: the body of the file, then every function that nobody in sight has called.
+
+[Note: roots] A function is judged from its callers, in this file or in others; what no caller reaches is judged with
+symbols for its parameters, and only what stands there is reported.
+"""
+
+import ast
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from zerograd.core.events import Kind
+from zerograd.core.facts import ALL_DOUBTS, doubt
+from zerograd.core.judgement import Code
+from zerograd.source.effects import python
+from zerograd.source.effects.rows import Act
+from zerograd.source.execute import calls, kinds, statements
+from zerograd.source.execute.execution import Execution, Exhausted, Frame, Unreachable
+from zerograd.source.execute.paths import PATH, Path, Slot, meet
+from zerograd.source.heap.objects import Obj, ObjectKind
+from zerograd.source.heap.values import Value
+from zerograd.source.project.classes import Classes
+from zerograd.source.project.files import Project
+from zerograd.source.project.index import File, Function
+
+_PASSES = 6
+_CALLS = 3  # of one function, before what it leaves behind is all there is
+_MOVES = 40_000  # statements of one pass
+_HOT = 200  # functions that lead to an event, at most
+_LIGHT = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
+
+
+class Executed(NamedTuple):
+    """A root that was executed to its end. `lines`: where it may be reported, None for everywhere."""
+
+    execution: Execution
+    lines: frozenset[int] | None
+
+
+def execute_all(project: Project, file: File, laws: Code[Any]) -> Iterator[Executed]:
+    """Every root of a file."""
+    classes = Classes(project)
+    body = _execute(project, classes, laws, file, None)
+    entered: set[Function] = set()
+    visited: set[ast.stmt] = set()
+    rooted: set[Function] = set()
+    if body is not None:
+        entered |= body.entered
+        visited |= body.visited
+        yield Executed(body, None)
+    hot = _hot_functions(file)
+    for function in hot:
+        if function in entered:
+            continue
+        for caller in project.callers(function) if function.cls is None and function.outer is None else ():
+            done = _execute(project, classes, laws, caller.file, caller.function)
+            if done is not None:
+                entered |= done.entered
+                visited |= done.visited
+                yield Executed(done, None)
+            if function in entered:
+                break
+        if function in entered:
+            continue
+        rooted.add(function)
+        done = _execute(project, classes, laws, file, function)
+        if done is not None:
+            entered |= done.entered
+            visited |= done.visited
+            yield Executed(done, None)
+    for function in hot:
+        if function in rooted or function not in entered:
+            continue
+        missed = _unvisited(function, visited)
+        if missed:
+            done = _execute(project, classes, laws, file, function)
+            if done is not None:
+                yield Executed(done, missed)
+
+
+def _unvisited(function: Function, visited: set[ast.stmt]) -> frozenset[int]:
+    """The lines of calls that no caller reaches."""
+    return frozenset(
+        node.lineno
+        for node in ast.walk(function.node)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and node not in visited
+    )
+
+
+def _hot_functions(file: File) -> list[Function]:
+    """The functions that name an event, or call one that does; those that nobody calls first."""
+    callers: dict[str, set[Function]] = {}
+    for function in file.functions:
+        for name in function.called:
+            if name != function.name:
+                callers.setdefault(name, set()).add(function)
+    hot = {function for function in file.functions if calls.names_events(function)}
+    names = {function.name for function in hot}
+    while names and len(hot) < _HOT:
+        more = {function for name in names for function in callers.get(name, ())} - hot
+        hot |= more
+        names = {function.name for function in more}
+    roots = [one for one in hot if one.outer is None and not isinstance(one.node, ast.Lambda)]
+    return sorted(roots, key=lambda one: (one.name in callers, one.node.lineno))
+
+
+def _execute(
+    project: Project, classes: Classes, laws: Code[Any], file: File, function: Function | None
+) -> Execution | None:
+    """One root, pass by pass until nothing more is learned. None if it could not be finished."""
+    ex = Execution(project, classes, laws, file, moves=_MOVES)
+    ex.root_class = function.cls if function is not None else None
+    for _ in range(_PASSES):
+        ex.begin_pass()
+        top = Frame(statements.module_frame(file), file, None, None, ())
+        ex.frames = [top]
+        try:
+            if function is None:
+                ex.symbolic = False
+                statements.execute(ex, file.tree.body)
+            else:
+                _enter(ex, file, function)
+        except Unreachable:
+            pass
+        except (Exhausted, RecursionError):
+            return None
+        _learn(ex)
+        nothing_happens = not ex.tables.slots and not ex.tables.owners and ex.tables.kinds == 0
+        if nothing_happens or not (ex.tables.grown or ex.exploring):
+            break
+        ex.exploring = False
+    return ex
+
+
+def _learn(ex: Execution) -> None:
+    """What the pass has shown, for the next one."""
+    tables = ex.tables
+    tables.deposits = ex.deposits
+    places: dict[Any, dict[Any, set[str]]] = {}
+    for (optimizer, _), found in ex.windows.items():
+        for place, want in found:
+            places.setdefault(optimizer, {}).setdefault(place, set()).add(want)
+    stepping = {
+        optimizer: {(place, next(iter(wants))) for place, wants in known.items() if len(wants) == 1}
+        for optimizer, known in places.items()
+    }
+    if stepping != tables.stepping:
+        tables.stepping = stepping
+        tables.grown = True
+    if kinds.infer(ex):
+        tables.kinds += 1
+        tables.grown = True
+
+
+def _enter(ex: Execution, file: File, function: Function) -> None:
+    """A function, with symbols for what it is given."""
+    ex.symbolic = False
+    statements.execute(ex, [one for one in file.tree.body if isinstance(one, _LIGHT) and _is_light(one)])
+    if ex.path is None:
+        return
+    ex.symbolic = True
+    receiver: Value | None = None
+    if function.cls is not None:
+        receiver = _receiver(ex, function)
+        if function.name == python.INIT:
+            return
+    obj = calls.method_object(ex, function)
+    obj.no_grad = Act.NO_GRAD in (calls.decorator_act(ex, one, function) for one in function.decorators)
+    _again_and_again(ex, obj, function, receiver)
+
+
+def _again_and_again(ex: Execution, obj: Obj, function: Function, receiver: Value | None) -> None:
+    """Anybody may call a function again. What it leaves undone, its caller may do in between."""
+    entry = ex.here
+    whole = ("root", function)
+    ex.records.append(whole)
+    for number in range(_CALLS):
+        ex.called_again = number > 0
+        level = ex.store.open()
+        ex.path = entry.copy()
+        calls.inline(ex, obj, [], {}, function.node, receiver=receiver, cls=function.cls, running=True)
+        ex.store.undo(level)
+        left = ex.here
+        if len(ex.tables.training) > 1:
+            break  # it has a loop that trains: that is all the repetition there is
+        for slot, facts in left.facts.items():
+            if slot != PATH:
+                undone = ALL_DOUBTS - ex.tables.does(whole, slot)
+                private = slot[0] is not None and _is_private(ex, slot[0], receiver)
+                if Kind.CLEAR in undone and private and not _is_in_a_branch(ex, slot):
+                    undone -= {Kind.CLEAR}
+                left.facts[slot] = doubt(facts, undone)
+        later = meet(entry, left)
+        if later.same_as(entry):
+            break
+        entry = later
+
+
+def _is_in_a_branch(ex: Execution, slot: Slot) -> bool:
+    """Whether a setting decides over events of a slot: another call may answer otherwise, or never."""
+    return any(
+        isinstance(branch, tuple) and isinstance(branch[0], ast.If) and slot in slots
+        for branch, slots in ex.tables.emitted.items()
+    )
+
+
+def _is_private(ex: Execution, optimizer: Obj, receiver: Value | None) -> bool:
+    """Whether nobody else names the fields in which an object keeps its optimizer and its networks."""
+    if receiver is None or optimizer.given:
+        return False
+    kept = {optimizer, *optimizer.held}
+    names = {
+        name
+        for obj in receiver.objects
+        for (_, name), value in ex.store.fields(obj)
+        if isinstance(name, str) and not value.objects.isdisjoint(kept)
+    }
+    if not names or any(not names.isdisjoint(one.attributes) for one in ex.main.functions if one not in ex.entered):
+        return False
+    outside = [one for one in ex.main.tree.body if not isinstance(one, (ast.FunctionDef, ast.ClassDef))]
+    named = {node.attr for one in outside for node in ast.walk(one) if isinstance(node, ast.Attribute)}
+    return names.isdisjoint(named) and not any(ex.project.is_named(name, ex.main) for name in names)
+
+
+def _receiver(ex: Execution, function: Function) -> Value | None:
+    """An instance of a method's class, made with symbols. What other methods set is not what __init__ left there."""
+    cls = function.cls
+    assert cls is not None
+    if any(calls.decorator_act(ex, one, function) is Act.STATIC for one in function.decorators):
+        return None
+    value = calls.class_value(ex, cls)
+    (obj,) = value.objects
+    try:
+        made = calls.instantiate(ex, obj, [], {}, cls.node)
+    except Unreachable:
+        ex.path = Path.start(list(ex.tables.slots))
+        made = ex.thing(ex.heap.of("instance", cls.node, "unfinished", kind=ObjectKind.INSTANCE))
+        for one in made.objects:
+            one.cls = cls
+    (me,) = made.objects
+    later = _set_by_others(ex, function)
+    for (owner, name), held in ex.store.fields(me):
+        if isinstance(name, str) and name in later:
+            if held.constant is not None and held.constant.value is None:
+                ex.store.put((owner, name), ex.given(me, name, name=name, of=me))
+            elif held.number is not None and held.number.base is None:
+                ex.store.put((owner, name), Value(ex.given(me, name, name=name, of=me).id, exact=False))
+    return made
+
+
+def _set_by_others(ex: Execution, function: Function) -> set[str]:
+    """The fields that methods other than __init__ and this one set."""
+    assert function.cls is not None
+    found: set[str] = set()
+    for name, method in ex.classes.of(function.cls).methods.items():
+        if name == python.INIT or method is function:
+            continue
+        for node in ast.walk(method.node):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                found.add(node.attr)
+    return found
+
+
+def _is_light(statement: ast.stmt) -> bool:
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
+        return True
+    return not any(isinstance(node, (ast.ListComp, ast.DictComp, ast.Await)) for node in ast.walk(statement))

@@ -1,0 +1,129 @@
+"""What is learned in one pass and read in the next. Tables only grow; when none has grown, the run is over.
+
+[Note: passes] What a branch may do must be known before it is executed: whoever does not take it doubts that. Instead
+of looking ahead, a root is executed again until nothing new is learned, which takes about three passes.
+"""
+
+from collections.abc import Hashable
+from typing import Any, NamedTuple, TypeVar
+
+from zerograd.core.events import Site
+from zerograd.core.facts import NO_DOUBT, Doubts
+from zerograd.source.execute.paths import Slot
+from zerograd.source.heap.conditions import Asked, Counter, First, Last, Linear, Place, Synced, Test, equated
+from zerograd.source.heap.objects import Obj
+from zerograd.source.heap.store import Key
+from zerograd.source.heap.values import Value
+from zerograd.source.project.index import Function
+
+Branch = Hashable  # (a node, a context of calls, which arm)
+T = TypeVar("T")
+UNSTEADY = -99  # the increment of a counter that different paths move differently
+
+
+class Count:
+    """What is known of a counter."""
+
+    __slots__ = ("increment", "length", "start")
+
+    def __init__(self) -> None:
+        self.start = Linear(None, 0)
+        self.increment: int | None = None
+        self.length: Linear | None = None  # how often its loop runs
+
+
+class Deposit(NamedTuple):
+    """A backward, as it was met."""
+
+    function: Function | None
+    value: Value
+    optimizers: set[Obj]
+    loops: tuple[Hashable, ...]
+
+
+class Tables:
+    def __init__(self) -> None:
+        self.grown = False
+        self.emitted: dict[Branch, dict[Slot, Doubts]] = {}  # what each branch does to each slot
+        self.doubted: dict[Branch, dict[Slot, Doubts]] = {}  # what it may do, unseen
+        self.changed: dict[Hashable, dict[Key, None]] = {}  # what each loop changes
+        self.weighty: dict[Hashable, set[object]] = {}  # questions, with the places where they decide over events
+        self.asked_of: set[int] = set()  # the values that weighty questions ask
+        self.counts: dict[Counter, Count] = {}
+        self.windows: dict[Counter, set[Linear]] = {}  # the lengths that each counter is divided by
+        self.firsts: dict[Counter, set[int]] = {}
+        self.resets: set[Counter] = set()  # counters that are set back in their loop
+        self.counting: set[Key] = set()  # names that a loop counts up from a number nobody knows
+        self.flags: set[Key] = set()  # names that a loop sets to yes or no
+        self.owners: dict[Site, set[Obj]] = {}  # who steps next behind each backward
+        self.deposits: dict[Site, Deposit] = {}  # of the last pass
+        self.stepping: dict[Obj, set[tuple[Place, str]]] = {}  # at which place of which window each optimizer steps
+        self.retries: set[Hashable] = set()  # loops that are left by a test of what they compute
+        self.training: set[Hashable] = set()  # loops in which something goes backward; 0: anything does
+        self.met_with: dict[Obj, set[frozenset[Obj]]] = {}  # the alternatives that an optimizer is met with
+        self.active: set[Obj] = set()  # optimizers that step
+        self.under: dict[tuple[Test, bool], dict[Slot, Doubts]] = {}  # what happens where a test was answered so
+        self.volatile: set[Obj] = set()  # given things that are told something in a loop: what they say may change
+        self.read: set[Obj] = set()  # optimizers whose rate or groups are read
+        self.slopes_read: set[Obj] = set()  # leaves whose gradient is read by hand
+        self.refused: set[Hashable] = set()  # values for which the program refuses all but a few constants
+        self.slots: dict[Slot, None] = {}
+        self.examined = False  # a tensor is compared in an assert outside loops: a test of gradients
+        self.plugins = False  # an accelerator is made that is told to leave things to others
+        self.legacy = False  # written for a torch in which schedules moved first
+        self.kinds = 0  # how often it was settled what given things are
+        self.losses: set[Hashable] = set()  # loops in which a loss is computed; 0: anywhere
+
+    def version(self) -> tuple[int, ...]:
+        """What the values of a program depend on, beside its names: as long as it is the same, they are."""
+        asked = sum(map(len, self.windows.values())) + sum(map(len, self.firsts.values()))
+        return (self.kinds, len(self.slots), len(self.flags), len(self.resets), len(self.volatile), asked)
+
+    def add(self, table: set[T], item: T) -> None:
+        if item not in table:
+            table.add(item)
+            self.grown = True
+
+    def emits(self, branch: Branch, slot: Slot, kinds: Doubts, *, surely: bool) -> None:
+        known = (self.emitted if surely else self.doubted).setdefault(branch, {})
+        before = known.get(slot, NO_DOUBT)
+        if not kinds <= before:
+            known[slot] = before | kinds
+            self.grown = True
+
+    def skipped(self, branch: Branch) -> dict[Slot, Doubts]:
+        """What a branch may have done to each slot, for those who did not take it."""
+        sure, maybe = self.emitted.get(branch), self.doubted.get(branch)
+        if not maybe:
+            return sure or {}
+        if not sure:
+            return maybe
+        return {slot: sure.get(slot, NO_DOUBT) | maybe.get(slot, NO_DOUBT) for slot in [*sure, *maybe]}
+
+    def does(self, branch: Hashable, slot: Slot) -> Doubts:
+        found = self.emitted.get(branch)
+        return found.get(slot, NO_DOUBT) if found else NO_DOUBT
+
+    def weigh(self, question: Hashable, node: object) -> None:
+        self.add(self.weighty.setdefault(question, set()), node)
+
+    def keeps(self, question: Any) -> bool:
+        """Whether an answer is worth remembering. See [Note: weighty answers]."""
+        return _is_kept(self, question)
+
+
+def _is_kept(tables: Tables, question: Any) -> bool:
+    if isinstance(question, Synced):
+        return True
+    places = tables.weighty.get(question)
+    if isinstance(question, (Place, First, Last)):
+        return places is not None
+    if isinstance(question, Asked):
+        if question.what == "flag":  # not a name: of a question
+            return places is not None
+        if question.what in ("<", "==") and ("k", 1) in question.of:
+            return True
+        equal = equated(question)
+        if equal is not None and len(tables.weighty.get(("==", equal[0]), ())) > 1:
+            return True
+    return places is not None and len(places) > 1

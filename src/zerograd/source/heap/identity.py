@@ -1,0 +1,33 @@
+"""Which values are the same: equal numbers are the same run-time value on one path.
+
+Identities are interned, so that they are compared, hashed and kept in sets as integers; what one is made of is known,
+so that answers about a value can be forgotten when it is computed anew.
+"""
+
+from collections.abc import Hashable
+
+
+class Identities:
+    def __init__(self) -> None:
+        self._known: dict[tuple[Hashable, ...], int] = {}
+        self._made_of: list[tuple[int, ...]] = []
+        self._parts: dict[int, frozenset[int]] = {}
+
+    def of(self, *what: Hashable, made_of: tuple[int, ...] = ()) -> int:
+        """The identity of what is described so. `made_of`: the identities of the values that it is computed from."""
+        key = (*what, made_of)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = len(self._made_of)
+            self._made_of.append(made_of)
+        return known
+
+    def parts(self, identity: int) -> frozenset[int]:
+        """A value and all that it is computed from."""
+        known = self._parts.get(identity)
+        if known is None:
+            found = {identity}
+            for part in self._made_of[identity]:
+                found |= self.parts(part)
+            known = self._parts[identity] = frozenset(found)
+        return known

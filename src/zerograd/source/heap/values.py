@@ -1,0 +1,140 @@
+"""A value: which objects it may be, its number, its graph, and the test that it answers."""
+
+from collections.abc import Hashable
+from enum import IntEnum
+from typing import NamedTuple
+
+from zerograd.core.events import Site
+from zerograd.source.heap.conditions import Asked, Linear, Remainder, Test, both, negate
+from zerograd.source.heap.objects import Obj, ObjectKind
+
+Regions = frozenset[Obj]
+NO_OBJECTS: frozenset[Obj] = frozenset()
+MAYBE_SCALED = ("maybe multiplied by the loss scale",)
+NO_DIVISORS: frozenset[Hashable] = frozenset()
+IdleTerm = tuple[Site, frozenset[Obj]]  # (where it was added, whose graph was cut from it)
+NO_IDLE_TERMS: frozenset[IdleTerm] = frozenset()
+Applied = tuple[Obj | None, Obj]  # (who made the input, who was applied to it); None: it has no graph
+NOTHING_APPLIED: frozenset[Applied] = frozenset()
+
+
+class Graph(IntEnum):
+    NONE = 0  # no tensor
+    CUT = 1  # a tensor without a graph
+    LIVE = 2  # a tensor that has recorded a graph
+    ANY = 3  # one or the other
+
+
+class Constant(NamedTuple):
+    value: Hashable
+
+
+class Value(NamedTuple):
+    id: int  # equal ids: the same run-time value on one path
+    objects: frozenset[Obj] = NO_OBJECTS  # what it may be
+    exact: bool = True  # it is one of these and nothing else
+    number: Linear | Remainder | None = None
+    graph: Graph = Graph.NONE
+    made_of: Regions = NO_OBJECTS  # whose parameters its graph goes through: an upper bound
+    sure: Regions = NO_OBJECTS  # a lower bound
+    test: Test | None = None  # the question that it is the answer to
+    none_test: Test | None = None  # the question whether it is None
+    constant: Constant | None = None
+    length: Linear | None = None  # of what can be iterated
+    reduction: str = ""  # of a loss: mean, sum
+    divisors: frozenset[Hashable] = NO_DIVISORS
+    scaled: bool = False  # multiplied by a loss scale
+    cut_from: Regions = NO_OBJECTS  # of a CUT value: whose graph was cut off
+    idle: frozenset[IdleTerm] = NO_IDLE_TERMS  # of a loss: the terms that were added to it without their graph
+    applied: frozenset[Applied] = NOTHING_APPLIED  # which network was applied to what which other one made
+
+
+def joined_graph(one: Graph, other: Graph) -> Graph:
+    if one is other:
+        return one
+    if Graph.NONE in (one, other):
+        return max(one, other)
+    return Graph.ANY
+
+
+def linear(value: Value) -> Linear:
+    """A value as base + offset."""
+    return value.number if isinstance(value.number, Linear) else Linear(value.id, 0)
+
+
+def name_of(value: Value) -> Hashable:
+    """What stands for a value in a question: a constant, or its identity."""
+    if value.constant is not None:
+        return ("k", value.constant.value)
+    if isinstance(value.number, Linear):
+        return ("k", value.number.offset) if value.number.base is None else value.number
+    return value.id
+
+
+def is_none(value: Value) -> bool:
+    return value.constant is not None and value.constant.value is None
+
+
+def join(one: Value, other: Value, identity: int, test: Test | None = None) -> Value:
+    """Where two paths meet. `test`: what sent them apart, `one` being the side that answered yes."""
+    if one is other or one == other:
+        return one
+    alike = one.id == other.id
+    both_tensors = bool(one.graph and other.graph)
+    flag, none_test = None, None
+    if test is not None:
+        flag = _flag(one, other, test)
+        none_test = _none_test(one, other, test)
+    return Value(
+        one.id if alike else identity,
+        one.objects | other.objects,
+        one.exact and other.exact,
+        one.number if one.number == other.number else None,
+        joined_graph(one.graph, other.graph),
+        one.made_of | other.made_of,
+        one.sure & other.sure if both_tensors else one.sure or other.sure,
+        flag or (one.test if one.test == other.test else None),
+        none_test or (one.none_test if one.none_test == other.none_test else None),
+        one.constant if one.constant == other.constant else None,
+        one.length if one.length == other.length else None,
+        one.reduction if one.reduction == other.reduction else _told(one, other),
+        _divisors(one, other),
+        one.scaled or other.scaled,
+        one.cut_from | other.cut_from,
+        one.idle | other.idle,
+        one.applied | other.applied,
+    )
+
+
+def _divisors(one: Value, other: Value) -> frozenset[Hashable]:
+    found = one.divisors | other.divisors
+    return found | {MAYBE_SCALED} if one.scaled != other.scaled and one.graph and other.graph else found
+
+
+def _told(one: Value, other: Value) -> str:
+    """The reduction where only one of two values is a loss."""
+    if not other.graph:
+        return one.reduction
+    return other.reduction if not one.graph else ""
+
+
+def _flag(one: Value, other: Value, test: Test) -> Test | None:
+    """True on one side and False on the other: the test itself."""
+    if one.constant is None or other.constant is None:
+        return None
+    yes, no = one.constant.value, other.constant.value
+    return (test if yes else negate(test)) if isinstance(yes, bool) and isinstance(no, bool) and yes != no else None
+
+
+def _none_test(one: Value, other: Value, test: Test) -> Test | None:
+    """None on one side and something on the other: whether it is None is the test itself."""
+    if is_none(one) and not is_none(other) and _is_something(other):
+        return test if other.exact else negate(both(negate(test), negate(Asked("none", (other.id,)))))
+    if is_none(other) and not is_none(one) and _is_something(one):
+        return negate(test) if one.exact else negate(both(test, negate(Asked("none", (one.id,)))))
+    return None
+
+
+def _is_something(value: Value) -> bool:
+    nones = any(one.kind is ObjectKind.NONE for one in value.objects)
+    return not nones and bool(value.objects or value.graph)

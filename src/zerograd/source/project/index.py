@@ -1,0 +1,223 @@
+"""One walk over a file: its functions and classes, what each names, and where its imports lead to."""
+
+import ast
+from typing import NamedTuple
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_JUMPS = (ast.Continue, ast.Break, ast.Return, ast.Raise)
+_COMPOUND = (ast.If, ast.Try, ast.With, ast.AsyncWith, ast.Match)
+_LEAVES = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.Constant)
+
+
+class Function:
+    """A function of the project, nested ones and lambdas included."""
+
+    __slots__ = ("attributes", "called", "captures", "cls", "file", "forwards", "generates", "node", "outer")
+
+    def __init__(self, node: FunctionNode, file: "File", cls: "Class | None", outer: "Function | None") -> None:
+        self.node = node
+        self.file = file
+        self.cls = cls  # of a method: the class it stands in
+        self.outer = outer
+        self.attributes: set[str] = set()  # named in it, what is nested in it included
+        self.called: set[str] = set()  # by the last part of the name that is called
+        self.captures = False  # another function stands in it, which may outlive a call
+        self.generates = False
+        self.forwards = _only_calls(node)  # it does nothing but call something else
+
+    @property
+    def name(self) -> str:
+        return self.node.name if not isinstance(self.node, ast.Lambda) else "<lambda>"
+
+    @property
+    def decorators(self) -> list[ast.expr]:
+        return [] if isinstance(self.node, ast.Lambda) else self.node.decorator_list
+
+
+class Class:
+    """A class of the project, as it is written; `classes` puts it together with its bases."""
+
+    __slots__ = ("attributes", "file", "methods", "node", "outer", "setters")
+
+    def __init__(self, node: ast.ClassDef, file: "File", outer: Function | None) -> None:
+        self.node = node
+        self.file = file
+        self.outer = outer
+        self.methods: dict[str, Function] = {}
+        self.setters: dict[str, Function] = {}
+        self.attributes: dict[str, ast.expr] = {}
+
+
+class Imported(NamedTuple):
+    """`from module import name`; of `import module`, the name is empty."""
+
+    module: str  # with its leading dots
+    name: str
+
+
+class Assigned(NamedTuple):
+    """A name that a file binds to an expression."""
+
+    file: "File"
+    name: str
+    value: ast.expr
+
+
+Entry = Function | Class | Imported | Assigned
+
+
+class File:
+    """A parsed file with its index. Definitions are those of its top level, in branches and handlers too."""
+
+    def __init__(self, path: str, text: str, tree: ast.Module) -> None:
+        self.path = path
+        self.text = text
+        self.tree = tree
+        self.functions: list[Function] = []
+        self.classes: list[Class] = []
+        self.function_of: dict[ast.AST, Function] = {}
+        self.class_of: dict[ast.AST, Class] = {}
+        self.jumping: set[ast.AST] = set()  # the compound statements that hold a jump
+        self.attributes: set[str] = set()
+        self.called: set[str] = set()
+        self.definitions: dict[str, Entry] = {}
+        self.stars: list[str] = []  # the modules of which everything is imported
+        self._acting: set[Function] | None = None
+        self._walk(tree, (), None, [])
+        self._collect(tree.body)
+
+    def acting(self, names: frozenset[str]) -> set[Function]:
+        """The functions that name one of these, or call one of this file that does. Always asked with the same."""
+        if self._acting is None:
+            found = {
+                one
+                for one in self.functions
+                if not names.isdisjoint(one.attributes) or not names.isdisjoint(one.called)
+            }
+            called = {one.name for one in found}
+            while True:
+                more = {one for one in self.functions if one not in found and not called.isdisjoint(one.called)}
+                if not more:
+                    break
+                found |= more
+                called = {one.name for one in more}
+            self._acting = found
+        return self._acting
+
+    def _walk(self, node: ast.AST, inside: tuple[Function, ...], cls: Class | None, above: list[ast.AST]) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, _LEAVES):
+                continue
+            if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+                self._enter_function(child, inside, cls)
+                continue
+            if isinstance(child, ast.ClassDef):
+                self._enter_class(child, inside, above)
+                continue
+            if isinstance(child, ast.Attribute):
+                self.attributes.add(child.attr)
+                for function in inside:
+                    function.attributes.add(child.attr)
+            elif isinstance(child, ast.Call):
+                self._note_call(child, inside)
+            elif isinstance(child, (ast.Yield, ast.YieldFrom)) and inside:
+                inside[-1].generates = True
+            elif isinstance(child, _JUMPS):
+                self.jumping.update(above)
+            if isinstance(child, _COMPOUND):
+                above.append(child)
+                self._walk(child, inside, None, above)
+                above.pop()
+            else:
+                self._walk(child, inside, None, above)
+
+    def _enter_function(self, node: FunctionNode, inside: tuple[Function, ...], cls: Class | None) -> None:
+        function = Function(node, self, cls, inside[-1] if inside else None)
+        for outer in inside:
+            outer.captures = True
+        self.functions.append(function)
+        self.function_of[node] = function
+        if cls is not None and not isinstance(node, ast.Lambda):
+            kept = cls.setters if any(_is_setter(one) for one in node.decorator_list) else cls.methods
+            kept[node.name] = function
+        self._walk(node, (*inside, function), None, [])
+
+    def _enter_class(self, node: ast.ClassDef, inside: tuple[Function, ...], above: list[ast.AST]) -> None:
+        cls = Class(node, self, inside[-1] if inside else None)
+        self.classes.append(cls)
+        self.class_of[node] = cls
+        for statement in node.body:
+            if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+                target = statement.targets[0]
+                if isinstance(target, ast.Name):
+                    cls.attributes[target.id] = statement.value
+            elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value:
+                cls.attributes[statement.target.id] = statement.value
+        self._walk(node, inside, cls, above)
+
+    def _note_call(self, call: ast.Call, inside: tuple[Function, ...]) -> None:
+        name = last_name(call.func)
+        if name:
+            self.called.add(name)
+            for function in inside:
+                function.called.add(name)
+
+    def _collect(self, body: list[ast.stmt]) -> None:
+        for statement in body:
+            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                self.definitions[statement.name] = self.function_of[statement]
+            elif isinstance(statement, ast.ClassDef):
+                self.definitions[statement.name] = self.class_of[statement]
+            elif isinstance(statement, ast.Import):
+                for name in statement.names:
+                    head = name.name.partition(".")[0]
+                    self.definitions[name.asname or head] = Imported(name.name if name.asname else head, "")
+            elif isinstance(statement, ast.ImportFrom):
+                self._collect_from(statement)
+            elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+                target = statement.targets[0]
+                if isinstance(target, ast.Name):
+                    self.definitions.setdefault(target.id, Assigned(self, target.id, statement.value))
+            elif isinstance(statement, (ast.If, ast.Try)):
+                self._collect(statement.body)
+                for handler in getattr(statement, "handlers", ()):
+                    self._collect(handler.body)
+                self._collect(statement.orelse)
+
+    def _collect_from(self, statement: ast.ImportFrom) -> None:
+        module = "." * statement.level + (statement.module or "")
+        for name in statement.names:
+            if name.name == "*":
+                self.stars.append(module)
+            else:
+                self.definitions[name.asname or name.name] = Imported(module, name.name)
+
+
+def last_name(node: ast.expr) -> str:
+    """The last part of a dotted name, or of the name that is called."""
+    if isinstance(node, ast.Call):
+        node = node.func
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def dotted_name(node: ast.expr) -> str:
+    """`a.b.c` as it is written, or nothing for any other expression."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
+
+
+def _only_calls(node: FunctionNode) -> bool:
+    if isinstance(node, ast.Lambda):
+        return isinstance(node.body, ast.Call)
+    body = [one for one in node.body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]
+    only = body[0] if len(body) == 1 else None
+    return isinstance(only, (ast.Expr, ast.Return)) and isinstance(only.value, ast.Call)
+
+
+def _is_setter(decorator: ast.expr) -> bool:
+    return isinstance(decorator, ast.Attribute) and decorator.attr in ("setter", "deleter")  # not a name: Python's

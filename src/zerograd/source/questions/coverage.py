@@ -1,0 +1,26 @@
+"""Does what is cleared cover what is stepped? A stale slot that nothing clears, beside one that something does."""
+
+from zerograd.core.events import Kind
+from zerograd.core.facts import NO_DOUBT
+from zerograd.source.execute.execution import Execution
+from zerograd.source.execute.paths import Slot
+from zerograd.source.heap.objects import Obj
+
+
+def cleared_instead(ex: Execution, slot: Slot) -> tuple[str, str] | None:
+    """(what is cleared, what never is) where something is cleared, and never this slot."""
+    cleared: set[Slot] = set()
+    for slots in ex.tables.emitted.values():
+        cleared |= {one for one, kinds in slots.items() if Kind.CLEAR in kinds}
+    doubted = any(Kind.CLEAR in slots.get(slot, NO_DOUBT) for slots in ex.tables.doubted.values())
+    if slot in cleared or doubted or not cleared:
+        return None
+    others = sorted({one[0] for one in cleared if one[0] is not None})
+    optimizer = slot[0]
+    assert optimizer is not None
+    names = [_name(one) for one in others if one is not optimizer] or [_name(optimizer)]
+    return names[0], _name(optimizer)
+
+
+def _name(obj: Obj) -> str:
+    return obj.name or "the optimizer"

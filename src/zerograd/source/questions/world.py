@@ -1,0 +1,57 @@
+"""What an executed root answers when it is asked as a run would be: see `core/world.py`.
+
+The bounds of an answer come from the values: what is exact and made in sight is sure, anything else may be.
+"""
+
+from collections.abc import Iterable
+
+from zerograd.core.events import Event
+from zerograd.core.world import Kept, Params, Region, Thing, Window
+from zerograd.source.execute.execution import Execution
+from zerograd.source.heap.objects import Obj, ObjectKind
+from zerograd.source.heap.regions import is_unknown
+
+
+class SourceWorld:
+    """A World. What an iteration keeps, and what a window holds, this reader does not answer yet: nothing is sure."""
+
+    def __init__(self, execution: Execution) -> None:
+        self._ex = execution
+        self._things = {obj.number: obj for obj in execution.heap.all()}
+
+    def held(self, optimizer: Thing, at: Event) -> Params:
+        obj = self._things.get(optimizer)
+        if obj is None or obj.kind is not ObjectKind.OPTIMIZER:
+            return Params()
+        return _params(obj.held if not obj.many else frozenset(), obj.held or {obj})
+
+    def reached(self, deposit: Event) -> Params:
+        met = self._ex.deposits.get(deposit.site) if deposit.site is not None else None
+        return _params(met.value.sure, met.value.made_of) if met is not None else Params()
+
+    def cleared(self, clear: Event) -> Params:
+        regions = self._ex.cleared.get(clear.site, frozenset()) if clear.site is not None else frozenset()
+        return _params(regions, regions)
+
+    def outlives(self, loop: Thing) -> Iterable[Kept]:
+        return ()
+
+    def window(self, step: Event) -> Window:
+        return Window()
+
+
+def _params(sure: Iterable[Obj], may: Iterable[Obj]) -> Params:
+    return Params(
+        frozenset(_region(one) for one in sure if not is_unknown(one)), frozenset(_region(one) for one in may)
+    )
+
+
+def _region(obj: Obj) -> Region:
+    """A part of a module is told as that module and the way to the part."""
+    path: list[str] = []
+    key = obj.key
+    while isinstance(key, tuple) and key[:1] == ("part",):  # not a name: of an object
+        path.append(str(key[2]))
+        obj = key[1]
+        key = obj.key
+    return Region(obj.number, tuple(reversed(path)))

@@ -1,0 +1,66 @@
+"""Branches of one setting belong together, and what the other arm does is doubted."""
+
+from source.execute.reading import certain, found
+
+SETTING = """
+def train(amp, scaler):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(x), y)
+        if amp:
+            scaler.scale(loss).backward()
+        else:
+            loss.backward()
+        if {again}:
+            scaler.step(optimizer)
+            scaler.update()
+        else:
+            optimizer.step()
+"""
+
+
+def test_one_setting_is_answered_once() -> None:
+    assert found(SETTING.format(again="amp")) == []
+
+
+def test_another_setting_is_another_question() -> None:
+    assert ("ZG202", "possible") in found(SETTING.format(again="other()"))
+
+
+def test_a_clear_that_a_branch_may_skip_is_doubted() -> None:
+    body = """
+for x, y in loader:
+    if x.sum() > 0:
+        optimizer.zero_grad()
+    F.mse_loss(model(x), y).backward()
+    optimizer.step()
+"""
+    assert found(body) == [("ZG001", "possible")]
+
+
+def test_a_test_stays_the_same_under_another_name() -> None:
+    body = """
+def train(args, scaler):
+    use_amp = args.amp
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(x), y)
+        (scaler.scale(loss) if args.amp else loss).backward()
+        if use_amp:
+            scaler.step(optimizer)
+        else:
+            optimizer.step()
+"""
+    assert certain(body) == []
+
+
+def test_a_skipped_step_that_leaves_its_gradient() -> None:
+    body = """
+for x, y in loader:
+    loss = F.mse_loss(model(x), y)
+    loss.backward()
+    if torch.isfinite(loss):
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+    assert certain(body) == ["ZG007"]

@@ -1,0 +1,97 @@
+"""Functions, methods, closures, generators and containers need nothing said about them."""
+
+import pytest
+
+from source.execute.reading import certain, found
+
+HELPERS = """
+def do_it(thing):
+    return thing.step()
+
+
+def tidy(thing):
+    return thing.zero_grad()
+
+
+def pull(value):
+    return value.backward()
+
+
+def train(model, loader, optimizer, scheduler):
+    for x, y in loader:
+        {clear}
+        pull(F.mse_loss(model(x), y))
+        do_it(optimizer)
+        do_it(scheduler)
+"""
+
+
+def test_helpers_do_what_they_do_to_whom_they_are_handed() -> None:
+    assert found(HELPERS.format(clear="tidy(optimizer)")) == []
+
+
+def test_what_happens_in_a_forwarding_function_happens_at_its_call() -> None:
+    made = HELPERS.format(clear="pass").replace("scheduler", "schedule").replace("do_it(schedule)", "pass")
+    assert certain(made) == ["ZG001"]
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "def pairs():\n    for a in loader:\n        optimizer.zero_grad()\n        yield a\n\nfor x, y in pairs():",
+        "clear = optimizer.zero_grad\nfor x, y in loader:\n    clear()",
+        "todo = {'clear': optimizer.zero_grad}\nfor x, y in loader:\n    todo['clear']()",
+        "for x, y in loader:\n    (lambda one: one.zero_grad())(optimizer)",
+        "opts = [optimizer]\nfor x, y in loader:\n    for one in opts:\n        one.zero_grad()",
+        "for x, y in loader:\n    for p in model.parameters():\n        p.grad = None",
+    ],
+)
+def test_a_clear_by_any_way(loop: str) -> None:
+    assert found(f"{loop}\n    F.mse_loss(model(x), y).backward()\n    optimizer.step()\n") == []
+
+
+def test_a_call_that_cannot_be_read_is_doubted() -> None:
+    body = """
+from somewhere import prepare
+
+for x, y in loader:
+    prepare(optimizer)
+    F.mse_loss(model(x), y).backward()
+    optimizer.step()
+"""
+    assert found(body) == [("ZG001", "possible")]
+
+
+def test_a_method_of_a_base_class() -> None:
+    body = """
+class Base:
+    def update(self, loss):
+        loss.backward()
+        self.optimizer.step()
+
+
+class Trainer(Base):
+    def __init__(self):
+        self.optimizer = optimizer
+
+    def train(self):
+        for x, y in loader:
+            self.update(F.mse_loss(model(x), y))
+
+
+Trainer().train()
+"""
+    assert certain(body) == ["ZG001"]
+
+
+def test_a_finally_runs_before_a_jump() -> None:
+    body = """
+for x, y in loader:
+    try:
+        F.mse_loss(model(x), y).backward()
+        optimizer.step()
+        continue
+    finally:
+        optimizer.zero_grad()
+"""
+    assert found(body) == []

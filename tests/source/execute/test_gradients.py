@@ -1,0 +1,68 @@
+"""Who holds what, what a loss reaches, and for whom a backward was meant."""
+
+from source.execute.reading import certain, found
+
+GAN = """
+G, D = nn.Linear(2, 4), nn.Linear(4, 1)
+opt_g = torch.optim.SGD(G.parameters(), lr=0.1)
+opt_d = torch.optim.SGD(D.parameters(), lr=0.1)
+for x, _ in loader:
+    opt_d.zero_grad()
+    fake = G(torch.randn(8, 2))
+    (D(fake.detach()).mean() - D(x).mean()).backward()
+    opt_d.step()
+    opt_g.zero_grad()
+    (-D(fake).mean()).backward()
+    opt_g.step()
+"""
+
+
+def test_by_catch_that_is_cleared_is_legal() -> None:
+    assert found(GAN) == []
+
+
+def test_by_catch_that_is_stepped_on_is_not() -> None:
+    late = GAN.replace("    opt_d.zero_grad()\n    fake", "    fake").replace(
+        "    opt_d.step()\n", "    opt_d.step()\n    opt_d.zero_grad()\n"
+    )
+    assert certain(late) == ["ZG005"]
+
+
+def test_a_loss_of_two_optimizers_is_shared() -> None:
+    body = """
+head = nn.Linear(1, 1)
+other = torch.optim.SGD(head.parameters(), lr=0.1)
+for x, y in loader:
+    optimizer.zero_grad()
+    other.zero_grad()
+    F.mse_loss(head(model(x)), y).backward()
+    optimizer.step()
+    other.step()
+"""
+    assert found(body) == []
+
+
+def test_an_optimizer_of_another_network_starves() -> None:
+    body = """
+other = nn.Linear(4, 1)
+for x, y in loader:
+    optimizer.zero_grad()
+    F.mse_loss(other(x), y).backward()
+    optimizer.step()
+"""
+    assert [code for code, _ in found(body)] == ["ZG003"]
+
+
+def test_a_scaler_remembers_what_it_has_unscaled() -> None:
+    body = """
+scaler = torch.amp.GradScaler()
+for x, y in loader:
+    scaler.scale(F.mse_loss(model(x), y)).backward()
+    scaler.unscale_(optimizer)
+    norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    if torch.isfinite(norm):
+        scaler.step(optimizer)
+        scaler.update()
+    optimizer.zero_grad()
+"""
+    assert certain(body) == ["ZG204"]

@@ -1,0 +1,65 @@
+"""Counters are values: where one stands in a window is known, wherever it is kept."""
+
+import pytest
+
+from source.execute.reading import certain, found
+
+WINDOW = """
+for i, (x, y) in enumerate(loader):
+    (F.mse_loss(model(x), y) / 2).backward()
+    if (i + 1) % 2 == 0:
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+
+def test_accumulation_is_silent() -> None:
+    assert found(WINDOW) == []
+
+
+def test_a_clear_in_every_micro_batch() -> None:
+    assert certain(WINDOW.replace("    (F", "    optimizer.zero_grad()\n    (F")) == ["ZG002"]
+
+
+@pytest.mark.parametrize(
+    "counting",
+    [
+        "self.n += 1\n            if self.n % 4 == 0:",
+        "self.n += 1\n            if self.n >= 4:\n                self.n = 0",
+        "self.n += 1\n            ends = self.n % 4 == 0\n            if ends:",
+    ],
+)
+def test_a_counter_in_a_field(counting: str) -> None:
+    body = f"""
+class Trainer:
+    def __init__(self):
+        self.n = 0
+
+    def train(self):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.mse_loss(model(x), y).backward()
+            {counting}
+                optimizer.step()
+
+
+Trainer().train()
+"""
+    assert certain(body) == ["ZG002"]
+
+
+def test_a_while_loop_and_a_break() -> None:
+    body = """
+batches = iter(loader)
+while True:
+    x, y = next(batches)
+    F.mse_loss(model(x), y).backward()
+    optimizer.step()
+    if x is None:
+        break
+"""
+    assert certain(body) == ["ZG001"]
+
+
+def test_a_step_behind_the_loop_takes_what_is_left() -> None:
+    assert certain(WINDOW + "optimizer.step()\n") == []

@@ -1,0 +1,29 @@
+"""A term of a loss that was cut from its graph is found, and one that is meant is not."""
+
+from source.execute.reading import certain
+
+
+def test_a_term_without_its_graph_teaches_nothing() -> None:
+    body = """
+for x, y in loader:
+    out = model(x)
+    penalty = out.pow(2).mean().item()
+    loss = F.mse_loss(out, y) + 0.1 * penalty
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+    assert certain(body) == ["ZG003"]
+    assert certain(body.replace(".item()", "")) == []
+
+
+def test_a_value_of_one_and_the_gradient_of_the_other_is_meant() -> None:
+    body = """
+for x, y in loader:
+    soft = F.mse_loss(model(x), y)
+    hard = F.l1_loss(model(x), y)
+    optimizer.zero_grad()
+    (soft + (hard - soft).detach()).backward()
+    optimizer.step()
+"""
+    assert certain(body) == []
