@@ -1,20 +1,19 @@
 """Several Steps that commit together, or not at all: simultaneous updates."""
 
 from collections.abc import Callable, Iterable, Iterator
-from types import TracebackType
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from zerograd.engine import commit, refusals
 from zerograd.engine.block import iterate
-from zerograd.engine.opening import open_block
+from zerograd.engine.opening import Entered, open_block
 from zerograd.engine.ranks.exchange import gather
 from zerograd.engine.step import Step, weighing_of
-from zerograd.engine.transaction import Transaction, WayOut
+from zerograd.engine.transaction import Transaction
 
 T = TypeVar("T")
 
 
-class join:
+class join(Entered):
     """`with join(step_d, step_g) as both:` opens all blocks; leaving commits all of them or none.
 
     All gradients are taken before any weight moves. One step that is not finite, or is aborted, holds the others back.
@@ -38,20 +37,6 @@ class join:
             commit.end(transaction, error)
             raise
         return self
-
-    _way = None  # the exit that the `with` which begins was given
-
-    def _exit(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        return commit.end(self._transaction, error)
-
-    if TYPE_CHECKING:
-
-        def __exit__(
-            self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-        ) -> bool: ...
-
-    else:
-        __exit__ = WayOut()
 
     def micro_batches(
         self,

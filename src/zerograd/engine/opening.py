@@ -1,5 +1,6 @@
 """Opening blocks: none of two open ones may share a parameter, and whatever strikes meanwhile, they end."""
 
+from types import TracebackType
 from typing import TYPE_CHECKING
 
 from zerograd.engine import commit, refusals
@@ -38,7 +39,26 @@ def _refuse_shared(block: Block) -> None:
             raise refusals.shared_parameters(len(shared))
 
 
-class Opened:
+class Entered:
+    """What a `with` is written on: each gets an exit of its own. See [Note: the way out]."""
+
+    _transaction: Transaction
+    _way = None  # the exit that the `with` which begins was given
+
+    def _exit(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        return commit.end(self._transaction, error)
+
+    if TYPE_CHECKING:
+
+        def __exit__(
+            self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        ) -> bool: ...
+
+    else:
+        __exit__ = WayOut()
+
+
+class Opened(Entered):
     """`with Opened(step, block):` for blocks that no user opens: the same end, whatever happens."""
 
     def __init__(self, step: "Step", block: Block) -> None:
@@ -49,16 +69,8 @@ class Opened:
         open_block(self._transaction, self._step, self._block)
         return self._transaction
 
-    _way = None  # the exit that the `with` which begins was given
-
     def _exit(self, kind: object, error: BaseException | None, trace: object) -> bool:
         try:
             return commit.end(self._transaction, error)
         finally:
             self._step._latest = None  # what is captured knows its Step: they would keep each other alive
-
-    if TYPE_CHECKING:
-
-        def __exit__(self, *exception: object) -> bool: ...
-    else:
-        __exit__ = WayOut()

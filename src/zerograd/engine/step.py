@@ -11,8 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -27,14 +26,14 @@ from zerograd.engine.compiling import calling
 from zerograd.engine.entrance import USUAL, Options
 from zerograd.engine.guarding import Guard
 from zerograd.engine.hooks import count_retained
-from zerograd.engine.opening import Opened, open_block
+from zerograd.engine.opening import Entered, Opened, open_block
 from zerograd.engine.outcome import Outcome
 from zerograd.engine.ranks import refusals as ranks_refuse
 from zerograd.engine.ranks.party import Party, Search
 from zerograd.engine.ready import Inspect
 from zerograd.engine.record import Record
 from zerograd.engine.slots import Slots
-from zerograd.engine.transaction import Transaction, WayOut
+from zerograd.engine.transaction import Transaction
 from zerograd.engine.weighing import Weighing
 from zerograd.engine.wrapping import inner_of
 
@@ -43,7 +42,7 @@ T = TypeVar("T")
 _numbers = count(1)
 
 
-class Step:
+class Step(Entered):
     """One or several optimizers that consume one backward and commit together.
 
     model       whose buffers restore= brings back, and whose names inspect= and clip= see
@@ -143,20 +142,6 @@ class Step:
                 self._transaction = latest
             raise
         return self
-
-    _way = None  # the exit that the `with` which begins was given
-
-    def _exit(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        return commit.end(self._transaction, error)
-
-    if TYPE_CHECKING:
-
-        def __exit__(
-            self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-        ) -> bool: ...
-
-    else:
-        __exit__ = WayOut()
 
     @property
     def _block(self) -> Block | None:
