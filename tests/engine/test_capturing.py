@@ -396,7 +396,7 @@ def test_a_loss_scale(name: str, clip: float | None) -> None:
         torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.filterwarnings("ignore:.torch.jit.script_method:DeprecationWarning")  # torch 2.11, of its own
+@pytest.mark.filterwarnings("default")  # the compiler of torch 2.11 warns of its own ways
 @gpu
 def test_compiled() -> None:
     pair = Pair(OPTIMIZERS["adamw fused"], compile=True, clip=1.0, autocast=torch.bfloat16)

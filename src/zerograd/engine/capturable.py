@@ -119,8 +119,10 @@ def told_why() -> Iterator[None]:
         if isinstance(error, StepError) and not isinstance(error, TornStep):
             raise
         why = error.__cause__ if isinstance(error, TornStep) and isinstance(error.__cause__, Exception) else error
+        told = f"{_first_line(why)}{_where(why)}"
+        del why  # else it and its traceback would keep each other alive, and with them the graph of the rehearsal
         raise refusals.not_captured(
-            f"{_first_line(why)}{_where(why)}",
+            told,
             "Inside it nothing may wait for the device: no .item(), no print of a tensor, no Python `if` on one.",
         ) from error
 
