@@ -6,6 +6,7 @@ optimizer that has no state yet makes it in its first step, each in its own way;
 the recording follows with the second.
 """
 
+import gc
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
@@ -122,6 +123,7 @@ class Captured:
     def _record(self, example: tuple[Any, ...], signature: inputs.Signature) -> Recording | None:
         step = self._step
         step._record.promises.keep(all_of_them=True)
+        gc.collect()  # a graph of an earlier try that is garbage already would be told as kept alive, on another stream
         given = inputs.copied(example, self._device)
         if step._terms.scaling is not None:
             step._terms.scaling.read(self._device)  # makes the scale, if nobody has used it yet
