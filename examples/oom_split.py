@@ -30,7 +30,7 @@ for epoch in range(150):
         print(f"tried {tried}: {step.outcome.micro_batches} parts, weight {step.outcome.weight:.0f}")
         assert tried[:2] == [64, 32]
 
-assert max(tried[10:]) <= FITS  # it does not try what failed again
+assert sum(rows > FITS for rows in tried[10:]) < 20  # what failed is tried again now and then: memory may be free
 model.eval()
 final = nn.functional.mse_loss(model(x), y)
 print(f"{step.committed} steps, loss {final.item():.4f}")

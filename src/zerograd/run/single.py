@@ -16,6 +16,8 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import tell
 from zerograd.run.account import Account
 
+_FEW = 4
+
 
 class SingleSteps:
     def __init__(self) -> None:
@@ -46,7 +48,7 @@ class SingleSteps:
         known = self._starved.setdefault(account.number, [])
         if known is not None:
             known.append(told)
-        return known is not None
+        return known is not None and len(known) <= _FEW  # what goes on and on is judged as in any loop
 
     def clipped_first(self, account: Account, told: Finding) -> None:
         """A backward is over that came behind a clip which had found nothing."""
