@@ -276,8 +276,9 @@ def _complaint(way: str, at: int, kind: str, references: tuple) -> str:
     if not strikes.where:
         return ""  # fewer lines than in the run that counted
     place = f"{way}, {kind} at {strikes.where}: "
-    tried_again = way == "split" and kind == "MemoryError"  # which is what split() is for
-    if not (caught or dropped or tried_again):
+    if not caught and way == "split" and kind == "MemoryError":
+        return ""  # tried again in halves, which is what split() is for: the same gradient, rounded otherwise
+    if not (caught or dropped):
         return place + "what was raised was swallowed"
     now, state = training.steps[0]._record.known, training.state()
     if now is known:  # struck before there was a block

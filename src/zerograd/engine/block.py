@@ -75,6 +75,7 @@ class Block:
         self.exchange = None if party is None else Exchange(party, self)
         self.name, self.terms, self.slots, self.guard, self.record = name, terms, slots, guard, record
         self.number = next(_numbers)
+        self.tally = Tally()
         self._thread = threading.get_ident()
         self._sites: set[object] = set()  # of the deposits
 

@@ -32,15 +32,16 @@ _pending: list[int] = []
 def hold_signals(holder: object) -> None:
     """From here on what arrives is noted. What is held already stays held."""
     global _holder
-    if _holder is None and threading.get_ident() == _main:
+    if (_holder is None or getattr(_holder, "over", False)) and threading.get_ident() == _main:
         _holder = holder
         # Without a frame of Python for each: what is found is compared with what was found the last time.
         found = list(map(getsignal, _NUMBERS))
         if found != _found:
             _look(found)
         for number, handler in _callable:
-            _usual[number] = handler
-            signal(number, _note)
+            if handler is not _note:
+                _usual[number] = handler
+                signal(number, _note)
 
 
 def release_signals(holder: object) -> None:
