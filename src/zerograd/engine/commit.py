@@ -178,6 +178,13 @@ def finish(transaction: Transaction) -> None:
     release_signals(transaction)
 
 
+def left_behind(transaction: Transaction) -> None:
+    """The `with` is over, and something has struck it on the way out: nobody else will finish it, or tell the ranks."""
+    if not transaction.over and (transaction.move is None or not transaction.move.begun):
+        _give_up(transaction, _told(transaction, RuntimeError(transaction.cause)))
+    finish(transaction)
+
+
 def _cause(transaction: Transaction, block: Block, ending: Ending) -> str:
     if ending is Ending.SKIPPED:
         first = next(block.cause for block in transaction.blocks if block.cause)

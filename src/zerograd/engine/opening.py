@@ -65,7 +65,7 @@ class Opened(Entered):
         self._step, self._block = step, block
 
     def __enter__(self) -> Transaction:
-        self._transaction = Transaction(self, commit.finish)
+        self._transaction = Transaction.begun_by(self, commit.left_behind)
         open_block(self._transaction, self._step, self._block)
         return self._transaction
 

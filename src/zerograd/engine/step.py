@@ -133,7 +133,7 @@ class Step(Entered):
     # The block
 
     def __enter__(self) -> "Step":
-        transaction = Transaction(self, commit.finish)
+        transaction = Transaction.begun_by(self, commit.left_behind)
         self._transaction, latest = transaction, self._transaction
         try:
             open_block(transaction, self, self._new_block())

@@ -150,8 +150,11 @@ def checked_restore(restore: object, model: nn.Module | None) -> frozenset[str]:
 
 
 def checked_inspect(inspect: object) -> tuple[Inspect, ...]:
-    one = callable(inspect) or not isinstance(inspect, Iterable)
-    functions: tuple[Any, ...] = () if inspect is None else (inspect,) if one else tuple(inspect)  # type: ignore[arg-type]
+    if inspect is None:
+        return ()
+    functions: tuple[Any, ...] = (inspect,)
+    if isinstance(inspect, Iterable) and not callable(inspect):
+        functions = tuple(inspect)
     if not all(map(callable, functions)):
         raise refusals.option("inspect", inspect, "a function of the named gradients, or a list of them")
     return functions

@@ -65,14 +65,18 @@ class Transaction:
     told = False  # the trace knows how it has ended
     watch: ref[Any] | None = None  # on the exit of the `with`, as long as there is something to finish
 
-    def __init__(self, thing: Any = None, finish: "Callable[[Transaction], None] | None" = None) -> None:
-        """Calls `finish` when the `with` of `thing` that begins now is over. See [Note: the way out]."""
+    def __init__(self) -> None:
         self.blocks: list[Block] = []
-        if thing is not None:
-            way = thing._way and thing._way()
-            if way:  # else it is no `with`: somebody calls __enter__
-                self.watch = ref(way, partial(_dropped, self, finish))  # type: ignore[arg-type]
-            thing._way = None
+
+    @classmethod
+    def begun_by(cls, thing: Any, left: "Callable[[Transaction], None]") -> "Transaction":
+        """Calls `left` when the `with` of `thing` that begins now is over. See [Note: the way out]."""
+        made = cls()
+        way = thing._way and thing._way()
+        if way:  # else it is no `with`: somebody calls __enter__
+            made.watch = ref(way, partial(_dropped, made, left))
+        thing._way = None
+        return made
 
     @property
     def over(self) -> bool:
@@ -94,8 +98,8 @@ class Transaction:
         return Ending.ABORTED if self.aborted else Ending.ROLLED_BACK
 
 
-def _dropped(transaction: Transaction, finish: Callable[[Transaction], None], way: object) -> None:
-    finish(transaction)
+def _dropped(transaction: Transaction, left: Callable[[Transaction], None], way: object) -> None:
+    left(transaction)
 
 
 class WayOut:

@@ -106,10 +106,8 @@ def _tell(ex: Execution, law: Rule, met: Met) -> Finding | None:
     if law.at is Kind.CLIP and not deposited:
         return None  # whoever deposits is out of sight
     certain = met.certain and not (ex.tables.examined and not met.looped)
-    certain = certain and not any(
-        place.of.base in ex.tables.refused
-        for place, _ in ex.tables.stepping.get(optimizer, ())  # type: ignore[arg-type]
-    )
+    windows = ex.tables.stepping.get(optimizer, set()) if isinstance(optimizer, Obj) else set()
+    certain = certain and not any(place.of.base in ex.tables.refused for place, _ in windows)
     if is_starved(met.verdict):
         certain = certain and not any(
             site == met.verdict.event.site and True in starved.values() and False in starved.values()

@@ -205,7 +205,7 @@ class Hooked:
 
 def _tensor(value: object) -> Tensor:
     """What a hook's future holds: a tensor, or a list of one."""
-    found = value if isinstance(value, Tensor) else value[0]  # type: ignore[index]
+    found = value[0] if isinstance(value, list | tuple) else value
     assert isinstance(found, Tensor)
     return found
 

@@ -195,7 +195,7 @@ def _alternatives(
         level = ex.store.open()
         ex.path = before.copy()
         if known:
-            ex.each_fact(lambda facts, one=one: answers.chosen(facts, which, one.number))  # type: ignore[misc]
+            ex.each_fact(answers.chosen, which, one.number)
             if ex.path.is_dead:
                 ex.store.undo(level)
                 continue

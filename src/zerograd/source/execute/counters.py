@@ -57,14 +57,14 @@ def start(ex: Execution, counters: list[Counter], loop: Hashable) -> None:
             place = Place(counter, of)
             if place in tables.weighty:
                 options = start_places(begins, of)
-                ex.each_fact(lambda facts, place=place, options=options: answers.placed(facts, place, options))  # type: ignore[misc]
+                ex.each_fact(answers.placed, place, options)
         for at in tables.firsts.get(counter, ()):
             first = First(counter, at)
             if first in tables.weighty:
                 now = begins.offset == at if begins.base is None else None
-                ex.each_fact(lambda facts, first=first, now=now: answers.with_answer(facts, first, now))  # type: ignore[misc]
+                ex.each_fact(answers.with_answer, first, now)
     if Last(loop) in tables.weighty:
-        ex.each_fact(lambda facts: answers.with_answer(facts, Last(loop), None))
+        ex.each_fact(answers.with_answer, Last(loop), None)
 
 
 def start_places(begins: Linear, of: Linear) -> tuple[str, ...] | None:
@@ -122,7 +122,7 @@ def left(ex: Execution, loop: Hashable) -> None:
         return (isinstance(question, First) and question.counter == own) or question == Last(loop)
 
     if Last(loop) in ex.tables.weighty or own in ex.tables.firsts:
-        ex.each_fact(lambda facts: answers.forgotten(facts, is_over))
+        ex.each_fact(answers.forgotten, is_over)
 
 
 def learn(ex: Execution, loop: Hashable, key: Key, back: Value | None) -> None:

@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, Concatenate, NamedTuple, ParamSpec
 
 from zerograd.core.events import Site
 from zerograd.core.facts import Facts
@@ -24,6 +24,9 @@ Context = tuple[ast.AST, ...]  # the calls that lead to where the machine stands
 
 
 ONE = Constant(1)
+
+
+P = ParamSpec("P")
 
 
 class Unreachable(Exception):
@@ -310,11 +313,11 @@ class Execution:
                     self.tables.add(self.tables.refused, met.id)  # set to 1 if it is more
         return State(changes, meet(path_one, path_other))
 
-    def each_fact(self, change: Callable[[Facts], Facts]) -> None:
-        """Change the facts of every slot, and of the path itself."""
+    def each_fact(self, change: Callable[Concatenate[Facts, P], Facts], *args: P.args, **options: P.kwargs) -> None:
+        """Change the facts of every slot, and of the path itself: `change(facts, ...)`."""
         facts = self.here.facts
         for slot, known in facts.items():
-            facts[slot] = change(known)
+            facts[slot] = change(known, *args, **options)
 
     def slots(self) -> list[Slot]:
         return [slot for slot in self.here.facts if slot != PATH]

@@ -953,8 +953,7 @@ def enter(ex: Execution, value: Value, node: ast.expr) -> Callable[[], None]:
     for obj in sorted(value.objects):
         if obj.kind is ObjectKind.CONTEXT and obj.mode is Mode.ACCUMULATES:
             ex.accumulating = obj.source
-            ends = Synced(obj.source)
-            ex.each_fact(lambda facts, ends=ends: answers.with_answer(facts, ends, None))  # type: ignore[misc]
+            ex.each_fact(answers.with_answer, Synced(obj.source), None)
         elif obj.kind is ObjectKind.CONTEXT and obj.mode is Mode.SCALES_LOSS:
             return lambda obj=obj: _leave_scaled(ex, obj, node)  # type: ignore[misc]
         elif obj.kind is ObjectKind.INSTANCE and obj.cls is not None:

@@ -22,7 +22,7 @@ def as_flag(ex: Execution, key: Key, now: bool) -> Value:
     identity = ex.identities.of("flag", key)
     question = Asked("flag", (identity,))
     if question in ex.tables.weighty and ex.path is not None:
-        ex.each_fact(lambda facts: answers.with_answer(facts, question, now))
+        ex.each_fact(answers.with_answer, question, now)
     return Value(identity, test=question)
 
 

@@ -318,7 +318,7 @@ def _try(ex: Execution, node: ast.Try) -> None:
     went_wrong = Asked("raised", (identity,))
     outs: list[State | None] = []
     if ex.path is not None:
-        ex.each_fact(lambda facts: answers.assume(facts, went_wrong, False, ex.tables.keeps))
+        ex.each_fact(answers.assume, went_wrong, False, ex.tables.keeps)
         outs.append(ex.capture(level))
     ex.store.undo(level)
     branches.weigh(ex, went_wrong, node)
@@ -339,7 +339,7 @@ def _try(ex: Execution, node: ast.Try) -> None:
 
 def _handle(ex: Execution, node: ast.Try, one: ast.ExceptHandler, branch: Hashable, went_wrong: Asked) -> None:
     ex.path = ex.here.copy()
-    ex.each_fact(lambda facts: answers.assume(facts, went_wrong, True, ex.tables.keeps))
+    ex.each_fact(answers.assume, went_wrong, True, ex.tables.keeps)
     facts = ex.here.facts
     for slot, kinds in ex.tables.skipped(branch).items():
         if slot in facts:
