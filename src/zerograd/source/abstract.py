@@ -17,6 +17,7 @@ from zerograd.rules.telling import UNUSED, note, tell
 from zerograd.source.execute.execution import Execution
 from zerograd.source.execute.gradients import Met, is_starved
 from zerograd.source.execute.roots import Executed, execute_all
+from zerograd.source.heap.objects import Obj
 from zerograd.source.project.files import Project
 from zerograd.source.project.index import File
 from zerograd.source.questions import closures, coverage, idle, wasted
