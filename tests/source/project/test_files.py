@@ -70,3 +70,25 @@ def test_a_class_inherits_across_files(tmp_path: Path) -> None:
 def test_what_is_not_python_is_refused() -> None:
     with pytest.raises(SourceError):
         Project().open("a.py", "def (:\n")
+
+
+HANDS = {"hands.py": "def tidy(thing):\n    thing.zero_grad()\n\ndef name(thing):\n    return str(thing)\n"}
+
+
+def test_who_calls_what_acts_in_another_file_acts(tmp_path: Path) -> None:
+    text = "import hands as h\nfrom hands import name\n\ndef one(x):\n    h.tidy(x)\n\ndef other(x):\n    name(x)\n"
+    files = project(tmp_path, {**HANDS, "main.py": text})
+    acting = files.acting(opened(files, tmp_path / "main.py"), frozenset({"zero_grad"}))
+    assert {one.name for one in acting} == {"one"}
+
+
+def test_files_that_import_each_other_act_as_they_do(tmp_path: Path) -> None:
+    texts = {"a.py": "import b\n\ndef one(x):\n    x.step()\n", "b.py": "import a\n\ndef two(x):\n    a.one(x)\n"}
+    files = project(tmp_path, texts)
+    assert {one.name for one in files.acting(opened(files, tmp_path / "b.py"), frozenset({"step"}))} == {"two"}
+
+
+@pytest.mark.parametrize("line", ["import os, hands as h", "from hands import tidy", "from . import hands"])
+def test_the_files_that_a_text_imports_are_found_without_parsing_it(tmp_path: Path, line: str) -> None:
+    files = project(tmp_path, HANDS)
+    assert list(files.imported_texts(str(tmp_path / "main.py"), f"import torch\n{line}\n")) == [HANDS["hands.py"]]

@@ -78,7 +78,7 @@ def test_a_branch_that_jumps_is_marked() -> None:
 def test_who_calls_an_acting_function_acts() -> None:
     text = "def clear(o):\n    o.zero_grad()\n\ndef caller(o):\n    clear(o)\n\ndef other(o):\n    print(o)\n"
     file = File("b.py", text, ast.parse(text))
-    assert {one.name for one in file.acting(frozenset({"zero_grad"}))} == {"clear", "caller"}
+    assert {one.name for one in file.acting(frozenset({"zero_grad"}), set())} == {"clear", "caller"}
 
 
 def test_names() -> None:

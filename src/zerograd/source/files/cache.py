@@ -17,6 +17,7 @@ from typing import Any
 
 from zerograd.core.events import Site
 from zerograd.core.findings import Certainty, Edit, Finding, Fix, Related, Safety, Severity
+from zerograd.source.files.tree import EVERY_FILE, python_files_below
 
 _TAG = "CACHEDIR.TAG"  # bford.info/cachedir: backups leave the folder out
 _SIGNATURE = "Signature: 8a477f597d28d172789f06886806bc55\n# Findings of zerograd check. Delete it whenever you like.\n"
@@ -93,10 +94,14 @@ class Cache:
         return os.path.join(self._folder, _digest("\0".join((self._stamp, path, text))))
 
     def _digest_of(self, path: str) -> str | None:
-        """Of a file's bytes, or of the names in a folder. None: there is no such thing."""
+        """Of a file's bytes, of the names in a folder, or of all Python files below one: `folder/**/*.py`. None: there
+        is no such thing."""
         if path not in self._digests:
             try:
-                if os.path.isdir(path):
+                if path.endswith(EVERY_FILE):
+                    files = python_files_below(path[: -len(EVERY_FILE)] or ".")
+                    self._digests[path] = _digest("\0".join(f"{one} {self._digest_of(one)}" for one in files))
+                elif os.path.isdir(path):
                     self._digests[path] = _digest("\0".join(sorted(os.listdir(path))))
                 else:
                     with open(path, "rb") as file:

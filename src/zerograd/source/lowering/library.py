@@ -13,6 +13,7 @@ from zerograd.errors import SourceError
 from zerograd.source.files.discover import read_text
 from zerograd.source.lowering.program import Program
 from zerograd.source.names.scopes import Elsewhere, Function, Scope
+from zerograd.source.project.files import Project
 from zerograd.source.text.cutting import cuts
 from zerograd.source.text.parsing import parse
 from zerograd.source.text.patterns import pattern
@@ -31,6 +32,7 @@ class Library:
 
     def __init__(self, root: str = ".") -> None:
         self._root = os.path.normpath(root)
+        self.project = Project(root)  # the same files, for the abstract run
         self._programs: dict[str, Program] = {}
         self._texts: dict[str, str] = {}  # of files that were looked into, parsed or not
         self._seen: dict[str, bool] = {}
@@ -60,7 +62,8 @@ class Library:
 
     def allows(self, finding: Finding) -> bool:
         """Whether a comment in another file allows a finding that this one brings out there."""
-        return allows(self._texts.get(os.path.normpath(finding.site.path), ""), finding)
+        known = allows(self._texts.get(os.path.normpath(finding.site.path), ""), finding)
+        return known or self.project.allows(finding)
 
     def looked_for(self, path: str) -> dict[str, bool]:
         """Every file that was looked for on behalf of `path`, and whether it was there: its findings hang on them."""
@@ -76,7 +79,7 @@ class Library:
                 if asked not in found:
                     found[asked] = self._seen[asked]
                     pending += [asked] if found[asked] else []
-        return found
+        return found | dict.fromkeys(self.project.looked_for(path), True)
 
     def consulted(self, path: str, others: Iterable[str]) -> None:
         """Files and folders that were looked at beside `path`, though it imports none of them."""

@@ -1,15 +1,24 @@
-"""Where an import leads, and who calls a function from another file. Nothing is executed here."""
+"""Where an import leads, and who calls a function from another file. Nothing is executed here.
+
+[Note: what an answer depends on] Findings of a file depend on the files that it imports, on those that it looked for in
+vain, and, where somebody asked who else calls a function or names a field, on every file of the project.
+"""
 
 import ast
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
+from zerograd.core.findings import Finding
 from zerograd.errors import SourceError
+from zerograd.source.files.tree import EVERY_FILE, python_files_below
 from zerograd.source.project.index import Assigned, Class, File, Function, Imported
+from zerograd.source.text.imports import imports_of
 from zerograd.source.text.parsing import parse
+from zerograd.source.text.suppression import allows
 
 _LARGEST = 400_000  # bytes of a file that is looked into for what others import of it
-_MANY = 1_500  # files that are searched for callers
 _NEAREST = 8  # files with a call of that name that are opened
 
 
@@ -35,28 +44,109 @@ class Project:
         self._files: dict[str, File | None] = {}
         self._found: dict[tuple[str, str, str], Definition | None] = {}
         self._texts: dict[str, str] | None = None
+        self._acting: dict[File, set[Function]] = {}
+        self._asked: dict[str, set[str]] = {}  # by file, the files that were looked for on its behalf
+        self._asked_of_all: set[str] = set()  # the files on whose behalf every file was looked at
 
     def open(self, path: str, text: str) -> File:
         """A file whose text is at hand. Raises SourceError if it is not Python."""
-        known = self._files.get(os.path.abspath(path))
+        whole = os.path.abspath(path)
+        known = self._files.get(whole)
         if known is not None and known.text == text:
             return known
-        file = self._files[os.path.abspath(path)] = File(path, text, parse(text, path))
+        file = File(path, text, parse(text, path))
+        self.put_back(file)
         return file
+
+    def put_back(self, file: File) -> None:
+        """A file in place of another text of the same path."""
+        whole = os.path.abspath(file.path)
+        if self._files.get(whole) is file:
+            return
+        if self._files.get(whole) is not None:
+            self._found.clear()  # what others import of it is defined anew
+            self._acting.clear()
+        self._files[whole] = file
+        if self._texts is not None and whole in self._texts:
+            self._texts[whole] = file.text
+
+    def allows(self, finding: Finding) -> bool:
+        """Whether a comment allows a finding in a file that was read on the way."""
+        file = self._files.get(os.path.abspath(finding.site.path))
+        return file is not None and allows(file.text, finding)
+
+    def looked_for(self, path: str) -> set[str]:
+        """Every file that the findings of a file depend on, whether it exists or not."""
+        found: set[str] = set()
+        pending = [os.path.abspath(path)]
+        while pending:
+            asking = pending.pop()
+            if asking in self._asked_of_all:
+                found.add(os.path.join(self._root, EVERY_FILE))
+            for other in self._asked.get(asking, ()):
+                if other not in found:
+                    found.add(other)
+                    pending.append(other)
+        return found
 
     def load(self, path: str) -> File | None:
         """A file of the disk, or None if it cannot be read."""
         whole = os.path.abspath(path)
         if whole not in self._files:
             self._files[whole] = None
-            try:
+            with suppress(OSError, SourceError, ValueError, RecursionError):
                 if os.path.getsize(whole) < _LARGEST:
-                    with open(whole, encoding="utf-8", errors="replace") as stream:
-                        text = stream.read()
-                    self._files[whole] = File(path, text, parse(text, path))
-            except (OSError, SourceError, ValueError, RecursionError):
-                pass
+                    text, shown = self._text(whole), _shown(whole)
+                    self._files[whole] = File(shown, text, parse(text, shown))
         return self._files[whole]
+
+    def _text(self, path: str) -> str:
+        """What stands in a file, whether or not it can be parsed. Raises OSError."""
+        known = self._files.get(path)
+        if known is not None:
+            return known.text
+        if self._texts is not None and path in self._texts:
+            return self._texts[path]
+        return _read(path)
+
+    def imported_texts(self, path: str, text: str) -> Iterator[str]:
+        """The texts of the project's files that a text imports, told by its lines alone: nothing is parsed."""
+        if not self._root:
+            return
+        for module, name in imports_of(text):
+            target = self._target(path, module, name)
+            with suppress(OSError):
+                if target:
+                    yield self._text(target)
+
+    def acting(self, file: File, names: frozenset[str]) -> set[Function]:
+        """The functions of a file that name one of these, or call one of the project that does: in the file, or in one
+        that it imports. Always asked with the same names."""
+        known = self._acting.get(file)
+        if known is None:
+            self._acting[file] = set()  # in a cycle of imports, this one is still to come
+            known = self._acting[file] = file.acting(names, self._acting_elsewhere(file, names))
+        return known
+
+    def _acting_elsewhere(self, file: File, names: frozenset[str]) -> set[str]:
+        """The names under which a file may call functions of other files that act."""
+        found: set[str] = set()
+        for bound, entry in file.definitions.items() if self._root else ():
+            if not isinstance(entry, Imported):
+                continue
+            target, text = self._target(file.path, entry.module, entry.name), ""
+            with suppress(OSError):
+                text = self._text(target) if target else ""
+            if not any(f".{name}" in text for name in names):
+                continue  # most files: they need not be parsed to know that
+            definition = self.definition(file, bound)
+            if isinstance(definition, Function):
+                found |= {bound} if definition in self.acting(definition.file, names) else set()
+            elif isinstance(definition, (Class, File)):
+                other = definition if isinstance(definition, File) else definition.file
+                found |= {one.name for one in self.acting(other, names)}
+                found |= {bound} if isinstance(definition, Class) else set()
+        return found
 
     def definition(self, file: File, name: str) -> Definition | None:
         """What a name of a file's top level means; None if the file does not bind it."""
@@ -83,29 +173,43 @@ class Project:
     def _look_up(self, file: File, module: str, name: str) -> Definition | None:
         if not self._root:
             return None
+        _, target = self._module(file.path, module, name)
+        other = self.load(target) if target else None
+        if other is not None and name:
+            found = self.definition(other, name)
+            if found is not None:
+                return found
+        elif other is not None:
+            return other
+        inner = self._target(file.path, module, name)
+        return self.load(inner) if inner and inner != target else None
+
+    def _target(self, path: str, module: str, name: str) -> str:
+        """The file that `from module import name` in the file of this path leads to; "" for what lies outside."""
+        stem, target = self._module(path, module, name)
+        inner = os.path.join(stem, name + ".py") if stem and name else ""
+        if inner and (not target or target.endswith("__init__.py")) and self._exists(inner, path):
+            return inner
+        return target
+
+    def _module(self, path: str, module: str, name: str) -> tuple[str, str]:
+        """Where a module lies that has this name in it: as a folder, and as a file. Either may be nothing."""
         parts = [part for part in module.lstrip(".").split(".") if part]
-        for folder in self._folders(file, len(module) - len(module.lstrip("."))):
+        for folder in self._folders(path, len(module) - len(module.lstrip("."))):
             stem = os.path.join(folder, *parts)
             candidates = [os.path.join(stem, "__init__.py")] + ([stem + ".py"] if parts else [])
-            target = next((path for path in candidates if os.path.isfile(path)), None)
-            if target is not None:
-                return self._within(target, stem, name)
-            if name and os.path.isfile(os.path.join(stem, name + ".py")):
-                return self.load(os.path.join(stem, name + ".py"))
-        return None
+            target = next((one for one in candidates if self._exists(one, path)), "")
+            if target or (name and self._exists(os.path.join(stem, name + ".py"), path)):
+                return stem, target
+        return "", ""
 
-    def _within(self, target: str, stem: str, name: str) -> Definition | None:
-        other = self.load(target)
-        if other is None or not name:
-            return other
-        found = self.definition(other, name)
-        if found is None and os.path.isfile(os.path.join(stem, name + ".py")):
-            return self.load(os.path.join(stem, name + ".py"))
-        return found
+    def _exists(self, path: str, importing: str) -> bool:
+        self._asked.setdefault(os.path.abspath(importing), set()).add(path)
+        return os.path.isfile(path)
 
-    def _folders(self, file: File, level: int) -> list[str]:
+    def _folders(self, path: str, level: int) -> list[str]:
         """Where a module is looked for: beside the file, and in every folder above it up to the root."""
-        here = os.path.dirname(os.path.abspath(file.path))
+        here = os.path.dirname(os.path.abspath(path))
         if level:
             for _ in range(level - 1):
                 here = os.path.dirname(here)
@@ -122,6 +226,7 @@ class Project:
         found: list[Caller] = []
         if not self._root:
             return found
+        self._asked_of_all.add(mine)
         paths = [path for path, text in self._all_texts().items() if f"{function.name}(" in text and path != mine]
         paths.sort(key=lambda path: (-len(os.path.commonpath([path, mine])), path))
         for path in paths[:_NEAREST]:
@@ -143,6 +248,7 @@ class Project:
         if not self._root:
             return False
         mine, word = os.path.abspath(file.path), f".{attribute}"
+        self._asked_of_all.add(mine)
         return any(word in text for path, text in self._all_texts().items() if path != mine)
 
     def _calls(self, file: File, node: ast.AST, function: Function) -> bool:
@@ -161,17 +267,24 @@ class Project:
     def _all_texts(self) -> dict[str, str]:
         if self._texts is None:
             self._texts = {}
-            for folder, folders, names in os.walk(self._root):
-                folders[:] = sorted(name for name in folders if not name.startswith("."))
-                for name in sorted(names):
-                    if name.endswith(".py") and len(self._texts) < _MANY:
-                        path = os.path.join(folder, name)
-                        try:
-                            with open(path, encoding="utf-8", errors="replace") as stream:
-                                self._texts[path] = stream.read()
-                        except OSError:
-                            continue
+            for path in python_files_below(self._root):
+                known = self._files.get(path)
+                try:
+                    self._texts[path] = known.text if known is not None else _read(path)
+                except OSError:
+                    continue
         return self._texts
+
+
+def _read(path: str) -> str:
+    with open(path, encoding="utf-8", errors="replace") as stream:
+        return stream.read()
+
+
+def _shown(path: str) -> str:
+    """The path that findings name: from the working directory, for a file below it."""
+    short = os.path.relpath(path)
+    return path if short.startswith(os.pardir) else short
 
 
 def qualified(entry: Imported) -> str:

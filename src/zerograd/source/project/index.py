@@ -78,31 +78,30 @@ class File:
         self.function_of: dict[ast.AST, Function] = {}
         self.class_of: dict[ast.AST, Class] = {}
         self.jumping: set[ast.AST] = set()  # the compound statements that hold a jump
+        self.iterations: dict[ast.While, ast.For | None] = {}  # the for-loops that while-loops are, once it was asked
         self.attributes: set[str] = set()
         self.called: set[str] = set()
         self.definitions: dict[str, Entry] = {}
         self.stars: list[str] = []  # the modules of which everything is imported
-        self._acting: set[Function] | None = None
         self._walk(tree, (), None, [])
         self._collect(tree.body)
 
-    def acting(self, names: frozenset[str]) -> set[Function]:
-        """The functions that name one of these, or call one of this file that does. Always asked with the same."""
-        if self._acting is None:
-            found = {
-                one
-                for one in self.functions
-                if not names.isdisjoint(one.attributes) or not names.isdisjoint(one.called)
-            }
-            called = {one.name for one in found}
-            while True:
-                more = {one for one in self.functions if one not in found and not called.isdisjoint(one.called)}
-                if not more:
-                    break
-                found |= more
-                called = {one.name for one in more}
-            self._acting = found
-        return self._acting
+    def acting(self, names: frozenset[str], elsewhere: set[str]) -> set[Function]:
+        """The functions that name one of these, or call one that does: of this file, or one of those `elsewhere`."""
+        found = {
+            one
+            for one in self.functions
+            if not names.isdisjoint(one.attributes)
+            or not names.isdisjoint(one.called)
+            or not elsewhere.isdisjoint(one.called)
+        }
+        called = {one.name for one in found}
+        while True:
+            more = {one for one in self.functions if one not in found and not called.isdisjoint(one.called)}
+            if not more:
+                return found
+            found |= more
+            called = {one.name for one in more}
 
     def _walk(self, node: ast.AST, inside: tuple[Function, ...], cls: Class | None, above: list[ast.AST]) -> None:
         for child in ast.iter_child_nodes(node):

@@ -70,7 +70,7 @@ def _does_more(text: str) -> bool:
 def _may_deposit(text: str) -> bool:
     """Whether it goes backward, and somebody updates something with what that leaves behind: the operators that define
     a backward() of their own, and the tests that only look at gradients, do not."""
-    if "backward(" not in text:
+    if "backward(" not in text and ".backward" not in text:  # the method may be bound to a name, and called by it
         return False
     if "optim" in text:
         return True  # nearly always
