@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from zerograd.core.findings import Certainty
+from zerograd.core.findings import Certainty, Severity
 from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Sees
 from zerograd.source.abstract import CODES, check_abstractly
@@ -77,10 +77,12 @@ class Score:
 
 
 def findings(case: Case) -> dict[tuple[int, str], bool]:
+    """What is found, and whether it is certain. A note accuses nobody: it counts where it is asked for."""
     found: dict[tuple[int, str], bool] = {}
     for finding in check_abstractly(case.text, "program.py", project=Project()):
         key = (finding.site.line, finding.code)
-        found[key] = found.get(key, False) or finding.certainty is Certainty.CERTAIN
+        asked = finding.severity is not Severity.NOTE or finding.code in {code for _, code in case.expected}
+        found[key] = found.get(key, False) or (finding.certainty is Certainty.CERTAIN and asked)
     return found
 
 

@@ -5,6 +5,7 @@ one set, and both bounds are that. Source knows less; a certain finding rests on
 """
 
 from collections.abc import Iterable
+from enum import Enum
 from typing import NamedTuple, Protocol
 
 from zerograd.core.events import Event, Site
@@ -33,14 +34,42 @@ class Kept(NamedTuple):
     site: Site
 
 
-class Window(NamedTuple):
-    """What happened for one step: the events since the step before it."""
+class Loss(NamedTuple):
+    """What a backward of a window was called on. None: nobody knows."""
 
-    deposits: tuple[Event, ...] = ()
-    clears: tuple[Event, ...] = ()
-    clips: tuple[Event, ...] = ()
-    unscales: tuple[Event, ...] = ()
-    schedules: tuple[Event, ...] = ()
+    deposit: Event
+    is_mean: bool | None = None  # over the items of its micro-batch
+    is_divided: bool | None = None  # by the number of micro-batches, by whoever
+
+
+class Test(NamedTuple):
+    """Where the program decides that a window ends."""
+
+    site: Site
+    text: str
+
+
+class Fit(Enum):
+    """How a group lies to the window that the program has in mind."""
+
+    WHOLE = "whole"
+    SHIFTED = "shifted"  # the first group has another length than the others
+    INVERTED = "inverted"  # the step is taken at every micro-batch but one
+    LONGER = "longer"  # every group has another length than the number that divides its losses
+    UNKNOWN = "unknown"
+
+
+class Window(NamedTuple):
+    """How one step is fed: the micro-batches since the step before it."""
+
+    step: Event
+    losses: tuple[Loss, ...] = ()
+    size: str = ""  # the number of micro-batches that it waits for, as the program names it; empty: it does not wait
+    tests: tuple[Test, ...] = ()
+    fit: Fit = Fit.UNKNOWN
+    drops_tail: bool | None = None  # what is left when the data end is never stepped on
+    meant: str = ""  # where it does not wait: what tells that it was to
+    certain: bool = True  # that it waits so, or does not
 
 
 class World(Protocol):
@@ -62,6 +91,6 @@ class World(Protocol):
         """What an iteration of the loop leaves behind."""
         ...
 
-    def window(self, step: Event) -> Window:
-        """What happened for this step."""
+    def windows(self) -> Iterable[Window]:
+        """How each step is fed."""
         ...

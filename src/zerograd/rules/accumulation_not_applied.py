@@ -5,8 +5,11 @@ clears after each one: no `accumulate()` block, no guard, or a second step outsi
 smaller than it is meant to be, and the gradient N times too small on top of it.
 """
 
+from collections.abc import Iterator
+
 from zerograd.core.findings import Severity
-from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from zerograd.core.world import Window
+from zerograd.rules.rule import Broken, Fix, Rule, Sees, idiom
 from zerograd.rules.scenery import ACCUMULATED
 
 BAD = """\
@@ -26,6 +29,13 @@ for i, (x, y) in enumerate(loader):
         optimizer.zero_grad()
 """
 
+
+def asks(window: Window) -> Iterator[Broken]:
+    """A step that waits for nothing, where the program means it to."""
+    if window.meant and not window.size and window.step.site is not None:
+        yield Broken(window.step.site, window.certain, {"step": window.step.what, "why": window.meant})
+
+
 RULE = Rule(
     code="ZG106",
     name="accumulation-not-applied",
@@ -35,6 +45,7 @@ RULE = Rule(
     remedy="step once per group: if (i + 1) % N == 0, or with accelerator.accumulate(model)",
     fix=Fix.NONE,
     lacks=idiom,
+    asks=asks,
     led_by=(),
     bad=ACCUMULATED + BAD,
     good=ACCUMULATED + GOOD,

@@ -7,8 +7,11 @@ first group. The last batches of every epoch teach less, or teach twice.
 Step once more when the loop ends, or test for the last micro-batch: `if (i + 1) % N == 0 or i + 1 == len(loader)`.
 """
 
+from collections.abc import Iterator
+
 from zerograd.core.findings import Severity
-from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from zerograd.core.world import Window
+from zerograd.rules.rule import Broken, Fix, Rule, Sees, idiom
 from zerograd.rules.scenery import TAILED
 
 BAD = """\
@@ -29,6 +32,13 @@ for i, (x, y) in enumerate(loader):
         optimizer.zero_grad()
 """
 
+
+def asks(window: Window) -> Iterator[Broken]:
+    """A window whose last, incomplete group no step takes."""
+    for test in window.tests if window.drops_tail else ():
+        yield Broken(test.site, window.certain, {"size": window.size})
+
+
 RULE = Rule(
     code="ZG102",
     name="dropped-tail",
@@ -38,6 +48,7 @@ RULE = Rule(
     remedy="also step at the last micro-batch: or i + 1 == len(loader)",
     fix=Fix.UNSAFE,
     lacks=idiom,
+    asks=asks,
     led_by=(),
     bad=TAILED + BAD,
     good=TAILED + GOOD,

@@ -1,12 +1,13 @@
 """What a rule is: everything that anyone says about one fault, said once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import Enum, Flag, auto
 from typing import NamedTuple
 
-from zerograd.core.events import Event, Kind
+from zerograd.core.events import Event, Kind, Site
 from zerograd.core.findings import Severity
 from zerograd.core.machine import Content, State
+from zerograd.core.world import Window
 
 
 class Sees(Flag):
@@ -31,6 +32,20 @@ def idiom(state: State, event: Event) -> Kind | None:
     return None
 
 
+class Broken(NamedTuple):
+    """A rule that a window breaks, and what its sentence names. `message`: another sentence than the rule's own."""
+
+    site: Site
+    certain: bool
+    names: dict[str, str]
+    message: str = ""
+
+
+def no_question(window: Window) -> Iterator[Broken]:
+    """A rule that asks nothing of windows."""
+    return iter(())
+
+
 class Rule(NamedTuple):
     """Always built by keyword. A named tuple and not a dataclass, because `check` would pay 7 ms for the import."""
 
@@ -50,6 +65,7 @@ class Rule(NamedTuple):
     ranks: int = 1  # processes that it takes to see the fault in a run
     refines: str = ""  # the code of a rule whose fault it tells more exactly, where it can: told in place of that one
     needs_loss: bool = False  # a fault only where something is learned: elsewhere a warm-up, or a schedule being drawn
+    asks: Callable[[Window], Iterator[Broken]] = no_question  # of how a step is fed
     in_run: str = ""  # the sentence of a run, where it has other things to name than source
 
     def as_run(self) -> "Rule":

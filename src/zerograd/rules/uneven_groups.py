@@ -10,7 +10,10 @@ very first group counts.
 `if i % N:` is the guard the wrong way round: it steps on every micro-batch but the last of a group.
 """
 
-from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from collections.abc import Iterator
+
+from zerograd.core.world import Fit, Window
+from zerograd.rules.rule import Broken, Fix, Rule, Sees, idiom
 from zerograd.rules.scenery import ACCUMULATED
 
 BAD = """\
@@ -31,6 +34,20 @@ for i, (x, y) in enumerate(loader):
         optimizer.zero_grad()
 """
 
+
+_SHIFTED = "{test} gives the first group another length than the others ({size}), which its losses do not know of"
+_INVERTED = "{test} is the wrong way round: it steps on every micro-batch but one of a group ({size})"
+_LONGER = "{test} lets a group have one micro-batch more than the {size} that its losses are divided by"
+
+
+def asks(window: Window) -> Iterator[Broken]:
+    """A window whose groups are not what the program divides by, or not all alike."""
+    message = {Fit.SHIFTED: _SHIFTED, Fit.INVERTED: _INVERTED, Fit.LONGER: _LONGER}.get(window.fit)
+    for test in window.tests if message is not None else ():
+        assert message is not None
+        yield Broken(test.site, window.certain, {"test": test.text, "size": window.size}, message)
+
+
 RULE = Rule(
     code="ZG103",
     name="uneven-groups",
@@ -39,6 +56,7 @@ RULE = Rule(
     remedy="test (i + 1) % N == 0 with i counted from 0",
     fix=Fix.UNSAFE,
     lacks=idiom,
+    asks=asks,
     led_by=(),
     bad=ACCUMULATED + BAD,
     good=ACCUMULATED + GOOD,

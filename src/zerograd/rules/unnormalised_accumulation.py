@@ -9,8 +9,11 @@ Divide each loss by N, or scale the gradients once before the step. If micro-bat
 items: `Step.micro_batches(group, weight=...)` does.
 """
 
+from collections.abc import Iterator
+
 from zerograd.core.findings import Severity
-from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from zerograd.core.world import Window
+from zerograd.rules.rule import Broken, Fix, Rule, Sees, idiom
 from zerograd.rules.scenery import ACCUMULATED
 
 BAD = """\
@@ -31,6 +34,16 @@ for i, (x, y) in enumerate(loader):
         optimizer.zero_grad()
 """
 
+
+def asks(window: Window) -> Iterator[Broken]:
+    """Every mean loss of a window that nothing divides."""
+    for loss in window.losses if window.size else ():
+        if loss.is_mean is False or loss.is_divided or loss.deposit.site is None:
+            continue
+        certain = window.certain and loss.is_mean is True and loss.is_divided is False
+        yield Broken(loss.deposit.site, certain, {"deposit": loss.deposit.what, "size": window.size})
+
+
 RULE = Rule(
     code="ZG101",
     name="unnormalised-accumulation",
@@ -40,6 +53,7 @@ RULE = Rule(
     remedy="divide the loss by the number of micro-batches",
     fix=Fix.UNSAFE,
     lacks=idiom,
+    asks=asks,
     led_by=(),
     bad=ACCUMULATED + BAD,
     good=ACCUMULATED + GOOD,

@@ -12,8 +12,9 @@ from zerograd.core.findings import Certainty, Finding, once
 from zerograd.core.judgement import Code, Trail, Verdict
 from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
-from zerograd.rules.rule import Rule, idiom
+from zerograd.rules.rule import Rule, idiom, no_question
 from zerograd.rules.telling import UNUSED, note, tell
+from zerograd.source.effects.lookup import names_training
 from zerograd.source.execute.execution import Execution
 from zerograd.source.execute.gradients import Met, is_starved
 from zerograd.source.execute.roots import Executed, execute_all
@@ -21,6 +22,7 @@ from zerograd.source.heap.objects import Obj
 from zerograd.source.project.files import Project
 from zerograd.source.project.index import File
 from zerograd.source.questions import closures, coverage, idle, wasted
+from zerograd.source.questions.world import SourceWorld
 from zerograd.source.text.triggers import may_train
 
 IDLE = "a term of this loss was cut from its graph: it is in the value and teaches nothing"
@@ -35,6 +37,9 @@ CODES = frozenset(
         "ZG006",
         "ZG007",
         "ZG009",
+        "ZG101",
+        "ZG102",
+        "ZG103",
         "ZG107",
         "ZG201",
         "ZG202",
@@ -47,15 +52,20 @@ CODES = frozenset(
 
 def check_abstractly(text: str, path: str = "<text>", *, project: Project | None = None) -> list[Finding]:
     """The findings in one Python file, by line. Raises SourceError if it is not Python."""
-    if not may_train(text):
-        return []
     project = project or Project()
+    if not may_train(text) and not _may_train_elsewhere(text, path, project):
+        return []
     try:
         file = project.open(path, text)
         found = [finding for root in execute_all(project, file, laws()) for finding in _report(root, file)]
     except RecursionError:
         raise SourceError(f"{path}: is nested too deeply to be read", slug="not-python") from None
     return once(found)
+
+
+def _may_train_elsewhere(text: str, path: str, project: Project) -> bool:
+    """Whether a text that has to do with torch leaves it to another file of the project to train."""
+    return "torch" in text and any(names_training(other) for other in project.imported_texts(path, text))
 
 
 @lru_cache(maxsize=1)
@@ -78,6 +88,7 @@ def _report(root: Executed, file: File) -> Iterator[Finding]:
         finding = _tell(ex, law, met)
         if finding is not None and _is_here(finding, root, file):
             yield finding
+    yield from _of_windows(ex, root, file)
     rule = REGISTRY["ZG003"]._replace(message=IDLE)
     for site, certain in idle.idle_terms(ex):
         finding = note(rule, site, certain=certain)
@@ -93,6 +104,22 @@ def _report(root: Executed, file: File) -> Iterator[Finding]:
         finding = note(rule, site, certain=certain, step=what)
         if _is_here(finding, root, file):
             yield finding
+
+
+def _of_windows(ex: Execution, root: Executed, file: File) -> Iterator[Finding]:
+    """What the rules say that ask how a step is fed."""
+    for window in SourceWorld(ex).windows():
+        for rule in _asking():
+            for broken in rule.asks(window):
+                told = rule._replace(message=broken.message) if broken.message else rule
+                finding = note(told, broken.site, certain=broken.certain, related=(), **broken.names)
+                if _is_here(finding, root, file):
+                    yield finding
+
+
+@lru_cache(maxsize=1)
+def _asking() -> tuple[Rule, ...]:
+    return tuple(rule for code, rule in REGISTRY.items() if code in CODES and rule.asks is not no_question)
 
 
 def _is_here(finding: Finding, root: Executed, file: File) -> bool:

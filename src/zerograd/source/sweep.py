@@ -97,6 +97,7 @@ class Reader:
         check = partial(self._check, path=path, library=self._library)
         fixed = offer(findings, text, path, check, everything, notes=self._notes)
         self._library.put_back(program, text)  # whoever imports it shall not see what was tried
+        self._library.project.open(path, text)
         return fixed
 
 

@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from zerograd.core.findings import Certainty, Severity
+from zerograd.core.findings import Certainty, Finding, Severity
+from zerograd.source.abstract import check_abstractly
 from zerograd.source.check import check_text
 from zerograd.source.lowering.library import Library
+from zerograd.source.project.files import Project
 
 MAIN = "program.py"
 Files = Mapping[str, str]  # by name, the text; MAIN is the one that is judged
@@ -30,19 +32,34 @@ Reader = Callable[[Files], Answer]
 
 def present_reader(files: Files) -> Answer:
     """What `check_text` says of the program today, other files being read where it imports them."""
+    return _in_folder(files, _checked)
+
+
+def abstract_reader(files: Files) -> Answer:
+    """What the abstract run says of it."""
+    return _in_folder(files, _executed)
+
+
+def _in_folder(files: Files, told: Callable[[str, str], list[Finding]]) -> Answer:
     if list(files) == [MAIN]:
-        return _answer(files, "")
+        return _answer(told(files[MAIN], ""))
     with tempfile.TemporaryDirectory() as folder:
         for name, text in files.items():
             (Path(folder) / name).write_text(text)
-        return _answer(files, folder)
+        return _answer(told(files[MAIN], folder))
 
 
-def _answer(files: Files, folder: str) -> Answer:
-    library = Library(folder) if folder else None
-    path = str(Path(folder) / MAIN) if folder else MAIN
-    told = [one for one in check_text(files[MAIN], path, library=library) if one.severity is not Severity.NOTE]
+def _checked(text: str, folder: str) -> list[Finding]:
+    return check_text(text, str(Path(folder) / MAIN), library=Library(folder) if folder else None)
+
+
+def _executed(text: str, folder: str) -> list[Finding]:
+    return check_abstractly(text, str(Path(folder) / MAIN), project=Project(folder) if folder else None)
+
+
+def _answer(told: list[Finding]) -> Answer:
+    found = [one for one in told if one.severity is not Severity.NOTE]
     return Answer(*(
-        frozenset(Found((Path(one.site.path).name, one.site.line), one.code) for one in told if one.certainty is sure)
+        frozenset(Found((Path(one.site.path).name, one.site.line), one.code) for one in found if one.certainty is sure)
         for sure in (Certainty.CERTAIN, Certainty.POSSIBLE)
     ))  # fmt: skip

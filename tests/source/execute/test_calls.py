@@ -95,3 +95,39 @@ for x, y in loader:
         optimizer.zero_grad()
 """
     assert found(body) == []
+
+
+def test_what_was_read_from_a_given_thing_is_called_as_its_method() -> None:
+    text = """
+def train(model, batches, given):
+    for x in batches:
+        pull = criterion(model(x)).backward
+        pull()
+        move = given.step
+        move()
+"""
+    assert certain(text) == ["ZG001"]
+
+
+def test_a_helper_may_be_handed_something_that_uses_it_itself() -> None:
+    text = """
+def do_it(thing):
+    return thing.step()
+
+
+class Warm:
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+
+    def step(self):
+        print("step")
+        do_it(self.optimizer)
+
+
+def train(model, batches):
+    warm = Warm(torch.optim.SGD(model.parameters()))
+    for x in batches:
+        model(x).mean().backward()
+        do_it(warm)
+"""
+    assert certain(text) == ["ZG001"]

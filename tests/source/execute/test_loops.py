@@ -63,3 +63,55 @@ while True:
 
 def test_a_step_behind_the_loop_takes_what_is_left() -> None:
     assert certain(WINDOW + "optimizer.step()\n") == []
+
+
+TAKEN = """
+def train(model, batches, optimizer):
+    taken = iter(enumerate(batches))
+    while True:
+        try:
+            i, x = next(taken)
+        except StopIteration:
+            break
+        (model(x).mean() / 4).backward()
+        if (i + 1) % 4 == 0:
+            optimizer.step()
+            {clear}
+"""
+
+
+def test_a_while_loop_that_takes_the_next_element_is_a_for_loop() -> None:
+    assert certain(TAKEN.format(clear="pass")) == ["ZG102", "ZG001"]
+    assert found(TAKEN.format(clear="optimizer.zero_grad()")) == [("ZG102", "certain")]
+
+
+LISTED = """
+def train(model, batches, optimizer):
+    for x in batches:
+        for each in [optimizer]:
+            each.zero_grad()
+        for loss in [model(x).mean()]:
+            loss.backward()
+        for each in [optimizer]:
+            each.step()
+"""
+
+
+def test_a_loop_over_one_thing_is_no_loop() -> None:
+    assert found(LISTED) == []
+
+
+def test_one_of_two_optimizers_in_a_list_is_still_a_choice() -> None:
+    text = """
+def train(model, head, batches, kind):
+    if kind == "all":
+        optimizer = torch.optim.Adam([*model.parameters(), *head.parameters()])
+    else:
+        optimizer = torch.optim.SGD(model.parameters())
+    for x in batches:
+        model.zero_grad()
+        head(model(x)).mean().backward()
+        for each in [optimizer]:
+            each.step()
+"""
+    assert certain(text) == []

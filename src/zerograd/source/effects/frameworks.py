@@ -4,8 +4,8 @@ from zerograd.source.effects.rows import Act, Row, Trait
 from zerograd.source.effects.torch import _each
 
 FUNCTIONS: dict[str, Row] = {
-    "accelerate.Accelerator": Row(Act.ACCELERATOR),
-    "accelerate.accelerator.Accelerator": Row(Act.ACCELERATOR),
+    "accelerate.Accelerator": Row(Act.ACCELERATOR, divides="gradient_accumulation_steps"),
+    "accelerate.accelerator.Accelerator": Row(Act.ACCELERATOR, divides="gradient_accumulation_steps"),
     "lightning.Fabric": Row(Act.ACCELERATOR),
     "lightning.fabric.Fabric": Row(Act.ACCELERATOR),
     "lightning_fabric.Fabric": Row(Act.ACCELERATOR),

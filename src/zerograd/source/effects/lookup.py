@@ -3,9 +3,11 @@
 from functools import lru_cache
 
 from zerograd.source.effects import frameworks, python, torch
-from zerograd.source.effects.rows import Row
+from zerograd.source.effects.rows import Act, Row
 
 _FUNCTIONS = {**python.FUNCTIONS, **frameworks.FUNCTIONS, **torch.FUNCTIONS}
+_METHODS = {**torch.TENSOR, **torch.OPTIMIZER, **torch.MODULE, **frameworks.ENGINE}
+_WORDS = tuple(f".{name}" for name, row in _METHODS.items() if row.act in (Act.DEPOSITS, Act.STEPS, Act.CLEARS))
 _PREFIXES = {**python.PREFIXES, **frameworks.PREFIXES, **torch.PREFIXES}
 
 
@@ -59,3 +61,8 @@ def is_of_autograd(name: str) -> bool:
 def may_be_raised_by_backward(names: set[str]) -> bool:
     """Whether one of these exceptions, or what inherits from it, may come out of a backward pass."""
     return not names.isdisjoint(python.RAISED_BY_BACKWARD)
+
+
+def names_training(text: str) -> bool:
+    """Whether a text names a method that goes backward, steps or clears."""
+    return any(word in text for word in _WORDS)

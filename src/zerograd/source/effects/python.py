@@ -15,6 +15,7 @@ FUNCTIONS: dict[str, Row] = {
     "builtins.map": Row(Act.MAP),
     "builtins.zip": Row(Act.ZIP),
     "builtins.next": Row(Act.NEXT),
+    "builtins.StopIteration": Row(Act.EXHAUSTED),
     "builtins.getattr": Row(Act.GETATTR),
     "builtins.setattr": Row(Act.SETATTR),
     "builtins.sum": Row(Act.TOTAL),

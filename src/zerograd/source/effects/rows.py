@@ -99,6 +99,7 @@ class Act(Enum):
     MAP = auto()
     ZIP = auto()
     NEXT = auto()
+    EXHAUSTED = auto()  # the exception that next() raises behind the last element
     GETATTR = auto()
     SETATTR = auto()
     TOTAL = auto()
@@ -128,6 +129,7 @@ class Row(NamedTuple):
     reduction: str = ""  # of a criterion or a loss, where it is not told
     scaled: bool = False  # it goes through a scaler, or unscales first
     keyword: str = ""  # the name of its first argument
+    divides: str = ""  # of an accelerator: the keyword that tells by which number its backward() divides
     repeats: bool = False  # an optimizer whose step evaluates its closure again and again
 
 

@@ -1,7 +1,7 @@
 """A row of the tables is carried out: one function for each act, none for a name."""
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
 from zerograd.source.effects import frameworks, python, spelling, torch
@@ -14,12 +14,23 @@ from zerograd.source.effects.lookup import (
     unbound_method,
 )
 from zerograd.source.effects.rows import Act, Row
-from zerograd.source.execute import attributes, calls, containers, expressions, gradients, statements
+from zerograd.source.execute import attributes, calls, containers, expressions, factors, gradients, graphs, statements
 from zerograd.source.execute.execution import Execution, Unreachable
 from zerograd.source.execute.tables import Branch
 from zerograd.source.heap.conditions import Asked, Linear
 from zerograd.source.heap.objects import Mode, Obj, ObjectKind, Shape
-from zerograd.source.heap.values import NO_IDLE_TERMS, NO_OBJECTS, Graph, Value, is_none, linear, name_of
+from zerograd.source.heap.values import (
+    LOSS_SCALE,
+    MEAN,
+    NO_IDLE_TERMS,
+    NO_OBJECTS,
+    SUM,
+    Graph,
+    Value,
+    is_none,
+    linear,
+    name_of,
+)
 
 
 class Call(NamedTuple):
@@ -64,6 +75,11 @@ _METHODS: dict[ObjectKind, dict[str, Row]] = {
     ObjectKind.CONTAINER: python.CONTAINER,
     ObjectKind.PARAMETERS: python.CONTAINER,
 }
+
+
+def is_method(name: str) -> bool:
+    """Whether something of torch's, of Python's or of a framework has a method of this name."""
+    return any(name in methods for methods in (*_METHODS.values(), torch.TENSOR))
 
 
 def call_external(
@@ -113,7 +129,7 @@ def call_tensor(
             return ex.unknown(node)
         row = Row(Act.COMPUTES)
     if torch.is_in_place(name) and any(value.graph >= Graph.LIVE for value in positional):
-        expressions.overwrite(ex, receiver, positional, node)
+        graphs.overwrite(ex, receiver, positional, node)
     return _carry_out(ex, Call(row, receiver, None, positional, keywords, node))
 
 
@@ -152,6 +168,8 @@ def call_known(
         return ex.none
     if obj.kind is ObjectKind.LOADER:
         return Value(ex.fresh(node), exact=False)
+    if obj.kind is ObjectKind.OPTIMIZER and node is ex.dropped:
+        gradients.doubt_optimizers(ex, [obj])  # it does what no optimizer of torch's does
     return ex.unknown(node)
 
 
@@ -164,7 +182,7 @@ def _unknown_method_of_module(
     if given:
         gradients.doubt_optimizers(ex, given)
     mine = frozenset({obj})
-    made = expressions.tensor(ex, values, ex.fresh(node), live=True, made_of=mine, sure=mine)
+    made = graphs.tensor(ex, values, ex.fresh(node), live=True, made_of=mine, sure=mine)
     result = ex.given("result", node, ex.context)
     return made._replace(exact=False, objects=result.objects if obj.cls is not None else NO_OBJECTS)
 
@@ -350,6 +368,11 @@ def _accelerator(ex: Execution, call: Call) -> Value:
     )  # a plugin may take the scale upon itself
     ex.tables.plugins = ex.tables.plugins or not plain
     obj.shape = Shape.HALF if precision is not None and plain and _is_half(precision) else Shape.PLAIN
+    told = call.keywords.get(call.row.divides)
+    if told is not None:
+        obj.divisor = name_of(told)
+    elif not plain or calls.REST in call.keywords:
+        obj.divisor = obj  # a plugin or settings may tell
     return _value(ex, call, obj)
 
 
@@ -379,7 +402,7 @@ def _computes(ex: Execution, call: Call) -> Value:
     needs = call.keywords.get(spelling.REQUIRES_GRAD)
     if needs is not None and needs.constant is not None and needs.constant.value is True:
         return leaf(ex, call.node)
-    made = expressions.tensor(ex, _held(ex, call), ex.fresh(call.node))
+    made = graphs.tensor(ex, _held(ex, call), ex.fresh(call.node))
     told = {value.reduction for value in call.all if value.graph}
     subject = call.subject
     reduction = told.pop() if len(told) == 1 else ""
@@ -388,7 +411,7 @@ def _computes(ex: Execution, call: Call) -> Value:
 
 def _loss(ex: Execution, call: Call) -> Value:
     gradients.note_loss(ex)
-    return expressions.tensor(ex, _held(ex, call), ex.fresh(call.node))._replace(reduction=_reduction(call))
+    return graphs.tensor(ex, _held(ex, call), ex.fresh(call.node))._replace(reduction=_reduction(call))
 
 
 def _reduces(ex: Execution, call: Call) -> Value:
@@ -396,22 +419,21 @@ def _reduces(ex: Execution, call: Call) -> Value:
     made = _computes(ex, call)
     if made.graph is Graph.LIVE and ex.forwards == 0:
         gradients.note_loss(ex)
-    return made._replace(reduction="mean" if call.row.act is Act.MEAN else "sum", idle=idle)
+    return made._replace(reduction=MEAN if call.row.act is Act.MEAN else SUM, idle=idle)
 
 
 def _like(ex: Execution, call: Call) -> Value:
     """Another shape of the receiver: what it is given tells the shape alone."""
     assert call.receiver is not None
-    return expressions.tensor(ex, [call.receiver], ex.fresh(call.node))
+    return graphs.tensor(ex, [call.receiver], ex.fresh(call.node))
 
 
 def _cuts(ex: Execution, call: Call) -> Value:
     made_of = (call.subject.id,) if call.subject is not None else ()
     identity = ex.fresh(call.node, made_of=made_of)
     values = _held(ex, call)
-    expressions.mark(ex, identity, values)
-    whose = frozenset().union(*(value.made_of | value.cut_from for value in values)) if values else NO_OBJECTS
-    return Value(identity, graph=Graph.CUT, cut_from=whose)
+    graphs.mark(ex, identity, values)
+    return Value(identity, graph=Graph.CUT, cut_from=graphs.origins(values))
 
 
 def _number(ex: Execution, call: Call) -> Value:
@@ -425,9 +447,8 @@ def _number(ex: Execution, call: Call) -> Value:
                 pass
     identity = ex.fresh(call.node)
     values = _held(ex, call)
-    expressions.mark(ex, identity, values)
-    whose = frozenset().union(*(value.made_of | value.cut_from for value in values)) if values else NO_OBJECTS
-    return Value(identity, exact=call.receiver is not None, cut_from=whose)
+    graphs.mark(ex, identity, values)
+    return Value(identity, exact=call.receiver is not None, cut_from=graphs.origins(values))
 
 
 def _new_tensor(ex: Execution, call: Call) -> Value:
@@ -473,8 +494,10 @@ def _divides(ex: Execution, call: Call) -> Value:
     subject = call.subject
     if factor is None or subject is None:
         return made
-    scaled = made.scaled or (call.row.act is Act.MULTIPLIES and gradients.LOSS_SCALE in factor.divisors)
-    return made._replace(reduction=subject.reduction, divisors=made.divisors | {name_of(factor)}, scaled=scaled)
+    scaled = made.scaled or (call.row.act is Act.MULTIPLIES and LOSS_SCALE in factor.divisors)
+    times = call.row.act is Act.MULTIPLIES
+    reduction, divisors = factors.divide(ex, subject, factor, times=times)
+    return made._replace(reduction=reduction, divisors=divisors, scaled=scaled)
 
 
 def _leaf(ex: Execution, call: Call) -> Value:
@@ -496,7 +519,7 @@ def _autograd(ex: Execution, call: Call) -> Value:
     if calls.REST in call.keywords:
         graph = call.keywords[calls.REST]
     if graph is not None and not (graph.constant is not None and not graph.constant.value):
-        made = expressions.tensor(ex, _held(ex, call), made.id)
+        made = graphs.tensor(ex, _held(ex, call), made.id)
     return made._replace(exact=False)
 
 
@@ -530,7 +553,7 @@ def _opaque(ex: Execution, call: Call) -> Value:
 
 def _nothing(ex: Execution, call: Call) -> Value:
     identity = ex.fresh(call.node)
-    expressions.mark(ex, identity, call.all)
+    graphs.mark(ex, identity, call.all)
     return Value(identity, exact=False)
 
 
@@ -607,6 +630,7 @@ def _deposits(ex: Execution, call: Call) -> Value:
         return ex.none
     if obj is not None and obj.kind is ObjectKind.ACCELERATOR and obj.shape is Shape.HALF:
         loss = loss._replace(scaled=True)
+    loss = loss._replace(divisors=loss.divisors | _divided_on_the_way(call, loss))
     if receiver is None:
         for held in containers.deep(ex, loss):
             if held.graph:
@@ -614,6 +638,19 @@ def _deposits(ex: Execution, call: Call) -> Value:
     else:
         gradients.deposit(ex, loss, call.node)
     return ex.none
+
+
+def _divided_on_the_way(call: Call, loss: Value) -> frozenset[Hashable]:
+    """What a backward divides by itself: an accelerator by what it was told, a tensor by what it is seeded with."""
+    obj = call.obj
+    if obj is not None and obj.kind is ObjectKind.ENGINE:
+        return frozenset({obj})
+    if obj is not None and obj.kind is ObjectKind.ACCELERATOR:
+        divisor = obj if obj.given else obj.divisor
+        return frozenset({divisor}) if divisor not in (None, ("k", 1)) else frozenset()
+    seeds = [value for value in call.positional[:1] if value is not loss and not is_none(value)]
+    seeds += [call.keywords[name] for name in (spelling.SEED,) if name in call.keywords]
+    return frozenset(name_of(seed) for seed in seeds)
 
 
 def _steps(ex: Execution, call: Call) -> Value:
@@ -682,7 +719,7 @@ def _clips(ex: Execution, call: Call) -> Value:
     ex.tensor_ids.add(identity)
     if call.node is not ex.dropped:
         gradients.look_at(ex)  # the norm is wanted
-    if limit is not None and gradients.LOSS_SCALE in limit.divisors:
+    if limit is not None and LOSS_SCALE in limit.divisors:
         gradients.touch(ex, regions, call.node)
     elif not (limit is not None and limit.constant is not None and limit.constant.value == float("inf")):
         unprepared = call.obj is not None and call.obj.shape is Shape.HALF
@@ -731,7 +768,7 @@ def _scales(ex: Execution, call: Call) -> Value:
 
 
 def _loss_scale(ex: Execution, call: Call) -> Value:
-    return Value(ex.fresh(call.node), divisors=frozenset({gradients.LOSS_SCALE}))
+    return Value(ex.fresh(call.node), divisors=frozenset({LOSS_SCALE}))
 
 
 def _steps_all(ex: Execution, call: Call) -> Value:
@@ -860,7 +897,7 @@ def _hooks(ex: Execution, call: Call) -> Value:
     if call.obj is not None and call.obj.kind is ObjectKind.OPTIMIZER:
         call.obj.hinted = True
     elif any(
-        calls.names_events(one.function)
+        calls.names_events(ex, one.function)
         for value in call.positional
         for one in value.objects
         if one.kind is ObjectKind.FUNCTION and one.function is not None
@@ -1023,7 +1060,7 @@ def _enumerate(ex: Execution, call: Call) -> Value:
     generators = [
         one
         for one in iterated.objects
-        if one.kind is ObjectKind.GENERATOR and one.function is not None and calls.names_events(one.function)
+        if one.kind is ObjectKind.GENERATOR and one.function is not None and calls.names_events(ex, one.function)
     ]
     obj.element_of = generators[0] if generators else None
     if obj.element_of is None:
@@ -1144,7 +1181,9 @@ def _total(ex: Execution, call: Call) -> Value:
     one = containers.element(ex, call.positional[0], call.node)
     if not one.graph:
         return Value(ex.fresh(call.node))
-    return one._replace(id=ex.fresh(call.node), objects=NO_OBJECTS)
+    fixed = containers.places(ex, call.positional[0]) is not None
+    # The sum of as many means as there happen to be is no mean.
+    return one._replace(id=ex.fresh(call.node), objects=NO_OBJECTS, reduction=one.reduction if fixed else "")
 
 
 def _integer(ex: Execution, call: Call) -> Value:

@@ -5,7 +5,7 @@ import ast
 from zerograd.source.effects import frameworks, spelling, torch
 from zerograd.source.effects.lookup import lightning_method, module_method
 from zerograd.source.effects.rows import Trait
-from zerograd.source.execute import calls, containers, expressions, gradients, statements
+from zerograd.source.execute import calls, containers, expressions, gradients, graphs, statements
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.conditions import Synced
 from zerograd.source.heap.objects import Obj, ObjectKind, Shape
@@ -114,6 +114,8 @@ def _of_unknown(ex: Execution, obj: Obj, base: Value, name: str, node: ast.AST) 
         made = ex.given(obj, name, name=name, of=obj, made_of=(base.id,))._replace(
             graph=base.graph, made_of=base.made_of
         )
+        (attribute,) = made.objects
+        attribute.receiver = base  # of what, if it turns out to be a method
         if obj in ex.tables.volatile and ex.loops:
             return made._replace(id=ex.fresh(node))
         return made
@@ -157,7 +159,7 @@ def _with_trait(ex: Execution, obj: Obj, base: Value, name: str, trait: Trait) -
     if trait is Trait.SYNCED:
         return Value(identity, test=Synced(obj))
     if trait is Trait.VIEW:
-        return expressions.tensor(ex, [base], identity)
+        return graphs.tensor(ex, [base], identity)
     if trait is Trait.SETTING:
         return ex.given(obj, name, name=name, of=obj)
     return Value(identity)

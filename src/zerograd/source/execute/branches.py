@@ -4,8 +4,9 @@ import ast
 from collections.abc import Hashable, Sequence
 
 from zerograd.core.events import Kind
-from zerograd.core.facts import NO_DOUBT, Facts, doubt
-from zerograd.source.execute import expressions, gradients, statements
+from zerograd.core.facts import NO_DOUBT, Fact, Facts, doubt
+from zerograd.core.facts import join as joined
+from zerograd.source.execute import expressions, gradients, statements, windows
 from zerograd.source.execute.execution import Execution, Guard
 from zerograd.source.execute.paths import PATH, Path, Slot, State
 from zerograd.source.heap import answers
@@ -89,7 +90,21 @@ def _doubt_others(ex: Execution, test: Test, branches: list[Hashable], number: i
                 continue  # a way of its own to train: what the other does is no excuse
             skipped = kinds if own >= _TRAINS else kinds - own
             if skipped and slot in facts:
-                facts[slot] = doubt(facts[slot], skipped)
+                counted = frozenset(fact for fact in facts[slot] if number and _is_counted(fact, test))
+                facts[slot] = joined(doubt(facts[slot] - counted, skipped), counted)
+
+
+def _is_counted(fact: Fact, test: Test) -> bool:
+    """Of `amp and (i + 1) % n == 0`, not taken: whether a counter alone spoke against it."""
+    if not isinstance(test, Both):
+        return False
+    parts = leaves(test)
+    asked: list[tuple[Test, bool]] = [(part, True) for part in (test.one, test.other) if isinstance(part, Asked)]
+    asked += [(part.test, False) for part in (test.one, test.other) if isinstance(part, Not)]
+    others = [part for part in (test.one, test.other) if not isinstance(part, (Asked, Not))]
+    if len(parts) != len(asked) + len(others) or not any(is_followed(part) for part in others):
+        return False
+    return all(answers.answer(fact, part) is told for part, told in asked)
 
 
 def _decides(ex: Execution, node: ast.stmt, branches: list[Hashable], ended: bool) -> bool:
@@ -108,6 +123,7 @@ def weigh(ex: Execution, test: Test, node: ast.AST) -> None:
     for question in leaves(test):
         if isinstance(question, At):
             tables.weigh(question.place, node)
+            windows.note_decision(ex, question.place, node)
         elif isinstance(question, (First, Last)):
             tables.weigh(question, node)
         elif isinstance(question, Asked):

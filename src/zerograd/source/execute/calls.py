@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from zerograd.source.effects import frameworks, python, torch
 from zerograd.source.effects.lookup import container_method, is_module_base, is_of_autograd, optimizer_method, row_of
 from zerograd.source.effects.rows import Act, Trait
-from zerograd.source.execute import acts, containers, expressions, gradients, statements
+from zerograd.source.execute import acts, containers, expressions, gradients, graphs, statements
 from zerograd.source.execute.execution import Execution, Exhausted, Frame, Unreachable
 from zerograd.source.execute.paths import State
 from zerograd.source.heap import answers
@@ -14,7 +14,8 @@ from zerograd.source.heap.conditions import Asked
 from zerograd.source.heap.objects import Mode, Obj, ObjectKind, Shape
 from zerograd.source.heap.store import Key
 from zerograd.source.heap.values import Applied, Graph, Value, is_none, join
-from zerograd.source.project.index import Class, Function, FunctionNode
+from zerograd.source.project.files import Project
+from zerograd.source.project.index import Class, File, Function, FunctionNode
 
 Arguments = Sequence[Value]
 Keywords = dict[str, Value]
@@ -37,9 +38,14 @@ _EVENTS = frozenset(
 )
 
 
-def names_events(function: Function) -> bool:
-    """Whether a function, or one of its file that it calls, may do something to gradients."""
-    return function in function.file.acting(_EVENTS)
+def names_events(ex: Execution, function: Function) -> bool:
+    """Whether a function, or one of the project that it calls, may do something to gradients."""
+    return function in acting_functions(ex.project, function.file)
+
+
+def acting_functions(project: Project, file: File) -> set[Function]:
+    """The functions of a file that may do something to gradients."""
+    return project.acting(file, _EVENTS)
 
 
 # --- functions and classes as values
@@ -237,6 +243,8 @@ def call_object(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywor
         return call_method(ex, positional[0], obj.name, positional[1:], keywords, node)
     if kind is ObjectKind.CONTEXT:  # a decorator such as torch.no_grad(), applied by hand
         return positional[0] if positional else ex.unknown(node)
+    if kind is ObjectKind.GIVEN and obj.receiver is not None and acts.is_method(obj.name):
+        return call_method(ex, obj.receiver, obj.name, positional, keywords, node)
     obj.uses.add(python.CALL)
     return gradients.unknown_call(ex, obj, positional, keywords, node)
 
@@ -260,8 +268,10 @@ def inline(
     function = obj.function
     assert function is not None
     ex.entered.add(function)
-    if len(ex.frames) > _DEEPEST or any(frame.function is function for frame in ex.frames):
-        handed = [*positional, *([receiver] if receiver is not None else [])]
+    handed = [*([receiver] if receiver is not None else []), *positional]
+    about = tuple(value.objects for value in handed)
+    again = [frame for frame in ex.frames if frame.function is function]
+    if len(ex.frames) > _DEEPEST or len(again) > 1 or any(frame.about == about for frame in again):
         return gradients.unknown_call(ex, None, handed, keywords, node)
     if function.generates and not running:
         return _generator(ex, obj, positional, keywords, node, receiver, cls)
@@ -269,7 +279,7 @@ def inline(
     parent = obj.frame if isinstance(obj.frame, Frame) else None
     frame = Frame(("frame", function.node, context), function.file, function, parent, context)
     frame.receiver, frame.cls = receiver, cls or function.cls
-    frame.consumer, frame.called_at = consuming, node
+    frame.consumer, frame.called_at, frame.about = consuming, node, about
     frame.forwards = _is_forwarded(ex, function, receiver)
     frame.level = ex.store.open()
     ex.frames.append(frame)
@@ -277,9 +287,7 @@ def inline(
     if obj.no_grad:
         ex.grad_mode = Mode.OFF
     try:
-        bind_parameters(
-            ex, function.node, frame, [*([receiver] if receiver is not None else []), *positional], keywords
-        )
+        bind_parameters(ex, function.node, frame, handed, keywords)
         value = _run_body(ex, function, frame)
     finally:
         ex.frames.pop()
@@ -346,6 +354,8 @@ def bind_parameters(
         else:
             symbol = ex.given("parameter", node, name, frame.context, name=name)
             plain = isinstance(default, ast.Constant) and default.value is not None
+            if isinstance(default, ast.Constant) and type(default.value) is int:
+                ex.unless_told[symbol.id] = default.value
             store.put((frame.id, name), Value(symbol.id, exact=False) if plain else symbol)
     if written.vararg is not None:
         rest = containers.new(ex, node, "rest")
@@ -636,17 +646,17 @@ def call_module(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywor
     identity = ex.fresh(node)
     if obj.kind is ObjectKind.CRITERION:
         gradients.note_loss(ex)
-        made = expressions.tensor(ex, values, identity)
+        made = graphs.tensor(ex, values, identity)
         return made._replace(reduction=obj.reduction)
     obj.uses.add(python.CALL)
     if _has_no_parameters(ex, obj):
         bare = _forward(ex, obj, positional, keywords, node)
-        return bare if bare is not None else expressions.tensor(ex, values, identity)
+        return bare if bare is not None else graphs.tensor(ex, values, identity)
     if obj.off or gradients.is_frozen(ex, obj):
-        outer = expressions.tensor(ex, values, identity)
+        outer = graphs.tensor(ex, values, identity)
     else:
         others = frozenset(one for value in values for one in value.objects if one.kind is ObjectKind.MODULE)
-        outer = expressions.tensor(ex, values, identity, live=True, made_of=others | {obj}, sure=frozenset({obj}))
+        outer = graphs.tensor(ex, values, identity, live=True, made_of=others | {obj}, sure=frozenset({obj}))
         makers = frozenset(one for value in values if value.graph >= Graph.LIVE for one in value.made_of)
         makers -= {ex.heap.anything}
         pairs: set[Applied] = {(one, obj) for one in makers} or {(None, obj)}

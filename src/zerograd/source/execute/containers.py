@@ -2,9 +2,10 @@
 
 import ast
 from collections.abc import Hashable, Sequence
+from typing import NamedTuple
 
 from zerograd.source.effects import python
-from zerograd.source.execute import calls, counters, expressions, gradients
+from zerograd.source.execute import calls, counters, gradients, graphs
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.conditions import Counter, Linear
 from zerograd.source.heap.objects import Obj, ObjectKind, Shape
@@ -129,8 +130,15 @@ def places(ex: Execution, value: Value) -> list[Value] | None:
     return known if len(known) == len(found) else None
 
 
-def unrolled(ex: Execution, iterated: Value) -> list[Value] | None:
-    """The elements of a short list of things in sight: the loop is executed once for each of them."""
+class Unrolled(NamedTuple):
+    """A loop that is executed once for each of these parts, and so for each of these objects."""
+
+    parts: list[Value]
+    each: frozenset[Obj]
+
+
+def unrolled(ex: Execution, iterated: Value) -> Unrolled | None:
+    """The elements of a short list of things or losses in sight; of a list that a loop has filled, one for all."""
     if len(iterated.objects) != 1 or not iterated.exact:
         return None
     (obj,) = iterated.objects
@@ -141,21 +149,40 @@ def unrolled(ex: Execution, iterated: Value) -> list[Value] | None:
         return None
     if ex.store.get((obj, LENGTH)) is None:
         # A list of which only a summary is known: once for all that it stands for.
-        held = {part.kind for value in deep(ex, one) for part in value.objects}
-        return [one] if one.exact and held & (_THINGS - {ObjectKind.PARAMETERS, ObjectKind.SCALER}) else None
+        all_held = frozenset(part for value in deep(ex, one) for part in value.objects)
+        is_worth = {part.kind for part in all_held} & (_THINGS - {ObjectKind.PARAMETERS, ObjectKind.SCALER})
+        return Unrolled([one], all_held) if one.exact and is_worth else None
     values = places(ex, iterated)
-    if not values or len(values) > _UNROLLED:
+    if not values or len(values) > _UNROLLED or not _are_worth_unrolling(ex, values):
         return None
-    if any(not {part.kind for part in value.objects} & _WORTH_UNROLLING for value in values):
-        return None
-    held = {part.kind for value in values for inner in deep(ex, value) for part in inner.objects}
-    if not held & (_THINGS | {ObjectKind.INSTANCE}):
-        return None
-    alike: list[Value] = []
+    parts: list[Value] = []
+    each: set[Obj] = set()
     for value in values:
-        if not any(value.objects == other.objects and any(part.many for part in value.objects) for other in alike):
-            alike.append(value)
-    return alike
+        if any(part.many for part in value.objects) and any(value.objects == other.objects for other in parts):
+            each |= value.objects  # as many as they stand for
+        else:
+            parts.append(value)
+            each |= {part for part in _surely_held(ex, value) if not part.many}
+    return Unrolled(parts, frozenset(each))
+
+
+def _are_worth_unrolling(ex: Execution, values: list[Value]) -> bool:
+    if len(values) == 1 and values[0].constant is None:
+        return True  # a loop that runs once is none
+    held = [inner for value in values for inner in deep(ex, value)]
+    if not any({part.kind for part in inner.objects} & (_THINGS | {ObjectKind.INSTANCE}) for inner in held):
+        return False
+    return all({part.kind for part in value.objects} & _WORTH_UNROLLING for value in values)
+
+
+def _surely_held(ex: Execution, value: Value) -> set[Obj]:
+    """What a value is, and what its places hold, where that is one object and no choice of several."""
+    if len(value.objects) != 1:
+        return set()
+    found = set(value.objects)
+    for inner in places(ex, value) or ():
+        found |= _surely_held(ex, inner)
+    return found
 
 
 def deep(ex: Execution, value: Value, depth: int = 0) -> list[Value]:
@@ -220,7 +247,7 @@ def element(ex: Execution, value: Value, node: ast.AST, loop: Hashable | None = 
             found = one if found is None else join(found, one, identity)
     if found is not None:
         return found
-    expressions.mark(ex, identity, [value])
+    graphs.mark(ex, identity, [value])
     graph = value.graph if value.graph is not Graph.NONE else Graph.CUT
     return value._replace(
         id=identity, objects=frozenset(), exact=False, graph=graph, length=None, number=None, constant=None, test=None
@@ -236,7 +263,7 @@ def _element_of(
         return calls.run_generator(ex, obj)
     if obj.kind is ObjectKind.INSTANCE and obj.cls is not None:
         method = ex.classes.of(obj.cls).methods.get(python.ITER)
-        if method is not None and calls.names_events(method):
+        if method is not None and calls.names_events(ex, method):
             made = calls.call_method(ex, ex.thing(obj), python.ITER, [], {}, node)
             return element(ex, made, node)
     if obj.kind is ObjectKind.PARAMETERS:
@@ -263,6 +290,8 @@ def _element_of_container(ex: Execution, obj: Obj, node: ast.AST, loop: Hashable
         number = counters.counter_value(ex, Counter(loop, None)) if loop is not None else Value(identity)
         if obj.shape is Shape.RANGE:
             return number
+        if inner is not None and not inner.exact:  # another one in each iteration
+            inner = inner._replace(id=ex.identities.of("enumerated", made_of=(identity,)))
         return _pair(ex, ("enumerated", node, ex.context), number, inner or Value(identity, exact=False), identity)
     return inner if inner is not None else Value(identity, exact=False)
 
@@ -314,7 +343,7 @@ def read(ex: Execution, value: Value, index: Value, node: ast.AST) -> Value:
         identity = ex.identities.of("item", index.constant.value, made_of=(value.id,))
     else:
         identity = ex.fresh(node)
-    expressions.mark(ex, identity, [value])
+    graphs.mark(ex, identity, [value])
     return value._replace(
         id=identity,
         objects=frozenset(),

@@ -53,11 +53,9 @@ def start(ex: Execution, counters: list[Counter], loop: Hashable) -> None:
     tables = ex.tables
     for counter in counters:
         begins = count_of(ex, counter).start
-        for of in tables.windows.get(counter, ()):
-            place = Place(counter, of)
+        for place in tables.windows.get(counter, ()):
             if place in tables.weighty:
-                options = start_places(begins, of)
-                ex.each_fact(answers.placed, place, options)
+                ex.each_fact(answers.placed, place, start_places(ex, begins, place))
         for at in tables.firsts.get(counter, ()):
             first = First(counter, at)
             if first in tables.weighty:
@@ -67,14 +65,18 @@ def start(ex: Execution, counters: list[Counter], loop: Hashable) -> None:
         ex.each_fact(answers.with_answer, Last(loop), None)
 
 
-def start_places(begins: Linear, of: Linear) -> tuple[str, ...] | None:
+def start_places(ex: Execution, begins: Linear, place: Place) -> tuple[str, ...] | None:
     """The places of a window at which a counter may start."""
+    offset, of = begins.offset - place.shift, place.of
     if begins.base is not None:
-        return None
+        plain = ex.unless_told.get(begins.base)
+        if plain is None:
+            return None
+        offset += plain
     if of.base is None:
-        rest = begins.offset % of.offset if of.offset else 0
+        rest = offset % of.offset if of.offset else 0
         return (FIRST,) if rest == 0 else (LAST,) if rest == of.offset - 1 else (MIDDLE,)
-    return {0: (FIRST,), -1: (LAST,)}.get(begins.offset, (MIDDLE, LAST))
+    return {0: (FIRST,), -1: (LAST,)}.get(offset, (MIDDLE, LAST))
 
 
 def next_iteration(ex: Execution, loop: Hashable, path: Path) -> Path:
@@ -83,8 +85,7 @@ def next_iteration(ex: Execution, loop: Hashable, path: Path) -> Path:
     facts = dict(path.facts)
     if Last(loop) in tables.weighty:
         facts = {slot: _unless(known, Last(loop), True) for slot, known in facts.items()}
-    for of in tables.windows.get(counter, ()):
-        place = Place(counter, of)
+    for place in tables.windows.get(counter, ()):
         if place in tables.weighty:
             facts = {slot: _moved_by_one(ex, counter, known, place) for slot, known in facts.items()}
     for at in tables.firsts.get(counter, ()):
@@ -153,8 +154,7 @@ def normalised(ex: Execution, key: Key, value: Value | None, path: Path) -> tupl
     if counter is None or counter.key is None or added == 0:
         return value, path
     facts = dict(path.facts)
-    for of in ex.tables.windows.get(counter, ()):
-        place = Place(counter, of)
+    for place in ex.tables.windows.get(counter, ()):
         if place in ex.tables.weighty:
             for slot, known in facts.items():
                 facts[slot] = answers.moved(known, place) if added == 1 else answers.with_answer(known, place, None)
@@ -174,10 +174,9 @@ def _set_back(ex: Execution, key: Key, value: Value, path: Path) -> tuple[Value,
         return value, path
     ex.tables.add(ex.tables.resets, counter)
     facts: dict[Slot, Facts] = dict(path.facts)
-    for of in ex.tables.windows.get(counter, ()):
-        place = Place(counter, of)
+    for place in ex.tables.windows.get(counter, ()):
         for slot, known in facts.items():
-            facts[slot] = answers.placed(known, place, start_places(linear(value), of))
+            facts[slot] = answers.placed(known, place, start_places(ex, linear(value), place))
     return counter_value(ex, counter), path.with_facts(facts)
 
 
@@ -191,12 +190,21 @@ def brought_together(ex: Execution, differing: Differing, one: Path, other: Path
             bases = {first.number.base, second.number.base} - {None}
             counter = counter_of(ex, bases.pop()) if len(bases) == 1 else None
             if counter is not None and counter.key is not None:
+                _compare(ex, counter, first.number, second.number, one, other)
                 now_first, one = normalised(ex, key, first, one)
                 now_second, other = normalised(ex, key, second, other)
                 out.append((key, now_first, now_second))
                 continue
         out.append((key, first, second))
     return out, one, other
+
+
+def _compare(ex: Execution, counter: Counter, first: Linear, second: Linear, one: Path, other: Path) -> None:
+    """A path that has counted less than the other, and gone backward all the same: it counts no micro-batches."""
+    if first.base == second.base:
+        less = one if first.offset < second.offset else other
+        if less.since:
+            ex.tables.add(ex.tables.unsteady, counter)
 
 
 # --- tests of counters
@@ -218,20 +226,18 @@ def window_test(ex: Execution, number: Remainder, other: Value) -> Test | None:
         return None
     if of.base is None and of.offset:
         rest %= of.offset
-        want = FIRST if rest == 0 else LAST if rest == of.offset - 1 else None
-    else:
-        want = {0: FIRST, -1: LAST}.get(rest)
-    if want is None:
-        return None
-    ex.tables.add(ex.tables.windows.setdefault(counter, set()), of)
-    return At(Place(counter, of), want)
+        rest = -1 if rest == of.offset - 1 else rest
+    want, shift = {0: (FIRST, 0), -1: (LAST, 0)}.get(rest, (LAST, rest + 1))
+    place = Place(counter, of, shift)
+    ex.tables.add(ex.tables.windows.setdefault(counter, set()), place)
+    return At(place, want)
 
 
 def first_test(ex: Execution, counter: Counter, at: int) -> Test:
     """counter == at"""
-    lengths = sorted(ex.tables.windows.get(counter, ()), key=repr)
-    if counter in ex.tables.resets and count_of(ex, counter).start == Linear(None, at) and lengths:
-        return At(Place(counter, lengths[0]), FIRST)
+    known = sorted((one for one in ex.tables.windows.get(counter, ()) if not one.shift), key=repr)
+    if counter in ex.tables.resets and count_of(ex, counter).start == Linear(None, at) and known:
+        return At(known[0], FIRST)
     ex.tables.add(ex.tables.firsts.setdefault(counter, set()), at)
     count = count_of(ex, counter)
     if count.start == Linear(None, at) and count.increment == 1:

@@ -76,6 +76,7 @@ class Frame:
         self.cls: Class | None = None
         self.forwards = False  # it does nothing but call something else: what happens there happens at its call
         self.called_at: ast.AST | None = None
+        self.about: tuple[frozenset[Obj], ...] = ()  # what it was handed: with others, it is not the same call again
         self.consumer: Callable[[Value], None] | None = None  # of a generator: the block of whoever iterates
 
 
@@ -104,6 +105,7 @@ class Execution:
         )
         self._constants: dict[tuple[type, Hashable], Value] = {}
         self.counter_ids: dict[int, Counter] = {}
+        self.unless_told: dict[int, int] = {}  # numbers that are this one, unless somebody tells another
         self.tensor_ids: set[int] = set()  # what is computed from something with a graph
         self.born: dict[int, frozenset[Hashable]] = {}  # the loops in which something is computed anew
         self.root_class: Class | None = None
@@ -145,6 +147,8 @@ class Execution:
         self.trails: dict[Slot, Trail] = {}
         self.deposits: dict[Site, Deposit] = {}
         self.windows: dict[tuple[Obj, Site], frozenset[tuple[Place, str]]] = {}  # where every path of a step stands
+        self.fed: dict[tuple[Site, Obj], Any] = {}  # see [Note: groups]
+        self.taken: dict[tuple[Obj, Site, Context], Any] = {}
         self.closures: dict[Site, Any] = {}
         self.cleared: dict[Site, frozenset[Obj]] = {}  # the regions that each clear was told
         self.wasted: dict[tuple[Site, Obj], tuple[Site, str, Function | None]] = {}  # deposits that a clear erases
@@ -178,15 +182,24 @@ class Execution:
         return (node, self.context, arm)
 
     def site(self, node: ast.AST) -> Site:
+        """Where a node stands; what a function does that only calls something else, it does where it is called."""
+        frame, node = self._seen_at(node)
+        assert isinstance(node, (ast.expr, ast.stmt, ast.ExceptHandler))
+        end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
+        return Site(frame.file.path, node.lineno, node.col_offset + 1, end_line, end_column + 1)
+
+    def function_at(self, node: ast.AST) -> Function | None:
+        """The function in which the site of a node stands."""
+        return self._seen_at(node)[0].function
+
+    def _seen_at(self, node: ast.AST) -> tuple[Frame, ast.AST]:
         depth = len(self.frames) - 1
-        while depth > 0 and self.frames[depth].forwards and self.frames[depth].called_at is not None:
+        while depth > 0 and self.frames[depth].forwards:
             called_at = self.frames[depth].called_at
             if not isinstance(called_at, ast.Call):
                 break
             node, depth = called_at, depth - 1
-        assert isinstance(node, (ast.expr, ast.stmt, ast.ExceptHandler))
-        end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
-        return Site(self.frames[depth].file.path, node.lineno, node.col_offset + 1, end_line, end_column + 1)
+        return self.frames[depth], node
 
     def spend(self) -> None:
         self.moves -= 1

@@ -1,12 +1,21 @@
 """Expressions: what a name, an operator or a comparison gives."""
 
 import ast
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 from zerograd.core.facts import doubt
 from zerograd.source.effects import python
 from zerograd.source.effects.lookup import may_be_raised_by_backward
-from zerograd.source.execute import attributes, branches, calls, containers, counters, gradients, statements
+from zerograd.source.execute import (
+    attributes,
+    branches,
+    calls,
+    containers,
+    counters,
+    factors,
+    graphs,
+    statements,
+)
 from zerograd.source.execute.execution import Execution, Frame, Unreachable
 from zerograd.source.execute.paths import State
 from zerograd.source.heap.conditions import (
@@ -22,15 +31,12 @@ from zerograd.source.heap.conditions import (
     leaves,
     negate,
 )
-from zerograd.source.heap.objects import Mode, Obj, ObjectKind, Shape
+from zerograd.source.heap.objects import ObjectKind, Shape
 from zerograd.source.heap.values import (
+    LOSS_SCALE,
     NO_IDLE_TERMS,
     NO_OBJECTS,
-    NOTHING_APPLIED,
-    Applied,
     Graph,
-    IdleTerm,
-    Regions,
     Value,
     is_none,
     join,
@@ -241,7 +247,7 @@ def _unary(ex: Execution, node: ast.UnaryOp) -> Value:
     if isinstance(node.op, ast.USub) and value.constant is not None and isinstance(value.constant.value, (int, float)):
         return ex.constant(-value.constant.value)
     if value.graph:
-        return tensor(ex, [value], ex.fresh(node))._replace(reduction=value.reduction, idle=value.idle)
+        return graphs.tensor(ex, [value], ex.fresh(node))._replace(reduction=value.reduction, idle=value.idle)
     return value._replace(id=ex.fresh(node), number=None, constant=None, test=None)
 
 
@@ -304,9 +310,9 @@ def _compare(ex: Execution, node: ast.Compare) -> Value:
         test = both(test, compare(ex, operator, left, other))
         left = other
     identity = ex.fresh(node)
-    mark(ex, identity, operands)
+    graphs.mark(ex, identity, operands)
     if any(operand.graph for operand in operands) and not any(is_none(operand) for operand in operands):
-        whole = tensor(ex, operands, identity)
+        whole = graphs.tensor(ex, operands, identity)
         return Value(identity, graph=Graph.CUT, test=test, exact=False, cut_from=whole.made_of | whole.cut_from)
     return Value(identity, test=test)
 
@@ -430,12 +436,6 @@ def asks_tensor(ex: Execution, test: Test) -> bool:
     return False
 
 
-def mark(ex: Execution, identity: int, values: Iterable[Value]) -> None:
-    """What is computed from something with a graph: a test of it looks at the loss."""
-    if any(value.graph is Graph.LIVE or value.id in ex.tensor_ids for value in values):
-        ex.tensor_ids.add(identity)
-
-
 def may_catch_backward(handler: ast.ExceptHandler) -> bool:
     """Whether a handler may catch what a backward pass raises."""
     if handler.type is None:
@@ -484,6 +484,8 @@ def combine(ex: Execution, node: ast.AST, operator: ast.operator, one: Value, ot
             except (ZeroDivisionError, OverflowError):
                 pass
     number = _number(operator, one, other)
+    if isinstance(number, Remainder) and isinstance(node, ast.BinOp) and number.of not in ex.tables.named:
+        ex.tables.named[number.of] = ast.unparse(node.right)
     tensors = one.graph or other.graph or _is_leaf(one) or _is_leaf(other)
     identity = ex.fresh(node, made_of=(one.id, other.id) if tensors else ())
     if tensors:
@@ -493,8 +495,8 @@ def combine(ex: Execution, node: ast.AST, operator: ast.operator, one: Value, ot
         return containers.concatenated(ex, [one, other], node)
     if isinstance(operator, ast.Mult) and any(part.kind in sequences for part in one.objects):
         return one._replace(id=identity, length=None)
-    if gradients.LOSS_SCALE in one.divisors | other.divisors:
-        return Value(identity, divisors=frozenset({gradients.LOSS_SCALE}))
+    if LOSS_SCALE in one.divisors | other.divisors:
+        return Value(identity, divisors=frozenset({LOSS_SCALE}))
     if not isinstance(operator, ast.Mod) and number is None and not one.objects and not other.objects:
         names = (name_of(one), name_of(other))
         bases = tuple(
@@ -534,122 +536,31 @@ def _tensor_operation(
     identity: int,
     number: Linear | Remainder | None,
 ) -> Value:
-    value = tensor(ex, [one, other], identity)
+    value = graphs.tensor(ex, [one, other], identity)
     from_outside = any(part.kind is ObjectKind.EXTERNAL for part in one.objects | other.objects)
     if from_outside and not one.reduction and not other.reduction:
         value = value._replace(graph=max(value.graph, Graph.ANY), made_of=value.made_of | {ex.heap.anything})
     if isinstance(operator, (ast.Div, ast.FloorDiv, ast.Mult)):
-        loss, factor = (one, other) if one.graph >= other.graph else (other, one)
-        scale = gradients.LOSS_SCALE in factor.divisors
-        scaled = value.scaled or (scale and isinstance(operator, ast.Mult))
+        loss, factor = factors.product(operator, one, other)
+        times = isinstance(operator, ast.Mult)
+        scale = LOSS_SCALE in factor.divisors
+        scaled = value.scaled or (scale and times)
         idle = loss.idle if factor.graph < Graph.LIVE else NO_IDLE_TERMS
+        reduction, divisors = factors.divide(ex, loss, factor, times=times)
         if factor.constant is not None and not factor.constant.value:
             value = value._replace(cut_from=NO_OBJECTS)
         return value._replace(
-            reduction=loss.reduction,
-            divisors=value.divisors | {name_of(factor)},
+            reduction=reduction,
+            divisors=divisors,
             scaled=scaled,
             number=number,
             idle=idle,
         )
     if isinstance(operator, (ast.Add, ast.Sub)):
         reductions = {part.reduction for part in (one, other) if part.graph is Graph.LIVE}
-        idle = one.idle | other.idle | _idle_terms(ex, node, one, other)
+        idle = one.idle | other.idle | graphs.idle_terms(ex, node, one, other)
         return value._replace(reduction=reductions.pop() if len(reductions) == 1 else "", number=number, idle=idle)
     return value._replace(number=number)
-
-
-def _idle_terms(ex: Execution, node: ast.AST, one: Value, other: Value) -> frozenset[IdleTerm]:
-    """A sum of something with a graph and something that has lost its own."""
-    live, term = (one, other) if one.graph >= other.graph else (other, one)
-    recorded = live.graph is Graph.LIVE or (live.graph is Graph.ANY and live.made_of - {ex.heap.anything})
-    if not recorded or ex.grad_mode is not Mode.ON:
-        return NO_IDLE_TERMS
-    if term.graph > Graph.CUT or not term.cut_from:
-        return NO_IDLE_TERMS
-    if live.id in ex.identities.parts(term.id):  # x + (y - x).detach(): the value of one, the gradient of the other
-        return NO_IDLE_TERMS
-    return frozenset({(ex.site(node), term.cut_from)})
-
-
-def tensor(
-    ex: Execution,
-    values: Iterable[Value],
-    identity: int,
-    *,
-    live: bool = False,
-    made_of: Regions = NO_OBJECTS,
-    sure: Regions = NO_OBJECTS,
-) -> Value:
-    """A tensor that is computed from these values. `live`: a network computes it, which records a graph."""
-    given = list(values)
-    if live:
-        ex.tensor_ids.add(identity)
-    else:
-        mark(ex, identity, given)
-    by_hand = frozenset(
-        region for value in given for one in value.objects if one.kind is ObjectKind.GRADIENT for region in one.regions
-    )
-    if by_hand and ex.path is not None:
-        gradients.read_by_hand(ex, by_hand)
-    if ex.grad_mode is Mode.OFF:
-        return Value(identity, graph=Graph.CUT, cut_from=made_of | _origins(given))
-    graph = Graph.CUT
-    if live:
-        graph = Graph.LIVE if ex.grad_mode is Mode.ON else Graph.ANY
-    whose, surely = set(made_of), set(sure)
-    divisors: set[Hashable] = set()
-    cut_from: set[Obj] = set()
-    applied: frozenset[Applied] = NOTHING_APPLIED
-    scaled = False
-    for value in given:
-        leaves_of = {region for one in value.objects for region in _own_regions(one)}
-        if leaves_of:
-            graph = Graph.LIVE if ex.grad_mode is Mode.ON else max(graph, Graph.ANY)
-            whose |= leaves_of
-            surely |= leaves_of
-        if value.graph is Graph.LIVE:
-            graph = Graph.LIVE
-        elif value.graph is Graph.ANY and graph is not Graph.LIVE:
-            graph = Graph.ANY
-        if value.graph >= Graph.LIVE:
-            whose |= value.made_of
-            surely |= value.sure
-            divisors |= value.divisors
-            applied |= value.applied
-            scaled = scaled or value.scaled
-        cut_from |= value.cut_from
-    return Value(
-        identity,
-        graph=graph,
-        made_of=frozenset(whose),
-        sure=frozenset(surely),
-        divisors=frozenset(divisors),
-        scaled=scaled,
-        cut_from=frozenset(cut_from),
-        applied=applied,
-    )
-
-
-def overwrite(ex: Execution, changed: Value, others: Iterable[Value], node: ast.AST) -> None:
-    """A tensor is changed in place: whatever name it has holds what was written into it."""
-    parts = ex.identities.parts(changed.id)
-    new = tensor(ex, others, ex.fresh(node, "written"))
-    for key, value in ex.store.fields(ex.frame.id):
-        if value.graph and value.id in parts and not value.objects:
-            graph = Graph.LIVE if new.graph is Graph.LIVE else max(value.graph, Graph.ANY)
-            made_of, sure = value.made_of | new.made_of, value.sure | new.sure
-            ex.store.put(key, value._replace(graph=graph, made_of=made_of, sure=sure, cut_from=NO_OBJECTS))
-
-
-def _own_regions(one: Obj) -> frozenset[Obj]:
-    if one.kind is ObjectKind.LEAF:
-        return frozenset({one})
-    return one.regions if one.kind is ObjectKind.PARAMETER else NO_OBJECTS
-
-
-def _origins(values: list[Value]) -> frozenset[Obj]:
-    return frozenset().union(*(value.made_of | value.cut_from for value in values)) if values else NO_OBJECTS
 
 
 # --- structures

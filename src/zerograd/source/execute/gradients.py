@@ -32,7 +32,7 @@ from zerograd.core.judgement import Trail, Verdict, judge
 from zerograd.core.machine import START, Content
 from zerograd.source.effects import python, spelling
 from zerograd.source.effects.protocols import STEPPED_BY_SCALER
-from zerograd.source.execute import branches, calls, containers, expressions
+from zerograd.source.execute import branches, calls, containers, expressions, graphs, windows
 from zerograd.source.execute.execution import Execution, Guard, Unreachable
 from zerograd.source.execute.paths import PATH, Pending, Slot, State
 from zerograd.source.execute.tables import Branch, Deposit
@@ -54,7 +54,6 @@ from zerograd.source.heap.objects import Mode, Obj, ObjectKind, Shape
 from zerograd.source.heap.regions import Covers, reach
 from zerograd.source.heap.values import MAYBE_SCALED, NO_OBJECTS, Graph, Regions, Value, is_none
 
-LOSS_SCALE = ("the loss scale",)
 _UNREAD = (Content.FRESH, Content.MIXED)
 _MOST_REGIONS = 6  # of one optimizer that are told apart
 
@@ -264,7 +263,8 @@ def deposit(ex: Execution, value: Value, node: ast.AST) -> None:
         tables.add(tables.training, loop)
     owners = _objective(ex, site, value)
     known = optimizers(ex)
-    met = ex.deposits.setdefault(site, Deposit(ex.frame.function, value, set(), tuple(ex.loops)))
+    what = wording(node)
+    met = ex.deposits.setdefault(site, Deposit(ex.function_at(node), value, set(), tuple(ex.loops), what))
     waiting = frozenset(Pending(site, one) for one in known)
     path.pending = waiting if path.stepped else path.pending | waiting
     path.stepped = False
@@ -292,6 +292,8 @@ def deposit(ex: Execution, value: Value, node: ast.AST) -> None:
                 weak = True  # it may reach another optimizer's parameters, or another part of this one's
             if not weak:
                 met.optimizers.add(optimizer)
+                if kind is Kind.DEPOSIT:
+                    windows.note_deposit(ex, optimizer, site, path.facts[slot])
             found += emit(ex, slot, kind, node, scaled=value.scaled, weak=weak)
             if MAYBE_SCALED in value.divisors:
                 doubt_slots(ex, [slot], frozenset({Kind.UNSCALE}))
@@ -419,6 +421,8 @@ def consume(ex: Execution, optimizer: Obj, node: ast.AST, *, scaled: bool = Fals
     path.stepped = True
     severed, path.severed = path.severed, frozenset()
     _note_window(ex, optimizer, slots[0], ex.site(node))
+    fresh = any(slot in path.since for slot in slots)
+    windows.note_step(ex, optimizer, ex.site(node), wording(node), path.facts[slots[0]], fresh=fresh)
     # Behind the loop that deposits, a step takes what may be left: that on some path nothing is left is no fault.
     behind = any(
         optimizer in met.optimizers and not set(met.loops) <= set(ex.loops) for met in tables.deposits.values()
@@ -520,7 +524,7 @@ def _note_wasted(ex: Execution, slot: Slot, node: ast.AST) -> None:
     )
     for waits in ex.here.pending:
         if waits.optimizer is slot[0] and unseen and waits.site not in ex.here.looked_at:
-            ex.wasted.setdefault((waits.site, waits.optimizer), (ex.site(node), wording(node), ex.frame.function))
+            ex.wasted.setdefault((waits.site, waits.optimizer), (ex.site(node), wording(node), ex.function_at(node)))
 
 
 def _clear_slot(
@@ -765,7 +769,7 @@ def _may_be_written(ex: Execution, value: Value, node: ast.AST) -> None:
     """Who is called for what it does may write into what it is handed."""
     if value.graph is Graph.CUT and not value.objects:
         unsure = Value(value.id, exact=False, graph=Graph.ANY, made_of=frozenset({ex.heap.anything}))
-        expressions.overwrite(ex, value, [unsure], node)
+        graphs.overwrite(ex, value, [unsure], node)
     for obj in value.objects:
         if obj.kind is ObjectKind.CONTAINER and obj.shape not in (Shape.RANGE, Shape.ENUMERATE):
             containers.grow(ex, obj, ex.given("written", obj))
@@ -806,8 +810,8 @@ def unknown_call(
                 carried = _carried(ex, one)
                 stepped |= {held for held in carried if held.kind is ObjectKind.OPTIMIZER}
                 modules |= {held for held in carried if held.kind is ObjectKind.MODULE}
-            elif one.kind is ObjectKind.FUNCTION and one.function is not None and calls.names_events(one.function):
-                stepped |= set(optimizers(ex))
+            elif one.kind is ObjectKind.FUNCTION and one.function is not None:
+                stepped |= set(optimizers(ex)) if calls.names_events(ex, one.function) else set()
     is_dropped = node is ex.dropped
     for value in handed if is_dropped else ():
         _may_be_written(ex, value, node)
@@ -833,7 +837,7 @@ def unknown_call(
     if modules or (obj is not None and obj.kind is ObjectKind.GIVEN):
         whose |= {obj if obj is not None else ex.heap.anything}
     identity = ex.fresh(node)
-    made = expressions.tensor(ex, values, identity, live=bool(modules), made_of=whose)
+    made = graphs.tensor(ex, values, identity, live=bool(modules), made_of=whose)
     result = ex.given("result", node, ex.context)
     graph = made.graph if made.graph is not Graph.CUT or ex.grad_mode is Mode.OFF else Graph.ANY
     anything = NO_OBJECTS if ex.grad_mode is Mode.OFF else frozenset({ex.heap.anything})

@@ -4,12 +4,14 @@ import ast
 from collections.abc import Hashable
 
 from zerograd.core.facts import doubt
+from zerograd.source.effects.lookup import row_of
+from zerograd.source.effects.rows import Act
 from zerograd.source.execute import branches, calls, containers, counters, expressions, statements
 from zerograd.source.execute.execution import Execution, LoopRecord, Unreachable
 from zerograd.source.execute.paths import Path, State, meet
 from zerograd.source.heap import answers
 from zerograd.source.heap.conditions import Asked, Counter, Linear
-from zerograd.source.heap.objects import Obj, ObjectKind
+from zerograd.source.heap.objects import Obj, ObjectKind, Shape
 from zerograd.source.heap.store import Key
 from zerograd.source.heap.values import Value, join, linear
 
@@ -28,16 +30,16 @@ def as_flag(ex: Execution, key: Key, now: bool) -> Value:
 
 def for_loop(ex: Execution, node: ast.For | ast.AsyncFor) -> None:
     iterated = expressions.evaluate(ex, node.iter)
-    parts = containers.unrolled(ex, iterated)
+    unrolled = containers.unrolled(ex, iterated)
     before = ex.each
-    if parts is not None:
-        ex.each = before | {one for part in parts for held in containers.deep(ex, part) for one in held.objects}
+    if unrolled is not None:
+        ex.each = before | unrolled.each
     try:
         generator = _generator(ex, iterated)
         if generator is not None:
             _consume(ex, node, iterated, generator)
-        elif parts is not None:
-            _once_for_each(ex, node, parts)
+        elif unrolled is not None:
+            _once_for_each(ex, node, unrolled.parts)
         else:
             _repeat(ex, node, iterated)
     finally:
@@ -45,7 +47,41 @@ def for_loop(ex: Execution, node: ast.For | ast.AsyncFor) -> None:
 
 
 def while_loop(ex: Execution, node: ast.While) -> None:
-    _repeat(ex, node, None)
+    same = _as_for(ex, node)
+    if same is not None:
+        for_loop(ex, same)
+    else:
+        _repeat(ex, node, None)
+
+
+def _as_for(ex: Execution, node: ast.While) -> ast.For | None:
+    """The for-loop that a while-loop is, which takes the next element first and is left where there is none.
+
+    That is how Python defines the one by the other.
+    """
+    known = ex.frame.file.iterations
+    if node not in known:
+        known[node] = _written_as_for(ex, node)
+    return known[node]
+
+
+def _written_as_for(ex: Execution, node: ast.While) -> ast.For | None:
+    first = node.body[0]
+    if not (isinstance(first, ast.Try) and len(first.body) == 1 == len(first.handlers) and not first.finalbody):
+        return None
+    taken, (handler,) = first.body[0], first.handlers
+    if not (isinstance(node.test, ast.Constant) and node.test.value and isinstance(taken, ast.Assign)):
+        return None
+    asked, (target, *others) = taken.value, taken.targets
+    if others or not (isinstance(asked, ast.Call) and len(asked.args) == 1 and not asked.keywords):
+        return None
+    if handler.type is None or len(handler.body) > 1 or not isinstance(handler.body[0], ast.Break):
+        return None
+    rows = [row_of(expressions.qualified_name(ex, one)) for one in (asked.func, handler.type)]
+    if [row.act if row is not None else None for row in rows] != [Act.NEXT, Act.EXHAUSTED]:
+        return None
+    body = [*first.orelse, *node.body[1:]] or [ast.copy_location(ast.Pass(), first)]
+    return ast.copy_location(ast.For(target, asked.args[0], body, []), node)
 
 
 def _generator(ex: Execution, iterated: Value) -> Obj | None:
@@ -57,7 +93,7 @@ def _generator(ex: Execution, iterated: Value) -> Obj | None:
         one = one.element_of
     if one.kind is not ObjectKind.GENERATOR or one.function is None:
         return None
-    return one if calls.names_events(one.function) else None
+    return one if calls.names_events(ex, one.function) else None
 
 
 def _consume(ex: Execution, node: ast.For | ast.AsyncFor, iterated: Value, generator: Obj) -> None:
@@ -255,12 +291,16 @@ def _enter(ex: Execution, loop: Hashable, changed: dict[Key, None], iterated: Va
             ex.tables.add(ex.tables.flags, key)
             ex.store.put(key, as_flag(ex, key, value.constant.value))
         elif value.constant is not None and value.constant.value is not None:
-            ex.store.put(key, value._replace(id=ex.identities.of("looped", loop, key), constant=None, number=None))
+            phi = ex.identities.of("looped", loop, key)
+            ex.born[phi] = frozenset({loop})
+            ex.store.put(key, value._replace(id=phi, constant=None, number=None))
     own = counters.count_of(ex, Counter(loop, None))
     own.increment = 1
     if iterated is not None:
         own.length = containers.length_of(ex, iterated)
         own.start = containers.start_of(ex, iterated)
+        if any(one.shape is Shape.ENUMERATE and one.born != tuple(ex.loops) for one in iterated.objects):
+            own.start = Linear(ex.identities.of("goes on", loop), 0)  # an iterator of an outer loop
     return counting
 
 
@@ -286,6 +326,7 @@ def _grow_head(ex: Execution, loop: Hashable, changed: dict[Key, None], head: Pa
         if isinstance(later.number, Linear) and later.number.base == now.id and later.number.offset:
             ex.tables.add(ex.tables.counting, key)
         phi = ex.identities.of("looped", loop, key)
+        ex.born[phi] = frozenset({loop})
         joined = join(now, later, phi)
         if joined.id != now.id and now.id != phi:
             joined = joined._replace(id=phi)

@@ -47,7 +47,7 @@ def execute_all(project: Project, file: File, laws: Code[Any]) -> Iterator[Execu
         entered |= body.entered
         visited |= body.visited
         yield Executed(body, None)
-    hot = _hot_functions(file)
+    hot = _hot_functions(project, file)
     for function in hot:
         if function in entered:
             continue
@@ -86,14 +86,14 @@ def _unvisited(function: Function, visited: set[ast.stmt]) -> frozenset[int]:
     )
 
 
-def _hot_functions(file: File) -> list[Function]:
+def _hot_functions(project: Project, file: File) -> list[Function]:
     """The functions that name an event, or call one that does; those that nobody calls first."""
     callers: dict[str, set[Function]] = {}
     for function in file.functions:
         for name in function.called:
             if name != function.name:
                 callers.setdefault(name, set()).add(function)
-    hot = {function for function in file.functions if calls.names_events(function)}
+    hot = set(calls.acting_functions(project, file))
     names = {function.name for function in hot}
     while names and len(hot) < _HOT:
         more = {function for name in names for function in callers.get(name, ())} - hot

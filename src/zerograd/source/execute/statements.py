@@ -8,7 +8,17 @@ from zerograd.core.facts import doubt, join
 from zerograd.core.machine import Content
 from zerograd.source.effects.lookup import row_of
 from zerograd.source.effects.rows import Act
-from zerograd.source.execute import attributes, branches, calls, containers, expressions, gradients, loops, replaying
+from zerograd.source.execute import (
+    attributes,
+    branches,
+    calls,
+    containers,
+    expressions,
+    gradients,
+    graphs,
+    loops,
+    replaying,
+)
 from zerograd.source.execute.execution import Execution, Frame, Guard, Handler, Unreachable
 from zerograd.source.execute.paths import State
 from zerograd.source.heap import answers
@@ -131,7 +141,7 @@ def bind(ex: Execution, target: ast.expr, value: Value, node: ast.AST) -> None:
         containers.write(ex, base, index_value, value, node)
         filled = value.graph > base.graph and not base.objects
         if filled and isinstance(target.value, (ast.Name, ast.Attribute)):
-            bind(ex, target.value, expressions.tensor(ex, [base, value], base.id), node)
+            bind(ex, target.value, graphs.tensor(ex, [base, value], base.id), node)
     elif isinstance(target, ast.Starred):
         bind(ex, target.value, value, node)
 

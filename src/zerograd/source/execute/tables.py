@@ -39,6 +39,7 @@ class Deposit(NamedTuple):
     value: Value
     optimizers: set[Obj]
     loops: tuple[Hashable, ...]
+    what: str = ""
 
 
 class Tables:
@@ -50,9 +51,12 @@ class Tables:
         self.weighty: dict[Hashable, set[object]] = {}  # questions, with the places where they decide over events
         self.asked_of: set[int] = set()  # the values that weighty questions ask
         self.counts: dict[Counter, Count] = {}
-        self.windows: dict[Counter, set[Linear]] = {}  # the lengths that each counter is divided by
+        self.windows: dict[Counter, set[Place]] = {}  # the windows that each counter is asked its place in
+        self.named: dict[Linear, str] = {}  # what the program calls the lengths of windows
+        self.decided: dict[Place, dict[Any, Any]] = {}  # the tests that ask for a place and decide over events
         self.firsts: dict[Counter, set[int]] = {}
         self.resets: set[Counter] = set()  # counters that are set back in their loop
+        self.unsteady: set[Counter] = set()  # counters that a micro-batch may leave where they are
         self.counting: set[Key] = set()  # names that a loop counts up from a number nobody knows
         self.flags: set[Key] = set()  # names that a loop sets to yes or no
         self.owners: dict[Site, set[Obj]] = {}  # who steps next behind each backward

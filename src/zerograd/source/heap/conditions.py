@@ -46,6 +46,7 @@ class Place(NamedTuple):
 
     counter: Counter
     of: Linear
+    shift: int = 0  # the windows begin where the counter is this, modulo `of`
 
 
 class At(NamedTuple):

@@ -75,6 +75,7 @@ class Obj:
         "children",
         "cls",
         "context",
+        "divisor",
         "element_of",
         "file",
         "frame",
@@ -122,6 +123,7 @@ class Obj:
         self.shape = Shape.PLAIN
         self.mode = Mode.PLAIN
         self.reduction = ""
+        self.divisor: Hashable = None  # of an ACCELERATOR: what its backward() divides by, as far as it is known
         self.born: tuple[object, ...] = ()  # the loops in which it is made
         self.context: object = None
         self.source: Obj | None = None  # of a GIVEN: what it was read from or called on

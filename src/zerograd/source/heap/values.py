@@ -11,6 +11,9 @@ from zerograd.source.heap.objects import Obj, ObjectKind
 Regions = frozenset[Obj]
 NO_OBJECTS: frozenset[Obj] = frozenset()
 MAYBE_SCALED = ("maybe multiplied by the loss scale",)
+LOSS_SCALE = ("the loss scale",)
+SCALE_MARKS: frozenset[Hashable] = frozenset({LOSS_SCALE, MAYBE_SCALED})
+MEAN, SUM = "mean", "sum"
 NO_DIVISORS: frozenset[Hashable] = frozenset()
 IdleTerm = tuple[Site, frozenset[Obj]]  # (where it was added, whose graph was cut from it)
 NO_IDLE_TERMS: frozenset[IdleTerm] = frozenset()
@@ -41,8 +44,8 @@ class Value(NamedTuple):
     none_test: Test | None = None  # the question whether it is None
     constant: Constant | None = None
     length: Linear | None = None  # of what can be iterated
-    reduction: str = ""  # of a loss: mean, sum
-    divisors: frozenset[Hashable] = NO_DIVISORS
+    reduction: str = ""  # of a loss: MEAN or SUM
+    divisors: frozenset[Hashable] = NO_DIVISORS  # see [Note: factors]
     scaled: bool = False  # multiplied by a loss scale
     cut_from: Regions = NO_OBJECTS  # of a CUT value: whose graph was cut off
     idle: frozenset[IdleTerm] = NO_IDLE_TERMS  # of a loss: the terms that were added to it without their graph

@@ -1,6 +1,7 @@
 """What rules ask that one state and one event cannot show, answered from what was executed.
 
 `coverage`: does what is cleared cover what is stepped? `closures`: does a closure clear before it goes backward?
+`windows`: how is each step fed?
 `idle`: does every term of a loss teach? `wasted`: is every backward used?
 `world`: the questions of `core/world.py`.
 """

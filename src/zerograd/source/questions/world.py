@@ -10,10 +10,11 @@ from zerograd.core.world import Kept, Params, Region, Thing, Window
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.objects import Obj, ObjectKind
 from zerograd.source.heap.regions import is_unknown
+from zerograd.source.questions import windows
 
 
 class SourceWorld:
-    """A World. What an iteration keeps, and what a window holds, this reader does not answer yet: nothing is sure."""
+    """A World. What an iteration keeps this reader does not answer yet: nothing is sure."""
 
     def __init__(self, execution: Execution) -> None:
         self._ex = execution
@@ -36,8 +37,8 @@ class SourceWorld:
     def outlives(self, loop: Thing) -> Iterable[Kept]:
         return ()
 
-    def window(self, step: Event) -> Window:
-        return Window()
+    def windows(self) -> Iterable[Window]:
+        return windows.windows(self._ex)
 
 
 def _params(sure: Iterable[Obj], may: Iterable[Obj]) -> Params:

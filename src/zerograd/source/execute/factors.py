@@ -1,0 +1,71 @@
+"""What a loss is: a mean or a sum over its items, and which numbers it was divided by, each by its identity.
+
+[Note: factors] Multiplying by 1 / n is dividing by n. Of a sum only what all its terms were divided by divides it; of
+two paths that meet, whatever one of them was divided by may have divided it.
+"""
+
+import ast
+from collections.abc import Hashable, Iterable
+from typing import NamedTuple
+
+from zerograd.source.execute.execution import Execution
+from zerograd.source.heap.conditions import Linear
+from zerograd.source.heap.values import MEAN, SCALE_MARKS, SUM, Graph, Value, name_of
+
+
+class Product(NamedTuple):
+    """A loss and the number that it is divided or multiplied by."""
+
+    loss: Value
+    factor: Value
+
+
+def product(operator: ast.operator, one: Value, other: Value) -> Product:
+    """Which of two operands is the loss."""
+    if not isinstance(operator, ast.Mult):
+        return Product(one, other) if one.graph else Product(other, one)
+    return Product(one, other) if _rank(one) >= _rank(other) else Product(other, one)
+
+
+def _rank(value: Value) -> tuple[bool, bool, Graph]:
+    return bool(value.reduction), value.graph is Graph.LIVE, value.graph
+
+
+def divide(ex: Execution, loss: Value, factor: Value, *, times: bool = False) -> tuple[str, frozenset[Hashable]]:
+    """(the reduction, what it was divided by) of a loss that is divided by one thing more, or multiplied by it."""
+    if loss.reduction == SUM and not times and _is_number_of_items(ex, factor):
+        # A weighted mean: the weights of the items divide out.
+        return MEAN, frozenset(one for one in loss.divisors if not isinstance(one, int) or not _is_of_batch(ex, one))
+    return loss.reduction, loss.divisors | {_divisor(factor, times=times)}
+
+
+def _divisor(factor: Value, *, times: bool) -> Hashable:
+    told = factor.constant.value if factor.constant is not None else None
+    if times and isinstance(told, (int, float)) and told:
+        return ("k", round(1 / told, 9))
+    return name_of(factor)
+
+
+def _is_number_of_items(ex: Execution, factor: Value) -> bool:
+    """Whether something says how many items this very micro-batch has: a sum over them, or a length of its data."""
+    if factor.graph and factor.reduction == SUM:
+        return True
+    number = factor.number
+    base = number.base if isinstance(number, Linear) and number.base is not None else factor.id
+    return _is_of_batch(ex, base)
+
+
+def _is_of_batch(ex: Execution, identity: int) -> bool:
+    """Whether something is computed anew for each micro-batch."""
+    loops = ex.loops[-1:]
+    return any(loop in ex.born.get(part, ()) for part in ex.identities.parts(identity) for loop in loops)
+
+
+def common(values: Iterable[Value]) -> frozenset[Hashable]:
+    """What divides a sum of these, or whatever else is computed of them."""
+    tensors = [value for value in values if value.graph >= Graph.LIVE]
+    terms = [value for value in tensors if value.graph is Graph.LIVE] or tensors
+    marks = frozenset(mark for value in tensors for mark in value.divisors & SCALE_MARKS)
+    if not terms:
+        return marks
+    return frozenset.intersection(*(value.divisors for value in terms)) | marks

@@ -1,0 +1,109 @@
+"""How steps are fed: at which places of a window a backward begins a group, adds to one, and a step ends one.
+
+[Note: groups] Where a counter stands is an answer that every fact carries, so nobody counts micro-batches: a deposit
+into a slot that holds nothing begins a group, one on top of what no step has read goes on with it. A group that begins
+elsewhere than the others has another length.
+"""
+
+import ast
+from collections.abc import Hashable
+from typing import NamedTuple
+
+from zerograd.core.events import Kind, Site
+from zerograd.core.facts import Fact, Facts
+from zerograd.core.machine import Content, Mark
+from zerograd.source.execute.execution import Execution
+from zerograd.source.heap import answers
+from zerograd.source.heap.conditions import Last, Place, places_of
+from zerograd.source.heap.objects import Obj
+
+_UNREAD = frozenset({Content.FRESH, Content.MIXED})
+# What was cleared before a step has read it, and what an iteration that was given up has left, begins no group.
+_BEGINS = frozenset({Content.NEW, Content.EMPTY, Content.SPENT})
+_DECIDES = frozenset({Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR})
+
+
+class Fed:
+    """What a backward finds in the slots of an optimizer that it feeds."""
+
+    __slots__ = ("adds", "begins")
+
+    def __init__(self) -> None:
+        self.begins: dict[Place, set[str]] = {}  # where in each window it deposits into what holds nothing
+        self.adds = False  # it adds to what an earlier micro-batch has left, surely
+
+
+class Taken(NamedTuple):
+    """A step that was taken."""
+
+    what: str
+    loops: tuple[Hashable, ...]
+    places: dict[Place, set[str | None]]  # where in each window; None: nobody knows
+    forced: set[Hashable]  # the loops whose last iteration is stepped on, wherever a window stands
+    fresh: bool  # a backward of the same iteration feeds it
+    untouched: set[bool]  # whether nobody who cannot be read was handed the gradients before it
+
+
+def note_deposit(ex: Execution, optimizer: Obj, site: Site, facts: Facts) -> None:
+    fed = ex.fed.setdefault((site, optimizer), Fed())
+    caught = _is_caught(ex)
+    for fact in facts:
+        content = fact.state.content
+        if content in _UNREAD:
+            fed.adds = fed.adds or not fact.doubts & {Kind.CLEAR, Kind.CONSUME}
+        elif content in _BEGINS and not caught and not fact.doubts & _DECIDES and Mark.LEFT not in fact.state.marks:
+            for asked, told in answers.answers_of(fact):
+                if isinstance(asked, Place) and not answers.is_single(fact, asked.of):
+                    fed.begins.setdefault(asked, set()).add(told)
+
+
+def _is_caught(ex: Execution) -> bool:
+    """Whether what a backward raises is caught in the loop, which goes on without it."""
+    loops = [loop for frame in ex.frames for loop in frame.loops]
+    return bool(ex.handlers and loops) and ex.handlers[-1].level > loops[-1].level
+
+
+def note_step(ex: Execution, optimizer: Obj, site: Site, what: str, facts: Facts, *, fresh: bool) -> None:
+    key = (optimizer, site, ex.context)
+    known = ex.taken.get(key)
+    if known is None:
+        known = ex.taken[key] = Taken(what, tuple(ex.loops), {}, set(), fresh, set())
+    known.untouched.add(any(Kind.CLEAR not in fact.doubts for fact in facts))
+    asked = [
+        place
+        for counter, places in ex.tables.windows.items()
+        if counter.loop in ex.loops
+        for place in places
+        if place in ex.tables.weighty
+    ]
+    for fact in facts:
+        for place in asked:
+            if answers.is_single(fact, place.of):
+                continue  # a window of one micro-batch has one place
+            if _is_last(fact, place):
+                known.forced.add(place.counter.loop)
+            else:
+                known.places.setdefault(place, set()).add(answers.answer(fact, place))
+
+
+def _is_last(fact: Fact, place: Place) -> bool:
+    return answers.answer(fact, Last(place.counter.loop)) is True
+
+
+def waits(taken: Taken, place: Place) -> bool:
+    """Whether a step is taken at some places of the window alone."""
+    wanted = taken.places.get(place, set())
+    return bool(wanted) and None not in wanted and len(wanted) < len(places_of(place.of))
+
+
+class Decision(NamedTuple):
+    """A test that asks for a place in a window, and decides over events."""
+
+    site: Site
+    text: str
+
+
+def note_decision(ex: Execution, place: Place, node: ast.AST) -> None:
+    asked = getattr(node, "test", node)
+    if isinstance(asked, ast.expr):
+        ex.tables.decided.setdefault(place, {})[node] = Decision(ex.site(asked), ast.unparse(asked))

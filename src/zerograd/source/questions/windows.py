@@ -1,0 +1,167 @@
+"""How is each step fed? What it waits for, which losses it gets, and whether they know how many they are."""
+
+from collections.abc import Hashable, Iterator
+
+from zerograd.core.events import Event, Kind, Site
+from zerograd.core.world import Fit, Loss, Test, Window
+from zerograd.source.execute.execution import Execution
+from zerograd.source.execute.tables import Deposit
+from zerograd.source.execute.windows import Taken, waits
+from zerograd.source.heap.conditions import FIRST, Linear, Place, places_of
+from zerograd.source.heap.objects import Obj
+from zerograd.source.heap.values import MEAN, SCALE_MARKS, SUM, Value
+
+
+def windows(ex: Execution) -> Iterator[Window]:
+    for (optimizer, site, _), taken in ex.taken.items():
+        found = [place for place in taken.places if waits(taken, place) and _ends(ex, optimizer, place)]
+        if len(found) == 1:
+            step = Event(Kind.CONSUME, str(optimizer.number), site, what=taken.what)
+            yield _waiting(ex, optimizer, step, taken, found[0])
+
+
+def _waiting(ex: Execution, optimizer: Obj, step: Event, taken: Taken, place: Place) -> Window:
+    """A step that is taken at some places of a window alone."""
+    feeding = _feeding(ex, optimizer, place)
+    adding = {site: deposit for site, deposit in feeding.items() if _adds(ex, site, optimizer)}
+    return Window(
+        step,
+        tuple(_loss(ex, optimizer, site, deposit, place) for site, deposit in adding.items()),
+        _name(ex, place),
+        _ends(ex, optimizer, place),
+        _fit(ex, optimizer, taken, place, feeding) if adding else Fit.UNKNOWN,
+        _drops_tail(ex, optimizer, place),
+        certain=_is_settled(ex, optimizer, place, feeding),
+    )
+
+
+def _is_settled(ex: Execution, optimizer: Obj, place: Place, feeding: dict[Site, Deposit]) -> bool:
+    """Whether nothing but this window decides when the optimizer steps, and for whom its losses are."""
+    loop, tables = place.counter.loop, ex.tables
+    if optimizer.hinted or place.counter in tables.unsteady or _may_be_one(ex, place):
+        return False
+    if place.of.base is not None and any(loop in ex.born.get(part, ()) for part in ex.identities.parts(place.of.base)):
+        return False  # the length of the window changes as the loop goes on
+    steps = [(site, taken) for (one, site, _), taken in ex.taken.items() if one is optimizer and loop in taken.loops]
+    if not all(waits(taken, place) and taken.untouched == {True} for _, taken in steps):
+        return False
+    owners = {one for site in feeding for one in tables.owners.get(site, ())}
+    if owners != {optimizer} and any(len(_sites(ex, one, loop)) > 1 for one in owners):
+        return False
+    others = [taken for (one, _, _), taken in ex.taken.items() if one in owners and loop in taken.loops]
+    return all(taken.places.get(place) == steps[0][1].places[place] for taken in others)
+
+
+def _sites(ex: Execution, optimizer: Obj, loop: Hashable) -> set[Site]:
+    """Where an optimizer steps in a loop."""
+    return {site for (one, site, _), taken in ex.taken.items() if one is optimizer and loop in taken.loops}
+
+
+def _may_be_one(ex: Execution, place: Place) -> bool:
+    """Whether the program refuses windows of more than one micro-batch."""
+    return place.of.base in ex.tables.refused
+
+
+def _feeding(ex: Execution, optimizer: Obj, place: Place) -> dict[Site, Deposit]:
+    """The backwards of a window that are for this optimizer."""
+    return {
+        site: deposit
+        for site, deposit in ex.deposits.items()
+        if optimizer in ex.tables.owners.get(site, ()) and place.counter.loop in deposit.loops
+    }
+
+
+def _adds(ex: Execution, site: Site, optimizer: Obj) -> bool:
+    """Whether a backward adds to what earlier micro-batches have left."""
+    fed = ex.fed.get((site, optimizer))
+    return fed is not None and fed.adds
+
+
+def _fit(ex: Execution, optimizer: Obj, taken: Taken, place: Place, feeding: dict[Site, Deposit]) -> Fit:
+    """How the groups lie to the window. See [Note: groups]."""
+    fed = [ex.fed[(site, optimizer)] for site in feeding if (site, optimizer) in ex.fed]
+    begins = {one for each in fed for one in each.begins.get(place, ())}
+    if not begins or _is_rescaled(ex, optimizer):
+        return Fit.UNKNOWN
+    meant = place._replace(of=place.of._replace(offset=0))
+    if place.of.base is not None and place.of.offset and _are_divided(ex, feeding, meant):
+        return Fit.LONGER
+    if len(taken.places[place]) > 1:
+        all_but_one = len(taken.places[place]) == len(places_of(place.of)) - 1
+        return Fit.INVERTED if all_but_one and _are_divided(ex, feeding, place) else Fit.UNKNOWN
+    # Behind the first place of a window whose length nobody knows comes one in the middle, or the last.
+    alike = len(begins) == 1 or (place.of.base is not None and FIRST not in begins)
+    return Fit.WHOLE if alike else Fit.SHIFTED
+
+
+def _are_divided(ex: Execution, feeding: dict[Site, Deposit], place: Place) -> bool:
+    return all(_is_divided(ex, deposit.value, place) for deposit in feeding.values())
+
+
+def _is_rescaled(ex: Execution, optimizer: Obj) -> bool:
+    """Whether somebody multiplies the gradients by hand."""
+    return any(
+        slot[0] is optimizer and Kind.RESCALE in kinds
+        for slots in ex.tables.emitted.values()
+        for slot, kinds in slots.items()
+    )
+
+
+def _loss(ex: Execution, optimizer: Obj, site: Site, deposit: Deposit, place: Place) -> Loss:
+    value = deposit.value
+    known = {MEAN: True, SUM: False}.get(value.reduction)
+    event = Event(Kind.DEPOSIT, str(optimizer.number), site, value.scaled, deposit.what)
+    return Loss(event, known, None if _is_rescaled(ex, optimizer) else _is_divided(ex, value, place))
+
+
+def _is_divided(ex: Execution, value: Value, place: Place) -> bool | None:
+    """Whether the length of the window has divided a loss."""
+    divisors = [one for one in value.divisors - SCALE_MARKS if not _is_harmless(ex, one, place)]
+    if any(_is_length(ex, one, place) for one in divisors):
+        return True
+    return None if divisors else False
+
+
+def _is_length(ex: Execution, divisor: Hashable, place: Place) -> bool:
+    of = place.of
+    if of.base is None:
+        return divisor == ("k", of.offset)
+    base = divisor.base if isinstance(divisor, Linear) else divisor
+    return isinstance(base, int) and of.base in ex.identities.parts(base)
+
+
+def _is_harmless(ex: Execution, divisor: Hashable, place: Place) -> bool:
+    """Whether a divisor is not the length of the window, whatever that is: a weight, or the counter itself."""
+    if isinstance(divisor, Linear):
+        return divisor.base in ex.counter_ids
+    return place.of.base is None and isinstance(divisor, tuple) and divisor != ("k", place.of.offset)
+
+
+def _drops_tail(ex: Execution, optimizer: Obj, place: Place) -> bool | None:
+    """Whether nobody steps on what is left when the loop ends."""
+    loop = place.counter.loop
+    steps = [taken for (one, _, _), taken in ex.taken.items() if one is optimizer]
+    if any(loop not in taken.loops or loop in taken.forced or not waits(taken, place) for taken in steps):
+        return None
+    count = ex.tables.counts.get(place.counter._replace(key=None))
+    length = count.length if count is not None else None
+    known = length is not None and length.base is None and place.of.base is None
+    return not (known and length is not None and length.offset % place.of.offset == 0)
+
+
+def _ends(ex: Execution, optimizer: Obj, place: Place) -> tuple[Test, ...]:
+    """The tests that ask for this place, and decide whether the optimizer steps."""
+    decided = ex.tables.decided.get(place, {})
+    stepping = {
+        branch[0]
+        for branch, slots in ex.tables.emitted.items()
+        if isinstance(branch, tuple)
+        for slot, kinds in slots.items()
+        if slot[0] is optimizer and Kind.CONSUME in kinds
+    }
+    return tuple(sorted(Test(one.site, one.text) for node, one in decided.items() if node in stepping))
+
+
+def _name(ex: Execution, place: Place) -> str:
+    """What the program calls the length of a window."""
+    return ex.tables.named.get(place.of, str(place.of.offset) if place.of.base is None else "N")

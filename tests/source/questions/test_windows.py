@@ -1,0 +1,110 @@
+"""How a step is fed: what it waits for, where its groups begin, and whether its losses know how many they are."""
+
+import pytest
+
+from source.execute.reading import MADE
+from zerograd.core.world import Fit, Window
+from zerograd.source.abstract import laws
+from zerograd.source.execute.roots import execute_all
+from zerograd.source.project.files import Project
+from zerograd.source.questions.world import SourceWorld
+
+LOOP = """
+def train(loader, n, start=0):
+    for i, (x, y) in enumerate(loader{numbers}):
+        {backward}.backward()
+        if {test}:
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+
+
+def windows(text: str) -> list[Window]:
+    project = Project()
+    roots = execute_all(project, project.open("program.py", MADE + text), laws())
+    return [window for root in roots for window in SourceWorld(root.execution).windows()]
+
+
+def only(test: str, *, backward: str = "F.mse_loss(model(x), y)", numbers: str = "") -> Window:
+    (window,) = windows(LOOP.format(test=test, backward=backward, numbers=numbers))
+    return window
+
+
+@pytest.mark.parametrize(
+    ("test", "numbers", "fit"),
+    [
+        ("(i + 1) % n == 0", "", Fit.WHOLE),
+        ("i % n == n - 1", "", Fit.WHOLE),
+        ("i % n == 0", ", 1", Fit.WHOLE),
+        ("i % 3 == 0", ", start=1", Fit.WHOLE),
+        ("(i + 1) % n == 0 or i == len(loader) - 1", "", Fit.WHOLE),
+        ("i % n == 0", "", Fit.SHIFTED),
+        ("not i % n", "", Fit.SHIFTED),
+        ("i % n == 0 and i > 0", "", Fit.SHIFTED),
+        ("(i + 1) % n == 0", ", 1", Fit.SHIFTED),
+        ("(i + 2) % n == 0", "", Fit.SHIFTED),
+        ("i % n == 0", ", start", Fit.SHIFTED),
+    ],
+)
+def test_where_groups_begin(test: str, numbers: str, fit: Fit) -> None:
+    assert only(test, numbers=numbers).fit is fit
+
+
+def test_a_guard_the_wrong_way_round_needs_a_loss_that_is_divided() -> None:
+    assert only("(i + 1) % n", backward="(F.mse_loss(model(x), y) / n)").fit is Fit.INVERTED
+    assert only("(i + 1) % n").fit is Fit.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("backward", "is_mean", "is_divided"),
+    [
+        ("F.mse_loss(model(x), y)", True, False),
+        ("(F.mse_loss(model(x), y) / n)", True, True),
+        ("(F.mse_loss(model(x), y) * (1 / n))", True, True),
+        ("F.mse_loss(model(x), y).div(n)", True, True),
+        ("(F.mse_loss(model(x), y) / n + F.l1_loss(model(x), y) / n)", True, True),
+        ("(F.mse_loss(model(x), y) + F.l1_loss(model(x), y) / n)", True, False),
+        ("(F.mse_loss(model(x), y) / start)", True, None),
+        ('F.mse_loss(model(x), y, reduction="sum")', False, False),
+        ('(F.mse_loss(model(x), y, reduction="sum") / len(x))', True, False),
+        ('(F.mse_loss(model(x), y, reduction="sum") / start)', False, None),
+    ],
+)
+def test_what_a_loss_was_divided_by(backward: str, is_mean: bool, is_divided: bool | None) -> None:
+    (loss,) = only("(i + 1) % n == 0", backward=backward).losses
+    assert (loss.is_mean, loss.is_divided) == (is_mean, is_divided)
+
+
+def test_a_tail_is_dropped_unless_somebody_steps_on_it() -> None:
+    assert only("(i + 1) % n == 0").drops_tail
+    assert not only("(i + 1) % n == 0 or i + 1 == len(loader)").drops_tail
+    flushed = LOOP.format(test="(i + 1) % n == 0", backward="model(x).mean()", numbers="") + "    optimizer.step()\n"
+    assert not any(window.drops_tail for window in windows(flushed))
+
+
+def test_a_counter_that_some_micro_batches_are_not_counted_by_tells_nothing_for_certain() -> None:
+    text = """
+def train(n, fast):
+    count = 0
+    for x, y in loader:
+        F.mse_loss(model(x), y).backward()
+        if fast:
+            count += 1
+        if count % n == n - 1:
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+    assert not any(window.certain for window in windows(text))
+
+
+def test_a_loss_for_two_who_step_at_different_paces_has_no_window() -> None:
+    text = """
+slow = torch.optim.SGD(model.parameters(), lr=0.1)
+for i, (x, y) in enumerate(loader):
+    F.mse_loss(model(x), y).backward()
+    optimizer.step()
+    if i % 3 == 0:
+        slow.step()
+        model.zero_grad()
+"""
+    assert not any(window.certain for window in windows(text))
