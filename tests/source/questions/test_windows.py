@@ -108,3 +108,67 @@ for i, (x, y) in enumerate(loader):
         model.zero_grad()
 """
     assert not any(window.certain for window in windows(text))
+
+
+COUNTED = """
+def train(loader, n, resumed):
+    {before}
+    for {names} in {data}:
+        (F.mse_loss(model(x), y) / n).backward()
+        {count}
+        if {test}:
+            optimizer.step()
+            optimizer.zero_grad()
+        {behind}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "count", "test", "behind", "fit"),
+    [
+        ("k = 0", "k = (k + 1) % n", "k == 0", "pass", Fit.WHOLE),
+        ("k = 0", "pass", "k == 0", "k = (k + 1) % n", Fit.SHIFTED),
+        ("k = 0", "k += 1; k %= n", "not k", "pass", Fit.WHOLE),
+        ("k = 0 if resumed is None else resumed.k", "pass", "k % n == 0", "k += 1", Fit.SHIFTED),
+        ("k = 0 if resumed is None else resumed.k", "k += 1", "k % n == 0", "pass", Fit.WHOLE),
+    ],
+)
+def test_counters_of_the_programs_own(before: str, count: str, test: str, behind: str, fit: Fit) -> None:
+    text = COUNTED.format(before=before, count=count, test=test, behind=behind, names="x, y", data="loader")
+    (window,) = windows(text)
+    assert (window.fit, window.certain) == (fit, True)
+
+
+@pytest.mark.parametrize(("start", "fit"), [("", Fit.SHIFTED), ("1", Fit.WHOLE)])
+def test_numbers_beside_the_batches_count_the_loop(start: str, fit: Fit) -> None:
+    zipped = COUNTED.format(
+        before="from itertools import count",
+        names="(x, y), i",
+        data=f"zip(loader, count({start}))",
+        count="pass",
+        test="i % n == 0",
+        behind="pass",
+    )
+    (window,) = windows(zipped)
+    assert (window.fit, window.certain) == (fit, True)
+
+
+def test_a_setting_that_is_asked_in_lower_case_is_one_setting() -> None:
+    both_ways = """
+def train(loader, n, settings):
+    k = 0
+    for x, y in loader:
+        if settings.loss.lower() == "l1":
+            (F.l1_loss(model(x), y) / n).backward()
+            k += 1
+            if (k + 1) % n == 0:
+                optimizer.step()
+                optimizer.zero_grad()
+        elif settings.loss.lower() == "l2":
+            (F.mse_loss(model(x), y) / n).backward()
+            k += 1
+            if (k + 1) % n == 0:
+                optimizer.step()
+                optimizer.zero_grad()
+"""
+    assert {(window.fit, window.certain) for window in windows(both_ways)} == {(Fit.SHIFTED, True)}

@@ -44,6 +44,10 @@ def optimizer_method(name: str) -> Row | None:
     return torch.OPTIMIZER.get(name)
 
 
+def text_method(name: str) -> Row | None:
+    return python.TEXT.get(name)
+
+
 def container_method(name: str) -> Row | None:
     return python.CONTAINER.get(name)
 

@@ -44,6 +44,7 @@ FUNCTIONS: dict[str, Row] = {
     "functools.partial": Row(Act.CALLS),
     "itertools.chain": Row(Act.CHAINS),
     "itertools.chain.from_iterable": Row(Act.LIST),
+    "itertools.count": Row(Act.COUNTS),
     "itertools.cycle": Row(Act.CYCLES),
     "itertools.islice": Row(Act.CYCLES),
     "operator.methodcaller": Row(Act.METHOD_CALLER),
@@ -84,6 +85,22 @@ CONTAINER: dict[str, Row] = {
     "clear": Row(Act.EMPTIES),
     "update": Row(Act.MERGES),
     "copy": Row(Act.SAME),
+}
+# Methods of texts: what they hand back is the same as long as the text is.
+TEXT: dict[str, Row] = {
+    name: Row(Act.ASKS, asks=name)
+    for name in [
+        "lower",
+        "upper",
+        "strip",
+        "lstrip",
+        "rstrip",
+        "casefold",
+        "title",
+        "capitalize",
+        "startswith",
+        "endswith",
+    ]
 }
 # Names that the language itself calls.
 INIT, CALL, ENTER, EXIT, ITER, NEXT_ITEM, FORWARD, MAIN = (

@@ -93,6 +93,7 @@ class Act(Enum):
     # Python.
     ENUMERATE = auto()
     RANGE = auto()
+    COUNTS = auto()  # itertools.count: a range without an end
     LENGTH = auto()
     LIST = auto()
     FILTER = auto()
@@ -130,6 +131,7 @@ class Row(NamedTuple):
     scaled: bool = False  # it goes through a scaler, or unscales first
     keyword: str = ""  # the name of its first argument
     divides: str = ""  # of an accelerator: the keyword that tells by which number its backward() divides
+    asks: str = ""  # of what answers the same as long as its subject is the same: what is asked
     repeats: bool = False  # an optimizer whose step evaluates its closure again and again
 
 

@@ -215,7 +215,7 @@ SCALER: dict[str, Row] = {
     "unscale_": Row(Act.UNSCALES),
     "update": Row(Act.UPDATES),
     "get_scale": Row(Act.LOSS_SCALE),
-    "is_enabled": Row(Act.ASKS),
+    "is_enabled": Row(Act.ASKS, asks="is_enabled"),
     **_each(Act.NOTHING, "state_dict load_state_dict"),
 }
 SCHEDULER: dict[str, Row] = {
@@ -228,7 +228,7 @@ CRITERION: dict[str, Row] = _each(Act.SAME, _MODULE_ITSELF)
 TENSOR: dict[str, Row] = {
     "backward": Row(Act.DEPOSITS),
     **_each(Act.NUMBER, "item tolist numpy data_ptr numel dim nelement element_size get_device"),
-    **_each(Act.ASKS, "size"),
+    "size": Row(Act.ASKS, asks="size"),
     **_each(
         Act.CUTS,
         "detach argmax argmin bool eq ne lt gt le ge isnan isinf isfinite argsort any all long int new_zeros new_ones "

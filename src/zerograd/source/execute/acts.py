@@ -11,6 +11,7 @@ from zerograd.source.effects.lookup import (
     optimizer_method,
     row_of,
     tensor_method,
+    text_method,
     unbound_method,
 )
 from zerograd.source.effects.rows import Act, Row
@@ -201,6 +202,9 @@ def _call_given(
         ex.tables.add(ex.tables.volatile, obj)
     tensor, module, container = tensor_method(name), module_method(name), container_method(name)
     optimizer = optimizer_method(name)
+    text = text_method(name)
+    if text is not None:
+        return _carry_out(ex, Call(text, receiver, None, positional, keywords, node))
     if tensor is not None and tensor.act is Act.DEPOSITS:
         loss = positional[0] if positional else keywords.get(spelling.LOSS)
         live = loss is not None and (loss.graph >= Graph.LIVE or any(one.given for one in loss.objects))
@@ -485,7 +489,7 @@ def _asks(ex: Execution, call: Call) -> Value:
     if subject is None:
         return ex.unknown(call.node)
     names = tuple(name_of(value) for value in call.positional)
-    return Value(ex.identities.of("asked", call.row.act, *names, made_of=(subject.id,)))
+    return Value(ex.identities.of("asked", call.row.asks, *names, made_of=(subject.id,)))
 
 
 def _divides(ex: Execution, call: Call) -> Value:
@@ -1084,6 +1088,14 @@ def _range(ex: Execution, call: Call) -> Value:
     return Value(ex.fresh(call.node), frozenset({obj}), length=length)
 
 
+def _counts(ex: Execution, call: Call) -> Value:
+    if len(call.positional) > 1 or call.keywords:
+        return ex.unknown(call.node)
+    obj = containers.new(ex, call.node, shape=Shape.RANGE)
+    ex.store.put((obj, containers.START), call.positional[0] if call.positional else ex.constant(0))
+    return _value(ex, call, obj)
+
+
 def _length(ex: Execution, call: Call) -> Value:
     if not call.positional:
         return ex.unknown(call.node)
@@ -1136,6 +1148,13 @@ def _zip(ex: Execution, call: Call) -> Value:
             pairs.append(ex.thing(pair))
         containers.fill(ex, obj, pairs)
         return _value(ex, call, obj)
+    counting = [value for value in call.positional if containers.counts(value)]
+    if len(counting) == 1:  # numbers beside something else: as with enumerate(), they count the loop
+        others = [value for value in call.positional if value is not counting[0]]
+        obj.shape = Shape.ZIP
+        containers.fill(ex, obj, call.positional)
+        length = containers.length_of(ex, others[0]) if len(others) == 1 and counting[0].length is None else None
+        return Value(ex.fresh(call.node), frozenset({obj}), length=length)
     pair = containers.new(ex, call.node, "pair")
     containers.fill(ex, pair, [containers.element(ex, value, call.node) for value in call.positional])
     ex.store.put((obj, containers.ELEMENT), ex.thing(pair))
@@ -1322,6 +1341,7 @@ _ACTS: dict[Act, Callable[[Execution, Call], Value]] = {
     Act.TOUCHES: _touches,
     Act.ENUMERATE: _enumerate,
     Act.RANGE: _range,
+    Act.COUNTS: _counts,
     Act.LENGTH: _length,
     Act.LIST: _list,
     Act.FILTER: _filter,

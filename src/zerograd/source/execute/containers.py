@@ -19,6 +19,8 @@ _UNROLLED = 6  # a list of at most so many things in sight is executed once for 
 _THINGS = frozenset(
     {ObjectKind.OPTIMIZER, ObjectKind.MODULE, ObjectKind.SCHEDULER, ObjectKind.PARAMETERS, ObjectKind.SCALER}
 )
+COUNTING = (Shape.RANGE, Shape.ENUMERATE)
+NO_LISTS = (Shape.DICT, Shape.RANGE, Shape.ENUMERATE, Shape.ZIP)
 _WORTH_UNROLLING = _THINGS | {ObjectKind.INSTANCE, ObjectKind.CONTAINER, ObjectKind.GIVEN}
 
 
@@ -120,7 +122,7 @@ def places(ex: Execution, value: Value) -> list[Value] | None:
     if len(value.objects) != 1 or not value.exact:
         return None
     (obj,) = value.objects
-    if obj.kind is not ObjectKind.CONTAINER or obj.shape in (Shape.DICT, Shape.RANGE, Shape.ENUMERATE):
+    if obj.kind is not ObjectKind.CONTAINER or obj.shape in NO_LISTS:
         return None
     length = ex.store.get((obj, LENGTH))
     if length is None or length.constant is None or not isinstance(length.constant.value, int):
@@ -142,7 +144,7 @@ def unrolled(ex: Execution, iterated: Value) -> Unrolled | None:
     if len(iterated.objects) != 1 or not iterated.exact:
         return None
     (obj,) = iterated.objects
-    if obj.kind is not ObjectKind.CONTAINER or obj.shape in (Shape.DICT, Shape.RANGE, Shape.ENUMERATE):
+    if obj.kind is not ObjectKind.CONTAINER or obj.shape in NO_LISTS:
         return None
     one = ex.store.get((obj, ELEMENT))
     if one is None:
@@ -211,11 +213,23 @@ def length_of(ex: Execution, value: Value) -> Linear | None:
 def start_of(ex: Execution, value: Value) -> Linear:
     """What a loop's own counter starts from: that of enumerate() and range()."""
     for obj in value.objects:
-        if obj.kind is ObjectKind.CONTAINER and obj.shape in (Shape.RANGE, Shape.ENUMERATE):
+        if obj.kind is ObjectKind.CONTAINER and obj.shape in COUNTING:
             start = ex.store.get((obj, START))
             if start is not None:
                 return linear(start)
+        if obj.kind is ObjectKind.CONTAINER and obj.shape is Shape.ZIP:
+            return next(start_of(ex, part) for part in _zipped(ex, obj) if counts(part))
     return Linear(None, 0)
+
+
+def counts(value: Value) -> bool:
+    """Whether iterating gives numbers that go up by one."""
+    return value.exact and len(value.objects) == 1 and all(one.shape is Shape.RANGE for one in value.objects)
+
+
+def _zipped(ex: Execution, obj: Obj) -> list[Value]:
+    """What a zip() goes through side by side."""
+    return [value for (_, name), value in ex.store.fields(obj) if isinstance(name, tuple)]
 
 
 def is_never_empty(ex: Execution, value: Value | None) -> bool:
@@ -285,6 +299,10 @@ def _element_of(
 
 
 def _element_of_container(ex: Execution, obj: Obj, node: ast.AST, loop: Hashable | None, identity: int) -> Value | None:
+    if obj.shape is Shape.ZIP:
+        row = ex.heap.of("zipped", node, ex.context, kind=ObjectKind.CONTAINER)
+        fill(ex, row, [element(ex, part, node, loop if counts(part) else None) for part in _zipped(ex, obj)])
+        return Value(identity, frozenset({row}))
     inner = ex.store.get((obj, ELEMENT))
     if obj.shape in (Shape.ENUMERATE, Shape.RANGE):
         number = counters.counter_value(ex, Counter(loop, None)) if loop is not None else Value(identity)
@@ -368,7 +386,7 @@ def _read_from(ex: Execution, obj: Obj, value: Value, index: Value, node: ast.AS
                     place = length.constant.value + known
             found = ex.store.get((obj, at(place)))
         found = found or ex.store.get((obj, ELEMENT))
-        return found if found is not None or obj.shape not in (Shape.RANGE, Shape.ENUMERATE) else Value(ex.fresh(node))
+        return found if found is not None or obj.shape not in COUNTING else Value(ex.fresh(node))
     if obj.kind is ObjectKind.MODULE:
         held = ex.store.get((obj, at(known))) if index.constant is not None else None
         if held is not None:

@@ -38,6 +38,12 @@ def counter_of(ex: Execution, base: int | None) -> Counter | None:
     return ex.counter_ids.get(base) if base is not None else None
 
 
+def wraps(ex: Execution, value: Value) -> bool:
+    """Whether a value is a counter that begins again by itself."""
+    counter = counter_of(ex, value.number.base) if isinstance(value.number, Linear) else None
+    return counter is not None and counter in ex.tables.wraps
+
+
 def counter_value(ex: Execution, counter: Counter) -> Value:
     identity = ex.identities.of("counter", counter)
     ex.counter_ids[identity] = counter
@@ -134,7 +140,13 @@ def learn(ex: Execution, loop: Hashable, key: Key, back: Value | None) -> None:
         return
     number = back.number
     increment = UNSTEADY
-    if isinstance(number, Linear):
+    if isinstance(number, Remainder) and counter_of(ex, number.base) == counter:
+        increment = number.offset
+        if ex.tables.wraps.setdefault(counter, number.of) != number.of:
+            increment = UNSTEADY
+        elif count.increment is None:
+            ex.tables.grown = True
+    elif isinstance(number, Linear):
         if counter_of(ex, number.base) == counter:
             increment = number.offset
         elif number.base is None:
@@ -146,8 +158,14 @@ def learn(ex: Execution, loop: Hashable, key: Key, back: Value | None) -> None:
 
 def normalised(ex: Execution, key: Key, value: Value | None, path: Path) -> tuple[Value | None, Path]:
     """A counter as its value now, and the path with its windows moved. See [Note: a counter stands for now]."""
-    if value is None or not isinstance(value.number, Linear):
+    if value is None or value.number is None:
         return value, path
+    if isinstance(value.number, Remainder):
+        counter = counter_of(ex, value.number.base)
+        if counter is None or counter.key != key or ex.tables.wraps.get(counter) != value.number.of:
+            return value, path
+        value = value._replace(number=Linear(value.number.base, value.number.offset))
+    assert isinstance(value.number, Linear)
     counter, added = counter_of(ex, value.number.base), value.number.offset
     if value.number.base is None:
         return _set_back(ex, key, value, path)
@@ -193,6 +211,8 @@ def brought_together(ex: Execution, differing: Differing, one: Path, other: Path
                 _compare(ex, counter, first.number, second.number, one, other)
                 now_first, one = normalised(ex, key, first, one)
                 now_second, other = normalised(ex, key, second, other)
+                one, other = one.copy(), other.copy()
+                one.brought, other.brought = one.brought | {counter}, other.brought | {counter}
                 out.append((key, now_first, now_second))
                 continue
         out.append((key, first, second))
@@ -203,7 +223,7 @@ def _compare(ex: Execution, counter: Counter, first: Linear, second: Linear, one
     """A path that has counted less than the other, and gone backward all the same: it counts no micro-batches."""
     if first.base == second.base:
         less = one if first.offset < second.offset else other
-        if less.since:
+        if less.since and counter not in less.brought:
             ex.tables.add(ex.tables.unsteady, counter)
 
 

@@ -321,10 +321,19 @@ class Execution:
             for key, first, second in differing:
                 assert first is not None
                 assert second is not None
-                changes[key] = met = join(first, second, self.identities.of("met", at, key), test)
+                changes[key] = met = self.joined(first, second, self.identities.of("met", at, key), test)
                 if isinstance(test, Asked) and test == Asked("<", (("k", 1), second.id)) and first.constant == ONE:
                     self.tables.add(self.tables.refused, met.id)  # set to 1 if it is more
         return State(changes, meet(path_one, path_other))
+
+    def joined(self, one: Value, other: Value, identity: int, test: Test | None = None) -> Value:
+        """Where two paths meet: a number that only one of them knows is that, unless the other tells."""
+        met = join(one, other, identity, test)
+        if met.id == identity and met.number is None:
+            known = [value.number for value in (one, other) if isinstance(value.number, Linear)]
+            if len(known) == 1 and known[0].base is None:
+                self.unless_told[identity] = known[0].offset
+        return met
 
     def each_fact(self, change: Callable[Concatenate[Facts, P], Facts], *args: P.args, **options: P.kwargs) -> None:
         """Change the facts of every slot, and of the path itself: `change(facts, ...)`."""

@@ -200,7 +200,7 @@ def choose(ex: Execution, node: ast.expr, test: Test, arms: Sequence[Callable[[]
         raise Unreachable
     if len(values) == 1:
         return values[0]
-    return join(values[0], values[1], ex.identities.of("met", node, ex.context), test)
+    return ex.joined(values[0], values[1], ex.identities.of("met", node, ex.context), test)
 
 
 def _bool_op(ex: Execution, node: ast.BoolOp) -> Value:
@@ -260,7 +260,7 @@ def truth(ex: Execution, value: Value) -> Test:
         return value.test
     if value.constant is not None:
         return Known(bool(value.constant.value))
-    if isinstance(value.number, Remainder):
+    if isinstance(value.number, Remainder) or counters.wraps(ex, value):
         return negate(compare(ex, ast.Eq(), value, ex.constant(0)))
     if value.objects and value.exact:
         kinds = {one.kind for one in value.objects}
@@ -380,6 +380,10 @@ def _counter_equals(ex: Execution, one: Value, other: Value) -> Test | None:
         counter = counters.counter_of(ex, mine.base)
         if counter is None or mine.base is None:
             continue
+        if counter in ex.tables.wraps:
+            test = counters.window_test(ex, Remainder(mine.base, mine.offset, ex.tables.wraps[counter]), wanted)
+            if test is not None:
+                return test
         starts = theirs.base is None and theirs.offset <= mine.offset
         if counter in ex.tables.resets and mine.base != theirs.base and not starts:
             test = counters.window_test(ex, Remainder(mine.base, mine.offset, theirs), ex.constant(0))

@@ -221,7 +221,7 @@ def _iterate(
     level = ex.store.open()
     record = LoopRecord(level)
     ex.path = head.copy()
-    ex.path.since = frozenset()
+    ex.path.since, ex.path.brought = frozenset(), frozenset()
     element = ex.identities.of("element", loop)
     ex.born[element] = frozenset({loop})
     if element in ex.tables.asked_of:

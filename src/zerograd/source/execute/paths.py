@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from zerograd.core.events import Site
 from zerograd.core.facts import CLEAN, NOWHERE, Facts, join
+from zerograd.source.heap.conditions import Counter
 from zerograd.source.heap.objects import Obj
 from zerograd.source.heap.store import Changes
 
@@ -20,7 +21,7 @@ class Pending(NamedTuple):
 
 
 class Path:
-    __slots__ = ("facts", "frozen", "homeless", "looked_at", "pending", "severed", "since", "stepped")
+    __slots__ = ("brought", "facts", "frozen", "homeless", "looked_at", "pending", "severed", "since", "stepped")
 
     def __init__(
         self,
@@ -32,6 +33,7 @@ class Path:
         frozen: frozenset[Obj] = frozenset(),
         severed: frozenset[Site] = frozenset(),
         looked_at: frozenset[Site] = frozenset(),
+        brought: frozenset[Counter] = frozenset(),
     ) -> None:
         self.facts = facts
         self.pending = pending
@@ -40,6 +42,7 @@ class Path:
         self.homeless = homeless  # backwards through networks that no optimizer in sight holds
         self.frozen = frozen  # regions that take no gradient
         self.looked_at = looked_at  # backwards whose gradients somebody may have read
+        self.brought = brought  # counters that were brought to their value now, in this iteration
         self.severed = severed  # backwards of something that has lost its graph, since the last step
 
     @classmethod
@@ -59,6 +62,7 @@ class Path:
             self.frozen,
             self.severed,
             self.looked_at,
+            self.brought,
         )
 
     @property
@@ -94,4 +98,5 @@ def meet(one: Path, other: Path) -> Path:
         one.frozen & other.frozen,
         one.severed | other.severed,
         one.looked_at | other.looked_at,
+        one.brought | other.brought,
     )

@@ -56,6 +56,7 @@ class Tables:
         self.decided: dict[Place, dict[Any, Any]] = {}  # the tests that ask for a place and decide over events
         self.firsts: dict[Counter, set[int]] = {}
         self.resets: set[Counter] = set()  # counters that are set back in their loop
+        self.wraps: dict[Counter, Linear] = {}  # counters that begin again behind so many: n = (n + 1) % N
         self.unsteady: set[Counter] = set()  # counters that a micro-batch may leave where they are
         self.counting: set[Key] = set()  # names that a loop counts up from a number nobody knows
         self.flags: set[Key] = set()  # names that a loop sets to yes or no
@@ -80,8 +81,15 @@ class Tables:
 
     def version(self) -> tuple[int, ...]:
         """What the values of a program depend on, beside its names: as long as it is the same, they are."""
-        asked = sum(map(len, self.windows.values())) + sum(map(len, self.firsts.values()))
-        return (self.kinds, len(self.slots), len(self.flags), len(self.resets), len(self.volatile), asked)
+        asked = sum(map(len, self.windows.values())) + sum(map(len, self.firsts.values())) + len(self.wraps)
+        return (
+            self.kinds,
+            len(self.slots),
+            len(self.flags),
+            len(self.resets),
+            len(self.volatile),
+            asked,
+        )
 
     def add(self, table: set[T], item: T) -> None:
         if item not in table:

@@ -48,6 +48,7 @@ class Shape(Enum):
     DICT = auto()  # of a CONTAINER
     RANGE = auto()
     ENUMERATE = auto()
+    ZIP = auto()  # of which one counts
     GROUPS = auto()  # an optimizer's
     NAMED = auto()  # of PARAMETERS: with their names
     REPEATS = auto()  # of an OPTIMIZER: its step evaluates its closure again and again

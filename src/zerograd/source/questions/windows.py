@@ -134,6 +134,8 @@ def _is_harmless(ex: Execution, divisor: Hashable, place: Place) -> bool:
     """Whether a divisor is not the length of the window, whatever that is: a weight, or the counter itself."""
     if isinstance(divisor, Linear):
         return divisor.base in ex.counter_ids
+    if isinstance(divisor, tuple) and isinstance(divisor[-1], (int, float)) and divisor[-1] <= 1:
+        return True  # it was multiplied
     return place.of.base is None and isinstance(divisor, tuple) and divisor != ("k", place.of.offset)
 
 
