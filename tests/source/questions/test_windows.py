@@ -172,3 +172,71 @@ def train(loader, n, settings):
                 optimizer.zero_grad()
 """
     assert {(window.fit, window.certain) for window in windows(both_ways)} == {(Fit.SHIFTED, True)}
+
+
+EPOCHS = """
+def train(loader, n, start_epoch=0):
+    for epoch in range({epochs}):
+        for i, (x, y) in enumerate(loader):
+            done = {number}
+            (F.mse_loss(model(x), y) / n).backward()
+            if done % n == 0:
+                optimizer.step()
+                optimizer.zero_grad()
+            {behind}
+"""
+
+
+@pytest.mark.parametrize(
+    ("epochs", "number", "behind", "fit"),
+    [
+        ("3", "len(loader) * epoch + i", "pass", Fit.SHIFTED),
+        ("3", "len(loader) * epoch + i + 1", "pass", Fit.WHOLE),
+        ("3", "i + 1 + epoch * len(loader)", "pass", Fit.WHOLE),
+        ("1, 4", "(epoch - 1) * len(loader) + i", "pass", Fit.SHIFTED),
+        ("1, 4", "(epoch - 1) * len(loader) + i + 1", "pass", Fit.WHOLE),
+        ("start_epoch, 4", "epoch * len(loader) + i", "pass", Fit.SHIFTED),
+    ],
+)
+def test_counters_that_go_on_over_the_epochs(epochs: str, number: str, behind: str, fit: Fit) -> None:
+    (window,) = windows(EPOCHS.format(epochs=epochs, number=number, behind=behind))
+    assert (window.fit, window.certain) == (fit, True)
+
+
+@pytest.mark.parametrize(
+    ("epochs", "behind"), [("1, 4", "pass"), ("loader.begin, 4", "pass"), ("3", "if loader.stops(): break")]
+)
+def test_nobody_knows_where_some_epochs_begin(epochs: str, behind: str) -> None:
+    found = windows(EPOCHS.format(epochs=epochs, number="epoch * len(loader) + i + 1", behind=behind))
+    assert not any(window.fit is Fit.SHIFTED for window in found)
+
+
+METHOD = """
+class Trainer:
+    def __init__(self, every):
+        self.every, self.n = every, 0
+
+    def learn(self, x, y):
+        (F.mse_loss(model(x), y) / self.every).backward()
+        {before}
+        if {test}:
+            optimizer.step()
+            optimizer.zero_grad()
+        {behind}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "test", "behind", "fit"),
+    [
+        ("self.n += 1", "self.n % self.every == 0", "pass", Fit.WHOLE),
+        ("pass", "self.n % self.every == 0", "self.n += 1", Fit.SHIFTED),
+        ("pass", "(self.n + 1) % self.every == 0", "self.n += 1", Fit.WHOLE),
+        ("self.n += 1", "(self.n + 1) % self.every == 0", "pass", Fit.SHIFTED),
+    ],
+)
+def test_a_method_that_counts_its_calls_is_a_loop(before: str, test: str, behind: str, fit: Fit) -> None:
+    (window,) = windows(METHOD.format(before=before, test=test, behind=behind))
+    assert (window.fit, window.certain, window.drops_tail) == (fit, True, None)
+    others = "\ndef resume(trainer, n):\n    trainer.n = n\n"
+    assert windows(METHOD.format(before=before, test=test, behind=behind) + others) == []

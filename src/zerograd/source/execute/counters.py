@@ -3,6 +3,9 @@
 [Note: a counter stands for now] Before paths meet, a counter that one path has moved and the other has not is brought
 to its value now: what was added to it moves its place in the windows. So counters that are moved in a branch, counted
 over epochs or set back to 0 are all one case.
+
+[Note: whole counters] `len(loader) * epoch + i` counts the iterations of the inner loop over all those of the outer
+one: a counter of the outer loop that the inner one moves. A break leaves some out, and then nobody knows its place.
 """
 
 from collections.abc import Hashable
@@ -50,6 +53,47 @@ def counter_value(ex: Execution, counter: Counter) -> Value:
     return Value(identity, number=Linear(identity, 0))
 
 
+WHOLE = "whole"
+
+
+def whole_counter(ex: Execution, one: Value, other: Value) -> Linear | None:
+    """The number that a sum of `length * outer counter` and `inner counter` is. See [Note: whole counters]."""
+    for product, rest in ((one, other), (other, one)):
+        inner = linear(rest)
+        counter = counter_of(ex, inner.base)
+        factors = ex.products.get(product.id)
+        if counter is None or counter.key is not None or factors is None:
+            continue
+        length = count_of(ex, counter).length
+        for number, factor in (factors, factors[::-1]):
+            outer = counter_of(ex, number.base)
+            if outer is None or outer.key is not None or factor != length or not _is_inside(ex, counter, outer):
+                continue
+            begins = count_of(ex, outer).start
+            first = ex.unless_told.get(begins.base) if begins.base is not None else 0
+            whole = Counter(outer.loop, (WHOLE, counter.loop))
+            known = first is not None and first + begins.offset + number.offset == 0
+            count = count_of(ex, whole)
+            count.start = count_of(ex, counter).start if known else Linear(ex.identities.of("start", whole), 0)
+            count.increment = 1
+            return linear(counter_value(ex, whole))._replace(offset=inner.offset)
+    return None
+
+
+def _is_inside(ex: Execution, inner: Counter, outer: Counter) -> bool:
+    loops = ex.loops
+    return inner.loop in loops and outer.loop in loops and loops.index(outer.loop) < loops.index(inner.loop)
+
+
+def _wholes(ex: Execution, loop: Hashable, *, moved_by: bool) -> list[Counter]:
+    """The whole counters that a loop starts, or moves."""
+    return [
+        one
+        for one in ex.tables.windows
+        if isinstance(one.key, tuple) and one.key[0] == WHOLE and (one.key[1] if moved_by else one.loop) == loop
+    ]
+
+
 def count_of(ex: Execution, counter: Counter) -> Count:
     return ex.tables.counts.setdefault(counter, Count())
 
@@ -57,7 +101,10 @@ def count_of(ex: Execution, counter: Counter) -> Count:
 def start(ex: Execution, counters: list[Counter], loop: Hashable) -> None:
     """A loop begins: each of its counters stands at its start."""
     tables = ex.tables
-    for counter in counters:
+    for counter in _wholes(ex, loop, moved_by=True) if loop in tables.broken else ():
+        for place in tables.windows[counter]:
+            ex.each_fact(answers.with_answer, place, None)
+    for counter in [*counters, *_wholes(ex, loop, moved_by=False)]:
         begins = count_of(ex, counter).start
         for place in tables.windows.get(counter, ()):
             if place in tables.weighty:
@@ -91,9 +138,7 @@ def next_iteration(ex: Execution, loop: Hashable, path: Path) -> Path:
     facts = dict(path.facts)
     if Last(loop) in tables.weighty:
         facts = {slot: _unless(known, Last(loop), True) for slot, known in facts.items()}
-    for place in tables.windows.get(counter, ()):
-        if place in tables.weighty:
-            facts = {slot: _moved_by_one(ex, counter, known, place) for slot, known in facts.items()}
+    facts = _move(ex, [counter, *_wholes(ex, loop, moved_by=True)], facts)
     for at in tables.firsts.get(counter, ()):
         first = First(counter, at)
         if first in tables.weighty:
@@ -101,6 +146,14 @@ def next_iteration(ex: Execution, loop: Hashable, path: Path) -> Path:
             later = False if count.start == Linear(None, at) and count.increment == 1 else None
             facts = {slot: answers.with_answer(known, first, later) for slot, known in facts.items()}
     return path.with_facts(facts)
+
+
+def _move(ex: Execution, counters: list[Counter], facts: dict[Slot, Facts]) -> dict[Slot, Facts]:
+    for counter in counters:
+        for place in ex.tables.windows.get(counter, ()):
+            if place in ex.tables.weighty:
+                facts = {slot: _moved_by_one(ex, counter, known, place) for slot, known in facts.items()}
+    return facts
 
 
 def _moved_by_one(ex: Execution, counter: Counter, facts: Facts, place: Place) -> Facts:
@@ -111,9 +164,10 @@ def _moved_by_one(ex: Execution, counter: Counter, facts: Facts, place: Place) -
 
 def last_iteration(ex: Execution, loop: Hashable, path: Path) -> Path:
     """The same path behind the loop, which has run to its end."""
-    if Last(loop) not in ex.tables.weighty:
-        return path
-    return path.with_facts({slot: _unless(known, Last(loop), False) for slot, known in path.facts.items()})
+    facts = _move(ex, _wholes(ex, loop, moved_by=True), path.facts)
+    if Last(loop) in ex.tables.weighty:
+        facts = {slot: _unless(known, Last(loop), False) for slot, known in facts.items()}
+    return path.with_facts(facts) if facts is not path.facts else path
 
 
 def _unless(facts: Facts, question: Last, told: bool) -> Facts:
@@ -169,7 +223,7 @@ def normalised(ex: Execution, key: Key, value: Value | None, path: Path) -> tupl
     counter, added = counter_of(ex, value.number.base), value.number.offset
     if value.number.base is None:
         return _set_back(ex, key, value, path)
-    if counter is None or counter.key is None or added == 0:
+    if counter is None or counter.key != key or added == 0:
         return value, path
     facts = dict(path.facts)
     for place in ex.tables.windows.get(counter, ()):
@@ -207,7 +261,7 @@ def brought_together(ex: Execution, differing: Differing, one: Path, other: Path
         if isinstance(first.number, Linear) and isinstance(second.number, Linear) and first.number != second.number:
             bases = {first.number.base, second.number.base} - {None}
             counter = counter_of(ex, bases.pop()) if len(bases) == 1 else None
-            if counter is not None and counter.key is not None:
+            if counter is not None and counter.key == key:
                 _compare(ex, counter, first.number, second.number, one, other)
                 now_first, one = normalised(ex, key, first, one)
                 now_second, other = normalised(ex, key, second, other)

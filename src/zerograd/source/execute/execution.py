@@ -106,6 +106,7 @@ class Execution:
         self._constants: dict[tuple[type, Hashable], Value] = {}
         self.counter_ids: dict[int, Counter] = {}
         self.unless_told: dict[int, int] = {}  # numbers that are this one, unless somebody tells another
+        self.products: dict[int, tuple[Linear, Linear]] = {}  # numbers that are one number times another
         self.tensor_ids: set[int] = set()  # what is computed from something with a graph
         self.born: dict[int, frozenset[Hashable]] = {}  # the loops in which something is computed anew
         self.root_class: Class | None = None

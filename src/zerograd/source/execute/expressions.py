@@ -488,6 +488,8 @@ def combine(ex: Execution, node: ast.AST, operator: ast.operator, one: Value, ot
             except (ZeroDivisionError, OverflowError):
                 pass
     number = _number(operator, one, other)
+    if number is None and isinstance(operator, ast.Add):
+        number = counters.whole_counter(ex, one, other)
     if isinstance(number, Remainder) and isinstance(node, ast.BinOp) and number.of not in ex.tables.named:
         ex.tables.named[number.of] = ast.unparse(node.right)
     tensors = one.graph or other.graph or _is_leaf(one) or _is_leaf(other)
@@ -510,6 +512,8 @@ def combine(ex: Execution, node: ast.AST, operator: ast.operator, one: Value, ot
         )
         made_of = tuple(base for base in bases if base is not None)
         combined = ex.identities.of("combined", type(operator).__name__, *names, made_of=made_of)
+        if isinstance(operator, ast.Mult):
+            ex.products[combined] = (linear(one), linear(other))
         return Value(combined, cut_from=one.cut_from | other.cut_from)
     return Value(identity, number=number, exact=one.exact and other.exact, cut_from=one.cut_from | other.cut_from)
 

@@ -304,6 +304,31 @@ def _enter(ex: Execution, loop: Hashable, changed: dict[Key, None], iterated: Va
     return counting
 
 
+def enter_calls(ex: Execution, whole: Hashable) -> list[Counter]:
+    """A function that is called again and again, and counts its calls in the fields of its object, is a loop."""
+    changed = ex.tables.changed.setdefault(whole, {})
+    counting = _enter(ex, whole, changed, None)
+    if counting:
+        ex.tables.add(ex.tables.calls, whole)
+        ex.path = ex.here.copy()
+        counters.start(ex, counting, whole)
+    return counting
+
+
+def next_call(ex: Execution, whole: Hashable, back: State, fields: set[Key]) -> Path:
+    """The path at the next call. What this one has counted in one of these fields, it counts again."""
+    changed = ex.tables.changed.setdefault(whole, {})
+    for key, later in back.changes.items():
+        now = ex.store.get(key)
+        if key not in fields or later is None or now is None or later == now:
+            continue
+        if isinstance(now.number, Linear) and later.number is not None and key not in changed:
+            changed[key] = None
+            ex.tables.grown = True
+        counters.learn(ex, whole, key, later)
+    return counters.next_iteration(ex, whole, _normalised(ex, whole, changed, back).path)
+
+
 def _grow_head(ex: Execution, loop: Hashable, changed: dict[Key, None], head: Path, back: State) -> tuple[bool, Path]:
     """Join what comes round into the head, in place. Whether it has grown, and its path."""
     for key in list(changed):

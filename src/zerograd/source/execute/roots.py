@@ -13,10 +13,11 @@ from zerograd.core.facts import ALL_DOUBTS, doubt
 from zerograd.core.judgement import Code
 from zerograd.source.effects import python
 from zerograd.source.effects.rows import Act
-from zerograd.source.execute import calls, kinds, statements
+from zerograd.source.execute import calls, kinds, loops, statements
 from zerograd.source.execute.execution import Execution, Exhausted, Frame, Unreachable
-from zerograd.source.execute.paths import PATH, Path, Slot, meet
+from zerograd.source.execute.paths import PATH, Path, Slot, State, meet
 from zerograd.source.heap.objects import Obj, ObjectKind
+from zerograd.source.heap.store import Key
 from zerograd.source.heap.values import Value
 from zerograd.source.project.classes import Classes
 from zerograd.source.project.files import Project
@@ -170,17 +171,20 @@ def _enter(ex: Execution, file: File, function: Function) -> None:
 
 def _again_and_again(ex: Execution, obj: Obj, function: Function, receiver: Value | None) -> None:
     """Anybody may call a function again. What it leaves undone, its caller may do in between."""
-    entry = ex.here
     whole = ("root", function)
     ex.records.append(whole)
+    counting = loops.enter_calls(ex, whole)
+    entry = ex.here
     for number in range(_CALLS):
         ex.called_again = number > 0
         level = ex.store.open()
         ex.path = entry.copy()
+        ex.loops = [whole] if counting else []
         calls.inline(ex, obj, [], {}, function.node, receiver=receiver, cls=function.cls, running=True)
+        back = ex.capture(level)
         ex.store.undo(level)
-        left = ex.here
-        if len(ex.tables.training) > 1:
+        left = loops.next_call(ex, whole, back, _own_fields(ex, function, receiver, back))
+        if ex.tables.training - {0, whole}:
             break  # it has a loop that trains: that is all the repetition there is
         for slot, facts in left.facts.items():
             if slot != PATH:
@@ -193,6 +197,20 @@ def _again_and_again(ex: Execution, obj: Obj, function: Function, receiver: Valu
         if later.same_as(entry):
             break
         entry = later
+
+
+def _own_fields(ex: Execution, function: Function, receiver: Value | None, back: State) -> set[Key]:
+    """The fields that a call has changed, and that nobody outside the class sets."""
+    if receiver is None or function.cls is None:
+        return set()
+    changed = {key for key in back.changes if key[0] in receiver.objects and isinstance(key[1], str)}
+    inside = set(ast.walk(function.cls.node)) if changed else set()
+    set_outside = {
+        node.attr
+        for node in (ast.walk(ex.main.tree) if changed else ())
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node not in inside
+    }
+    return {key for key in changed if key[1] not in set_outside}
 
 
 def _is_in_a_branch(ex: Execution, slot: Slot) -> bool:

@@ -215,6 +215,8 @@ def _break(ex: Execution, node: ast.Break) -> None:
         ex.tables.add(ex.tables.retries, ex.loops[-1])
     skip_rest(ex)
     _finish(ex, depth)
+    if ex.loops:
+        ex.tables.add(ex.tables.broken, ex.loops[-1])
     if ex.frame.loops and ex.path is not None:
         loop = ex.frame.loops[-1]
         loop.breaks.append(ex.capture(loop.level))

@@ -80,14 +80,17 @@ def note_step(ex: Execution, optimizer: Obj, site: Site, what: str, facts: Facts
         for place in asked:
             if answers.is_single(fact, place.of):
                 continue  # a window of one micro-batch has one place
-            if _is_last(fact, place):
-                known.forced.add(place.counter.loop)
+            last = _last_of(ex, fact, place)
+            if last:
+                known.forced.update(last)
             else:
                 known.places.setdefault(place, set()).add(answers.answer(fact, place))
 
 
-def _is_last(fact: Fact, place: Place) -> bool:
-    return answers.answer(fact, Last(place.counter.loop)) is True
+def _last_of(ex: Execution, fact: Fact, place: Place) -> set[Hashable]:
+    """The loops that count, or stand in one that does, whose last iteration it is."""
+    inside = ex.loops[ex.loops.index(place.counter.loop) :]
+    return {loop for loop in inside if answers.answer(fact, Last(loop)) is True}
 
 
 def waits(taken: Taken, place: Place) -> bool:
