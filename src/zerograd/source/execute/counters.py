@@ -53,7 +53,7 @@ def counter_value(ex: Execution, counter: Counter) -> Value:
     return Value(identity, number=Linear(identity, 0))
 
 
-WHOLE = "whole"
+WHOLE = "over all iterations of"
 
 
 def whole_counter(ex: Execution, one: Value, other: Value) -> Linear | None:
@@ -80,6 +80,10 @@ def whole_counter(ex: Execution, one: Value, other: Value) -> Linear | None:
     return None
 
 
+def is_whole(counter: Counter) -> bool:
+    return isinstance(counter.key, tuple) and counter.key[0] == WHOLE
+
+
 def _is_inside(ex: Execution, inner: Counter, outer: Counter) -> bool:
     loops = ex.loops
     return inner.loop in loops and outer.loop in loops and loops.index(outer.loop) < loops.index(inner.loop)
@@ -90,7 +94,7 @@ def _wholes(ex: Execution, loop: Hashable, *, moved_by: bool) -> list[Counter]:
     return [
         one
         for one in ex.tables.windows
-        if isinstance(one.key, tuple) and one.key[0] == WHOLE and (one.key[1] if moved_by else one.loop) == loop
+        if isinstance(one.key, tuple) and is_whole(one) and (one.key[1] if moved_by else one.loop) == loop
     ]
 
 

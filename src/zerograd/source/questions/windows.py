@@ -4,6 +4,7 @@ from collections.abc import Hashable, Iterator
 
 from zerograd.core.events import Event, Kind, Site
 from zerograd.core.world import Fit, Loss, Test, Window
+from zerograd.source.execute.counters import is_whole
 from zerograd.source.execute.execution import Execution
 from zerograd.source.execute.tables import Deposit
 from zerograd.source.execute.windows import Taken, waits
@@ -147,8 +148,8 @@ def _drops_tail(ex: Execution, optimizer: Obj, place: Place) -> bool | None:
     steps = [taken for (one, _, _), taken in ex.taken.items() if one is optimizer]
     if any(loop not in taken.loops or taken.forced or not waits(taken, place) for taken in steps):
         return None
-    count = ex.tables.counts.get(place.counter)
-    length = count.length if count is not None else None
+    count = ex.tables.counts.get(place.counter._replace(key=None))
+    length = count.length if count is not None and not is_whole(place.counter) else None
     known = length is not None and length.base is None and place.of.base is None
     return not (known and length is not None and length.offset % place.of.offset == 0)
 
