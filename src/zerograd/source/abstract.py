@@ -21,7 +21,7 @@ from zerograd.source.execute.roots import Executed, execute_all
 from zerograd.source.heap.objects import Obj
 from zerograd.source.project.files import Project
 from zerograd.source.project.index import File
-from zerograd.source.questions import closures, coverage, idle, wasted
+from zerograd.source.questions import clips, closures, coverage, idle, wasted
 from zerograd.source.questions.world import SourceWorld
 from zerograd.source.text.triggers import may_train
 
@@ -97,6 +97,11 @@ def _report(root: Executed, file: File) -> Iterator[Finding]:
     rule = REGISTRY["ZG002"]._replace(message=UNUSED)
     for one in wasted.wasted(ex):
         finding = note(rule, one.site, certain=not ex.tables.examined, clear=one.clear, line=str(one.deposit.line))
+        if _is_here(finding, root, file):
+            yield finding
+    rule = REGISTRY["ZG302"]
+    for unused in clips.unused(ex):
+        finding = note(rule, unused.site, certain=unused.certain, clip=unused.what, place=unused.place)
         if _is_here(finding, root, file):
             yield finding
     rule = REGISTRY["ZG009"]

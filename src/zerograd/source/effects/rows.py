@@ -89,6 +89,7 @@ class Act(Enum):
     ZEROES = auto()
     REPLACES = auto()  # copy_(): of a gradient, a clear and a deposit
     CLAMPS = auto()  # of a gradient, a clip
+    CLAMPED = auto()  # clamp() into a new tensor
     TOUCHES = auto()  # changes in place: of a gradient, rescaled by hand
     # Python.
     ENUMERATE = auto()

@@ -10,6 +10,7 @@ CLIP_VALUE = "clip_value"
 MIXED_PRECISION = "mixed_precision"
 NEED_UPDATE = "need_update"
 OPTIMIZER_KEYWORD = "optimizer"  # of a scheduler, and of the dict that configure_optimizers() may return
+OUT = "out"  # of a function that computes a tensor: where it is written
 PARAMS = "params"  # of an optimizer, and of its groups
 PARAM_GROUPS = "param_groups"
 REDUCTION = "reduction"

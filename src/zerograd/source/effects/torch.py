@@ -65,6 +65,7 @@ CRITERIA = {
         "TripletMarginWithDistanceLoss",
     ]
 }
+_CLAMPED = "clamp clip clamp_max"
 _PLAIN_MODULES = (
     "ReLU Sigmoid Tanh Softmax Dropout Dropout2d Flatten Identity GELU MaxPool2d MaxPool1d LogSoftmax LeakyReLU "
     "Upsample AvgPool2d AdaptiveAvgPool2d ELU SiLU Softplus ReLU6 Hardtanh Unflatten CosineSimilarity"
@@ -131,6 +132,7 @@ FUNCTIONS: dict[str, Row] = {
     "torch.div": Row(Act.DIVIDES),
     "torch.mul": Row(Act.MULTIPLIES),
     "torch.hub.load": Row(Act.MODULE),
+    **_each(Act.CLAMPED, _CLAMPED, before="torch."),
     **_each(Act.FLAT, "round floor ceil sign trunc", before="torch."),
     **_each(
         Act.CUTS,
@@ -256,6 +258,7 @@ GRADIENT: dict[str, Row] = {
     "copy_": Row(Act.REPLACES),
     "set_": Row(Act.REPLACES),
     **_each(Act.CLAMPS, "clamp_ clip_ clamp_max_"),
+    **_each(Act.CLAMPED, _CLAMPED),
     **_each(Act.TOUCHES, "mul_ div_ add_ sub_ addcmul_ nan_to_num_"),
     **_each(Act.SAME, "detach_ detach to"),
 }

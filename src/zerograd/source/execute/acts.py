@@ -15,7 +15,17 @@ from zerograd.source.effects.lookup import (
     unbound_method,
 )
 from zerograd.source.effects.rows import Act, Row
-from zerograd.source.execute import attributes, calls, containers, expressions, factors, gradients, graphs, statements
+from zerograd.source.execute import (
+    attributes,
+    calls,
+    clipping,
+    containers,
+    expressions,
+    factors,
+    gradients,
+    graphs,
+    statements,
+)
 from zerograd.source.execute.execution import Execution, Unreachable
 from zerograd.source.execute.tables import Branch
 from zerograd.source.heap.conditions import Asked, Linear
@@ -727,7 +737,7 @@ def _clips(ex: Execution, call: Call) -> Value:
         gradients.touch(ex, regions, call.node)
     elif not (limit is not None and limit.constant is not None and limit.constant.value == float("inf")):
         unprepared = call.obj is not None and call.obj.shape is Shape.HALF
-        gradients.clip(ex, regions, call.node, scaled=call.row.scaled, only_prepared=unprepared)
+        clipping.clip(ex, regions, call.node, scaled=call.row.scaled, only_prepared=unprepared)
     return Value(identity, graph=Graph.CUT)
 
 
@@ -735,7 +745,7 @@ def _clips_all(ex: Execution, call: Call) -> Value:
     regions: frozenset[Obj] = NO_OBJECTS
     for value in (*call.positional[:2], *call.keywords.values()):
         regions |= gradients.regions_of(ex, value)
-    gradients.clip(ex, regions, call.node, scaled=True)
+    clipping.clip(ex, regions, call.node, scaled=True)
     return ex.unknown(call.node)
 
 
@@ -896,11 +906,20 @@ def _first(ex: Execution, call: Call) -> Value:
     return call.first if call.first is not None else ex.unknown(call.node)
 
 
+_WEIGHTS = (ObjectKind.PARAMETER, ObjectKind.LEAF)
+
+
 def _hooks(ex: Execution, call: Call) -> Value:
     """A function that runs whenever this steps or goes backward: nobody can tell what it does then."""
     if call.obj is not None and call.obj.kind is ObjectKind.OPTIMIZER:
         call.obj.hinted = True
-    elif any(
+        return Value(ex.fresh(call.node), exact=False)
+    owners = [one for one in call.receiver.objects if one.kind in _WEIGHTS] if call.receiver is not None else []
+    regions = frozenset().union(*(gradients.own_regions(one) for one in owners))
+    function = call.first
+    if regions and function is not None and clipping.hooked(ex, regions, function, call.node):
+        return Value(ex.fresh(call.node), exact=False)
+    if not ex.exploring and any(
         calls.names_events(ex, one.function)
         for value in call.positional
         for one in value.objects
@@ -1010,6 +1029,7 @@ def _copy(ex: Execution, call: Call) -> Value:
     if not modules:
         return first._replace(id=ex.fresh(call.node))
     obj = ex.heap.of("copy", call.node, ex.context, kind=ObjectKind.MODULE)
+    obj.context = ex.context
     obj.cls = modules[0].cls
     for key, value in ex.store.fields(modules[0]):
         if not any(one.kind is ObjectKind.MODULE for one in value.objects):
@@ -1037,14 +1057,33 @@ def _fills(ex: Execution, call: Call) -> Value:
 
 def _replaces(ex: Execution, call: Call) -> Value:
     assert call.obj is not None
-    gradients.deposit_by_hand(ex, call.obj.regions, call.node)
+    gradients.replaced(ex, call.obj.regions, call.first or ex.unknown(call.node), call.node)
     return call.receiver if call.receiver is not None else ex.none
 
 
 def _clamps(ex: Execution, call: Call) -> Value:
+    """clamp_() of a gradient. Of what a hook is handed, nothing lies in a slot yet; of a copy, nothing ever does."""
     assert call.obj is not None
-    gradients.clip(ex, call.obj.regions, call.node)
+    if call.obj.shape is Shape.INCOMING and ex.hook is not None:
+        ex.hook.append(call.obj.regions)
+    elif call.obj.shape is Shape.PLAIN:
+        clipping.clip(ex, call.obj.regions, call.node)
     return call.receiver if call.receiver is not None else ex.none
+
+
+def _clamped(ex: Execution, call: Call) -> Value:
+    """clamp(): a new tensor. Of a gradient, a clip into a copy."""
+    subject, out = call.subject, call.keywords.get(spelling.OUT)
+    if subject is not None and len(subject.objects) == 1 and subject.exact:
+        (obj,) = subject.objects
+        if obj.kind is ObjectKind.GRADIENT:
+            if obj.shape is not Shape.INCOMING:
+                gradients.read_by_hand(ex, obj.regions)
+            made = clipping.clipped_copy(ex, obj, call.node)
+            for one in out.objects if out is not None else ():
+                gradients.replaced(ex, one.regions, made, call.node)
+            return made if out is None else out
+    return _computes(ex, call)
 
 
 def _touches(ex: Execution, call: Call) -> Value:
@@ -1338,6 +1377,7 @@ _ACTS: dict[Act, Callable[[Execution, Call], Value]] = {
     Act.FILLS: _fills,
     Act.REPLACES: _replaces,
     Act.CLAMPS: _clamps,
+    Act.CLAMPED: _clamped,
     Act.TOUCHES: _touches,
     Act.ENUMERATE: _enumerate,
     Act.RANGE: _range,

@@ -196,6 +196,10 @@ def write(ex: Execution, base: Value, name: str, value: Value, node: ast.AST, *,
                 for region in gradients.own_regions(obj):
                     gradients.freeze(ex, region, value)
             continue
+        if obj.kind is ObjectKind.GRADIENT:
+            if trait is Trait.ITSELF:  # p.grad.data = ...
+                gradients.replaced(ex, obj.regions, value, node)
+            continue
         if deleted:
             ex.store.drop((obj, name))
             continue

@@ -31,7 +31,7 @@ _EVENTS = frozenset(
     {
         *(name for name, row in torch.OPTIMIZER.items() if row.act is not Act.NOTHING),
         *(name for name, row in torch.SCALER.items() if row.act is not Act.NOTHING),
-        *(name for name, row in torch.GRADIENT.items() if row.act is not Act.SAME),
+        *(name for name, row in torch.GRADIENT.items() if row.act not in (Act.SAME, Act.CLAMPED)),
         *frameworks.LIGHTNING,
         *torch.TOUCH_GRADIENTS,
     }

@@ -15,7 +15,7 @@ from zerograd.source.heap.identity import Identities
 from zerograd.source.heap.objects import Heap, Mode, Obj, ObjectKind
 from zerograd.source.heap.regions import Overlap
 from zerograd.source.heap.store import Changes, Key, Store
-from zerograd.source.heap.values import Constant, Graph, Value, join
+from zerograd.source.heap.values import Constant, Graph, Regions, Value, join
 from zerograd.source.project.classes import Classes
 from zerograd.source.project.files import Project
 from zerograd.source.project.index import Class, File, Function
@@ -156,6 +156,11 @@ class Execution:
         self.stepped_each: dict[
             tuple[Site, Context], dict[Obj, bool]
         ] = {}  # whether each of a loop's optimizers starves
+        self.clips: dict[Site, Any] = {}  # what becomes of each clip
+        self.over_parameters: set[Hashable] = set()  # loops over parameters
+        self.copies: dict[Obj, tuple[Site, str]] = {}  # gradients that were clipped into a copy, and where
+        self.hooks: dict[Obj, dict[Site, str]] = {}  # hooks that clip what comes into a region
+        self.hook: list[Regions] | None = None  # while a hook is tried: what it clips in place
         self.tables.grown = False
 
     # --- where the machine stands
@@ -273,7 +278,16 @@ class Execution:
         raised = tuple(len(handler.raised) for handler in self.handlers)
         if path is None:
             return ()
-        marks = (path.pending, path.since, path.looked_at, path.frozen, path.severed, path.homeless, path.stepped)
+        marks = (
+            path.pending,
+            path.clips,
+            path.since,
+            path.looked_at,
+            path.frozen,
+            path.severed,
+            path.homeless,
+            path.stepped,
+        )
         return (
             len(frame.returns),
             jumps,
@@ -281,6 +295,8 @@ class Execution:
             marks,
             len(self.wasted),
             len(self.closures),
+            len(self.clips),
+            len(self.hooks),
             self.grad_mode,
             self.has_loss,
             self.looks,

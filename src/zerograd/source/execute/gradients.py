@@ -32,7 +32,7 @@ from zerograd.core.judgement import Trail, Verdict, judge
 from zerograd.core.machine import START, Content
 from zerograd.source.effects import python, spelling
 from zerograd.source.effects.protocols import STEPPED_BY_SCALER
-from zerograd.source.execute import branches, calls, containers, expressions, graphs, windows
+from zerograd.source.execute import calls, clipping, containers, expressions, graphs, windows
 from zerograd.source.execute.execution import Execution, Guard, Unreachable
 from zerograd.source.execute.paths import PATH, Pending, Slot, State
 from zerograd.source.execute.tables import Branch, Deposit
@@ -134,7 +134,7 @@ def optimizers(ex: Execution) -> list[Obj]:
     return sorted({slot[0] for slot in ex.tables.slots if slot[0] is not None})
 
 
-def _has_rivals(ex: Execution, optimizer: Obj) -> bool:
+def has_rivals(ex: Execution, optimizer: Obj) -> bool:
     """Whether another optimizer steps too: what may be meant for one may be meant for the other."""
     return any(one is not optimizer for one in ex.tables.active)
 
@@ -233,6 +233,28 @@ def tell(ex: Execution, found: list[tuple[Verdict[Any], Slot]], slots: list[Slot
             ex.met[key] = Met(verdict, slot, certain, learns, bool(ex.loops))
 
 
+def broken_by_each(ex: Execution, event: Event, candidates: list[list[Slot]]) -> set[Any]:
+    """The laws that an event surely breaks, whichever of several optimizers it is meant for.
+
+    That is so if there is a path on which it breaks them with each.
+    """
+    paths: dict[Any, list[answers.Answers]] = {}
+    for number, slots in enumerate(candidates):
+        mine: dict[Any, list[answers.Answers]] = {}
+        for slot in slots:
+            if slot[0] is not None and slot[0].hinted:
+                continue
+            for fact in ex.here.facts[slot]:
+                for law, missing in ex.laws.broken(fact.state, event):
+                    if missing not in fact.doubts:
+                        mine.setdefault(law, []).append(answers.answers_of(fact))
+        if number == 0:
+            paths = mine
+        else:
+            paths = {law: answers.on_one_path(known, mine.get(law, [])) for law, known in paths.items()}
+    return {law for law, known in paths.items() if known}
+
+
 def is_starved(verdict: Verdict[Any]) -> bool:
     """Whether a step or a clip lacks a deposit."""
     event = verdict.event
@@ -266,6 +288,7 @@ def deposit(ex: Execution, value: Value, node: ast.AST) -> None:
     what = wording(node)
     met = ex.deposits.setdefault(site, Deposit(ex.function_at(node), value, set(), tuple(ex.loops), what))
     waiting = frozenset(Pending(site, one) for one in known)
+    clipping.deposited(ex)
     path.pending = waiting if path.stepped else path.pending | waiting
     path.stepped = False
     if any(_is_homeless(ex, one) for one in made_of):
@@ -288,13 +311,15 @@ def deposit(ex: Execution, value: Value, node: ast.AST) -> None:
                     kind, weak = (Kind.SPILL, False) if spills else (Kind.DEPOSIT, True)
                 elif attacked and _has_own(ex, optimizer, site, value):
                     kind = Kind.SPILL
-            elif (_has_rivals(ex, optimizer) and optimizer not in owners) or _is_surely_reached(ex, slots, made_of):
+            elif (has_rivals(ex, optimizer) and optimizer not in owners) or _is_surely_reached(ex, slots, made_of):
                 weak = True  # it may reach another optimizer's parameters, or another part of this one's
             if not weak:
                 met.optimizers.add(optimizer)
                 if kind is Kind.DEPOSIT:
                     windows.note_deposit(ex, optimizer, site, path.facts[slot])
             found += emit(ex, slot, kind, node, scaled=value.scaled, weak=weak)
+            if not weak:
+                clipping.run_hooks(ex, slot, value)
             if MAYBE_SCALED in value.divisors:
                 doubt_slots(ex, [slot], frozenset({Kind.UNSCALE}))
             path.since |= {slot}
@@ -428,6 +453,7 @@ def consume(ex: Execution, optimizer: Obj, node: ast.AST, *, scaled: bool = Fals
         optimizer in met.optimizers and not set(met.loops) <= set(ex.loops) for met in tables.deposits.values()
     )
     left = behind and any(fact.state.content in _UNREAD for slot in slots for fact in path.facts[slot])
+    clipping.stepped(ex, optimizer, slots, node)
     found: list[tuple[Verdict[Any], Slot]] = []
     for slot in slots:
         found += emit(ex, slot, Kind.CONSUME, node, scaled=scaled, weak=weak)
@@ -486,6 +512,8 @@ def clear(
     """Clear these parameters, whoever holds them. `of`: the optimizer that clears what it holds."""
     known = sorted({*optimizers(ex), *([of] if of is not None else [])})
     ex.cleared[ex.site(node)] = ex.cleared.get(ex.site(node), regions) & regions if not weak else NO_OBJECTS
+    if not weak:
+        clipping.cleared(ex, regions)
     for optimizer in known:
         slots = slots_of(ex, optimizer)
         found: list[tuple[Verdict[Any], Slot]] = []
@@ -510,7 +538,7 @@ def clear(
 
 def _is_all_there_is(ex: Execution, optimizer: Obj, regions: Regions) -> bool:
     """Whether these are all the networks that the losses of an optimizer go through: then it holds no others."""
-    if _has_rivals(ex, optimizer):
+    if has_rivals(ex, optimizer):
         return False
     cleared = set().union(*(reach(region) for region in regions)) if regions else set()
     met = [one.value for site, one in ex.tables.deposits.items() if optimizer in ex.tables.owners.get(site, ())]
@@ -574,27 +602,6 @@ def _erased_midway(ex: Execution, slot: Slot) -> Facts:
         if Kind.DEPOSIT in inner and Kind.CONSUME not in inner and mine:
             return frozenset(fact for fact in facts if fact.state.content is Content.FRESH)
     return NOWHERE
-
-
-def clip(ex: Execution, regions: Regions, node: ast.AST, *, scaled: bool = False, only_prepared: bool = False) -> None:
-    """Clip these parameters. `scaled`: the loss scale is divided out first, perhaps of prepared optimizers alone."""
-    known = optimizers(ex)
-    for optimizer in known:
-        slots = slots_of(ex, optimizer)
-        found: list[tuple[Verdict[Any], Slot]] = []
-        for slot in slots:
-            assert slot[1] is not None
-            covers = ex.overlap.of(slot[1], regions) if regions else Covers.MAYBE
-            if covers is Covers.NO:
-                continue
-            inner = ex.tables.does(ex.loops[-1], slot) if ex.loops else ALL_DOUBTS
-            if Kind.DEPOSIT not in inner and Kind.CONSUME not in inner:
-                continue
-            weak = covers is Covers.MAYBE and _has_rivals(ex, optimizer)
-            weak = weak or any(not is_followed(guard.test) and branches.varies(ex, guard.test) for guard in ex.guards)
-            divides = scaled and (optimizer.mode is Mode.PREPARED or not only_prepared)
-            found += emit(ex, slot, Kind.CLIP, node, scaled=divides, weak=weak)
-        tell(ex, found, slots)
 
 
 def unscale(ex: Execution, known: Iterable[Obj], node: ast.AST, *, stage: Obj | None = None) -> None:
@@ -662,6 +669,8 @@ def replaced(ex: Execution, regions: Regions, value: Value, node: ast.AST) -> No
     """p.grad = value: None clears, anything else is the user's own deposit."""
     if is_none(value):
         clear(ex, regions, node, weak=is_partial(ex), by_hand=True)
+    elif clipping.is_clipped_copy(value, regions):
+        clipping.clip(ex, regions, node)
     elif value.graph or any(one.kind is ObjectKind.GRADIENT for one in value.objects):
         deposit_by_hand(ex, regions, node)
     else:
@@ -716,6 +725,8 @@ def is_partial(ex: Execution) -> bool:
 def doubt_slots(ex: Execution, chosen: Iterable[Slot], kinds: Doubts) -> None:
     facts = ex.here.facts
     for slot in chosen:
+        if Kind.CONSUME in kinds and slot[1] is not None:
+            clipping.may_be_used(ex, {slot[1]})
         for record in ex.records:
             ex.tables.emits(record, slot, kinds, surely=False)
         facts[slot] = doubt(facts[slot], kinds)
@@ -832,6 +843,7 @@ def unknown_call(
     if stepped:
         doubt_optimizers(ex, stepped)
     if modules:
+        clipping.may_be_used(ex, modules)
         doubt_regions(ex, frozenset(modules), frozenset({Kind.CLEAR, Kind.DEPOSIT, Kind.CLIP}))
     whose = frozenset(modules)
     if modules or (obj is not None and obj.kind is ObjectKind.GIVEN):

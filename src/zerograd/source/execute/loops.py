@@ -160,6 +160,8 @@ def _repeat(ex: Execution, node: ast.For | ast.AsyncFor | ast.While, iterated: V
     loop: Hashable = (node, ex.context, "loop")
     if iterated is not None and _trains_each(ex, iterated):
         ex.tables.add(ex.tables.training, loop)
+    if iterated is not None and _is_over_parameters(ex, iterated):
+        ex.over_parameters.add(loop)
     changed = ex.tables.changed.setdefault(loop, {})
     entry = ex.here.copy()
     skipping = State({}, entry)
@@ -365,6 +367,11 @@ def _grow_head(ex: Execution, loop: Hashable, changed: dict[Key, None], head: Pa
         if len(facts) > _MANY_FACTS:
             path.facts[slot] = answers.forgotten(facts, lambda question: isinstance(question, Asked))
     return grown, path
+
+
+def _is_over_parameters(ex: Execution, iterated: Value) -> bool:
+    kinds = {one.kind for held in containers.deep(ex, iterated) for one in held.objects}
+    return not kinds.isdisjoint({ObjectKind.PARAMETERS, ObjectKind.PARAMETER, ObjectKind.LEAF})
 
 
 def _trains_each(ex: Execution, iterated: Value) -> bool:

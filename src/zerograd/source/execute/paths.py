@@ -20,8 +20,27 @@ class Pending(NamedTuple):
     optimizer: Obj
 
 
+class Clip(NamedTuple):
+    """A clip that waits for a step. See [Note: clips]."""
+
+    site: Site
+    regions: frozenset[Obj]
+    waiting: frozenset[Obj]  # the optimizers whose gradients waited for a step when it was made
+
+
 class Path:
-    __slots__ = ("brought", "facts", "frozen", "homeless", "looked_at", "pending", "severed", "since", "stepped")
+    __slots__ = (
+        "brought",
+        "clips",
+        "facts",
+        "frozen",
+        "homeless",
+        "looked_at",
+        "pending",
+        "severed",
+        "since",
+        "stepped",
+    )
 
     def __init__(
         self,
@@ -34,6 +53,7 @@ class Path:
         severed: frozenset[Site] = frozenset(),
         looked_at: frozenset[Site] = frozenset(),
         brought: frozenset[Counter] = frozenset(),
+        clips: frozenset[Clip] = frozenset(),
     ) -> None:
         self.facts = facts
         self.pending = pending
@@ -43,6 +63,7 @@ class Path:
         self.frozen = frozen  # regions that take no gradient
         self.looked_at = looked_at  # backwards whose gradients somebody may have read
         self.brought = brought  # counters that were brought to their value now, in this iteration
+        self.clips = clips
         self.severed = severed  # backwards of something that has lost its graph, since the last step
 
     @classmethod
@@ -63,6 +84,7 @@ class Path:
             self.severed,
             self.looked_at,
             self.brought,
+            self.clips,
         )
 
     @property
@@ -70,7 +92,12 @@ class Path:
         return not self.facts[PATH]
 
     def same_as(self, other: "Path") -> bool:
-        return self.facts == other.facts and self.pending == other.pending and self.frozen == other.frozen
+        return (
+            self.facts == other.facts
+            and self.pending == other.pending
+            and self.frozen == other.frozen
+            and self.clips == other.clips
+        )
 
 
 class State(NamedTuple):
@@ -99,4 +126,5 @@ def meet(one: Path, other: Path) -> Path:
         one.severed | other.severed,
         one.looked_at | other.looked_at,
         one.brought | other.brought,
+        one.clips | other.clips,
     )

@@ -12,6 +12,7 @@ from zerograd.source.execute import (
     attributes,
     branches,
     calls,
+    clipping,
     containers,
     expressions,
     gradients,
@@ -61,7 +62,7 @@ def execute(ex: Execution, body: Sequence[ast.stmt]) -> None:
 
 def _expression(ex: Execution, node: ast.Expr) -> None:
     ex.dropped = node.value.value if isinstance(node.value, ast.Await) else node.value
-    expressions.evaluate(ex, node.value)
+    clipping.dropped(ex, expressions.evaluate(ex, node.value))
 
 
 def _assign(ex: Execution, node: ast.Assign) -> None:

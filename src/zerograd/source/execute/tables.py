@@ -61,6 +61,7 @@ class Tables:
         self.counting: set[Key] = set()  # names that a loop counts up from a number nobody knows
         self.flags: set[Key] = set()  # names that a loop sets to yes or no
         self.owners: dict[Site, set[Obj]] = {}  # who steps next behind each backward
+        self.clips_used: dict[Site, set[Obj]] = {}  # who may step next behind each clip
         self.deposits: dict[Site, Deposit] = {}  # of the last pass
         self.stepping: dict[Obj, set[tuple[Place, str]]] = {}  # at which place of which window each optimizer steps
         self.calls: set[Hashable] = set()  # functions that count how often they are called: each call is an iteration

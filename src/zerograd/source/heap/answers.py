@@ -47,6 +47,20 @@ def told(fact: Fact, question: Hashable, now: Hashable) -> Fact:
     return Fact(fact.state, fact.doubts, cast(Assumptions, frozenset([*rest, (question, now)])))
 
 
+_MOST_PATHS = 40
+
+
+def on_one_path(some: list[Answers], others: list[Answers]) -> list[Answers]:
+    """What is answered on the paths that two sets of facts share: where no question is answered both ways."""
+    found: list[Answers] = []
+    for one in some:
+        told = dict(one)
+        for other in others:
+            if all(told.get(asked, now) == now for asked, now in other):
+                found.append(one | other)
+    return list(dict.fromkeys(found))[:_MOST_PATHS]
+
+
 def forgotten(facts: Facts, drop: Callable[[Any], bool]) -> Facts:
     """The same facts without the answers to these questions."""
 

@@ -53,6 +53,8 @@ class Shape(Enum):
     NAMED = auto()  # of PARAMETERS: with their names
     REPEATS = auto()  # of an OPTIMIZER: its step evaluates its closure again and again
     CALLABLE = auto()  # of a SCALER: one call does it all
+    CLIPPED = auto()  # of a GRADIENT: what a clip has made of it, elsewhere
+    INCOMING = auto()  # of a GRADIENT: what a hook is handed
     HALF = auto()  # of an ACCELERATOR: it scales the loss
 
 
@@ -101,7 +103,7 @@ class Obj:
         "uses",
     )
 
-    def __init__(self, key: Hashable, kind: ObjectKind, number: int) -> None:
+    def __init__(self, key: tuple[Hashable, ...], kind: ObjectKind, number: int) -> None:
         self.key = key
         self.kind = kind
         self.number = number

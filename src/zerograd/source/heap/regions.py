@@ -1,5 +1,6 @@
 """Whose parameters: how a region that an optimizer holds lies to those that a graph goes through."""
 
+import ast
 from collections.abc import Iterable
 from enum import Enum
 
@@ -51,8 +52,27 @@ class Overlap:
         known = [other for other in others if not is_unknown(other)]
         if is_unknown(region) or len(known) < len(others):
             return Covers.MAYBE if others else Covers.NO
-        # Two things that were given can be one and the same; so can one that was given and one that was made.
-        return Covers.MAYBE if any(other.given != region.given for other in others) else Covers.NO
+        if any(may_be_one(region, other) for other in others):
+            return Covers.MAYBE
+        # One that was given and one that was made can be one and the same, unless it was made behind that.
+        apart = [other for other in others if other.given != region.given]
+        return Covers.MAYBE if any(not _is_made_later(region, other) for other in apart) else Covers.NO
+
+
+def _is_made_later(one: Obj, other: Obj) -> bool:
+    """Whether one of two was there when a function was called, and the function has made the other itself."""
+    given, made = (one, other) if one.given else (other, one)
+    while given.source is not None:
+        given = given.source
+    context = made.context
+    by_itself = isinstance(context, tuple) and bool(context) and not isinstance(context[0], ast.ClassDef)
+    return by_itself and given.key[:2] == ("given", "parameter")  # not a name: of an object
+
+
+def may_be_one(one: Obj, other: Obj) -> bool:
+    """Whether two elements of one thing may be the same: one of them stands for any, or nobody knows its place."""
+    same = one.source is not None and one.source is other.source and one.given and other.given
+    return same and not (one.name and other.name)
 
 
 def is_unknown(region: Obj) -> bool:

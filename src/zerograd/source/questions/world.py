@@ -51,7 +51,7 @@ def _region(obj: Obj) -> Region:
     """A part of a module is told as that module and the way to the part."""
     path: list[str] = []
     key = obj.key
-    while isinstance(key, tuple) and key[:1] == ("part",):  # not a name: of an object
+    while key[:1] == ("part",) and isinstance(key[1], Obj):  # not a name: of an object
         path.append(str(key[2]))
         obj = key[1]
         key = obj.key

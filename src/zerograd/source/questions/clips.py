@@ -1,0 +1,52 @@
+"""Does every clip shorten something that a step uses?
+
+One that was made into a copy which nobody takes does not; nor does a clip of parameters that the next step does not
+hold, while those that it does hold go unclipped.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from zerograd.core.events import Site
+from zerograd.source.execute.execution import Execution
+from zerograd.source.execute.gradients import held_by
+from zerograd.source.heap.objects import Obj
+from zerograd.source.heap.regions import Covers, is_unknown
+
+
+class Unused(NamedTuple):
+    site: Site
+    what: str
+    place: str  # what it clips, in words
+    certain: bool
+
+
+def unused(ex: Execution) -> Iterator[Unused]:
+    for site, made in ex.clips.items():
+        if made.copied:
+            yield Unused(site, made.what, "a copy of the gradients, which nobody takes", True)
+        elif made.passed and not made.used:
+            step = min(made.passed).what or "step()"
+            known = all(_is_known(ex, region) for region in made.regions)
+            bare = all(one.bare for one in made.passed)
+            yield Unused(site, made.what, f"what {step} does not hold", bool(made.regions) and known and bare)
+
+
+def _is_known(ex: Execution, region: Obj) -> bool:
+    """Whether everybody who steps on a region is in sight: one who steps here holds it, or it was made here."""
+    if is_unknown(region):
+        return False
+    holders = [one for one in ex.tables.active for held in held_by(one) if _meets(ex, held, region)]
+    idle = [
+        slot[0]
+        for slot in ex.tables.slots
+        if slot[0] is not None
+        and slot[1] is not None
+        and slot[0] not in ex.tables.active
+        and _meets(ex, slot[1], region)
+    ]
+    return bool(holders) or (not region.given and not idle)
+
+
+def _meets(ex: Execution, one: Obj, other: Obj) -> bool:
+    return ex.overlap.of(one, {other}) is not Covers.NO
