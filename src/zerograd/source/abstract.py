@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from zerograd.core.events import Kind
-from zerograd.core.findings import Certainty, Finding, once
+from zerograd.core.findings import Certainty, Finding, Related, once
 from zerograd.core.judgement import Code, Trail, Verdict
 from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
@@ -131,6 +131,18 @@ def _is_here(finding: Finding, root: Executed, file: File) -> bool:
     return finding.site.path == file.path and (root.lines is None or finding.site.line in root.lines)
 
 
+def _excuse(ex: Execution, law: Rule, met: Met) -> tuple[Related, ...]:
+    """What may excuse a fault that is only possible."""
+    verdict, optimizer = met.verdict, met.slot[0]
+    lacking, site = law.lacks(verdict.state, verdict.event), verdict.event.site
+    if site is None or lacking is None:
+        return ()
+    found = ex.excuses.nearest(met.slot, lacking, site)
+    if found is None and optimizer is not None and optimizer.hinted:
+        found = Related(site, "only possible: what is stepped here may be no optimizer of torch, or clear by itself")
+    return (found,) if found is not None else ()
+
+
 def _tell(ex: Execution, law: Rule, met: Met) -> Finding | None:
     if law.needs_loss and not (met.learns and ex.tables.losses):
         return None
@@ -146,8 +158,11 @@ def _tell(ex: Execution, law: Rule, met: Met) -> Finding | None:
             site == met.verdict.event.site and True in starved.values() and False in starved.values()
             for (site, _), starved in ex.stepped_each.items()
         )
-    trail = ex.trails.get(met.slot) or Trail(latest=False)
+    events = ex.events.get(met.slot)
+    trail = events.on_the_way(met.answered) if events is not None else Trail(latest=False)
     finding = tell(Verdict(law, met.verdict.event, met.verdict.state, certain), trail)
+    if not certain:
+        finding = finding._replace(related=(*finding.related, *_excuse(ex, law, met)))
     refined = _refined().get(law.code)
     names = coverage.cleared_instead(ex, met.slot) if refined is not None else None
     if refined is None or names is None:

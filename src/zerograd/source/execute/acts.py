@@ -4,6 +4,7 @@ import ast
 from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
+from zerograd.core.events import Kind
 from zerograd.source.effects import frameworks, python, spelling, torch
 from zerograd.source.effects.lookup import (
     container_method,
@@ -193,6 +194,8 @@ def _unknown_method_of_module(
     if given:
         gradients.doubt_optimizers(ex, given)
     mine = frozenset({obj})
+    if node is ex.dropped and obj.given:  # called for what it does, by a class that is not in sight
+        gradients.doubt_regions(ex, mine, frozenset({Kind.CLEAR, Kind.DEPOSIT, Kind.CLIP}))
     made = graphs.tensor(ex, values, ex.fresh(node), live=True, made_of=mine, sure=mine)
     result = ex.given("result", node, ex.context)
     return made._replace(exact=False, objects=result.objects if obj.cls is not None else NO_OBJECTS)

@@ -81,6 +81,7 @@ def _read_from(ex: Execution, obj: Obj, base: Value, name: str, node: ast.AST) -
     if kind is ObjectKind.NONE:
         return None
     if kind is ObjectKind.EXTERNAL:
+        obj.uses.add(name)
         return expressions.external(ex, f"{obj.name}.{name}")
     if kind is ObjectKind.FILE and obj.file is not None:
         stored = ex.store.get((statements.module_frame(obj.file), name))

@@ -9,6 +9,7 @@ from zerograd.core.facts import join as joined
 from zerograd.source.execute import expressions, gradients, statements, windows
 from zerograd.source.execute.execution import Execution, Guard
 from zerograd.source.execute.paths import PATH, Path, Slot, State
+from zerograd.source.execute.walked import Why
 from zerograd.source.heap import answers
 from zerograd.source.heap.conditions import (
     Asked,
@@ -27,6 +28,7 @@ from zerograd.source.heap.conditions import (
 )
 
 _TRAINS = frozenset({Kind.DEPOSIT, Kind.CONSUME})
+_CYCLE = _TRAINS | {Kind.CLEAR}
 _MANY_FACTS = 90
 
 
@@ -56,7 +58,7 @@ def take(ex: Execution, node: ast.stmt, test: Test, arms: Sequence[tuple[Path, l
             continue
         ex.path = path
         if not is_followed(test):
-            _doubt_others(ex, test, branches, number)
+            _doubt_others(ex, node, test, branches, number)
         level = ex.store.open()
         ex.records.append(branches[number])
         frame.guards.append(Guard(test, number == 0, node, len(frame.loops), len(ex.loops)))
@@ -70,6 +72,8 @@ def take(ex: Execution, node: ast.stmt, test: Test, arms: Sequence[tuple[Path, l
     ended = [number for number, out in enumerate(outs) if out is None and not arms[number][0].is_dead]
     if _decides(ex, node, branches, bool(ended)):
         weigh(ex, test, node)
+        if ex.loops and _trains(ex, branches) and not varies(ex, test):
+            weigh(ex, test, ("next iteration", node))  # it is asked there again, and answered as it was
     if len(arms) == 2 and len(ended) == 1 and _refuses(arms[ended[0]][1]):
         refuse(ex, test, yes=ended[0] == 1)
     ex.meet(outs, (node, ex.context), test if len(arms) == 2 else None)
@@ -77,7 +81,7 @@ def take(ex: Execution, node: ast.stmt, test: Test, arms: Sequence[tuple[Path, l
         ex.each_fact(answers.forgotten, lambda question: isinstance(question, Asked))
 
 
-def _doubt_others(ex: Execution, test: Test, branches: list[Hashable], number: int) -> None:
+def _doubt_others(ex: Execution, node: ast.stmt, test: Test, branches: list[Hashable], number: int) -> None:
     """What the arms that are not taken may do is doubted in the one that is."""
     tables, facts = ex.tables, ex.here.facts
     mine = tables.emitted.get(branches[number], {})
@@ -90,6 +94,7 @@ def _doubt_others(ex: Execution, test: Test, branches: list[Hashable], number: i
                 continue  # a way of its own to train: what the other does is no excuse
             skipped = kinds if own >= _TRAINS else kinds - own
             if skipped and slot in facts:
+                ex.excuses.note(ex, slot, skipped, node, Why.TEST)
                 counted = frozenset(fact for fact in facts[slot] if number and _is_counted(fact, test))
                 facts[slot] = joined(doubt(facts[slot] - counted, skipped), counted)
 
@@ -117,13 +122,20 @@ def _decides(ex: Execution, node: ast.stmt, branches: list[Hashable], ended: boo
     return bool(tables.emitted.get(ex.branch(node, "rest"))) or bool(ex.loops and tables.emitted.get(ex.loops[-1]))
 
 
-def weigh(ex: Execution, test: Test, node: ast.AST) -> None:
+def _trains(ex: Execution, branches: list[Hashable]) -> bool:
+    """Whether an arm deposits, steps or clears."""
+    emitted = (kinds for branch in branches for kinds in ex.tables.emitted.get(branch, {}).values())
+    return any(not kinds.isdisjoint(_CYCLE) for kinds in emitted)
+
+
+def weigh(ex: Execution, test: Test, node: Hashable) -> None:
     """The answer to this test decides over events here."""
     tables = ex.tables
     for question in leaves(test):
         if isinstance(question, At):
             tables.weigh(question.place, node)
-            windows.note_decision(ex, question.place, node)
+            if isinstance(node, ast.AST):
+                windows.note_decision(ex, question.place, node)
         elif isinstance(question, (First, Last)):
             tables.weigh(question, node)
         elif isinstance(question, Asked):

@@ -134,9 +134,11 @@ def call_expression(ex: Execution, node: ast.Call) -> Value:
             return super_method(ex, called.attr, positional, keywords, node)
         receiver = expressions.evaluate(ex, called.value)
         positional, keywords = arguments(ex, node)
+        ex.calling = node
         return call_method(ex, receiver, called.attr, positional, keywords, node)
     function = expressions.evaluate(ex, called)
     positional, keywords = arguments(ex, node)
+    ex.calling = node
     return call(ex, function, positional, keywords, node)
 
 
@@ -232,6 +234,7 @@ def call_object(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywor
     if kind is ObjectKind.BOUND and obj.receiver is not None:
         return call_method(ex, obj.receiver, obj.name, positional, keywords, node)
     if kind is ObjectKind.EXTERNAL:
+        obj.uses.add(python.CALL)
         return acts.call_external(ex, obj.name, positional, keywords, node)
     if kind in (ObjectKind.MODULE, ObjectKind.CRITERION, ObjectKind.ENGINE):
         return call_module(ex, obj, positional, keywords, node)
@@ -516,6 +519,7 @@ def _method_of(
     if obj.kind is ObjectKind.BOUND:
         return ex.unknown(node)
     if obj.kind is ObjectKind.EXTERNAL:
+        obj.uses.add(f"{name}(x)" if positional else f"{name}()")
         return acts.call_external(ex, f"{obj.name}.{name}", positional, keywords, node)
     if obj.kind is ObjectKind.FILE and obj.file is not None:
         found = ex.store.get((statements.module_frame(obj.file), name)) or expressions.defined(

@@ -6,9 +6,10 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec
 
 from zerograd.core.events import Site
 from zerograd.core.facts import Facts
-from zerograd.core.judgement import Code, Trail
+from zerograd.core.judgement import Code
 from zerograd.source.execute.paths import PATH, Path, Slot, State, meet
 from zerograd.source.execute.tables import Branch, Deposit, Tables
+from zerograd.source.execute.walked import Answered, Events, Excuses
 from zerograd.source.heap import answers
 from zerograd.source.heap.conditions import Asked, Counter, Linear, Place, Test
 from zerograd.source.heap.identity import Identities
@@ -145,7 +146,9 @@ class Execution:
             self._version, self.records_of = version, {}
         self.met: dict[tuple[Any, Site | None], Any] = {}  # the laws that were broken, by place
         self.told: set[tuple[Any, Site | None]] = set()
-        self.trails: dict[Slot, Trail] = {}
+        self.events: dict[Slot, Events] = {}
+        self.excuses = Excuses()
+        self.calling: ast.AST | None = None  # the call that is being carried out
         self.deposits: dict[Site, Deposit] = {}
         self.windows: dict[tuple[Obj, Site], frozenset[tuple[Place, str]]] = {}  # where every path of a step stands
         self.fed: dict[tuple[Site, Obj], Any] = {}  # see [Note: groups]
@@ -183,6 +186,13 @@ class Execution:
     def guards(self) -> list[Guard]:
         """The branches that were taken to get here, those of the callers first."""
         return [guard for frame in self.frames for guard in frame.guards]
+
+    def answered(self) -> Answered:
+        """How the tests were answered that lead here, as far as no iteration may answer otherwise."""
+        from zerograd.source.execute.branches import varies  # it needs this module: one of the two must wait
+
+        guards = () if self.exploring else self.guards
+        return frozenset((guard.test, guard.yes) for guard in guards if not varies(self, guard.test))
 
     def branch(self, node: ast.AST, arm: Hashable) -> Branch:
         return (node, self.context, arm)

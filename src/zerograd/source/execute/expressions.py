@@ -18,6 +18,7 @@ from zerograd.source.execute import (
 )
 from zerograd.source.execute.execution import Execution, Frame, Unreachable
 from zerograd.source.execute.paths import State
+from zerograd.source.execute.walked import Why
 from zerograd.source.heap.conditions import (
     YES,
     Asked,
@@ -183,6 +184,7 @@ def choose(ex: Execution, node: ast.expr, test: Test, arms: Sequence[Callable[[]
         if not is_followed(test):
             for slot, kinds in ex.tables.skipped(keys[1 - number]).items():
                 if slot in path.facts:
+                    ex.excuses.note(ex, slot, kinds, node, Why.TEST)
                     path.facts[slot] = doubt(path.facts[slot], kinds)
         level = ex.store.open()
         ex.records.append(keys[number])
@@ -276,6 +278,7 @@ def truth(ex: Execution, value: Value) -> Test:
 _MAY_BE_FALSE = {
     ObjectKind.NONE,
     ObjectKind.GIVEN,
+    ObjectKind.EXTERNAL,
     ObjectKind.CONTAINER,
     ObjectKind.LOADER,
     ObjectKind.INSTANCE,

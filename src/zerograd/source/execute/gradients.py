@@ -28,7 +28,7 @@ from zerograd.core.facts import (
     lift_weak,
 )
 from zerograd.core.facts import join as joined
-from zerograd.core.judgement import Trail, Verdict, judge
+from zerograd.core.judgement import Verdict, judge
 from zerograd.core.machine import START, Content
 from zerograd.source.effects import python, spelling
 from zerograd.source.effects.protocols import STEPPED_BY_SCALER
@@ -36,6 +36,7 @@ from zerograd.source.execute import calls, clipping, containers, expressions, gr
 from zerograd.source.execute.execution import Execution, Guard, Unreachable
 from zerograd.source.execute.paths import PATH, Pending, Slot, State
 from zerograd.source.execute.tables import Branch, Deposit
+from zerograd.source.execute.walked import Answered, Events, Why
 from zerograd.source.heap import answers
 from zerograd.source.heap.conditions import (
     LAST,
@@ -66,6 +67,7 @@ class Met(NamedTuple):
     certain: bool
     learns: bool  # a loss is computed in the loop around it
     looped: bool
+    answered: Answered  # the branches that lead there
 
 
 # --- who holds what
@@ -198,10 +200,12 @@ def emit(
         ends = Synced(ex.accumulating)
         apart = answers.assume(facts, ends, False, ex.tables.keeps)
         facts = answers.assume(facts, ends, True, ex.tables.keeps)
-    trail = ex.trails.setdefault(slot, Trail(latest=False))
+    events, taken = ex.events.setdefault(slot, Events()), ex.answered()
     found = list(judge(facts, event, ex.laws, weak=weak or optimizer.hinted)) if judged else []
     for fact in facts:
-        trail.follow(fact.state, event)
+        events.note(fact.state, event, taken)
+    if weak:
+        ex.excuses.note(ex, slot, frozenset({kind}), node, Why.OTHERS)
     after = lift_weak(facts, event) if weak else lift(facts, event)
     ex.here.facts[slot] = joined(after, apart) if apart else after
     return [(verdict, slot) for verdict in found]
@@ -230,7 +234,7 @@ def tell(ex: Execution, found: list[tuple[Verdict[Any], Slot]], slots: list[Slot
         known = ex.met.get(key)
         if known is None or (certain and not known.certain):
             learns = ex.loops[-1] in ex.tables.losses if ex.loops else ex.has_loss
-            ex.met[key] = Met(verdict, slot, certain, learns, bool(ex.loops))
+            ex.met[key] = Met(verdict, slot, certain, learns, bool(ex.loops), ex.answered())
 
 
 def broken_by_each(ex: Execution, event: Event, candidates: list[list[Slot]]) -> set[Any]:
@@ -729,6 +733,7 @@ def doubt_slots(ex: Execution, chosen: Iterable[Slot], kinds: Doubts) -> None:
             clipping.may_be_used(ex, {slot[1]})
         for record in ex.records:
             ex.tables.emits(record, slot, kinds, surely=False)
+        ex.excuses.note(ex, slot, kinds, ex.calling, Why.UNREAD)
         facts[slot] = doubt(facts[slot], kinds)
 
 

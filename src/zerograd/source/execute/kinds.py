@@ -1,6 +1,9 @@
 """What given things are: by their uses, by elimination, and last by a hint."""
 
+import sys
+
 from zerograd.source.effects import python
+from zerograd.source.effects.lookup import row_of
 from zerograd.source.effects.protocols import is_engine, is_stepped, may_be_stepped, role_by_use
 from zerograd.source.execute import calls
 from zerograd.source.execute.execution import Execution
@@ -21,15 +24,15 @@ def infer(ex: Execution) -> bool:
     changed = False
     steppers: list[Obj] = []
     for obj in ex.heap.all():
-        if not obj.given or not obj.uses or obj.kind is not ObjectKind.GIVEN:
+        if not obj.uses or not (_is_given(obj) or _is_imported(obj)):
             continue
         role = role_by_use(obj.uses)
         if role is not None:
-            obj.kind = _KINDS[role]
+            obj.kind, obj.given = _KINDS[role], True
             obj.hinted = obj.hinted or (role is Role.OPTIMIZER and _may_be_of_project(ex, obj))
             changed = True
         elif is_engine(obj.uses):
-            obj.kind = ObjectKind.ENGINE
+            obj.kind, obj.given = ObjectKind.ENGINE, True
             changed = True
         elif may_be_stepped(obj.uses):
             steppers.append(obj)
@@ -40,6 +43,17 @@ def infer(ex: Execution) -> bool:
             whole.kind = ObjectKind.MODULE
             changed = True
     return _by_elimination(ex, steppers) or changed
+
+
+def _is_given(obj: Obj) -> bool:
+    return obj.given and obj.kind is ObjectKind.GIVEN
+
+
+def _is_imported(obj: Obj) -> bool:
+    """Whether it was imported from a file that nobody can read, which is none of Python's, and no table knows it."""
+    package, dot, _ = obj.name.partition(".")
+    is_unknown = obj.kind is ObjectKind.EXTERNAL and bool(dot) and row_of(obj.name) is None
+    return is_unknown and package not in sys.stdlib_module_names
 
 
 def _may_be_of_project(ex: Execution, obj: Obj) -> bool:
@@ -59,14 +73,14 @@ def _by_elimination(ex: Execution, steppers: list[Obj]) -> bool:
     if not steppers or live:
         return False
     if len(steppers) == 1:
-        steppers[0].kind = ObjectKind.OPTIMIZER
+        steppers[0].kind, steppers[0].given = ObjectKind.OPTIMIZER, True
         steppers[0].hinted = _may_be_of_project(ex, steppers[0])
         return True
-    roles = {obj: role_of(obj.name) for obj in steppers}
+    roles = {obj: role_of(obj.name.rpartition(".")[2]) for obj in steppers}
     named = [obj for obj in steppers if roles[obj] is Role.OPTIMIZER]
     others = [obj for obj in steppers if roles[obj] is Role.SCHEDULER]
     told_apart = len(named) == 1 and len(named) + len(others) == len(steppers)
     for obj in named:
-        obj.kind = ObjectKind.OPTIMIZER
+        obj.kind, obj.given = ObjectKind.OPTIMIZER, True
         obj.hinted = not told_apart
     return bool(named)

@@ -9,6 +9,7 @@ from zerograd.source.effects.rows import Act
 from zerograd.source.execute import branches, calls, containers, counters, expressions, statements
 from zerograd.source.execute.execution import Execution, LoopRecord, Unreachable
 from zerograd.source.execute.paths import Path, State, meet
+from zerograd.source.execute.walked import Why
 from zerograd.source.heap import answers
 from zerograd.source.heap.conditions import Asked, Counter, Linear
 from zerograd.source.heap.objects import Obj, ObjectKind, Shape
@@ -187,6 +188,7 @@ def _repeat(ex: Execution, node: ast.For | ast.AsyncFor | ast.While, iterated: V
         facts = skipping.path.facts
         for slot, kinds in ex.tables.skipped(loop).items():
             if slot in facts:
+                ex.excuses.note(ex, slot, kinds, node, Why.LOOP)
                 facts[slot] = doubt(facts[slot], kinds)
     _leave(ex, node, loop, whole, skipping, ends, breaks)
 

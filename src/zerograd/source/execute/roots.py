@@ -16,6 +16,7 @@ from zerograd.source.effects.rows import Act
 from zerograd.source.execute import calls, kinds, loops, statements
 from zerograd.source.execute.execution import Execution, Exhausted, Frame, Unreachable
 from zerograd.source.execute.paths import PATH, Path, Slot, State, meet
+from zerograd.source.execute.walked import Why
 from zerograd.source.heap.objects import Obj, ObjectKind
 from zerograd.source.heap.store import Key
 from zerograd.source.heap.values import Value
@@ -192,6 +193,7 @@ def _again_and_again(ex: Execution, obj: Obj, function: Function, receiver: Valu
                 private = slot[0] is not None and _is_private(ex, slot[0], receiver)
                 if Kind.CLEAR in undone and private and not _is_in_a_branch(ex, slot):
                     undone -= {Kind.CLEAR}
+                ex.excuses.note(ex, slot, undone, function.node, Why.CALLER)
                 left.facts[slot] = doubt(facts, undone)
         later = meet(entry, left)
         if later.same_as(entry):

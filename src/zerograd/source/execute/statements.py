@@ -22,6 +22,7 @@ from zerograd.source.execute import (
 )
 from zerograd.source.execute.execution import Execution, Frame, Guard, Handler, Unreachable
 from zerograd.source.execute.paths import State
+from zerograd.source.execute.walked import Why
 from zerograd.source.heap import answers
 from zerograd.source.heap.conditions import Asked, is_followed, negate
 from zerograd.source.heap.objects import ObjectKind
@@ -256,6 +257,7 @@ def skip_rest(ex: Execution) -> None:
             continue
         for slot, kinds in ex.tables.skipped(ex.branch(guard.node, "rest")).items():
             if slot in facts:
+                ex.excuses.note(ex, slot, kinds, guard.node, Why.TEST)
                 facts[slot] = doubt(facts[slot], kinds)
 
 
@@ -356,6 +358,7 @@ def _handle(ex: Execution, node: ast.Try, one: ast.ExceptHandler, branch: Hashab
     facts = ex.here.facts
     for slot, kinds in ex.tables.skipped(branch).items():
         if slot in facts:
+            ex.excuses.note(ex, slot, kinds, one, Why.RAISED)
             facts[slot] = doubt(facts[slot], kinds)
     if one.name:
         ex.store.put((ex.frame.id, one.name), ex.unknown(one, "caught"))
