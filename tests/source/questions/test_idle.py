@@ -27,3 +27,23 @@ for x, y in loader:
     optimizer.step()
 """
     assert certain(body) == []
+
+
+COPIED = """
+for x, y in loader:
+    out = model(x)
+    optimizer.zero_grad()
+    F.mse_loss(out, y).backward(retain_graph=True)
+    bonus = torch.tensor(out.mean(), requires_grad=True)
+    bonus.backward()
+    {used}
+    optimizer.step()
+"""
+
+
+def test_a_loss_that_is_a_copy_teaches_nothing() -> None:
+    assert certain(COPIED.format(used="pass")) == ["ZG003"]
+
+
+def test_a_copy_whose_gradient_is_handed_on_teaches() -> None:
+    assert certain(COPIED.format(used="out.mean().backward(bonus.grad)")) == []

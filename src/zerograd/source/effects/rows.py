@@ -32,6 +32,7 @@ class Act(Enum):
     NUMBER = auto()  # no tensor at all
     NEW_TENSOR = auto()  # a tensor of its own: a leaf if `requires_grad` says so
     COPIES = auto()  # a new tensor of what it is given, without a graph; a leaf if `requires_grad` says so
+    WRAPS = auto()  # the tensor it is given, or a new one of numbers; a leaf if `requires_grad` says so
     SAME = auto()  # its first argument
     ASKS = auto()  # a number that can be asked of its first argument again: the same one while nothing changes it
     DIVIDES = auto()
@@ -40,6 +41,7 @@ class Act(Enum):
     AUTOGRAD = auto()  # autograd.grad: gradients as a value, nothing is deposited
     CHECKPOINT = auto()  # calls its first argument with the others
     CUTS_ITSELF = auto()  # detach_()
+    FUNCTIONAL = auto()  # calls a module with the parameters that it is given
     # Changes the mode.
     NO_GRAD = auto()
     GRAD = auto()
@@ -71,6 +73,8 @@ class Act(Enum):
     NAMED_PARTS = auto()
     ADDS_PART = auto()
     ADDS_GROUP = auto()
+    STATE = auto()  # state_dict(): the weights of a module
+    LOADS = auto()  # load_state_dict(): copies weights into a module; with `assign`, takes them over
     PREPARES = auto()  # hands back what it is given, prepared
     UNWRAPS = auto()
     HOOKS = auto()  # a function that runs whenever this steps, clears or goes backward
@@ -90,6 +94,7 @@ class Act(Enum):
     REPLACES = auto()  # copy_(): of a gradient, a clear and a deposit
     CLAMPS = auto()  # of a gradient, a clip
     CLAMPED = auto()  # clamp() into a new tensor
+    ADDS = auto()  # add_(): of a gradient, one more deposit
     TOUCHES = auto()  # changes in place: of a gradient, rescaled by hand
     # Python.
     ENUMERATE = auto()

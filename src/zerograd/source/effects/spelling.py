@@ -1,5 +1,6 @@
 """The keywords of calls that say something about gradients, and the names that frameworks look for in a program."""
 
+ASSIGN = "assign"  # of load_state_dict()
 CREATE_GRAPH = "create_graph"
 DELAY_UNSCALE = "delay_unscale"
 ENABLED = "enabled"
@@ -24,3 +25,8 @@ CONFIGURE_OPTIMIZERS = "configure_optimizers"  # Lightning asks a module for its
 def is_half(precision: object) -> bool:
     """Whether this setting of `mixed_precision` is the one that needs a loss scale."""
     return precision == "fp16"
+
+
+def is_class(name: str) -> bool:
+    """Whether the last part of a qualified name is written as Python writes classes."""
+    return name.rpartition(".")[2][:1].isupper()

@@ -104,8 +104,10 @@ FUNCTIONS: dict[str, Row] = {
     "torch.nn.utils.vector_to_parameters": Row(Act.NOTHING),
     "torch.autograd.backward": Row(Act.DEPOSITS, keyword="tensors"),
     "torch.autograd.grad": Row(Act.AUTOGRAD),
-    "torch.autograd.Variable": Row(Act.COPIES),
+    "torch.autograd.Variable": Row(Act.WRAPS),
     "torch.utils.checkpoint.checkpoint": Row(Act.CHECKPOINT),
+    "torch.func.functional_call": Row(Act.FUNCTIONAL),
+    "torch.nn.utils.stateless.functional_call": Row(Act.FUNCTIONAL),
     "torch.utils.data.DataLoader": Row(Act.LOADER),
     "torch.no_grad": Row(Act.NO_GRAD),
     "torch.inference_mode": Row(Act.NO_GRAD),
@@ -147,9 +149,9 @@ FUNCTIONS: dict[str, Row] = {
         "randn_like rand_like full_like empty_like load from_numpy FloatTensor LongTensor",
         before="torch.",
     ),
-    **_each(Act.COPIES, "tensor Tensor as_tensor", before="torch."),
+    "torch.tensor": Row(Act.COPIES),
+    **_each(Act.WRAPS, "Tensor as_tensor asarray", before="torch."),
     **_each(Act.NUMBER, "numel device manual_seed save get_rng_state set_rng_state Generator seed", before="torch."),
-    "torch.Tensor": Row(Act.COPIES),
     "torch.device": Row(Act.NUMBER),
 }
 # For what has no row of its own: the longest of these that its name begins with.
@@ -188,10 +190,12 @@ MODULE: dict[str, Row] = {
     **_each(Act.PARTS, "modules children"),
     **_each(Act.NAMED_PARTS, "named_modules named_children"),
     **_each(Act.ADDS_PART, "add_module register_module append register_parameter insert"),
+    "state_dict": Row(Act.STATE),
+    "load_state_dict": Row(Act.LOADS),
     **_each(Act.CONTEXT, "no_sync join"),
     **_each(
         Act.NOTHING,
-        "state_dict load_state_dict named_buffers register_buffer extra_repr save_pretrained save_checkpoint "
+        "named_buffers register_buffer extra_repr save_pretrained save_checkpoint "
         "load_checkpoint push_to_hub log log_dict save_hyperparameters print resize_token_embeddings",
     ),
     **_each(
@@ -259,7 +263,8 @@ GRADIENT: dict[str, Row] = {
     "set_": Row(Act.REPLACES),
     **_each(Act.CLAMPS, "clamp_ clip_ clamp_max_"),
     **_each(Act.CLAMPED, _CLAMPED),
-    **_each(Act.TOUCHES, "mul_ div_ add_ sub_ addcmul_ nan_to_num_"),
+    **_each(Act.ADDS, "add_ sub_ addcmul_ addcdiv_"),
+    **_each(Act.TOUCHES, "mul_ div_ nan_to_num_"),
     **_each(Act.SAME, "detach_ detach to"),
 }
 PARAMETER: dict[str, Row] = {

@@ -31,6 +31,7 @@ from zerograd.source.execute.execution import Execution, Unreachable
 from zerograd.source.execute.tables import Branch
 from zerograd.source.heap.conditions import Asked, Linear
 from zerograd.source.heap.objects import Mode, Obj, ObjectKind, Shape
+from zerograd.source.heap.regions import is_result
 from zerograd.source.heap.values import (
     LOSS_SCALE,
     MEAN,
@@ -110,25 +111,32 @@ def call_external(
 def _unknown_external(
     ex: Execution, name: str, positional: Sequence[Value], keywords: dict[str, Value], node: ast.AST
 ) -> Value:
-    """What no table knows. A class makes something whose kind its uses will tell; it remembers what it was given."""
-    if name.rpartition(".")[2][:1].isupper():
-        made = ex.given("result", node, ex.context)
-        (obj,) = made.objects
-        obj.born = tuple(ex.loops)
-        values = [held for value in (*positional, *keywords.values()) for held in containers.deep(ex, value)]
-        for value in values:
-            obj.optimizers |= {one for one in value.objects if one.kind is ObjectKind.OPTIMIZER}
-        regions: frozenset[Obj] = NO_OBJECTS
-        for value in (*positional, *keywords.values()):
-            regions |= gradients.regions_of(ex, value)
-        obj.held = frozenset(one for one in regions if one.kind is not ObjectKind.GIVEN) or obj.held
-        obj.regions = regions
-        if obj.kind is ObjectKind.OPTIMIZER:
-            gradients.renew(ex, obj)
-        return Value(ex.fresh(node), made.objects, True)
+    """What no table knows."""
+    if spelling.is_class(name):
+        return construct(ex, positional, keywords, node)
     external = ex.heap.of("external", name, kind=ObjectKind.EXTERNAL)
     external.name = name
     return gradients.unknown_call(ex, external, positional, keywords, node)
+
+
+def construct(ex: Execution, positional: Sequence[Value], keywords: dict[str, Value], node: ast.AST) -> Value:
+    """A class from outside makes something whose kind its uses will tell; it remembers what it was given."""
+    made = ex.given("result", node, ex.context)
+    (obj,) = made.objects
+    obj.born, obj.constructed = tuple(ex.loops), True
+    handed = (*positional, *keywords.values())
+    gradients.show(ex, handed)
+    for value in handed:
+        for held in containers.deep(ex, value):
+            obj.optimizers |= {one for one in held.objects if one.kind is ObjectKind.OPTIMIZER}
+    regions: frozenset[Obj] = NO_OBJECTS
+    for value in handed:
+        regions |= gradients.regions_of(ex, value)
+    obj.held = frozenset(one for one in regions if one.kind is not ObjectKind.GIVEN) or obj.held
+    obj.regions = regions
+    if obj.kind is ObjectKind.OPTIMIZER:
+        gradients.renew(ex, obj)
+    return Value(ex.fresh(node), made.objects, True)
 
 
 def call_tensor(
@@ -193,6 +201,7 @@ def _unknown_method_of_module(
     given = [one for value in values for one in value.objects if one.kind is ObjectKind.OPTIMIZER]
     if given:
         gradients.doubt_optimizers(ex, given)
+    gradients.show(ex, (*positional, *keywords.values()))
     mine = frozenset({obj})
     if node is ex.dropped and obj.given:  # called for what it does, by a class that is not in sight
         gradients.doubt_regions(ex, mine, frozenset({Kind.CLEAR, Kind.DEPOSIT, Kind.CLIP}))
@@ -228,7 +237,7 @@ def _call_given(
             unsure = receiver._replace(graph=Graph.ANY, made_of=anything, exact=False)
             gradients.deposit(ex, receiver if receiver.graph is not Graph.CUT else unsure, node)
         return ex.none
-    if tensor is not None and gradients.is_result(obj) and receiver.graph >= Graph.LIVE:
+    if tensor is not None and is_result(obj) and receiver.graph >= Graph.LIVE:
         return _carry_out(ex, Call(tensor, receiver, None, positional, keywords, node))
     if module is not None and module.act in (Act.PARAMETERS, Act.NAMED_PARAMETERS):
         return _carry_out(ex, Call(module, receiver, obj, positional, keywords, node))
@@ -241,13 +250,15 @@ def _call_given(
     if container is not None and container.act is Act.GETS and positional and positional[0].constant is not None:
         return containers.read(ex, receiver, positional[0], node)
     if container is not None and container.act in (Act.APPENDS, Act.EXTENDS):
+        gradients.show(ex, positional)
         return ex.none
     handed = any(value.graph >= Graph.LIVE for value in positional)
     if tensor is not None and not handed and tensor.act in (Act.CUTS, Act.NUMBER, Act.ASKS, Act.CUTS_ITSELF):
         return _carry_out(ex, Call(tensor, receiver, None, positional, keywords, node))
     if receiver.graph is Graph.LIVE:
         return call_tensor(ex, receiver, name, positional, keywords, node)
-    return gradients.unknown_call(ex, obj, positional, keywords, node)
+    computed = receiver if is_result(obj) else None  # a distribution, an output: whose graph is its own
+    return gradients.unknown_call(ex, obj, positional, keywords, node, receiver=computed)
 
 
 def call_scaler(
@@ -295,6 +306,8 @@ def _module(ex: Execution, call: Call) -> Value:
                     obj.children.add(one)
                 elif one.kind in (ObjectKind.LEAF, ObjectKind.PARAMETER):
                     obj.children |= gradients.own_regions(one) - {obj}
+                elif one.kind is ObjectKind.GIVEN:
+                    obj.taken.add(one)
         known = containers.places(ex, value)
         for part in known if known is not None else [value]:
             if any(one.kind is ObjectKind.MODULE for one in part.objects):
@@ -329,7 +342,7 @@ def _criterion(ex: Execution, call: Call) -> Value:
 def _optimizer(ex: Execution, call: Call) -> Value:
     obj = _made(ex, call, ObjectKind.OPTIMIZER)
     parameters = call.positional[0] if call.positional else call.keywords.get(spelling.PARAMS)
-    obj.held = gradients.regions_of(ex, parameters) if parameters is not None else NO_OBJECTS
+    obj.held = gradients.regions_of(ex, parameters, unknown=True) if parameters is not None else NO_OBJECTS
     obj.shape = Shape.REPEATS if call.row.repeats else Shape.PLAIN
     gradients.renew(ex, obj)
     return _value(ex, call, obj)
@@ -434,7 +447,7 @@ def _loss(ex: Execution, call: Call) -> Value:
 def _reduces(ex: Execution, call: Call) -> Value:
     idle = call.subject.idle if call.subject is not None else NO_IDLE_TERMS
     made = _computes(ex, call)
-    if made.graph is Graph.LIVE and ex.forwards == 0:
+    if made.graph >= Graph.LIVE and made.made_of and ex.forwards == 0:
         gradients.note_loss(ex)
     return made._replace(reduction=MEAN if call.row.act is Act.MEAN else SUM, idle=idle)
 
@@ -478,12 +491,22 @@ def _new_tensor(ex: Execution, call: Call) -> Value:
 def _copies(ex: Execution, call: Call) -> Value:
     needs = call.keywords.get(spelling.REQUIRES_GRAD)
     if needs is not None and needs.constant is not None and needs.constant.value is True:
-        return leaf(ex, call.node)._replace(cut_from=_cuts(ex, call).cut_from)
+        return _copied_leaf(ex, call)
     first = call.first
-    wraps = call.row.keyword == "" and first is not None and first.graph >= Graph.LIVE
+    wraps = call.row.act is Act.WRAPS and first is not None and first.graph >= Graph.LIVE
     if wraps and first is not None and not any(one.kind is ObjectKind.CONTAINER for one in first.objects):
         return first._replace(id=ex.fresh(call.node))
     return _cuts(ex, call)
+
+
+def _copied_leaf(ex: Execution, call: Call) -> Value:
+    """A leaf that is a copy of something: it takes a gradient, and hands none on."""
+    made, first = leaf(ex, call.node), call.first
+    origins = graphs.origins(_held(ex, call))
+    for one in made.objects:
+        one.site, one.copied_from = ex.site(call.node), one.copied_from | origins
+        one.many = first is not None and any(held.kind is ObjectKind.CONTAINER for held in first.objects)
+    return made._replace(cut_from=origins)
 
 
 def _same(ex: Execution, call: Call) -> Value:
@@ -545,6 +568,14 @@ def _checkpoint(ex: Execution, call: Call) -> Value:
     if first is None:
         return ex.unknown(call.node)
     return calls.call(ex, first, call.positional[1:], call.keywords, call.node)
+
+
+def _functional(ex: Execution, call: Call) -> Value:
+    """Whether the module's own parameters are among those that it is given, nobody can tell here."""
+    made = graphs.tensor(ex, _held(ex, call), ex.fresh(call.node))
+    if made.graph is Graph.LIVE or ex.grad_mode is Mode.OFF:
+        return made
+    return made._replace(graph=Graph.ANY, made_of=made.made_of | {ex.heap.anything}, exact=False)
 
 
 def _reads(ex: Execution, call: Call) -> Value:
@@ -880,6 +911,8 @@ def _adds_part(ex: Execution, call: Call) -> Value:
         for one in call.positional[-1].objects:
             if one.kind in (ObjectKind.MODULE, ObjectKind.LEAF) and one is not obj:
                 obj.children.add(one)
+            elif one.kind is ObjectKind.GIVEN:
+                obj.taken.add(one)
         if call.positional[0].constant is not None and isinstance(call.positional[0].constant.value, str):
             ex.store.put((obj, call.positional[0].constant.value), call.positional[-1])
     return call.receiver if call.receiver is not None else ex.none
@@ -891,6 +924,23 @@ def _adds_group(ex: Execution, call: Call) -> Value:
     for value in call.positional:
         obj.held = obj.held | gradients.regions_of(ex, value)
     return ex.none
+
+
+def _state(ex: Execution, call: Call) -> Value:
+    obj = containers.new(ex, call.node, shape=Shape.DICT)
+    obj.regions = frozenset({call.obj} if call.obj is not None else ())
+    return Value(ex.fresh(call.node), frozenset({obj}), exact=False)
+
+
+def _loads(ex: Execution, call: Call) -> Value:
+    obj, first = call.obj, call.first
+    assert obj is not None
+    loaded = frozenset(region for one in first.objects for region in one.regions) if first is not None else NO_OBJECTS
+    obj.copied_from |= loaded - {obj}
+    assign = call.keywords.get(spelling.ASSIGN)
+    if calls.REST in call.keywords or (assign is not None and not (assign.constant and not assign.constant.value)):
+        ex.overlap.tied |= {obj, *loaded}
+    return _nothing(ex, call)
 
 
 def _prepares(ex: Execution, call: Call) -> Value:
@@ -1033,7 +1083,7 @@ def _copy(ex: Execution, call: Call) -> Value:
         return first._replace(id=ex.fresh(call.node))
     obj = ex.heap.of("copy", call.node, ex.context, kind=ObjectKind.MODULE)
     obj.context = ex.context
-    obj.cls = modules[0].cls
+    obj.cls, obj.copied_from = modules[0].cls, frozenset(modules)
     for key, value in ex.store.fields(modules[0]):
         if not any(one.kind is ObjectKind.MODULE for one in value.objects):
             ex.store.put((obj, key[1]), value)
@@ -1087,6 +1137,12 @@ def _clamped(ex: Execution, call: Call) -> Value:
                 gradients.replaced(ex, one.regions, made, call.node)
             return made if out is None else out
     return _computes(ex, call)
+
+
+def _adds(ex: Execution, call: Call) -> Value:
+    assert call.obj is not None
+    gradients.add_by_hand(ex, call.obj.regions, call.node)
+    return call.receiver if call.receiver is not None else ex.none
 
 
 def _touches(ex: Execution, call: Call) -> Value:
@@ -1259,7 +1315,7 @@ def _is_instance(ex: Execution, call: Call) -> Value:
         return ex.unknown(call.node)
     one, other = call.positional[:2]
     externals = [obj.name for obj in other.objects if obj.kind is ObjectKind.EXTERNAL]
-    tensors = [name for name in externals if (row := row_of(name)) is not None and row.act is Act.COPIES]
+    tensors = [name for name in externals if (row := row_of(name)) is not None and row.act is Act.WRAPS]
     if one.graph is Graph.LIVE and not one.objects and one.exact and tensors:
         return ex.constant(True)
     return Value(ex.fresh(call.node), test=Asked("isinstance", (one.id, name_of(other))))
@@ -1292,6 +1348,8 @@ def _namespace(ex: Execution, call: Call) -> Value:
     for value in call.positional:
         if any(one.kind is ObjectKind.CONTAINER for one in value.objects):
             containers.merge(ex, obj, value, call.node)
+        elif any(one.kind is ObjectKind.PARAMETERS for one in value.objects):  # pairs of names and parameters
+            containers.grow(ex, obj, containers.item(ex, containers.element(ex, value, call.node), 1, call.node))
     for name, value in call.keywords.items():
         containers.put_item(ex, obj, ex.constant(name), value)
         ex.store.put((obj, name), value)
@@ -1327,6 +1385,7 @@ _ACTS: dict[Act, Callable[[Execution, Call], Value]] = {
     Act.NUMBER: _number,
     Act.NEW_TENSOR: _new_tensor,
     Act.COPIES: _copies,
+    Act.WRAPS: _copies,
     Act.SAME: _same,
     Act.CASTS: _casts,
     Act.ASKS: _asks,
@@ -1335,6 +1394,7 @@ _ACTS: dict[Act, Callable[[Execution, Call], Value]] = {
     Act.LEAF: _leaf,
     Act.AUTOGRAD: _autograd,
     Act.CHECKPOINT: _checkpoint,
+    Act.FUNCTIONAL: _functional,
     Act.NO_GRAD: _no_grad,
     Act.GRAD: _grad,
     Act.GRAD_IF: _grad_if,
@@ -1363,6 +1423,8 @@ _ACTS: dict[Act, Callable[[Execution, Call], Value]] = {
     Act.NAMED_PARTS: _parts,
     Act.ADDS_PART: _adds_part,
     Act.ADDS_GROUP: _adds_group,
+    Act.STATE: _state,
+    Act.LOADS: _loads,
     Act.PREPARES: _prepares,
     Act.UNWRAPS: _first,
     Act.HOOKS: _hooks,
@@ -1382,6 +1444,7 @@ _ACTS: dict[Act, Callable[[Execution, Call], Value]] = {
     Act.CLAMPS: _clamps,
     Act.CLAMPED: _clamped,
     Act.TOUCHES: _touches,
+    Act.ADDS: _adds,
     Act.ENUMERATE: _enumerate,
     Act.RANGE: _range,
     Act.COUNTS: _counts,

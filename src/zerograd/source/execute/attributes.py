@@ -150,6 +150,8 @@ def _with_trait(ex: Execution, obj: Obj, base: Value, name: str, trait: Trait) -
         gradient = ex.heap.of("gradient", obj, kind=ObjectKind.GRADIENT)
         gradient.regions, gradient.given = gradients.own_regions(obj), obj.given
         gradients.look_at(ex)
+        if obj.kind is ObjectKind.LEAF:
+            ex.tables.add(ex.tables.graded, obj)
         value = Value(ex.identities.of("object", gradient), frozenset({gradient}), graph=Graph.CUT)
         ex.tensor_ids.add(value.id)
         return value
@@ -175,7 +177,7 @@ def _groups(ex: Execution, optimizer: Obj) -> Value:
     groups = ex.heap.of("groups", optimizer, kind=ObjectKind.CONTAINER)
     groups.shape = Shape.GROUPS
     group = ex.heap.of("group", optimizer, kind=ObjectKind.CONTAINER)
-    group.shape = Shape.DICT
+    group.shape, group.optimizers = Shape.DICT, {optimizer}
     ex.store.put((group, containers.at(spelling.PARAMS)), ex.thing(held))
     ex.store.put((groups, containers.ELEMENT), ex.thing(group))
     ex.store.put((groups, containers.at(0)), ex.thing(group))
@@ -210,6 +212,8 @@ def write(ex: Execution, base: Value, name: str, value: Value, node: ast.AST, *,
             _adopt(ex, obj, value)
         if obj.kind in (ObjectKind.NONE, ObjectKind.CONTAINER):
             continue
+        if obj.given or obj.shown:
+            gradients.show(ex, [value])
         if obj.kind is ObjectKind.FILE and obj.file is not None:
             statements.put(ex, (statements.module_frame(obj.file), name), value)
         elif (len(base.objects) == 1 and base.exact) or obj.given:
@@ -236,6 +240,8 @@ def _adopt(ex: Execution, module: Obj, value: Value) -> None:
         for one in held.objects:
             if one.kind is ObjectKind.MODULE:
                 parts.add(one)
+            elif one.kind is ObjectKind.GIVEN:
+                module.taken.add(one)
             elif one.kind in (ObjectKind.LEAF, ObjectKind.PARAMETER):
                 parts |= gradients.own_regions(one)
     for one in parts:

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Callable, Hashable, Sequence
 
-from zerograd.source.effects import frameworks, python, torch
+from zerograd.source.effects import frameworks, python, spelling, torch
 from zerograd.source.effects.lookup import container_method, is_module_base, is_of_autograd, optimizer_method, row_of
 from zerograd.source.effects.rows import Act, Trait
 from zerograd.source.execute import acts, containers, expressions, gradients, graphs, statements
@@ -12,6 +12,7 @@ from zerograd.source.execute.paths import State
 from zerograd.source.heap import answers
 from zerograd.source.heap.conditions import Asked
 from zerograd.source.heap.objects import Mode, Obj, ObjectKind, Shape
+from zerograd.source.heap.regions import is_imported
 from zerograd.source.heap.store import Key
 from zerograd.source.heap.values import Applied, Graph, Value, is_none, join
 from zerograd.source.project.files import Project
@@ -249,6 +250,8 @@ def call_object(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywor
     if kind is ObjectKind.GIVEN and obj.receiver is not None and acts.is_method(obj.name):
         return call_method(ex, obj.receiver, obj.name, positional, keywords, node)
     obj.uses.add(python.CALL)
+    if is_imported(obj) and spelling.is_class(obj.name):
+        return acts.construct(ex, positional, keywords, node)
     return gradients.unknown_call(ex, obj, positional, keywords, node)
 
 
@@ -563,6 +566,8 @@ def super_method(ex: Execution, name: str, positional: Arguments, keywords: Keyw
                     for one in value.objects:
                         if one.kind is ObjectKind.MODULE and one is not obj:
                             obj.children.add(one)
+                        elif one.kind is ObjectKind.GIVEN:
+                            obj.taken.add(one)
             return ex.none
         return acts.call_known(ex, obj, me, name, positional, keywords, node, weak=False)
     return ex.none
@@ -610,6 +615,8 @@ def _take_fields(ex: Execution, made: Obj, cls: Class, positional: Arguments, ke
             for one in value.objects:
                 if one.kind is ObjectKind.MODULE and one is not made:
                     made.children.add(one)
+                elif one.kind is ObjectKind.GIVEN:
+                    made.taken.add(one)
     for name, value in zip(fields, positional, strict=False):
         ex.store.put((made, name), value)
     for name, value in keywords.items():

@@ -9,6 +9,7 @@ from zerograd.source.execute import calls, counters, gradients, graphs
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.conditions import Counter, Linear
 from zerograd.source.heap.objects import Obj, ObjectKind, Shape
+from zerograd.source.heap.regions import is_result
 from zerograd.source.heap.store import Key
 from zerograd.source.heap.values import Graph, Value, join, linear
 
@@ -56,6 +57,7 @@ def grow(ex: Execution, obj: Obj, value: Value) -> None:
     """One more element, at an unknown place."""
     if obj.kind is not ObjectKind.CONTAINER:
         return
+    _show_in(ex, obj, value)
     old = ex.store.get((obj, ELEMENT))
     ex.store.drop((obj, LENGTH))
     ex.store.put((obj, ELEMENT), value if old is None else join(old, value, ex.identities.of("grown", obj)))
@@ -63,6 +65,7 @@ def grow(ex: Execution, obj: Obj, value: Value) -> None:
 
 def append(ex: Execution, obj: Obj, value: Value) -> None:
     """One more element at the end: of a list whose length is known and that no loop grows, its place is known."""
+    _show_in(ex, obj, value)
     length = ex.store.get((obj, LENGTH))
     fixed = length is not None and length.constant is not None and obj.born == tuple(ex.loops)
     old = ex.store.get((obj, ELEMENT))
@@ -74,7 +77,14 @@ def append(ex: Execution, obj: Obj, value: Value) -> None:
         ex.store.drop((obj, LENGTH))
 
 
+def _show_in(ex: Execution, obj: Obj, value: Value) -> None:
+    """What is put where somebody who cannot be read may look."""
+    if obj.shown:
+        gradients.show(ex, [value])
+
+
 def put_item(ex: Execution, obj: Obj, index: Value, value: Value) -> None:
+    _show_in(ex, obj, value)
     if index.constant is not None:
         ex.store.put((obj, at(index.constant.value)), value)
     length = ex.store.get((obj, LENGTH))
@@ -290,7 +300,7 @@ def _element_of(
     if obj.kind in (ObjectKind.GIVEN, ObjectKind.LOADER, ObjectKind.INSTANCE, ObjectKind.EXTERNAL):
         obj.uses.add(python.ITER)
         made = ex.given(obj, ELEMENT, of=obj)
-        if obj.kind is ObjectKind.GIVEN and gradients.is_result(obj) and value.graph:
+        if obj.kind is ObjectKind.GIVEN and is_result(obj) and value.graph:
             return made._replace(id=identity, graph=value.graph, made_of=value.made_of)
         return made._replace(id=identity, graph=Graph.CUT, made_of=frozenset())
     if obj.kind is ObjectKind.MODULE:
@@ -416,6 +426,10 @@ def _read_from(ex: Execution, obj: Obj, value: Value, index: Value, node: ast.AS
 def write(ex: Execution, base: Value, index: Value, value: Value, node: ast.AST) -> None:
     """base[index] = value"""
     for obj in sorted(base.objects):
+        if obj.optimizers:  # a group of an optimizer is given other parameters, or another rate
+            held = gradients.regions_of(ex, value)
+            for one in obj.optimizers if held else ():
+                one.held, one.hinted = one.held | held, True
         if obj.kind in (ObjectKind.CONTAINER, ObjectKind.INSTANCE, ObjectKind.GIVEN, ObjectKind.MODULE):
             place: Key = (obj, at(index.constant.value)) if index.constant is not None else (obj, ELEMENT)
             if len(base.objects) == 1 and index.constant is not None:

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Callable, Hashable, Sequence
 
+from zerograd.core.events import Kind
 from zerograd.core.facts import doubt
 from zerograd.source.effects import python
 from zerograd.source.effects.lookup import may_be_raised_by_backward
@@ -13,6 +14,7 @@ from zerograd.source.execute import (
     containers,
     counters,
     factors,
+    gradients,
     graphs,
     statements,
 )
@@ -297,6 +299,9 @@ def asks_none(ex: Execution, value: Value) -> Test:
         if kinds == {ObjectKind.NONE}:
             return YES
         if ObjectKind.NONE not in kinds or ObjectKind.GRADIENT in kinds:
+            if ObjectKind.GRADIENT in kinds and ex.path is not None:  # who asks may fill it where there is none
+                regions = frozenset(region for one in value.objects for region in one.regions)
+                gradients.doubt_regions(ex, regions, frozenset({Kind.DEPOSIT}))
             return Known(False)
     elif value.constant is not None or (value.graph is Graph.LIVE and not value.objects):
         return Known(False)

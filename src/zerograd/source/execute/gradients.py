@@ -33,7 +33,7 @@ from zerograd.core.machine import START, Content
 from zerograd.source.effects import python, spelling
 from zerograd.source.effects.protocols import STEPPED_BY_SCALER
 from zerograd.source.execute import calls, clipping, containers, expressions, graphs, windows
-from zerograd.source.execute.execution import Execution, Guard, Unreachable
+from zerograd.source.execute.execution import Execution, Frame, Guard, Unreachable
 from zerograd.source.execute.paths import PATH, Pending, Slot, State
 from zerograd.source.execute.tables import Branch, Deposit
 from zerograd.source.execute.walked import Answered, Events, Why
@@ -52,7 +52,7 @@ from zerograd.source.heap.conditions import (
     leaves,
 )
 from zerograd.source.heap.objects import Mode, Obj, ObjectKind, Shape
-from zerograd.source.heap.regions import Covers, reach
+from zerograd.source.heap.regions import Covers, is_fresh, is_result, reach
 from zerograd.source.heap.values import MAYBE_SCALED, NO_OBJECTS, Graph, Regions, Value, is_none
 
 _UNREAD = (Content.FRESH, Content.MIXED)
@@ -82,8 +82,8 @@ def held_by(optimizer: Obj) -> Regions:
     return optimizer.held or frozenset({optimizer})
 
 
-def regions_of(ex: Execution, value: Value, seen: frozenset[Obj] = NO_OBJECTS) -> Regions:
-    """The parameters that a value stands for, or holds."""
+def regions_of(ex: Execution, value: Value, seen: frozenset[Obj] = NO_OBJECTS, *, unknown: bool = False) -> Regions:
+    """The parameters that a value stands for, or holds. `unknown`: beside those in sight also what nobody knows."""
     found: set[Obj] = set()
     for obj in value.objects:
         if obj in seen:
@@ -98,11 +98,11 @@ def regions_of(ex: Execution, value: Value, seen: frozenset[Obj] = NO_OBJECTS) -
             named = ex.store.get((obj, containers.at(spelling.PARAMS)))
             fields = [named] if named is not None else [one for _, one in ex.store.fields(obj)]
             for one in fields:
-                found |= regions_of(ex, one, seen | {obj})
+                found |= regions_of(ex, one, seen | {obj}, unknown=unknown)
         elif obj.kind is ObjectKind.GENERATOR:
             found |= regions_of(ex, containers.element(ex, value, _node_of(obj)), seen | {obj})
     known = frozenset(one for one in found if one.kind is not ObjectKind.GIVEN)
-    return known or frozenset(found)
+    return known if known and not unknown else frozenset(found)
 
 
 def _node_of(generator: Obj) -> ast.AST:
@@ -281,9 +281,8 @@ def deposit(ex: Execution, value: Value, node: ast.AST) -> None:
         return
     tables, path, site = ex.tables, ex.here, ex.site(node)
     made_of = value.made_of or frozenset({ex.heap.anything})
-    is_leaf = any(one.kind is ObjectKind.LEAF for one in value.objects)
-    if value.cut_from and not is_leaf and all(one.kind is ObjectKind.LEAF for one in made_of):
-        path.severed |= {site}
+    if is_severed(ex, value):
+        path.severed |= _severed_at(value, site)
     note_loss(ex)
     for loop in (0, *ex.loops):
         tables.add(tables.training, loop)
@@ -295,8 +294,7 @@ def deposit(ex: Execution, value: Value, node: ast.AST) -> None:
     clipping.deposited(ex)
     path.pending = waiting if path.stepped else path.pending | waiting
     path.stepped = False
-    if any(_is_homeless(ex, one) for one in made_of):
-        path.homeless |= {site}
+    path.homeless |= {Pending(site, one) for one in known if any(_is_homeless(ex, part, one) for part in made_of)}
     attacked = _is_attack(ex, value)
     for optimizer in known:
         found: list[tuple[Verdict[Any], Slot]] = []
@@ -307,6 +305,8 @@ def deposit(ex: Execution, value: Value, node: ast.AST) -> None:
             covers = ex.overlap.of(region, made_of)
             if covers is Covers.NO or region in path.frozen:
                 continue
+            if owners and optimizer not in owners and any(region in held_by(one) for one in owners):
+                continue  # two optimizers hold it: what lies there is for the other
             kind, weak = Kind.DEPOSIT, False
             if covers is Covers.YES:
                 if owners and optimizer not in owners and value.graph is Graph.LIVE:
@@ -333,17 +333,45 @@ def deposit(ex: Execution, value: Value, node: ast.AST) -> None:
         handler.raised.append(State(ex.store.changes(handler.level), ex.here.copy()))
 
 
+def is_severed(ex: Execution, value: Value) -> bool:
+    """Whether the graph of a loss ends at copies of what was computed, which no optimizer holds and nobody looks at."""
+    copies = value.cut_from or any(one.site is not None for one in value.made_of)
+    return bool(copies) and all(is_dead_end(ex, one) for one in value.made_of)
+
+
+def is_dead_end(ex: Execution, obj: Obj) -> bool:
+    """Whether it is a leaf that no optimizer holds, and whose gradient nobody reads."""
+    is_unread = obj.kind is ObjectKind.LEAF and obj not in ex.tables.graded
+    return is_unread and not obj.shown and all(slot[1] is not obj for slot in ex.tables.slots)
+
+
+def _severed_at(value: Value, site: Site) -> frozenset[Site]:
+    """Where a loss lost its graph: where a list was copied, else where it goes backward, unless it is a copy itself."""
+    copied = [one for one in value.made_of if one.site is not None]
+    lists = [one.site for one in copied if one.many and one.site is not None]
+    if lists:
+        return frozenset(lists[:1])
+    return frozenset() if not value.objects.isdisjoint(copied) else frozenset({site})
+
+
 def _is_surely_reached(ex: Execution, slots: list[Slot], made_of: Regions) -> bool:
     """Whether a graph surely goes through one of these slots."""
     return any(slot[1] is not None and ex.overlap.of(slot[1], made_of) is Covers.YES for slot in slots)
 
 
-def _is_homeless(ex: Execution, made_of: Obj) -> bool:
-    """Whether no optimizer in sight holds what a graph goes through."""
+def _is_homeless(ex: Execution, made_of: Obj, optimizer: Obj) -> bool:
+    """Whether no optimizer in sight holds what a graph goes through, and nothing says that this one was meant to.
+
+    It was, if the network was there when it was made, or is a copy of what it holds.
+    """
     if made_of.kind is ObjectKind.LEAF:
         return False
     if made_of.kind is ObjectKind.ANYTHING:
         return True
+    if is_fresh(made_of) and not made_of.shown and not optimizer.given and made_of.number < optimizer.number:
+        return False
+    if made_of.copied_from and any(_meets(ex, one, made_of.copied_from) for one in held_by(optimizer)):
+        return False
     regions = {slot[1] for slot in ex.tables.slots if slot[1] is not None}
     return not any(ex.overlap.of(region, (made_of,)) is Covers.YES for region in regions)
 
@@ -445,7 +473,7 @@ def consume(ex: Execution, optimizer: Obj, node: ast.AST, *, scaled: bool = Fals
     for waits in path.pending:
         if waits.optimizer is optimizer:
             tables.add(tables.owners.setdefault(waits.site, set()), optimizer)
-    homeless = any(waits.optimizer is optimizer and waits.site in path.homeless for waits in path.pending)
+    homeless = any(waits.optimizer is optimizer and waits in path.homeless for waits in path.pending)
     tables.add(tables.active, optimizer)
     path.stepped = True
     severed, path.severed = path.severed, frozenset()
@@ -702,14 +730,18 @@ def touch(ex: Execution, regions: Regions, node: ast.AST) -> None:
 def changed_in_place(ex: Execution, old: Value, new: Value, node: ast.AST) -> None:
     """`p.grad += g`, `p -= lr * p.grad`"""
     for obj in sorted(old.objects):
-        if obj.kind is ObjectKind.GRADIENT:
-            for slot in ex.slots():
-                assert slot[1] is not None
-                covers = ex.overlap.of(slot[1], obj.regions)
-                if covers is not Covers.NO and new.graph:
-                    emit(ex, slot, Kind.DEPOSIT, node, weak=True)
-                elif covers is not Covers.NO:
-                    emit(ex, slot, Kind.RESCALE, node)
+        if obj.kind is ObjectKind.GRADIENT and new.graph:
+            add_by_hand(ex, obj.regions, node)
+        elif obj.kind is ObjectKind.GRADIENT:
+            touch(ex, obj.regions, node)
+
+
+def add_by_hand(ex: Execution, regions: Regions, node: ast.AST) -> None:
+    """Something is added to gradients: one more deposit, of nobody knows what."""
+    for slot in ex.slots():
+        assert slot[1] is not None
+        if ex.overlap.of(slot[1], regions) is not Covers.NO:
+            emit(ex, slot, Kind.DEPOSIT, node, weak=True)
 
 
 def is_partial(ex: Execution) -> bool:
@@ -814,6 +846,7 @@ def unknown_call(
     values += [receiver] if receiver is not None else []
     stepped: set[Obj] = set()
     modules: set[Obj] = set()
+    show(ex, handed)
     for value in values:
         for one in value.objects:
             if one.kind is ObjectKind.OPTIMIZER:
@@ -843,6 +876,10 @@ def unknown_call(
         # It is handed nothing that was computed: it calls the networks itself, and may do more with them.
         unsure = [slot for slot in ex.slots() if slot[1] is not None and slot[1].kind is ObjectKind.OPTIMIZER]
         doubt_slots(ex, unsure, frozenset({Kind.CLEAR, Kind.DEPOSIT, Kind.CLIP}))
+    if not is_dropped and ex.forwards == 0 and any(_is_computed(value) for value in values):
+        note_loss(ex)
+        if not all(value.graph for value in handed):  # told more than what a loss is computed of, it may do more
+            doubt_optimizers(ex, optimizers(ex), frozenset({Kind.DEPOSIT}))
     if stepped or modules or (obj is not None and _was_given(obj)):
         look_at(ex)
     if stepped:
@@ -851,21 +888,55 @@ def unknown_call(
         clipping.may_be_used(ex, modules)
         doubt_regions(ex, frozenset(modules), frozenset({Kind.CLEAR, Kind.DEPOSIT, Kind.CLIP}))
     whose = frozenset(modules)
-    if modules or (obj is not None and obj.kind is ObjectKind.GIVEN):
+    if modules or (obj is not None and obj.kind is ObjectKind.GIVEN and (receiver is None or not is_result(obj))):
         whose |= {obj if obj is not None else ex.heap.anything}
     identity = ex.fresh(node)
     made = graphs.tensor(ex, values, identity, live=bool(modules), made_of=whose)
     result = ex.given("result", node, ex.context)
+    for one in result.objects:
+        one.copied_from |= frozenset().union(*(module.copied_from for module in modules))
     graph = made.graph if made.graph is not Graph.CUT or ex.grad_mode is Mode.OFF else Graph.ANY
     anything = NO_OBJECTS if ex.grad_mode is Mode.OFF else frozenset({ex.heap.anything})
     whose = made.made_of or anything
     return made._replace(objects=result.objects, exact=False, graph=graph, made_of=whose, sure=NO_OBJECTS)
 
 
+def _is_computed(value: Value) -> bool:
+    """Whether a network, or what may be one, has computed a value."""
+    if value.graph is Graph.LIVE:
+        return not any(one.kind is ObjectKind.LEAF for one in value.objects)
+    return value.graph is Graph.ANY and bool(value.objects) and all(is_result(one) for one in value.objects)
+
+
 def _is_used_as_module(obj: Obj) -> bool:
     if obj.kind is not ObjectKind.GIVEN or is_result(obj):
         return False
     return bool(obj.uses & {python.CALL, "parameters()", "zero_grad()"})
+
+
+def show(ex: Execution, values: Iterable[Value]) -> None:
+    """Somebody who cannot be read is handed these: what he hands out later may hold them."""
+    for value in values:
+        for held in containers.deep(ex, value):
+            for one in held.objects:
+                for shown in (one, *_carried(ex, one), *one.regions, *one.held):
+                    if not shown.shown and shown.kind not in (ObjectKind.EXTERNAL, ObjectKind.NONE):
+                        shown.shown = True
+                        show(ex, _seen_by(ex, shown))
+
+
+def _seen_by(ex: Execution, obj: Obj) -> list[Value]:
+    """What a function finds under the names that it uses, and an object in its fields."""
+    if obj.kind is not ObjectKind.FUNCTION or obj.function is None:
+        return [value for _, value in ex.store.fields(obj)]
+    scopes = [("file", obj.function.file.path)]
+    frame = obj.frame
+    while isinstance(frame, Frame):
+        scopes.append(frame.id)
+        frame = frame.parent
+    named = {node.id for node in ast.walk(obj.function.node) if isinstance(node, ast.Name)}
+    found = [ex.store.get((scope, name)) for scope in scopes for name in sorted(named)]
+    return [value for value in found if value is not None]
 
 
 def _carried(ex: Execution, obj: Obj) -> set[Obj]:
@@ -893,11 +964,6 @@ def is_outside(ex: Execution, obj: Obj | None, node: ast.AST) -> bool:
     if one.kind is ObjectKind.EXTERNAL:
         return "." in one.name
     return not is_result(one)
-
-
-def is_result(obj: Obj) -> bool:
-    """Whether something was handed out by a call that nobody can read."""
-    return isinstance(obj.key, tuple) and obj.key[:2] == ("given", "result")  # not a name: of an object
 
 
 # --- leaving an iteration

@@ -48,7 +48,7 @@ class Path:
         pending: frozenset[Pending] = frozenset(),
         stepped: bool = False,
         since: frozenset[Slot] = frozenset(),
-        homeless: frozenset[Site] = frozenset(),
+        homeless: frozenset[Pending] = frozenset(),
         frozen: frozenset[Obj] = frozenset(),
         severed: frozenset[Site] = frozenset(),
         looked_at: frozenset[Site] = frozenset(),
@@ -59,7 +59,7 @@ class Path:
         self.pending = pending
         self.stepped = stepped  # since the last backward, some optimizer has stepped
         self.since = since  # deposited into in this iteration
-        self.homeless = homeless  # backwards through networks that no optimizer in sight holds
+        self.homeless = homeless  # backwards through what no optimizer in sight holds, for whom that is an excuse
         self.frozen = frozen  # regions that take no gradient
         self.looked_at = looked_at  # backwards whose gradients somebody may have read
         self.brought = brought  # counters that were brought to their value now, in this iteration

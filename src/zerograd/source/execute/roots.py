@@ -166,7 +166,9 @@ def _enter(ex: Execution, file: File, function: Function) -> None:
         if function.name == python.INIT:
             return
     obj = calls.method_object(ex, function)
-    obj.no_grad = Act.NO_GRAD in (calls.decorator_act(ex, one, function) for one in function.decorators)
+    decorating = [calls.decorator_act(ex, one, function) for one in function.decorators]
+    obj.no_grad = Act.NO_GRAD in decorating
+    ex.tables.examined = ex.tables.examined or None in decorating  # whoever calls it looks at what it did
     _again_and_again(ex, obj, function, receiver)
 
 

@@ -74,6 +74,7 @@ class Tables:
         self.volatile: set[Obj] = set()  # given things that are told something in a loop: what they say may change
         self.read: set[Obj] = set()  # optimizers whose rate or groups are read
         self.slopes_read: set[Obj] = set()  # leaves whose gradient is read by hand
+        self.graded: set[Obj] = set()  # leaves of which somebody names the gradient
         self.refused: set[Hashable] = set()  # values for which the program refuses all but a few constants
         self.slots: dict[Slot, None] = {}
         self.examined = False  # a tensor is compared in an assert outside loops: a test of gradients

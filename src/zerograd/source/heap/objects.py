@@ -4,6 +4,8 @@ from collections.abc import Hashable
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
+from zerograd.core.events import Site
+
 if TYPE_CHECKING:
     from zerograd.source.heap.values import Value
     from zerograd.source.project.index import Class, File, Function
@@ -77,7 +79,9 @@ class Obj:
         "born",
         "children",
         "cls",
+        "constructed",
         "context",
+        "copied_from",
         "divisor",
         "element_of",
         "file",
@@ -99,7 +103,10 @@ class Obj:
         "reduction",
         "regions",
         "shape",
+        "shown",
+        "site",
         "source",
+        "taken",
         "uses",
     )
 
@@ -109,6 +116,8 @@ class Obj:
         self.number = number
         self.name = ""  # of an EXTERNAL its qualified name, of a BOUND its method, of a GIVEN the name it was met under
         self.given = False  # it comes from outside, whatever it turned out to be
+        self.constructed = False  # of a GIVEN: a class that cannot be read has made it
+        self.shown = False  # it was handed to something that cannot be read, which may keep it
         self.hinted = False  # what it is rests on a hint, or on something that may change it unseen
         self.uses: set[str] = set()
         self.cls: Class | None = None
@@ -117,6 +126,8 @@ class Obj:
         self.frame: object = None  # of a FUNCTION: where its free names are looked up
         self.receiver: Value | None = None
         self.children: set[Obj] = set()  # of a MODULE: its parts and its parameters
+        self.taken: set[Obj] = set()  # of a MODULE: given things that were put into it, and may be parts
+        self.copied_from: frozenset[Obj] = NOTHING_HELD  # of a MODULE: those whose weights it has taken over
         self.held: frozenset[Obj] = NOTHING_HELD  # of an OPTIMIZER: the regions it steps
         self.regions: frozenset[Obj] = NOTHING_HELD  # of PARAMETERS, PARAMETER, GRADIENT: whose
         self.optimizers: set[Obj] = set()  # of a SCHEDULER or a wrapper: those it was given
@@ -131,6 +142,7 @@ class Obj:
         self.context: object = None
         self.source: Obj | None = None  # of a GIVEN: what it was read from or called on
         self.element_of: Obj | None = None
+        self.site: Site | None = None  # of a LEAF that was copied from something: where
 
     def __repr__(self) -> str:
         return f"<{self.kind.name.lower()} {self.number} {self.name}>"

@@ -1,6 +1,5 @@
 """Whose parameters: how a region that an optimizer holds lies to those that a graph goes through."""
 
-import ast
 from collections.abc import Iterable
 from enum import Enum
 
@@ -45,28 +44,64 @@ class Overlap:
         if region in others:
             return Covers.YES
         mine = reach(region)
-        if any(other in mine or region in reach(other) for other in others if other.kind is not ObjectKind.ANYTHING):
+        named = [other for other in others if other.kind is not ObjectKind.ANYTHING]
+        if any(other in mine or region in reach(other) for other in named):
             return Covers.YES
+        if any(not mine.isdisjoint(reach(other)) for other in named):
+            return Covers.MAYBE  # they have a part in common
         if any(other.kind is ObjectKind.ANYTHING for other in others):
             return Covers.MAYBE
-        known = [other for other in others if not is_unknown(other)]
-        if is_unknown(region) or len(known) < len(others):
-            return Covers.MAYBE if others else Covers.NO
-        if any(may_be_one(region, other) for other in others):
-            return Covers.MAYBE
-        # One that was given and one that was made can be one and the same, unless it was made behind that.
-        apart = [other for other in others if other.given != region.given]
-        return Covers.MAYBE if any(not _is_made_later(region, other) for other in apart) else Covers.NO
+        return Covers.MAYBE if any(_may_share(region, other) for other in others) else Covers.NO
 
 
-def _is_made_later(one: Obj, other: Obj) -> bool:
-    """Whether one of two was there when a function was called, and the function has made the other itself."""
-    given, made = (one, other) if one.given else (other, one)
-    while given.source is not None:
-        given = given.source
-    context = made.context
-    by_itself = isinstance(context, tuple) and bool(context) and not isinstance(context[0], ast.ClassDef)
-    return by_itself and given.key[:2] == ("given", "parameter")  # not a name: of an object
+def _may_share(one: Obj, other: Obj) -> bool:
+    """Whether two regions may have parameters in common, for all one sees.
+
+    Two things that were given can be one and the same; so can one that was given and one that was made.
+    """
+    if _has_taken(one, other) or _has_taken(other, one) or may_be_one(one, other):
+        return True
+    if _is_apart(one, other) or _is_apart(other, one):
+        return False
+    return is_unknown(one) or is_unknown(other) or one.given != other.given
+
+
+def _has_taken(made: Obj, other: Obj) -> bool:
+    """Whether something given was put into a module, or what it was read from."""
+    taken = set().union(*(part.taken for part in reach(made)))
+    whole: Obj | None = other
+    while whole is not None and whole not in taken:
+        whole = whole.source
+    return whole is not None
+
+
+def _is_apart(made: Obj, other: Obj) -> bool:
+    """Whether what was made here cannot be in the other: nobody has handed it there, or the other was there before."""
+    if not is_fresh(made) or ObjectKind.OPTIMIZER in (made.kind, other.kind):
+        return False
+    if made.given:  # who made it cannot be read: it may have taken whatever it could get hold of
+        return not made.shown and is_fresh(other) and not other.shown
+    if any(one.shown for one in reach(made)):
+        return False
+    whole = other
+    while whole.source is not None:
+        whole = whole.source
+    return is_fresh(other) or is_result(other) or (whole.given and whole.number < made.number)
+
+
+def is_fresh(obj: Obj) -> bool:
+    """Whether an object was made in sight: by a class, or by what is known to make one."""
+    return obj.constructed or not obj.given
+
+
+def is_result(obj: Obj) -> bool:
+    """Whether something was handed out by a call that nobody can read."""
+    return isinstance(obj.key, tuple) and obj.key[:2] == ("given", "result")  # not a name: of an object
+
+
+def is_imported(obj: Obj) -> bool:
+    """Whether it is a name that the file binds nowhere: a star import brings it."""
+    return isinstance(obj.key, tuple) and obj.key[:2] == ("given", "name")  # not a name: of an object
 
 
 def may_be_one(one: Obj, other: Obj) -> bool:

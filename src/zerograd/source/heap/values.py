@@ -122,11 +122,12 @@ def _told(one: Value, other: Value) -> str:
 
 
 def _flag(one: Value, other: Value, test: Test) -> Test | None:
-    """True on one side and False on the other: the test itself."""
+    """True on one side and False on the other, or 1 and 0: the test itself."""
     if one.constant is None or other.constant is None:
         return None
     yes, no = one.constant.value, other.constant.value
-    return (test if yes else negate(test)) if isinstance(yes, bool) and isinstance(no, bool) and yes != no else None
+    are_flags = yes in (0, 1) and no in (0, 1) and yes != no
+    return (test if yes else negate(test)) if are_flags else None
 
 
 def _none_test(one: Value, other: Value, test: Test) -> Test | None:
