@@ -40,6 +40,7 @@ class Loss(NamedTuple):
     deposit: Event
     is_mean: bool | None = None  # over the items of its micro-batch
     is_divided: bool | None = None  # by the number of micro-batches, by whoever
+    divided_again: str = ""  # what the framework divides by although the program has: the number, as it names it
 
 
 class Test(NamedTuple):

@@ -5,7 +5,10 @@ gradients that are N times too small: with SGD the learning rate is divided by N
 Leave the division to one of them.
 """
 
-from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from collections.abc import Iterator
+
+from zerograd.core.world import Window
+from zerograd.rules.rule import Broken, Fix, Rule, Sees, idiom
 from zerograd.rules.scenery import ACCUMULATED
 
 BAD = """\
@@ -30,6 +33,14 @@ for i, (x, y) in enumerate(loader):
         optimizer.zero_grad()
 """
 
+
+def asks(window: Window) -> Iterator[Broken]:
+    """Every loss that the framework divides by what has divided it."""
+    for loss in window.losses:
+        if loss.divided_again and loss.deposit.site is not None:
+            yield Broken(loss.deposit.site, True, {"deposit": loss.deposit.what, "size": loss.divided_again})
+
+
 RULE = Rule(
     code="ZG105",
     name="twice-normalised",
@@ -38,6 +49,7 @@ RULE = Rule(
     remedy="give accelerator.backward() the undivided loss",
     fix=Fix.UNSAFE,
     lacks=idiom,
+    asks=asks,
     led_by=(),
     bad=ACCUMULATED + BAD,
     good=ACCUMULATED + GOOD,

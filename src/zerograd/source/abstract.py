@@ -40,6 +40,7 @@ CODES = frozenset(
         "ZG101",
         "ZG102",
         "ZG103",
+        "ZG105",
         "ZG107",
         "ZG201",
         "ZG202",

@@ -94,7 +94,7 @@ def train(n, fast):
             optimizer.step()
             optimizer.zero_grad()
 """
-    assert not any(window.certain for window in windows(text))
+    assert not any(window.certain for window in windows(text) if window.size)
 
 
 def test_a_loss_for_two_who_step_at_different_paces_has_no_window() -> None:
@@ -107,7 +107,7 @@ for i, (x, y) in enumerate(loader):
         slow.step()
         model.zero_grad()
 """
-    assert not any(window.certain for window in windows(text))
+    assert not any(window.certain for window in windows(text) if window.size)
 
 
 COUNTED = """
@@ -239,4 +239,40 @@ def test_a_method_that_counts_its_calls_is_a_loop(before: str, test: str, behind
     (window,) = windows(METHOD.format(before=before, test=test, behind=behind))
     assert (window.fit, window.certain, window.drops_tail) == (fit, True, None)
     others = "\ndef resume(trainer, n):\n    trainer.n = n\n"
-    assert windows(METHOD.format(before=before, test=test, behind=behind) + others) == []
+    (window,) = windows(METHOD.format(before=before, test=test, behind=behind) + others)
+    assert window.size == ""
+
+
+ACCELERATED = """
+from accelerate import Accelerator
+
+def train(loader, settings, other):
+    n = {n}
+    accelerator = Accelerator(gradient_accumulation_steps=n)
+    for x, y in loader:
+        with accelerator.accumulate(model):
+            loss = F.mse_loss(model(x), y)
+            {divides}
+            accelerator.backward(loss)
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    ("n", "divides", "again"),
+    [
+        ("settings.n", "loss = loss / n", "n"),
+        ("settings.n", "loss = loss / settings.n", "n"),
+        ("2", "loss = loss / n", "n"),
+        ("2", "loss = loss / 2", ""),
+        ("2", "loss = (loss + F.l1_loss(model(x), y)) / 2", ""),
+        ("1", "loss = loss / n", ""),
+        ("settings.n", "loss = loss / other", ""),
+        ("settings.n", "loss = loss / n if other else loss", ""),
+        ("settings.n", "print(loss.item() / n)", ""),
+    ],
+)
+def test_what_an_accelerator_divides_once_more(n: str, divides: str, again: str) -> None:
+    (window,) = windows(ACCELERATED.format(n=n, divides=divides))
+    assert [loss.divided_again for loss in window.losses] == [again]

@@ -3,9 +3,11 @@
 from zerograd.source.effects.rows import Act, Row, Trait
 from zerograd.source.effects.torch import _each
 
+ACCUMULATION = "gradient_accumulation_steps"  # the keyword that tells an accelerator what its backward() divides by
+
 FUNCTIONS: dict[str, Row] = {
-    "accelerate.Accelerator": Row(Act.ACCELERATOR, divides="gradient_accumulation_steps"),
-    "accelerate.accelerator.Accelerator": Row(Act.ACCELERATOR, divides="gradient_accumulation_steps"),
+    "accelerate.Accelerator": Row(Act.ACCELERATOR, divides=ACCUMULATION),
+    "accelerate.accelerator.Accelerator": Row(Act.ACCELERATOR, divides=ACCUMULATION),
     "lightning.Fabric": Row(Act.ACCELERATOR),
     "lightning.fabric.Fabric": Row(Act.ACCELERATOR),
     "lightning_fabric.Fabric": Row(Act.ACCELERATOR),

@@ -27,7 +27,7 @@ from zerograd.source.execute import (
     graphs,
     statements,
 )
-from zerograd.source.execute.execution import Execution, Unreachable
+from zerograd.source.execute.execution import ONE, Execution, Unreachable
 from zerograd.source.execute.tables import Branch
 from zerograd.source.heap.conditions import Asked, Linear
 from zerograd.source.heap.objects import Mode, Obj, ObjectKind, Shape
@@ -39,6 +39,7 @@ from zerograd.source.heap.values import (
     NO_OBJECTS,
     SUM,
     Graph,
+    Literal,
     Value,
     is_none,
     linear,
@@ -124,6 +125,7 @@ def construct(ex: Execution, positional: Sequence[Value], keywords: dict[str, Va
     made = ex.given("result", node, ex.context)
     (obj,) = made.objects
     obj.born, obj.constructed = tuple(ex.loops), True
+    gradients.remember(ex, obj, keywords, node)
     handed = (*positional, *keywords.values())
     gradients.show(ex, handed)
     for value in handed:
@@ -398,6 +400,7 @@ def _accelerator(ex: Execution, call: Call) -> Value:
     )  # a plugin may take the scale upon itself
     ex.tables.plugins = ex.tables.plugins or not plain
     obj.shape = Shape.HALF if precision is not None and plain and _is_half(precision) else Shape.PLAIN
+    gradients.remember(ex, obj, call.keywords, call.node)
     told = call.keywords.get(call.row.divides)
     if told is not None:
         obj.divisor = name_of(told)
@@ -678,23 +681,39 @@ def _deposits(ex: Execution, call: Call) -> Value:
         return ex.none
     if obj is not None and obj.kind is ObjectKind.ACCELERATOR and obj.shape is Shape.HALF:
         loss = loss._replace(scaled=True)
-    loss = loss._replace(divisors=loss.divisors | _divided_on_the_way(call, loss))
+    again = _divided_again(ex, call, loss)
+    loss = loss._replace(divisors=loss.divisors | _divided_on_the_way(ex, call, loss))
     if receiver is None:
         for held in containers.deep(ex, loss):
             if held.graph:
                 gradients.deposit(ex, held, call.node)
     else:
-        gradients.deposit(ex, loss, call.node)
+        gradients.deposit(ex, loss, call.node, divided_again=again)
     return ex.none
 
 
-def _divided_on_the_way(call: Call, loss: Value) -> frozenset[Hashable]:
+def _divided_again(ex: Execution, call: Call, loss: Value) -> str:
+    """What an accelerator divides by that has surely divided the loss, as the program names it."""
+    told = _told(ex, call.obj) if call.obj is not None and call.obj.kind is ObjectKind.ACCELERATOR else None
+    if told is None or told.constant == ONE:
+        return ""
+    name: Hashable = Literal(told.id) if told.constant is not None else name_of(told)
+    return ex.tables.named.get(linear(told), "N") if name in loss.divisors else ""
+
+
+def _told(ex: Execution, accelerator: Obj) -> Value | None:
+    """The number of micro-batches that an accelerator was told when it was made."""
+    return ex.made_with.get(accelerator, {}).get(frameworks.ACCUMULATION)
+
+
+def _divided_on_the_way(ex: Execution, call: Call, loss: Value) -> frozenset[Hashable]:
     """What a backward divides by itself: an accelerator by what it was told, a tensor by what it is seeded with."""
     obj = call.obj
     if obj is not None and obj.kind is ObjectKind.ENGINE:
         return frozenset({obj})
     if obj is not None and obj.kind is ObjectKind.ACCELERATOR:
-        divisor = obj if obj.given else obj.divisor
+        told = _told(ex, obj)
+        divisor = name_of(told) if told is not None else obj if obj.given else obj.divisor
         return frozenset({divisor}) if divisor not in (None, ("k", 1)) else frozenset()
     seeds = [value for value in call.positional[:1] if value is not loss and not is_none(value)]
     seeds += [call.keywords[name] for name in (spelling.SEED,) if name in call.keywords]

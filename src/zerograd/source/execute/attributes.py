@@ -140,7 +140,7 @@ def _of_class(ex: Execution, obj: Obj, base: Value, name: str, node: ast.AST) ->
     if attribute is None or obj.kind is ObjectKind.OPTIMIZER:
         return None
     if isinstance(attribute[1], ast.Constant):
-        return ex.constant(attribute[1].value)
+        return expressions.evaluate(ex, attribute[1])
     return ex.given(obj, name, name=name, of=obj)
 
 

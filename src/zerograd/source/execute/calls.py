@@ -380,13 +380,9 @@ def bind_parameters(
 
 
 def _default(ex: Execution, default: ast.expr, frame: Frame) -> Value:
-    if isinstance(default, ast.Constant):
-        return ex.constant(default.value)
-    return (
-        expressions.evaluate(ex, default)
-        if isinstance(default, (ast.Name, ast.Attribute))
-        else ex.given("default", default)
-    )
+    if isinstance(default, (ast.Constant, ast.Name, ast.Attribute)):
+        return expressions.evaluate(ex, default)
+    return ex.given("default", default)
 
 
 # --- generators

@@ -140,6 +140,7 @@ class Execution:
         # What forward() returns, for each module and mode, with what its containers hold.
         self.results: dict[Hashable, tuple[Value | None, dict[Key, Value]]] = {}
         self.configured: dict[Obj, Value] = {}
+        self.made_with: dict[Obj, dict[str, Value]] = {}  # the keywords of the calls that made something
         self.renewed: list[int] | None = None
         version = self.tables.version()
         if version != self._version:  # what is known of things has changed: nothing is as it was

@@ -59,7 +59,10 @@ def evaluate(ex: Execution, node: ast.expr) -> Value:
 
 
 def _constant(ex: Execution, node: ast.Constant) -> Value:
-    return ex.constant(node.value if node.value is not Ellipsis else "...")
+    value = ex.constant(node.value if node.value is not Ellipsis else "...")
+    if type(node.value) is int and node.value > 1:
+        return value._replace(id=ex.identities.of("literal", node))  # see [Note: literals]
+    return value
 
 
 def _name(ex: Execution, node: ast.Name) -> Value:
@@ -106,7 +109,7 @@ def defined(ex: Execution, definition: Definition | None, dotted: str) -> Value:
     if isinstance(definition, Function):
         return calls.plain_function(ex, definition)
     if isinstance(definition.value, ast.Constant):
-        return ex.constant(definition.value.value)
+        return evaluate(ex, definition.value)
     return ex.given("global", definition.file.path, definition.name, name=definition.name)
 
 

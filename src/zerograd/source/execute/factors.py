@@ -2,6 +2,9 @@
 
 [Note: factors] Multiplying by 1 / n is dividing by n. Of a sum only what all its terms were divided by divides it; of
 two paths that meet, whatever one of them was divided by may have divided it.
+
+[Note: literals] `(a + b) / 2` and a window of 2 micro-batches have nothing to do with each other. Where it matters that
+a divisor is the very number that somebody else was told, a constant is known by where it was written.
 """
 
 import ast
@@ -10,7 +13,7 @@ from typing import NamedTuple
 
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.conditions import Linear
-from zerograd.source.heap.values import MEAN, SCALE_MARKS, SUM, Graph, Value, name_of
+from zerograd.source.heap.values import MEAN, SCALE_MARKS, SUM, Graph, Literal, Maybe, Value, name_of, plain
 
 
 class Product(NamedTuple):
@@ -36,7 +39,8 @@ def divide(ex: Execution, loss: Value, factor: Value, *, times: bool = False) ->
     if loss.reduction == SUM and not times and _is_number_of_items(ex, factor):
         # A weighted mean: the weights of the items divide out.
         return MEAN, frozenset(one for one in loss.divisors if not isinstance(one, int) or not _is_of_batch(ex, one))
-    return loss.reduction, loss.divisors | {_divisor(factor, times=times)}
+    literal = frozenset({Literal(factor.id)}) if factor.constant is not None else frozenset()
+    return loss.reduction, loss.divisors | {_divisor(factor, times=times)} | literal
 
 
 def _divisor(factor: Value, *, times: bool) -> Hashable:
@@ -68,4 +72,6 @@ def common(values: Iterable[Value]) -> frozenset[Hashable]:
     marks = frozenset(mark for value in tensors for mark in value.divisors & SCALE_MARKS)
     if not terms:
         return marks
-    return frozenset.intersection(*(value.divisors for value in terms)) | marks
+    shared = frozenset.intersection(*(frozenset(map(plain, value.divisors)) for value in terms)) - marks
+    sure = frozenset.intersection(*(value.divisors for value in terms))
+    return marks | {one if one in sure else Maybe(one) for one in shared}

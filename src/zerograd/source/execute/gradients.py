@@ -53,7 +53,7 @@ from zerograd.source.heap.conditions import (
 )
 from zerograd.source.heap.objects import Mode, Obj, ObjectKind, Shape
 from zerograd.source.heap.regions import Covers, is_fresh, is_result, reach
-from zerograd.source.heap.values import MAYBE_SCALED, NO_OBJECTS, Graph, Regions, Value, is_none
+from zerograd.source.heap.values import MAYBE_SCALED, NO_OBJECTS, Graph, Regions, Value, is_none, join, linear
 
 _UNREAD = (Content.FRESH, Content.MIXED)
 _MOST_REGIONS = 6  # of one optimizer that are told apart
@@ -272,7 +272,7 @@ def note_loss(ex: Execution) -> None:
         ex.tables.add(ex.tables.losses, loop)
 
 
-def deposit(ex: Execution, value: Value, node: ast.AST) -> None:
+def deposit(ex: Execution, value: Value, node: ast.AST, *, divided_again: str = "") -> None:
     """backward() of this value."""
     if ex.path is None:
         return
@@ -289,7 +289,7 @@ def deposit(ex: Execution, value: Value, node: ast.AST) -> None:
     owners = _objective(ex, site, value)
     known = optimizers(ex)
     what = wording(node)
-    met = ex.deposits.setdefault(site, Deposit(ex.function_at(node), value, set(), tuple(ex.loops), what))
+    met = _note_deposit(ex, site, Deposit(ex.function_at(node), value, set(), tuple(ex.loops), what, divided_again))
     waiting = frozenset(Pending(site, one) for one in known)
     clipping.deposited(ex)
     path.pending = waiting if path.stepped else path.pending | waiting
@@ -352,6 +352,17 @@ def _severed_at(value: Value, site: Site) -> frozenset[Site]:
     if lists:
         return frozenset(lists[:1])
     return frozenset() if not value.objects.isdisjoint(copied) else frozenset({site})
+
+
+def _note_deposit(ex: Execution, site: Site, now: Deposit) -> Deposit:
+    """A backward that was met before with another loss has the one or the other."""
+    met = ex.deposits.get(site)
+    if met is not None:
+        value = join(met.value, now.value, met.value.id)
+        again = now.divided_again if now.divided_again == met.divided_again else ""
+        now = met._replace(value=value, divided_again=again)
+    ex.deposits[site] = now
+    return now
 
 
 def _is_surely_reached(ex: Execution, slots: list[Slot], made_of: Regions) -> bool:
@@ -895,6 +906,8 @@ def unknown_call(
     result = ex.given("result", node, ex.context)
     for one in result.objects:
         one.copied_from |= frozenset().union(*(module.copied_from for module in modules))
+
+        remember(ex, one, keywords, node)
     graph = made.graph if made.graph is not Graph.CUT or ex.grad_mode is Mode.OFF else Graph.ANY
     anything = NO_OBJECTS if ex.grad_mode is Mode.OFF else frozenset({ex.heap.anything})
     whose = made.made_of or anything
@@ -906,6 +919,15 @@ def _is_computed(value: Value) -> bool:
     if value.graph is Graph.LIVE:
         return not any(one.kind is ObjectKind.LEAF for one in value.objects)
     return value.graph is Graph.ANY and bool(value.objects) and all(is_result(one) for one in value.objects)
+
+
+def remember(ex: Execution, obj: Obj, keywords: dict[str, Value], node: ast.AST) -> None:
+    """With which keywords something was made, and how the program names the numbers among them."""
+    if keywords:
+        ex.made_with[obj] = keywords
+    for keyword in node.keywords if isinstance(node, ast.Call) else ():
+        if keyword.arg in keywords and isinstance(keyword.value, (ast.Name, ast.Attribute)):
+            ex.tables.named.setdefault(linear(keywords[keyword.arg]), ast.unparse(keyword.value))
 
 
 def _is_used_as_module(obj: Obj) -> bool:

@@ -40,6 +40,7 @@ class Deposit(NamedTuple):
     optimizers: set[Obj]
     loops: tuple[Hashable, ...]
     what: str = ""
+    divided_again: str = ""  # what the framework divides by that has divided the loss, as the program names it
 
 
 class Tables:

@@ -21,6 +21,22 @@ Applied = tuple[Obj | None, Obj]  # (who made the input, who was applied to it);
 NOTHING_APPLIED: frozenset[Applied] = frozenset()
 
 
+class Maybe(NamedTuple):
+    """What divides on some of the paths that have met."""
+
+    divisor: Hashable
+
+
+class Literal(NamedTuple):
+    """What divides is a constant: by where it was written, so that one 2 is told from another."""
+
+    id: int
+
+
+def plain(divisor: Hashable) -> Hashable:
+    return divisor.divisor if isinstance(divisor, Maybe) else divisor
+
+
 class Graph(IntEnum):
     NONE = 0  # no tensor
     CUT = 1  # a tensor without a graph
@@ -111,6 +127,9 @@ def join(one: Value, other: Value, identity: int, test: Test | None = None) -> V
 
 def _divisors(one: Value, other: Value) -> frozenset[Hashable]:
     found = one.divisors | other.divisors
+    if one.graph and other.graph and one.divisors != other.divisors:
+        sure = (one.divisors & other.divisors) | (found & SCALE_MARKS)
+        found = sure | {Maybe(plain(each)) for each in found - sure if plain(each) not in sure}
     return found | {MAYBE_SCALED} if one.scaled != other.scaled and one.graph and other.graph else found
 
 

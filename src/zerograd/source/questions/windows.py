@@ -10,15 +10,24 @@ from zerograd.source.execute.tables import Deposit
 from zerograd.source.execute.windows import Taken, waits
 from zerograd.source.heap.conditions import FIRST, Linear, Place, places_of
 from zerograd.source.heap.objects import Obj
-from zerograd.source.heap.values import MEAN, SCALE_MARKS, SUM, Value
+from zerograd.source.heap.values import MEAN, SCALE_MARKS, SUM, Literal, Value, plain
 
 
 def windows(ex: Execution) -> Iterator[Window]:
     for (optimizer, site, _), taken in ex.taken.items():
         found = [place for place in taken.places if waits(taken, place) and _ends(ex, optimizer, place)]
+        step = Event(Kind.CONSUME, str(optimizer.number), site, what=taken.what)
         if len(found) == 1:
-            step = Event(Kind.CONSUME, str(optimizer.number), site, what=taken.what)
             yield _waiting(ex, optimizer, step, taken, found[0])
+        elif not found:
+            yield _at_once(ex, optimizer, step)
+
+
+def _at_once(ex: Execution, optimizer: Obj, step: Event) -> Window:
+    """A step that waits for nothing."""
+    feeding = {site: one for site, one in ex.deposits.items() if optimizer in ex.tables.owners.get(site, ())}
+    losses = tuple(_loss(ex, optimizer, site, deposit, None) for site, deposit in feeding.items())
+    return Window(step, losses, certain=not optimizer.hinted)
 
 
 def _waiting(ex: Execution, optimizer: Obj, step: Event, taken: Taken, place: Place) -> Window:
@@ -108,16 +117,19 @@ def _is_rescaled(ex: Execution, optimizer: Obj) -> bool:
     )
 
 
-def _loss(ex: Execution, optimizer: Obj, site: Site, deposit: Deposit, place: Place) -> Loss:
+def _loss(ex: Execution, optimizer: Obj, site: Site, deposit: Deposit, place: Place | None) -> Loss:
     value = deposit.value
     known = {MEAN: True, SUM: False}.get(value.reduction)
     event = Event(Kind.DEPOSIT, str(optimizer.number), site, value.scaled, deposit.what)
-    return Loss(event, known, None if _is_rescaled(ex, optimizer) else _is_divided(ex, value, place))
+    unsure = place is None or _is_rescaled(ex, optimizer)
+    divided = None if unsure or place is None else _is_divided(ex, value, place)
+    return Loss(event, known, divided, deposit.divided_again)
 
 
 def _is_divided(ex: Execution, value: Value, place: Place) -> bool | None:
     """Whether the length of the window has divided a loss."""
-    divisors = [one for one in value.divisors - SCALE_MARKS if not _is_harmless(ex, one, place)]
+    known = {plain(one) for one in value.divisors - SCALE_MARKS if not isinstance(plain(one), Literal)}
+    divisors = [one for one in known if not _is_harmless(ex, one, place)]
     if any(_is_length(ex, one, place) for one in divisors):
         return True
     return None if divisors else False
