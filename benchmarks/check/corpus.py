@@ -60,6 +60,19 @@ def laid_out(mirrors: Path, snapshot: Snapshot, *, notebooks: bool = False) -> I
         yield Path(folder)
 
 
+def kept(mirrors: Path, snapshot: Snapshot, home: Path) -> Path | None:
+    """The same, with its notebooks, in a folder that stays: unpacked once."""
+    git = git_directory(mirrors / snapshot.repo.replace("/", "+"))
+    folder = home / f"{snapshot.repo.replace('/', '+')}+{snapshot.commit[:10]}"
+    if not folder.is_dir():
+        if git is None:
+            return None
+        with TemporaryDirectory(dir=home) as part:
+            _unpack(git, snapshot.commit, Path(part) / "tree", (b".py", b".ipynb"))
+            (Path(part) / "tree").rename(folder) if (Path(part) / "tree").is_dir() else folder.mkdir()
+    return folder
+
+
 def git_directory(home: Path) -> Path | None:
     below = sorted(home.iterdir()) if home.is_dir() else []
     places = [place for folder in (home, *below) for place in (folder, folder / ".git")]

@@ -85,11 +85,11 @@ def lines(tool: Tool, recall: Recall) -> Iterator[str]:
 
 
 def _inside(findings: list[Found], case: Case, folder: Path) -> list[Found]:
-    scope = _function(folder / case.path, case.line)
+    scope = function_lines(folder / case.path, case.line)
     return [found for found in findings if found.path == case.path and found.line in scope]
 
 
-def _function(file: Path, line: int) -> range:
+def function_lines(file: Path, line: int) -> range:
     """The lines of the innermost function around a line; the whole file where there is none."""
     try:
         tree = ast.parse(file.read_bytes())

@@ -37,6 +37,10 @@ def is_stepped(uses: Uses) -> bool:
     return bool(uses & {"step()", "zero_grad()", "step(x)", STEPPED_BY_SCALER})
 
 
+def steps(uses: Uses) -> bool:
+    return bool(uses & {"step()", "step(x)", STEPPED_BY_SCALER})
+
+
 # Not the spelling of anything: that a scaler was told to step this.
 STEPPED_BY_SCALER = "<stepped by a scaler>"
 
@@ -44,6 +48,18 @@ STEPPED_BY_SCALER = "<stepped by a scaler>"
 def is_engine(uses: Uses) -> bool:
     """Whether it goes backward and steps by itself, as DeepSpeed's engine does."""
     return "backward(x)" in uses and ("step()" in uses or "step(x)" in uses) and "zero_grad()" not in uses
+
+
+def may_be_schedule(uses: Uses) -> bool:
+    """Whether nothing is asked of it that no schedule of torch's has."""
+    return {use.partition("(")[0] for use in uses} <= _OF_SCHEDULES
+
+
+_SCHEDULE = (
+    "step get_last_lr get_lr print_lr last_epoch base_lrs state_dict load_state_dict optimizer gamma step_size "
+    "milestones T_max T_cur T_0 T_i eta_min eta_max max_lrs total_steps total_iters lr_lambdas verbose"
+)
+_OF_SCHEDULES = frozenset(_SCHEDULE.split())
 
 
 def may_be_stepped(uses: Uses) -> bool:

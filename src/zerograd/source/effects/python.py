@@ -54,6 +54,8 @@ FUNCTIONS: dict[str, Row] = {
     "collections.OrderedDict": Row(Act.NAMESPACE),
     "collections.defaultdict": Row(Act.NAMESPACE),
     "collections.deque": Row(Act.LIST),
+    **_each(Act.MAKES, "instantiate call", before="hydra.utils."),
+    "pydoc.locate": Row(Act.MAKES),
     "tqdm.tqdm": Row(Act.SAME),
     "tqdm.auto.tqdm": Row(Act.SAME),
     "tqdm.notebook.tqdm": Row(Act.SAME),

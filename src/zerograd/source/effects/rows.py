@@ -19,6 +19,7 @@ class Act(Enum):
     LOADER = auto()
     ACCELERATOR = auto()
     WRAPPER = auto()  # the module it is given, in another coat
+    MAKES = auto()  # a thing whose kind its uses will tell
     CALLABLE_SCALER = auto()  # timm's: scale, backward, unscale, clip, step and update in one call
     # Computes a value.
     COMPUTES = auto()  # its graph is that of what it is given

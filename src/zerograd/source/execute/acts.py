@@ -413,6 +413,10 @@ def _is_half(precision: Value) -> bool:
     return precision.constant is not None and spelling.is_half(precision.constant.value)
 
 
+def _makes(ex: Execution, call: Call) -> Value:
+    return construct(ex, call.positional, call.keywords, call.node)
+
+
 def _wrapper(ex: Execution, call: Call) -> Value:
     first = call.first
     if first is None and call.keywords:
@@ -823,8 +827,15 @@ def _schedules(ex: Execution, call: Call) -> Value:
     assert obj is not None
     told = [value for value in (*call.positional, *call.keywords.values()) if not is_none(value)]
     if not obj.off and not told:
-        gradients.schedule(ex, obj.optimizers, call.node, weak=call.weak)
+        elsewhere = obj.given and not obj.optimizers and not ex.loops  # its maker may have taken a first step
+        gradients.schedule(ex, _scheduled(ex, obj), call.node, weak=call.weak or obj.hinted or elsewhere)
     return ex.unknown(call.node)
+
+
+def _scheduled(ex: Execution, schedule: Obj) -> set[Obj]:
+    """Whose rate a schedule moves: of one that was given, that of the only optimizer that steps."""
+    known = ex.tables.active
+    return schedule.optimizers or (known if schedule.given and len(known) == 1 else set())
 
 
 def _scales(ex: Execution, call: Call) -> Value:
@@ -1391,6 +1402,7 @@ _ACTS: dict[Act, Callable[[Execution, Call], Value]] = {
     Act.PARAMETER: _parameter,
     Act.LOADER: _loader,
     Act.ACCELERATOR: _accelerator,
+    Act.MAKES: _makes,
     Act.WRAPPER: _wrapper,
     Act.REPLAYS: _replay,
     Act.COMPUTES: _computes,

@@ -5,7 +5,7 @@ import ast
 from zerograd.source.effects import frameworks, spelling, torch
 from zerograd.source.effects.lookup import lightning_method, module_method
 from zerograd.source.effects.rows import Trait
-from zerograd.source.execute import calls, containers, expressions, gradients, graphs, statements
+from zerograd.source.execute import acts, calls, containers, expressions, gradients, graphs, statements
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.conditions import Synced
 from zerograd.source.heap.objects import Obj, ObjectKind, Shape
@@ -103,7 +103,8 @@ def _read_from(ex: Execution, obj: Obj, base: Value, name: str, node: ast.AST) -
             return bound(ex, base, name)
         return Value(ex.identities.of("field", name, made_of=(base.id,)), frozenset({containers.part(ex, obj, name)}))
     if kind in _WITH_METHODS:
-        return bound(ex, base, name)
+        method = bound(ex, base, name)
+        return method if acts.is_method(name) else method._replace(exact=False)  # or a field, of any value
     return _of_unknown(ex, obj, base, name, node)
 
 

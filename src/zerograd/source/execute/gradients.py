@@ -872,6 +872,12 @@ def unknown_call(
                 modules |= {held for held in carried if held.kind is ObjectKind.MODULE}
             elif one.kind is ObjectKind.FUNCTION and one.function is not None:
                 stepped |= set(optimizers(ex)) if calls.names_events(ex, one.function) else set()
+    result = ex.given("result", node, ex.context)
+    (handed_out,) = result.objects
+    if obj is None or obj.kind is not ObjectKind.GIVEN:  # who was given to us may make anything of an optimizer
+        handed_out.optimizers |= {one for value in values for one in value.objects if one.kind is ObjectKind.OPTIMIZER}
+    if handed_out.kind in (ObjectKind.SCHEDULER, ObjectKind.OPTIMIZER) and not ex.loops:
+        stepped = set()  # it was called to make that
     is_dropped = node is ex.dropped
     for value in handed if is_dropped else ():
         _may_be_written(ex, value, node)
@@ -903,11 +909,8 @@ def unknown_call(
         whose |= {obj if obj is not None else ex.heap.anything}
     identity = ex.fresh(node)
     made = graphs.tensor(ex, values, identity, live=bool(modules), made_of=whose)
-    result = ex.given("result", node, ex.context)
-    for one in result.objects:
-        one.copied_from |= frozenset().union(*(module.copied_from for module in modules))
-
-        remember(ex, one, keywords, node)
+    handed_out.copied_from |= frozenset().union(*(module.copied_from for module in modules))
+    remember(ex, handed_out, keywords, node)
     graph = made.graph if made.graph is not Graph.CUT or ex.grad_mode is Mode.OFF else Graph.ANY
     anything = NO_OBJECTS if ex.grad_mode is Mode.OFF else frozenset({ex.heap.anything})
     whose = made.made_of or anything

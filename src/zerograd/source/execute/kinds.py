@@ -4,7 +4,7 @@ import sys
 
 from zerograd.source.effects import python
 from zerograd.source.effects.lookup import row_of
-from zerograd.source.effects.protocols import is_engine, is_stepped, may_be_stepped, role_by_use
+from zerograd.source.effects.protocols import is_engine, is_stepped, may_be_schedule, may_be_stepped, role_by_use, steps
 from zerograd.source.execute import calls
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.objects import Obj, ObjectKind
@@ -70,7 +70,9 @@ def _by_elimination(ex: Execution, steppers: list[Obj]) -> bool:
     """The only thing that steps is the optimizer, if there is no other; of several, hints tell which is which."""
     known = [obj for obj in ex.heap.all() if obj.kind is ObjectKind.OPTIMIZER]
     live = [obj for obj in known if is_stepped(obj.uses)]
-    if not steppers or live:
+    if live:
+        return _by_their_optimizers(steppers, live)
+    if not steppers:
         return False
     if len(steppers) == 1:
         steppers[0].kind, steppers[0].given = ObjectKind.OPTIMIZER, True
@@ -84,3 +86,20 @@ def _by_elimination(ex: Execution, steppers: list[Obj]) -> bool:
         obj.kind, obj.given = ObjectKind.OPTIMIZER, True
         obj.hinted = not told_apart
     return bool(named)
+
+
+def _by_their_optimizers(steppers: list[Obj], live: list[Obj]) -> bool:
+    """Beside optimizers that step: what was made of one of them and steps as well moves its schedule.
+
+    What was given together with the only one, and is named a schedule, is one.
+    """
+    found = False
+    able = [obj for obj in steppers if may_be_schedule(obj.uses)]
+    named = [obj for obj in able if role_of(obj.name.rpartition(".")[2]) is Role.SCHEDULER]
+    for obj in able:
+        made_of_them = bool(obj.optimizers) and all(steps(one.uses) for one in obj.optimizers)
+        if made_of_them or obj in named:
+            obj.kind = ObjectKind.SCHEDULER
+            obj.hinted = not made_of_them and (len(live) > 1 or len(steppers) > 1)
+            found = True
+    return found
