@@ -18,7 +18,7 @@ from zerograd.source.effects.lookup import names_training
 from zerograd.source.execute.execution import Execution
 from zerograd.source.execute.gradients import Met, is_starved
 from zerograd.source.execute.roots import Executed, execute_all
-from zerograd.source.heap.objects import Obj
+from zerograd.source.heap.objects import Obj, ObjectKind
 from zerograd.source.project.files import Project
 from zerograd.source.project.index import File
 from zerograd.source.questions import clips, closures, coverage, idle, wasted
@@ -164,7 +164,7 @@ def _tell(ex: Execution, law: Rule, met: Met) -> Finding | None:
     finding = tell(Verdict(law, met.verdict.event, met.verdict.state, certain), trail)
     if not certain:
         finding = finding._replace(related=(*finding.related, *_excuse(ex, law, met)))
-    refined = _refined().get(law.code)
+    refined = _refined().get(law.code) if optimizer is None or optimizer.kind is not ObjectKind.HAND else None
     names = coverage.cleared_instead(ex, met.slot) if refined is not None else None
     if refined is None or names is None:
         return finding

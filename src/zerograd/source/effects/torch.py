@@ -94,6 +94,7 @@ FUNCTIONS: dict[str, Row] = {
     "torch.optim.Optimizer": Row(Act.OPTIMIZER),
     "torch.optim.LBFGS": Row(Act.OPTIMIZER, repeats=True),
     "torch.optim.lbfgs.LBFGS": Row(Act.OPTIMIZER, repeats=True),
+    "torch.autograd.gradcheck.zero_gradients": Row(Act.CLEARS),
     "torch.nn.utils.clip_grad_norm_": Row(Act.CLIPS, keyword="parameters"),
     "torch.nn.utils.clip_grad_value_": Row(Act.CLIPS, keyword="parameters"),
     "torch.nn.utils.clip_grad_norm": Row(Act.CLIPS, keyword="parameters"),

@@ -26,12 +26,13 @@ from zerograd.source.execute import (
     gradients,
     graphs,
     statements,
+    updates,
 )
 from zerograd.source.execute.execution import ONE, Execution, Unreachable
 from zerograd.source.execute.tables import Branch
 from zerograd.source.heap.conditions import Asked, Linear
 from zerograd.source.heap.objects import Mode, Obj, ObjectKind, Shape
-from zerograd.source.heap.regions import is_result
+from zerograd.source.heap.regions import is_result, reach
 from zerograd.source.heap.values import (
     LOSS_SCALE,
     MEAN,
@@ -126,6 +127,7 @@ def construct(ex: Execution, positional: Sequence[Value], keywords: dict[str, Va
     (obj,) = made.objects
     obj.born, obj.constructed = tuple(ex.loops), True
     gradients.remember(ex, obj, keywords, node)
+    ex.begin_anew(reach(obj))
     handed = (*positional, *keywords.values())
     gradients.show(ex, handed)
     for value in handed:
@@ -150,9 +152,15 @@ def call_tensor(
         if container_method(name) is not None and not receiver.graph:
             return ex.unknown(node)
         row = Row(Act.COMPUTES)
-    if torch.is_in_place(name) and any(value.graph >= Graph.LIVE for value in positional):
+    in_place = torch.is_in_place(name)
+    if in_place and any(value.graph >= Graph.LIVE or value.slopes for value in positional):
         graphs.overwrite(ex, receiver, positional, node)
-    return _carry_out(ex, Call(row, receiver, None, positional, keywords, node))
+    made = _carry_out(ex, Call(row, receiver, None, positional, keywords, node))
+    if not in_place or made.objects or row.act not in (Act.COMPUTES, Act.MULTIPLIES):
+        return made
+    changed = ex.identities.of("changed", made.id, made_of=(receiver.id,))  # it hands back what it has changed
+    graphs.mark(ex, changed, [made])
+    return made._replace(id=changed)
 
 
 def call_known(
@@ -177,16 +185,21 @@ def call_known(
     if row is not None:
         return _carry_out(ex, Call(row, receiver, obj, positional, keywords, node, weak))
     if obj.kind in (ObjectKind.LEAF, ObjectKind.PARAMETER):
+        if torch.is_in_place(name):
+            target = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+            updates.update(ex, receiver, [*positional, *keywords.values()], node, target)
+            return receiver
         return call_tensor(ex, receiver, name, positional, keywords, node)
     if obj.kind is ObjectKind.GRADIENT:
         gradients.read_by_hand(ex, obj.regions)
-        return Value(ex.fresh(node), graph=Graph.CUT)
+        told = graphs.slopes([receiver, *positional])
+        return Value(ex.fresh(node), graph=Graph.CUT, slopes=told)
     if obj.kind is ObjectKind.MODULE:
         return _unknown_method_of_module(ex, obj, positional, keywords, node)
     if obj.kind in (ObjectKind.INSTANCE, ObjectKind.FUNCTION):
         return gradients.unknown_call(ex, None, positional, keywords, node, receiver=receiver)
     if obj.kind is ObjectKind.REPLAY:
-        gradients.doubt_optimizers(ex, gradients.optimizers(ex))
+        gradients.doubt_all(ex)
         return ex.none
     if obj.kind is ObjectKind.LOADER:
         return Value(ex.fresh(node), exact=False)
@@ -291,6 +304,8 @@ def _carry_out(ex: Execution, call: Call) -> Value:
 def _made(ex: Execution, call: Call, kind: ObjectKind) -> Obj:
     obj = ex.heap.of("made", kind.name, call.node, ex.context, kind=kind)
     obj.born, obj.context = tuple(ex.loops), ex.context
+    if kind is ObjectKind.MODULE:
+        ex.begin_anew(reach(obj))
     return obj
 
 
@@ -375,9 +390,10 @@ def _scheduler(ex: Execution, call: Call) -> Value:
 
 
 def leaf(ex: Execution, node: ast.AST) -> Value:
+    """A new tensor that takes a gradient."""
     obj = ex.heap.of("leaf", node, ex.context, kind=ObjectKind.LEAF)
-    mine = frozenset({obj})
-    return Value(ex.fresh(node), mine, graph=Graph.LIVE, made_of=mine, sure=mine)
+    ex.begin_anew({obj})
+    return graphs.leaf_value(ex.fresh(node), obj)
 
 
 def _parameter(ex: Execution, call: Call) -> Value:
@@ -470,7 +486,7 @@ def _cuts(ex: Execution, call: Call) -> Value:
     identity = ex.fresh(call.node, made_of=made_of)
     values = _held(ex, call)
     graphs.mark(ex, identity, values)
-    return Value(identity, graph=Graph.CUT, cut_from=graphs.origins(values))
+    return Value(identity, graph=Graph.CUT, cut_from=graphs.origins(values), slopes=graphs.slopes(values))
 
 
 def _number(ex: Execution, call: Call) -> Value:
@@ -549,11 +565,9 @@ def _divides(ex: Execution, call: Call) -> Value:
 
 def _leaf(ex: Execution, call: Call) -> Value:
     subject = call.receiver
-    if subject is None or subject.graph is Graph.LIVE or not subject.exact:
+    if subject is None or not subject.exact or not graphs.may_be_leaf(subject):
         return subject if subject is not None else ex.unknown(call.node)
-    if subject.graph is Graph.ANY:
-        return subject
-    made = leaf(ex, call.node)._replace(cut_from=subject.cut_from)
+    made = graphs.as_leaf(ex, subject)
     node = call.node
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
         statements.bind(ex, node.func.value, made, node)
@@ -602,7 +616,7 @@ def _locals(ex: Execution, call: Call) -> Value:
 
 
 def _opaque(ex: Execution, call: Call) -> Value:
-    gradients.doubt_optimizers(ex, gradients.optimizers(ex))
+    gradients.doubt_all(ex)
     return _nothing(ex, call)
 
 
@@ -681,7 +695,7 @@ def _deposits(ex: Execution, call: Call) -> Value:
     if loss is None:
         return ex.none
     if obj is not None and obj.given and loss.graph is Graph.CUT:
-        gradients.doubt_optimizers(ex, gradients.optimizers(ex))  # a backward() of its own, of nobody knows what
+        gradients.doubt_all(ex)  # a backward() of its own, of nobody knows what
         return ex.none
     if obj is not None and obj.kind is ObjectKind.ACCELERATOR and obj.shape is Shape.HALF:
         loss = loss._replace(scaled=True)
@@ -768,8 +782,10 @@ def run_closure(ex: Execution, optimizer: Obj, closure: Value, node: ast.AST) ->
 
 def _clears(ex: Execution, call: Call) -> Value:
     obj = call.obj
-    assert obj is not None
-    if obj.kind is ObjectKind.OPTIMIZER:
+    if obj is None:
+        regions = gradients.regions_of(ex, call.first) if call.first is not None else NO_OBJECTS
+        gradients.clear(ex, regions, call.node, by_hand=True)
+    elif obj.kind is ObjectKind.OPTIMIZER:
         gradients.clear(ex, gradients.held_by(obj), call.node, of=obj, weak=call.weak)
     elif obj.kind in (ObjectKind.MODULE, ObjectKind.ENGINE):
         gradients.clear(ex, frozenset({obj}), call.node, weak=call.weak)
@@ -970,6 +986,7 @@ def _loads(ex: Execution, call: Call) -> Value:
     assign = call.keywords.get(spelling.ASSIGN)
     if calls.REST in call.keywords or (assign is not None and not (assign.constant and not assign.constant.value)):
         ex.overlap.tied |= {obj, *loaded}
+    updates.take_back(ex, obj)
     return _nothing(ex, call)
 
 
@@ -1114,6 +1131,7 @@ def _copy(ex: Execution, call: Call) -> Value:
     obj = ex.heap.of("copy", call.node, ex.context, kind=ObjectKind.MODULE)
     obj.context = ex.context
     obj.cls, obj.copied_from = modules[0].cls, frozenset(modules)
+    ex.begin_anew(reach(obj))
     for key, value in ex.store.fields(modules[0]):
         if not any(one.kind is ObjectKind.MODULE for one in value.objects):
             ex.store.put((obj, key[1]), value)

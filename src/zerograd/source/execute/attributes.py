@@ -5,7 +5,7 @@ import ast
 from zerograd.source.effects import frameworks, spelling, torch
 from zerograd.source.effects.lookup import lightning_method, module_method
 from zerograd.source.effects.rows import Trait
-from zerograd.source.execute import acts, calls, containers, expressions, gradients, graphs, statements
+from zerograd.source.execute import acts, calls, containers, expressions, gradients, graphs, statements, updates
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.conditions import Synced
 from zerograd.source.heap.objects import Obj, ObjectKind, Shape
@@ -95,10 +95,10 @@ def _read_from(ex: Execution, obj: Obj, base: Value, name: str, node: ast.AST) -
             return found
     trait = _TRAITS.get(kind, {}).get(name)
     if trait is not None:
-        return _with_trait(ex, obj, base, name, trait)
+        return _with_trait(ex, obj, base, name, trait, node)
     if kind is ObjectKind.MODULE:
         if torch.ATTRIBUTES["parameter"].get(name) is Trait.GRADIENT:  # model.weight.grad
-            return _with_trait(ex, obj, base, name, Trait.GRADIENT)
+            return _with_trait(ex, obj, base, name, Trait.GRADIENT, node)
         if module_method(name) is not None or lightning_method(name) is not None:
             return bound(ex, base, name)
         return Value(ex.identities.of("field", name, made_of=(base.id,)), frozenset({containers.part(ex, obj, name)}))
@@ -145,7 +145,7 @@ def _of_class(ex: Execution, obj: Obj, base: Value, name: str, node: ast.AST) ->
     return ex.given(obj, name, name=name, of=obj)
 
 
-def _with_trait(ex: Execution, obj: Obj, base: Value, name: str, trait: Trait) -> Value:
+def _with_trait(ex: Execution, obj: Obj, base: Value, name: str, trait: Trait, node: ast.AST) -> Value:
     identity = ex.identities.of("field", name, made_of=(base.id,))
     if trait is Trait.GRADIENT:
         gradient = ex.heap.of("gradient", obj, kind=ObjectKind.GRADIENT)
@@ -153,7 +153,8 @@ def _with_trait(ex: Execution, obj: Obj, base: Value, name: str, trait: Trait) -
         gradients.look_at(ex)
         if obj.kind is ObjectKind.LEAF:
             ex.tables.add(ex.tables.graded, obj)
-        value = Value(ex.identities.of("object", gradient), frozenset({gradient}), graph=Graph.CUT)
+        slopes = updates.read(ex, gradient.regions, node)
+        value = Value(ex.identities.of("object", gradient), frozenset({gradient}), graph=Graph.CUT, slopes=slopes)
         ex.tensor_ids.add(value.id)
         return value
     if trait is Trait.ITSELF:
@@ -199,6 +200,9 @@ def write(ex: Execution, base: Value, name: str, value: Value, node: ast.AST, *,
             elif trait is Trait.REQUIRES_GRAD:
                 for region in gradients.own_regions(obj):
                     gradients.freeze(ex, region, value)
+            elif trait is Trait.ITSELF and not deleted:
+                target = node.targets[0] if isinstance(node, ast.Assign) else None
+                updates.update(ex, base, [value], node, target)
             continue
         if obj.kind is ObjectKind.GRADIENT:
             if trait is Trait.ITSELF:  # p.grad.data = ...
@@ -223,6 +227,13 @@ def write(ex: Execution, base: Value, name: str, value: Value, node: ast.AST, *,
             old = ex.store.get((obj, name))
             joined = value if old is None else join(old, value, ex.identities.of("met", node, ex.context))
             statements.put(ex, (obj, name), joined)
+
+
+def is_told_to_learn(base: Value, name: str, value: Value) -> bool:
+    """x.requires_grad = True, of a tensor."""
+    told = value.constant is not None and value.constant.value is True
+    needs = torch.ATTRIBUTES["parameter"].get(name) is Trait.REQUIRES_GRAD
+    return needs and told and base.exact and graphs.may_be_leaf(base)
 
 
 def _runs_setter(ex: Execution, obj: Obj, name: str, value: Value, node: ast.AST) -> bool:

@@ -12,7 +12,7 @@ from zerograd.source.execute.paths import State
 from zerograd.source.heap import answers
 from zerograd.source.heap.conditions import Asked
 from zerograd.source.heap.objects import Mode, Obj, ObjectKind, Shape
-from zerograd.source.heap.regions import is_imported
+from zerograd.source.heap.regions import is_imported, reach
 from zerograd.source.heap.store import Key
 from zerograd.source.heap.values import Applied, Graph, Value, is_none, join
 from zerograd.source.project.files import Project
@@ -577,6 +577,8 @@ def instantiate(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywor
     made.cls, made.born, made.context = cls, tuple(ex.loops), ex.context
     made.kind = kind_of_class(ex, cls, obj)
     me = ex.thing(made)
+    if made.kind is ObjectKind.MODULE:
+        ex.begin_anew(reach(made))
     if made.kind is ObjectKind.OPTIMIZER:
         held: frozenset[Obj] = frozenset()
         for value in (*positional, *keywords.values()):

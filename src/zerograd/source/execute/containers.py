@@ -18,7 +18,14 @@ LENGTH = "len"
 START = "start"
 _UNROLLED = 6  # a list of at most so many things in sight is executed once for each
 _THINGS = frozenset(
-    {ObjectKind.OPTIMIZER, ObjectKind.MODULE, ObjectKind.SCHEDULER, ObjectKind.PARAMETERS, ObjectKind.SCALER}
+    {
+        ObjectKind.OPTIMIZER,
+        ObjectKind.MODULE,
+        ObjectKind.SCHEDULER,
+        ObjectKind.PARAMETERS,
+        ObjectKind.SCALER,
+        ObjectKind.LEAF,
+    }
 )
 COUNTING = (Shape.RANGE, Shape.ENUMERATE)
 NO_LISTS = (Shape.DICT, Shape.RANGE, Shape.ENUMERATE, Shape.ZIP)
@@ -162,7 +169,9 @@ def unrolled(ex: Execution, iterated: Value) -> Unrolled | None:
     if ex.store.get((obj, LENGTH)) is None:
         # A list of which only a summary is known: once for all that it stands for.
         all_held = frozenset(part for value in deep(ex, one) for part in value.objects)
-        is_worth = {part.kind for part in all_held} & (_THINGS - {ObjectKind.PARAMETERS, ObjectKind.SCALER})
+        is_worth = {part.kind for part in all_held} & (
+            _THINGS - {ObjectKind.PARAMETERS, ObjectKind.SCALER, ObjectKind.LEAF}
+        )
         return Unrolled([one], all_held) if one.exact and is_worth else None
     values = places(ex, iterated)
     if not values or len(values) > _UNROLLED or not _are_worth_unrolling(ex, values):
@@ -181,6 +190,8 @@ def unrolled(ex: Execution, iterated: Value) -> Unrolled | None:
 def _are_worth_unrolling(ex: Execution, values: list[Value]) -> bool:
     if len(values) == 1 and values[0].constant is None:
         return True  # a loop that runs once is none
+    if all(value.constant is not None and isinstance(value.constant.value, str) for value in values):
+        return True  # the phases of an epoch, which come in this order
     held = [inner for value in values for inner in deep(ex, value)]
     if not any({part.kind for part in inner.objects} & (_THINGS | {ObjectKind.INSTANCE}) for inner in held):
         return False
@@ -410,6 +421,8 @@ def _read_from(ex: Execution, obj: Obj, value: Value, index: Value, node: ast.AS
             return held
         name = known if isinstance(known, str) else ""
         made = ex.given(obj, place, name=name, of=obj, made_of=(value.id, index.id))
+        for one in made.objects:
+            one.many = one.many or ex.changing(index.id)  # another one in each iteration
         return made._replace(graph=value.graph, made_of=value.made_of)
     if obj.kind is ObjectKind.INSTANCE and obj.cls is not None:
         held = ex.store.get((obj, at(known))) if index.constant is not None else None

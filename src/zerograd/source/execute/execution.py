@@ -5,8 +5,9 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Concatenate, NamedTuple, ParamSpec
 
 from zerograd.core.events import Site
-from zerograd.core.facts import Facts
+from zerograd.core.facts import NO_DOUBT, Fact, Facts
 from zerograd.core.judgement import Code
+from zerograd.core.machine import START
 from zerograd.source.execute.paths import PATH, Path, Slot, State, meet
 from zerograd.source.execute.tables import Branch, Deposit, Tables
 from zerograd.source.execute.walked import Answered, Events, Excuses
@@ -21,7 +22,7 @@ from zerograd.source.project.classes import Classes
 from zerograd.source.project.files import Project
 from zerograd.source.project.index import Class, File, Function
 
-Context = tuple[ast.AST, ...]  # the calls that lead to where the machine stands
+Context = tuple[Hashable, ...]  # the calls that lead to where the machine stands, and the rounds of short loops
 
 
 ONE = Constant(1)
@@ -232,9 +233,25 @@ class Execution:
             self.born[identity] = frozenset(self.loops)
         if self.renewed is not None:
             self.renewed.append(identity)
-        if identity in self.tables.asked_of and self.path is not None:
-            self.forget(identity)
+        self.renew(identity)
         return identity
+
+    def renew(self, identity: int) -> None:
+        """A value is computed anew: what was answered about the last one is forgotten, and it has no gradient yet."""
+        if self.path is None:
+            return
+        if identity in self.tables.asked_of:
+            self.forget(identity)
+        for told, leaf in self.tables.leaves.items():
+            if identity in self.identities.parts(told):
+                self.begin_anew({leaf})
+
+    def begin_anew(self, regions: set[Obj]) -> None:
+        """These were just made: nobody has updated them by hand."""
+        facts = self.here.facts
+        for slot in facts:
+            if slot[0] is not None and slot[0].kind is ObjectKind.HAND and slot[1] in regions:
+                facts[slot] = frozenset(Fact(START, NO_DOUBT, fact.assumed) for fact in facts[slot])
 
     def forget(self, identity: int) -> None:
         parts = self.identities.parts

@@ -11,7 +11,7 @@ takes its own away. So nobody pairs losses and optimizers by name.
 """
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -29,10 +29,10 @@ from zerograd.core.facts import (
 )
 from zerograd.core.facts import join as joined
 from zerograd.core.judgement import Verdict, judge
-from zerograd.core.machine import START, Content
+from zerograd.core.machine import HOLLOW, START, Content
 from zerograd.source.effects import python, spelling
 from zerograd.source.effects.protocols import STEPPED_BY_SCALER
-from zerograd.source.execute import calls, clipping, containers, expressions, graphs, windows
+from zerograd.source.execute import calls, clipping, containers, expressions, graphs, updates, windows
 from zerograd.source.execute.execution import Execution, Frame, Guard, Unreachable
 from zerograd.source.execute.paths import PATH, Pending, Slot, State
 from zerograd.source.execute.tables import Branch, Deposit
@@ -117,14 +117,14 @@ def slots_of(ex: Execution, optimizer: Obj) -> list[Slot]:
     facts = ex.here.facts
     for region in sorted(held_by(optimizer))[:_MOST_REGIONS]:
         slot: Slot = (optimizer, region)
-        _know(ex, slot)
+        know(ex, slot)
         if slot not in facts:
             facts[slot] = frozenset(Fact(START, NO_DOUBT, fact.assumed) for fact in facts[PATH])
         found.append(slot)
     return found
 
 
-def _know(ex: Execution, slot: Slot) -> None:
+def know(ex: Execution, slot: Slot) -> None:
     """A slot that was not there before: whatever did nothing so far may do something to it."""
     if slot not in ex.tables.slots:
         ex.tables.slots[slot] = None
@@ -133,7 +133,18 @@ def _know(ex: Execution, slot: Slot) -> None:
 
 
 def optimizers(ex: Execution) -> list[Obj]:
-    return sorted({slot[0] for slot in ex.tables.slots if slot[0] is not None})
+    """Those that have slots; who updates by hand is none."""
+    owners = {slot[0] for slot in ex.tables.slots if slot[0] is not None}
+    return sorted(one for one in owners if one.kind is not ObjectKind.HAND)
+
+
+def _held(ex: Execution) -> set[Obj]:
+    """The regions that some optimizer holds."""
+    return {
+        slot[1]
+        for slot in ex.tables.slots
+        if slot[1] is not None and slot[0] is not None and slot[0].kind is not ObjectKind.HAND
+    }
 
 
 def has_rivals(ex: Execution, optimizer: Obj) -> bool:
@@ -182,14 +193,15 @@ def emit(
     what: str = "",
     midway: bool = False,
     judged: bool = True,
+    by_hand: bool = False,
 ) -> list[tuple[Verdict[Any], Slot]]:
-    """An event of one slot: judged, and then the facts move."""
+    """An event of one slot: judged, and then the facts move. `by_hand`: whoever skips it gives no step up."""
     facts = ex.here.facts.get(slot)
     optimizer = slot[0]
     if facts is None or optimizer is None:
         return []
     for record in ex.records:
-        ex.tables.emits(record, slot, frozenset({kind}), surely=True)
+        ex.tables.emits(record, slot, frozenset({kind}), surely=not by_hand)
     for guard in ex.guards:
         under = ex.tables.under.setdefault((guard.test, guard.yes), {})
         if kind not in under.get(slot, NO_DOUBT):
@@ -296,6 +308,8 @@ def deposit(ex: Execution, value: Value, node: ast.AST, *, divided_again: str = 
     path.stepped = False
     path.homeless |= {Pending(site, one) for one in known if any(_is_homeless(ex, part, one) for part in made_of)}
     attacked = _is_attack(ex, value)
+    updates.change(ex, made_of)
+    updates.deposit(ex, value, node)
     for optimizer in known:
         found: list[tuple[Verdict[Any], Slot]] = []
         slots = slots_of(ex, optimizer)
@@ -383,7 +397,7 @@ def _is_homeless(ex: Execution, made_of: Obj, optimizer: Obj) -> bool:
         return False
     if made_of.copied_from and any(_meets(ex, one, made_of.copied_from) for one in held_by(optimizer)):
         return False
-    regions = {slot[1] for slot in ex.tables.slots if slot[1] is not None}
+    regions = _held(ex)
     return not any(ex.overlap.of(region, (made_of,)) is Covers.YES for region in regions)
 
 
@@ -454,7 +468,7 @@ def _is_spilled(ex: Execution, optimizer: Obj, region: Obj, value: Value, owners
 
 def _is_attack(ex: Execution, value: Value) -> bool:
     """Whether a backward is meant for a leaf that nobody steps, and whose gradient is read by hand."""
-    held = {slot[1] for slot in ex.tables.slots}
+    held = _held(ex)
     leaves_of = {one for one in value.sure if one.kind is ObjectKind.LEAF and one not in held}
     return not leaves_of.isdisjoint(ex.tables.slopes_read)
 
@@ -499,9 +513,17 @@ def consume(ex: Execution, optimizer: Obj, node: ast.AST, *, scaled: bool = Fals
     clipping.stepped(ex, optimizer, slots, node)
     found: list[tuple[Verdict[Any], Slot]] = []
     for slot in slots:
-        found += emit(ex, slot, Kind.CONSUME, node, scaled=scaled, weak=weak)
-    if left or homeless or _is_deliberate(ex, slots):
-        found = [(verdict._replace(certain=False) if is_starved(verdict) else verdict, slot) for verdict, slot in found]
+        before = path.facts[slot]
+        for verdict, where in emit(ex, slot, Kind.CONSUME, node, scaled=scaled, weak=weak):
+            unsure = _may_be_empty(verdict, before) or (slot in tables.used_by_hand and not is_starved(verdict))
+            found.append((verdict._replace(certain=verdict.certain and not unsure), where))
+    excused = left or _is_deliberate(ex, slots)
+    found = [
+        (verdict._replace(certain=False), slot)
+        if is_starved(verdict) and (excused or (homeless and verdict.state.content in HOLLOW))
+        else (verdict, slot)
+        for verdict, slot in found
+    ]
     if len(severed) == 1:  # the step starves because of a backward that fills nothing: that is where the fault is
         (place,) = severed
         found = [
@@ -513,6 +535,16 @@ def consume(ex: Execution, optimizer: Obj, node: ast.AST, *, scaled: bool = Fals
             is_starved(verdict) and verdict.certain for verdict, _ in found
         )
     tell(ex, found, slots)
+
+
+def _may_be_empty(verdict: Verdict[Any], before: Facts) -> bool:
+    """Whether a step that repeats another may as well find nothing, where a clear was skipped."""
+    spent = [fact for fact in before if fact.state.content is Content.SPENT]
+    return (
+        verdict.state.content is Content.SPENT
+        and is_starved(verdict)
+        and all(fact.doubts & {Kind.CLEAR, Kind.DEPOSIT} for fact in spent)
+    )
 
 
 def _is_deliberate(ex: Execution, slots: list[Slot]) -> bool:
@@ -554,6 +586,8 @@ def clear(
 ) -> None:
     """Clear these parameters, whoever holds them. `of`: the optimizer that clears what it holds."""
     known = sorted({*optimizers(ex), *([of] if of is not None else [])})
+    updates.change(ex, regions)
+    updates.clear(ex, regions, node, weak=weak)
     ex.cleared[ex.site(node)] = ex.cleared.get(ex.site(node), regions) & regions if not weak else NO_OBJECTS
     if not weak:
         clipping.cleared(ex, regions)
@@ -572,14 +606,14 @@ def clear(
             else:
                 covers = ex.overlap.of(region, regions)
                 loose = covers is Covers.MAYBE and of is None
-                if covers is Covers.YES or (loose and not _is_all_there_is(ex, optimizer, regions)):
+                if covers is Covers.YES or (loose and not is_all_there_is(ex, optimizer, regions)):
                     found += emit(ex, slot, Kind.CLEAR, node, weak=True)
                 elif loose:
                     found += _clear_slot(ex, slot, node, weak=weak, judged=not by_hand)
         tell(ex, found, slots)
 
 
-def _is_all_there_is(ex: Execution, optimizer: Obj, regions: Regions) -> bool:
+def is_all_there_is(ex: Execution, optimizer: Obj, regions: Regions) -> bool:
     """Whether these are all the networks that the losses of an optimizer go through: then it holds no others."""
     if has_rivals(ex, optimizer):
         return False
@@ -642,9 +676,19 @@ def _erased_midway(ex: Execution, slot: Slot) -> Facts:
             optimizer in tables.owners.get(site, ()) and ex.loops[-1] in met.loops
             for site, met in tables.deposits.items()
         )
-        if Kind.DEPOSIT in inner and Kind.CONSUME not in inner and mine:
+        if Kind.DEPOSIT in inner and not _steps_in(ex, ex.loops[-1], slot) and mine:
             return frozenset(fact for fact in facts if fact.state.content is Content.FRESH)
     return NOWHERE
+
+
+def _steps_in(ex: Execution, loop: Hashable, slot: Slot) -> bool:
+    """Whether a loop steps this slot, in this round or in another one."""
+    assert isinstance(loop, tuple)
+    return any(
+        Kind.CONSUME in slots.get(slot, NO_DOUBT)
+        for branch, slots in ex.tables.emitted.items()
+        if isinstance(branch, tuple) and branch[0] is loop[0]
+    )
 
 
 def unscale(ex: Execution, known: Iterable[Obj], node: ast.AST, *, stage: Obj | None = None) -> None:
@@ -670,7 +714,7 @@ def _stage(ex: Execution, optimizer: Obj, scaler: Obj) -> Slot:
     region = ex.heap.of("stage", scaler, kind=ObjectKind.STAGE)
     region.source = scaler
     slot: Slot = (optimizer, region)
-    _know(ex, slot)
+    know(ex, slot)
     if slot not in ex.here.facts:
         ex.here.facts[slot] = frozenset(Fact(START, NO_DOUBT, fact.assumed) for fact in ex.here.facts[PATH])
     return slot
@@ -721,6 +765,7 @@ def replaced(ex: Execution, regions: Regions, value: Value, node: ast.AST) -> No
 
 
 def deposit_by_hand(ex: Execution, regions: Regions, node: ast.AST) -> None:
+    updates.change(ex, regions)
     for slot in ex.slots():
         assert slot[1] is not None
         covers = ex.overlap.of(slot[1], regions)
@@ -731,20 +776,39 @@ def deposit_by_hand(ex: Execution, regions: Regions, node: ast.AST) -> None:
 
 
 def touch(ex: Execution, regions: Regions, node: ast.AST) -> None:
-    """A hand in the gradients: they are multiplied by something."""
+    """A hand in the gradients: they are multiplied by something. What was consumed may be faded out on purpose."""
     for slot in ex.slots():
         assert slot[1] is not None
         if ex.overlap.of(slot[1], regions) is not Covers.NO:
             emit(ex, slot, Kind.RESCALE, node)
+            if any(fact.state.content is Content.SPENT for fact in ex.here.facts[slot]):
+                doubt_slots(ex, [slot], frozenset({Kind.CLEAR}))
 
 
-def changed_in_place(ex: Execution, old: Value, new: Value, node: ast.AST) -> None:
+def changed_in_place(ex: Execution, old: Value, new: Value, node: ast.AugAssign) -> None:
     """`p.grad += g`, `p -= lr * p.grad`"""
+    updates.update(ex, old, [new], node, node.target)
     for obj in sorted(old.objects):
-        if obj.kind is ObjectKind.GRADIENT and new.graph:
-            add_by_hand(ex, obj.regions, node)
-        elif obj.kind is ObjectKind.GRADIENT:
-            touch(ex, obj.regions, node)
+        if obj.kind is ObjectKind.GRADIENT:
+            updates.change(ex, obj.regions)
+            if isinstance(node.op, ast.Mult) and _is_zero(new):
+                clear(ex, obj.regions, node, weak=is_partial(ex), by_hand=True)
+            elif new.graph:
+                add_by_hand(ex, obj.regions, node)
+            else:
+                touch(ex, obj.regions, node)
+
+
+def written_into(ex: Execution, gradient: Obj, value: Value, node: ast.AST, *, whole: bool) -> None:
+    """p.grad[...] = value"""
+    if whole and _is_zero(value):
+        clear(ex, gradient.regions, node, weak=is_partial(ex), by_hand=True)
+    else:
+        touch(ex, gradient.regions, node)
+
+
+def _is_zero(value: Value) -> bool:
+    return value.constant is not None and value.constant.value in (0, 0.0) and value.constant.value is not False
 
 
 def add_by_hand(ex: Execution, regions: Regions, node: ast.AST) -> None:
@@ -778,6 +842,11 @@ def doubt_slots(ex: Execution, chosen: Iterable[Slot], kinds: Doubts) -> None:
             ex.tables.emits(record, slot, kinds, surely=False)
         ex.excuses.note(ex, slot, kinds, ex.calling, Why.UNREAD)
         facts[slot] = doubt(facts[slot], kinds)
+
+
+def doubt_all(ex: Execution) -> None:
+    """Anything may have happened to any slot."""
+    doubt_slots(ex, ex.slots(), ALL_DOUBTS)
 
 
 def doubt_optimizers(ex: Execution, chosen: Iterable[Obj], kinds: Doubts = ALL_DOUBTS) -> None:
@@ -858,12 +927,15 @@ def unknown_call(
     stepped: set[Obj] = set()
     modules: set[Obj] = set()
     show(ex, handed)
+    tensors: set[Obj] = set()
     for value in values:
         for one in value.objects:
             if one.kind is ObjectKind.OPTIMIZER:
                 stepped.add(one)
             elif one.kind is ObjectKind.MODULE or _is_used_as_module(one):
                 modules.add(one)
+            elif one.kind in (ObjectKind.LEAF, ObjectKind.PARAMETER, ObjectKind.PARAMETERS, ObjectKind.GRADIENT):
+                tensors |= own_regions(one) if one.kind is ObjectKind.LEAF else one.regions
             elif one.kind in (ObjectKind.SCHEDULER, ObjectKind.SCALER):
                 stepped |= one.optimizers
             elif one.kind in (ObjectKind.INSTANCE, ObjectKind.BOUND):
@@ -904,6 +976,8 @@ def unknown_call(
     if modules:
         clipping.may_be_used(ex, modules)
         doubt_regions(ex, frozenset(modules), frozenset({Kind.CLEAR, Kind.DEPOSIT, Kind.CLIP}))
+    if tensors and is_dropped:  # it may clear what it is handed, or update with it
+        updates.doubt(ex, frozenset(tensors))
     whose = frozenset(modules)
     if modules or (obj is not None and obj.kind is ObjectKind.GIVEN and (receiver is None or not is_result(obj))):
         whose |= {obj if obj is not None else ex.heap.anything}
@@ -954,7 +1028,7 @@ def _seen_by(ex: Execution, obj: Obj) -> list[Value]:
     """What a function finds under the names that it uses, and an object in its fields."""
     if obj.kind is not ObjectKind.FUNCTION or obj.function is None:
         return [value for _, value in ex.store.fields(obj)]
-    scopes = [("file", obj.function.file.path)]
+    scopes: list[Hashable] = [("file", obj.function.file.path)]
     frame = obj.frame
     while isinstance(frame, Frame):
         scopes.append(frame.id)
@@ -1073,7 +1147,7 @@ def enter(ex: Execution, value: Value, node: ast.expr) -> Callable[[], None]:
                 calls.call_method(ex, ex.thing(obj), python.ENTER, [], {}, node)
                 return lambda: _exit(ex, value, node)
         elif obj.kind is ObjectKind.GIVEN and not is_result(obj) and isinstance(node, (ast.Name, ast.Attribute)):
-            doubt_optimizers(ex, optimizers(ex))
+            doubt_all(ex)
     return leave
 
 

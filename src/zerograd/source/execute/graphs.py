@@ -13,11 +13,13 @@ from zerograd.source.heap.objects import Mode, Obj, ObjectKind
 from zerograd.source.heap.values import (
     NO_IDLE_TERMS,
     NO_OBJECTS,
+    NO_SLOPES,
     NOTHING_APPLIED,
     Applied,
     Graph,
     IdleTerm,
     Regions,
+    Slope,
     Value,
 )
 
@@ -49,7 +51,7 @@ def tensor(
     if by_hand and ex.path is not None:
         gradients.read_by_hand(ex, by_hand)
     if ex.grad_mode is Mode.OFF:
-        return Value(identity, graph=Graph.CUT, cut_from=made_of | origins(given))
+        return Value(identity, graph=Graph.CUT, cut_from=made_of | origins(given), slopes=slopes(given))
     graph = Graph.CUT
     if live:
         graph = Graph.LIVE if ex.grad_mode is Mode.ON else Graph.ANY
@@ -82,7 +84,30 @@ def tensor(
         scaled=scaled,
         cut_from=frozenset(cut_from),
         applied=applied,
+        slopes=slopes(given),
     )
+
+
+def leaf_value(identity: int, leaf: Obj) -> Value:
+    mine = frozenset({leaf})
+    return Value(identity, mine, graph=Graph.LIVE, made_of=mine, sure=mine)
+
+
+def may_be_leaf(value: Value) -> bool:
+    """Whether a tensor has no graph, as far as it is not a leaf already."""
+    if any(one.kind is not ObjectKind.LEAF for one in value.objects):
+        return False
+    return value.graph is Graph.CUT or (value.graph is Graph.ANY and value.made_of == value.objects != NO_OBJECTS)
+
+
+def as_leaf(ex: Execution, value: Value) -> Value:
+    """A tensor is told to take a gradient. One that was told so before has the gradient that it had."""
+    if len(value.objects) == 1:
+        (leaf,) = value.objects
+    else:
+        leaf = ex.heap.of("leaf", value.id, kind=ObjectKind.LEAF)
+        ex.tables.leaves[value.id] = leaf
+    return leaf_value(value.id, leaf)._replace(cut_from=value.cut_from)
 
 
 def _own_regions(one: Obj) -> frozenset[Obj]:
@@ -96,15 +121,23 @@ def origins(values: Iterable[Value]) -> frozenset[Obj]:
     return frozenset().union(*(value.made_of | value.cut_from for value in values))
 
 
+def slopes(values: Iterable[Value]) -> frozenset[Slope]:
+    """The gradients that values were computed from."""
+    return NO_SLOPES.union(*(value.slopes for value in values))
+
+
 def overwrite(ex: Execution, changed: Value, others: Iterable[Value], node: ast.AST) -> None:
     """A tensor is changed in place: whatever name it has holds what was written into it."""
     parts = ex.identities.parts(changed.id)
     new = tensor(ex, others, ex.fresh(node, "written"))
     for key, value in ex.store.fields(ex.frame.id):
         if value.graph and value.id in parts and not value.objects:
-            graph = Graph.LIVE if new.graph is Graph.LIVE else max(value.graph, Graph.ANY)
+            graph = value.graph if new.graph is Graph.CUT else max(value.graph, Graph.ANY)
+            graph = Graph.LIVE if new.graph is Graph.LIVE else graph
             made_of, sure = value.made_of | new.made_of, value.sure | new.sure
-            ex.store.put(key, value._replace(graph=graph, made_of=made_of, sure=sure, cut_from=NO_OBJECTS))
+            told = value.slopes | new.slopes
+            cut_from = value.cut_from if new.graph is Graph.CUT else NO_OBJECTS
+            ex.store.put(key, value._replace(graph=graph, made_of=made_of, sure=sure, cut_from=cut_from, slopes=told))
 
 
 def idle_terms(ex: Execution, node: ast.AST, one: Value, other: Value) -> frozenset[IdleTerm]:

@@ -137,9 +137,12 @@ def _once_for_each(ex: Execution, node: ast.For | ast.AsyncFor, parts: list[Valu
     """A short list of things in sight: the body is executed once for each."""
     whole = ex.store.open()
     breaks: list[State] = []
-    for part in parts:
+    context = ex.frame.context
+    for number, part in enumerate(parts):
         if ex.path is None:
             break
+        if part.constant is not None:  # a round of its own, in which other things may happen
+            ex.frame.context = (*context, ("round", number))
         loop = LoopRecord(ex.store.open())
         ex.frame.loops.append(loop)
         statements.bind(ex, node.target, part, node)
@@ -150,6 +153,7 @@ def _once_for_each(ex: Execution, node: ast.For | ast.AsyncFor, parts: list[Valu
         ex.store.undo(loop.level)
         breaks += [State({**before, **one.changes}, one.path) for one in loop.breaks]
         ex.meet([*ends, *loop.continues], (node, ex.context, "c"))
+    ex.frame.context = context
     if ex.path is not None:
         statements.execute(ex, node.orelse)
     ends = [ex.capture(whole)] if ex.path is not None else []
@@ -228,8 +232,7 @@ def _iterate(
     ex.path.since, ex.path.brought = frozenset(), frozenset()
     element = ex.identities.of("element", loop)
     ex.born[element] = frozenset({loop})
-    if element in ex.tables.asked_of:
-        ex.forget(element)
+    ex.renew(element)
     ends: State | None = None
     if isinstance(node, ast.While):
         test = expressions.truth(ex, expressions.evaluate(ex, node.test))

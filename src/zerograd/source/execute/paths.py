@@ -7,6 +7,7 @@ from zerograd.core.facts import CLEAN, NOWHERE, Facts, join
 from zerograd.source.heap.conditions import Counter
 from zerograd.source.heap.objects import Obj
 from zerograd.source.heap.store import Changes
+from zerograd.source.heap.values import NO_SLOPES, Slope
 
 Slot = tuple[Obj | None, Obj | None]  # (an optimizer, a region that it holds)
 # A slot of its own that nothing hits: whether and how one gets here.
@@ -39,6 +40,7 @@ class Path:
         "pending",
         "severed",
         "since",
+        "slopes",
         "stepped",
     )
 
@@ -54,6 +56,7 @@ class Path:
         looked_at: frozenset[Site] = frozenset(),
         brought: frozenset[Counter] = frozenset(),
         clips: frozenset[Clip] = frozenset(),
+        slopes: frozenset[Slope] = NO_SLOPES,
     ) -> None:
         self.facts = facts
         self.pending = pending
@@ -64,6 +67,7 @@ class Path:
         self.looked_at = looked_at  # backwards whose gradients somebody may have read
         self.brought = brought  # counters that were brought to their value now, in this iteration
         self.clips = clips
+        self.slopes = slopes  # gradients that were read, and are still what lies there
         self.severed = severed  # backwards of something that has lost its graph, since the last step
 
     @classmethod
@@ -85,6 +89,7 @@ class Path:
             self.looked_at,
             self.brought,
             self.clips,
+            self.slopes,
         )
 
     @property
@@ -97,6 +102,7 @@ class Path:
             and self.pending == other.pending
             and self.frozen == other.frozen
             and self.clips == other.clips
+            and self.slopes == other.slopes
         )
 
 
@@ -127,4 +133,5 @@ def meet(one: Path, other: Path) -> Path:
         one.looked_at | other.looked_at,
         one.brought | other.brought,
         one.clips | other.clips,
+        one.slopes & other.slopes,
     )

@@ -56,8 +56,7 @@ def _is_same(done: Path, facts: dict[Slot, Facts]) -> bool:
 
 def _replay(ex: Execution, record: Record) -> None:
     for identity in record.renewed:
-        if identity in ex.tables.asked_of:
-            ex.forget(identity)
+        ex.renew(identity)
     ex.store.apply(record.writes)
     _tell_outer(ex, record.reads, list(record.renewed))
 

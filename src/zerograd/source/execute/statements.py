@@ -137,15 +137,28 @@ def bind(ex: Execution, target: ast.expr, value: Value, node: ast.AST) -> None:
                 behind = bool(starred) and index > starred[0]
                 bind(ex, one, containers.item(ex, value, None if behind else index, one), node)
     elif isinstance(target, ast.Attribute):
-        attributes.write(ex, expressions.evaluate(ex, target.value), target.attr, value, node)
+        owner = expressions.evaluate(ex, target.value)
+        attributes.write(ex, owner, target.attr, value, node)
+        if attributes.is_told_to_learn(owner, target.attr, value) and isinstance(target.value, ast.Name):
+            bind(ex, target.value, graphs.as_leaf(ex, owner), node)
     elif isinstance(target, ast.Subscript):
         base, index_value = expressions.evaluate(ex, target.value), expressions.evaluate(ex, target.slice)
         containers.write(ex, base, index_value, value, node)
+        for obj in sorted(base.objects):
+            if obj.kind is ObjectKind.GRADIENT:
+                gradients.written_into(ex, obj, value, node, whole=_is_whole(target.slice))
         filled = value.graph > base.graph and not base.objects
         if filled and isinstance(target.value, (ast.Name, ast.Attribute)):
             bind(ex, target.value, graphs.tensor(ex, [base, value], base.id), node)
     elif isinstance(target, ast.Starred):
         bind(ex, target.value, value, node)
+
+
+def _is_whole(index: ast.expr) -> bool:
+    """x[:] and x[...] are all of x."""
+    if isinstance(index, ast.Slice):
+        return index.lower is None and index.upper is None and index.step is None
+    return isinstance(index, ast.Constant) and index.value is Ellipsis
 
 
 # --- definitions

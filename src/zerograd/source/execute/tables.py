@@ -76,6 +76,8 @@ class Tables:
         self.read: set[Obj] = set()  # optimizers whose rate or groups are read
         self.slopes_read: set[Obj] = set()  # leaves whose gradient is read by hand
         self.graded: set[Obj] = set()  # leaves of which somebody names the gradient
+        self.used_by_hand: set[Slot] = set()  # what is updated by hand, and stepped too: see [Note: hands]
+        self.leaves: dict[int, Obj] = {}  # values that were told to take a gradient
         self.refused: set[Hashable] = set()  # values for which the program refuses all but a few constants
         self.slots: dict[Slot, None] = {}
         self.examined = False  # a tensor is compared in an assert outside loops: a test of gradients

@@ -36,6 +36,7 @@ class ObjectKind(Enum):
     NONE = auto()
     ANYTHING = auto()  # among what a graph is made of: it may be anything
     STAGE = auto()  # what a scaler remembers of an optimizer
+    HAND = auto()  # whoever updates parameters with their own gradients, and is no optimizer
     GIVEN = auto()  # comes from outside: what it is follows from what is done with it
     CALLER = auto()  # operator.methodcaller: calls a method of what it is given
     REPLAY = auto()  # a captured graph

@@ -63,6 +63,8 @@ def _may_share(one: Obj, other: Obj) -> bool:
         return True
     if _is_apart(one, other) or _is_apart(other, one):
         return False
+    if ObjectKind.LEAF in (one.kind, other.kind) and ObjectKind.MODULE in (one.kind, other.kind):
+        return False  # a tensor of the program's is in no network unless somebody puts it there
     return is_unknown(one) or is_unknown(other) or one.given != other.given
 
 

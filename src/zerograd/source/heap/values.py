@@ -17,6 +17,8 @@ MEAN, SUM = "mean", "sum"
 NO_DIVISORS: frozenset[Hashable] = frozenset()
 IdleTerm = tuple[Site, frozenset[Obj]]  # (where it was added, whose graph was cut from it)
 NO_IDLE_TERMS: frozenset[IdleTerm] = frozenset()
+Slope = tuple[Obj, int]  # (whose gradient was read, where)
+NO_SLOPES: frozenset[Slope] = frozenset()
 Applied = tuple[Obj | None, Obj]  # (who made the input, who was applied to it); None: it has no graph
 NOTHING_APPLIED: frozenset[Applied] = frozenset()
 
@@ -66,6 +68,7 @@ class Value(NamedTuple):
     cut_from: Regions = NO_OBJECTS  # of a CUT value: whose graph was cut off
     idle: frozenset[IdleTerm] = NO_IDLE_TERMS  # of a loss: the terms that were added to it without their graph
     applied: frozenset[Applied] = NOTHING_APPLIED  # which network was applied to what which other one made
+    slopes: frozenset[Slope] = NO_SLOPES  # the gradients that it was computed from
 
 
 def joined_graph(one: Graph, other: Graph) -> Graph:
@@ -122,6 +125,7 @@ def join(one: Value, other: Value, identity: int, test: Test | None = None) -> V
         one.cut_from | other.cut_from,
         one.idle | other.idle,
         one.applied | other.applied,
+        one.slopes | other.slopes,
     )
 
 

@@ -4,14 +4,14 @@ from zerograd.core.events import Kind
 from zerograd.core.facts import NO_DOUBT
 from zerograd.source.execute.execution import Execution
 from zerograd.source.execute.paths import Slot
-from zerograd.source.heap.objects import Obj
+from zerograd.source.heap.objects import Obj, ObjectKind
 
 
 def cleared_instead(ex: Execution, slot: Slot) -> tuple[str, str] | None:
     """(what is cleared, what never is) where something is cleared, and never this slot."""
     cleared: set[Slot] = set()
     for slots in ex.tables.emitted.values():
-        cleared |= {one for one, kinds in slots.items() if Kind.CLEAR in kinds}
+        cleared |= {one for one, kinds in slots.items() if Kind.CLEAR in kinds and _is_stepped(one)}
     doubted = any(Kind.CLEAR in slots.get(slot, NO_DOUBT) for slots in ex.tables.doubted.values())
     if slot in cleared or doubted or not cleared:
         return None
@@ -20,6 +20,10 @@ def cleared_instead(ex: Execution, slot: Slot) -> tuple[str, str] | None:
     assert optimizer is not None
     names = [_name(one) for one in others if one is not optimizer] or [_name(optimizer)]
     return names[0], _name(optimizer)
+
+
+def _is_stepped(slot: Slot) -> bool:
+    return slot[0] is not None and slot[0].kind is not ObjectKind.HAND
 
 
 def _name(obj: Obj) -> str:
