@@ -129,7 +129,9 @@ def _asking() -> tuple[Rule, ...]:
 
 
 def _is_here(finding: Finding, root: Executed, file: File) -> bool:
-    return finding.site.path == file.path and (root.lines is None or finding.site.line in root.lines)
+    if finding.site.path != file.path:
+        return root.is_own and root.lines is None  # in another file of the project, where this one leads
+    return root.lines is None or finding.site.line in root.lines
 
 
 def _excuse(ex: Execution, law: Rule, met: Met) -> tuple[Related, ...]:

@@ -66,3 +66,20 @@ for x, y in loader:
     optimizer.zero_grad()
 """
     assert certain(body) == ["ZG204"]
+
+
+def test_a_tensor_that_is_told_to_require_a_gradient_is_a_leaf_under_every_name() -> None:
+    text = """\
+for x, y in loader:
+    optimizer.zero_grad()
+    image = x.detach()
+    {told}
+    model(image).sum().backward()
+    x = image + image.grad.sign()
+    {clear}
+    model(x.detach()).sum().backward()
+    optimizer.step()
+"""
+    for told in ("image.requires_grad = True", "image.requires_grad_()"):
+        assert certain(text.format(told=told, clear="pass")) == ["ZG005"]
+        assert certain(text.format(told=told, clear="optimizer.zero_grad()")) == []

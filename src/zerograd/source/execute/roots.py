@@ -36,6 +36,7 @@ class Executed(NamedTuple):
 
     execution: Execution
     lines: frozenset[int] | None
+    is_own: bool = True  # it stands in the file itself, not in one that calls it
 
 
 def execute_all(project: Project, file: File, laws: Code[Any]) -> Iterator[Executed]:
@@ -58,7 +59,7 @@ def execute_all(project: Project, file: File, laws: Code[Any]) -> Iterator[Execu
             if done is not None:
                 entered |= done.entered
                 visited |= done.visited
-                yield Executed(done, None)
+                yield Executed(done, None, is_own=False)
             if function in entered:
                 break
         if function in entered:
@@ -229,6 +230,8 @@ def _is_private(ex: Execution, optimizer: Obj, receiver: Value | None) -> bool:
     """Whether nobody else names the fields in which an object keeps its optimizer and its networks."""
     if receiver is None or optimizer.given:
         return False
+    if any(obj.cls is not None and ex.classes.of(obj.cls).outside for obj in receiver.objects):
+        return False  # nobody can read what it inherits
     kept = {optimizer, *optimizer.held}
     names = {
         name
