@@ -26,6 +26,9 @@ from zerograd.source.questions.world import SourceWorld
 from zerograd.source.text.triggers import may_train
 
 IDLE = "a term of this loss was cut from its graph: it is in the value and teaches nothing"
+LISTED_TWICE = "{what} is given the same parameters twice: each step consumes their gradients twice"
+HELD_TWICE = "{what} holds parameters that the optimizer of line {line} holds too: both step them after one backward()"
+HOLD_ONCE = "let every parameter be held once: by one optimizer, in one place"
 # The codes that this reader answers for.
 CODES = frozenset(
     [
@@ -100,6 +103,7 @@ def _report(root: Executed, file: File) -> Iterator[Finding]:
         finding = note(rule, one.site, certain=not ex.tables.examined, clear=one.clear, line=str(one.deposit.line))
         if _is_here(finding, root, file):
             yield finding
+    yield from _held_twice(ex, root, file)
     rule = REGISTRY["ZG302"]
     for unused in clips.unused(ex):
         finding = note(rule, unused.site, certain=unused.certain, clip=unused.what, place=unused.place)
@@ -108,6 +112,18 @@ def _report(root: Executed, file: File) -> Iterator[Finding]:
     rule = REGISTRY["ZG009"]
     for site, what, certain in closures.uncleared(ex):
         finding = note(rule, site, certain=certain, step=what)
+        if _is_here(finding, root, file):
+            yield finding
+
+
+def _held_twice(ex: Execution, root: Executed, file: File) -> Iterator[Finding]:
+    """Parameters whose gradients are consumed twice, by one optimizer or by two."""
+    for twice in ex.held_twice.values():
+        other = twice.other
+        line = str(other.line) if other is not None else ""
+        rule = REGISTRY["ZG004"]._replace(message=LISTED_TWICE if other is None else HELD_TWICE, remedy=HOLD_ONCE)
+        related = (Related(other, "the other optimizer is made here"),) if other is not None else ()
+        finding = note(rule, twice.site, certain=True, related=related, what=twice.what, line=line)
         if _is_here(finding, root, file):
             yield finding
 

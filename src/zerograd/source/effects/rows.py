@@ -103,6 +103,7 @@ class Act(Enum):
     COUNTS = auto()  # itertools.count: a range without an end
     LENGTH = auto()
     LIST = auto()
+    SET = auto()
     FILTER = auto()
     MAP = auto()
     ZIP = auto()

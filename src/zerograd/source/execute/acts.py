@@ -25,6 +25,7 @@ from zerograd.source.execute import (
     factors,
     gradients,
     graphs,
+    holding,
     statements,
     updates,
 )
@@ -362,6 +363,7 @@ def _optimizer(ex: Execution, call: Call) -> Value:
     obj.held = gradients.regions_of(ex, parameters, unknown=True) if parameters is not None else NO_OBJECTS
     obj.shape = Shape.REPEATS if call.row.repeats else Shape.PLAIN
     gradients.renew(ex, obj)
+    holding.made(ex, obj, parameters, call.node)
     return _value(ex, call, obj)
 
 
@@ -1271,8 +1273,14 @@ def _list(ex: Execution, call: Call) -> Value:
     return _value(ex, call, obj)
 
 
+def _set(ex: Execution, call: Call) -> Value:
+    """Each of what it is given once: nobody knows how many."""
+    return _list(ex, call)._replace(exact=False)
+
+
 def _filter(ex: Execution, call: Call) -> Value:
-    return call.positional[1] if len(call.positional) > 1 else ex.unknown(call.node)
+    """Some of what it is given."""
+    return call.positional[1]._replace(exact=False) if len(call.positional) > 1 else ex.unknown(call.node)
 
 
 def _map(ex: Execution, call: Call) -> Value:
@@ -1502,6 +1510,7 @@ _ACTS: dict[Act, Callable[[Execution, Call], Value]] = {
     Act.COUNTS: _counts,
     Act.LENGTH: _length,
     Act.LIST: _list,
+    Act.SET: _set,
     Act.FILTER: _filter,
     Act.MAP: _map,
     Act.ZIP: _zip,

@@ -260,5 +260,7 @@ def _adopt(ex: Execution, module: Obj, value: Value) -> None:
         if one is not module and one not in module.children and module not in reach(one):
             module.children.add(one)
             ex.tables.grown = True
+    module.loose |= parts - value.objects
+    module.loose -= value.objects
     if parts and ex.path is not None:
         gradients.thaw(ex, module)  # something new stands in it, and it is not frozen

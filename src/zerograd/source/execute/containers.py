@@ -16,6 +16,7 @@ from zerograd.source.heap.values import Graph, Value, join, linear
 ELEMENT = "[]"  # the field for an element that nobody knows the place of
 LENGTH = "len"
 START = "start"
+JOINED = "joined"
 _UNROLLED = 6  # a list of at most so many things in sight is executed once for each
 _THINGS = frozenset(
     {
@@ -131,7 +132,19 @@ def concatenated(ex: Execution, parts: Sequence[Value], node: ast.AST) -> Value:
         for part in parts:
             for one in places(ex, part) or []:
                 grow(ex, obj, one)
+        join_parts(ex, obj, parts)
     return Value(ex.fresh(node), frozenset({obj}))
+
+
+def join_parts(ex: Execution, obj: Obj, parts: Sequence[Value]) -> None:
+    """A list is made of these lists, one behind the other."""
+    for index, part in enumerate(parts):
+        ex.store.put((obj, (JOINED, index)), part)
+
+
+def joined(ex: Execution, obj: Obj) -> list[Value]:
+    """The lists that a list is made of."""
+    return [value for (_, name), value in ex.store.fields(obj) if isinstance(name, tuple) and name[0] == JOINED]
 
 
 def places(ex: Execution, value: Value) -> list[Value] | None:
@@ -348,6 +361,11 @@ def part(ex: Execution, module: Obj, name: Hashable) -> Obj:
     child.given = module.given
     module.children.add(child)
     return child
+
+
+def is_part(obj: Obj) -> bool:
+    """Whether it is known as a part of something alone."""
+    return isinstance(obj.key, tuple) and obj.key[0] == "part"  # not a name: of an object
 
 
 def item(ex: Execution, value: Value, index: int | None, node: ast.AST) -> Value:

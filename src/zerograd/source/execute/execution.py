@@ -156,6 +156,7 @@ class Execution:
         self.fed: dict[tuple[Site, Obj], Any] = {}  # see [Note: groups]
         self.taken: dict[tuple[Obj, Site, Context], Any] = {}
         self.closures: dict[Site, Any] = {}
+        self.held_twice: dict[Site, Any] = {}  # optimizers that hold what they or others hold already
         self.cleared: dict[Site, frozenset[Obj]] = {}  # the regions that each clear was told
         self.wasted: dict[tuple[Site, Obj], tuple[Site, str, Function | None]] = {}  # deposits that a clear erases
         self.stepped_each: dict[

@@ -586,13 +586,14 @@ def _tensor_operation(
 
 
 def _sequence(ex: Execution, node: ast.List | ast.Tuple | ast.Set) -> Value:
-    values = [
-        containers.element(ex, evaluate(ex, part), part) if isinstance(part, ast.Starred) else evaluate(ex, part)
-        for part in node.elts
-    ]
+    parts = [evaluate(ex, part) for part in node.elts]
+    starred = [isinstance(part, ast.Starred) for part in node.elts]
+    pairs = zip(parts, starred, node.elts, strict=True)
+    values = [containers.element(ex, part, where) if spread else part for part, spread, where in pairs]
     obj = containers.new(ex, node)
-    starred = any(isinstance(part, ast.Starred) for part in node.elts)
-    containers.fill(ex, obj, values, exactly=not starred)
+    containers.fill(ex, obj, values, exactly=not any(starred))
+    if any(starred) and not isinstance(node, ast.Set):
+        containers.join_parts(ex, obj, parts)
     return Value(ex.fresh(node), frozenset({obj}))
 
 
@@ -635,7 +636,9 @@ def _comprehension(ex: Execution, node: ast.ListComp | ast.SetComp | ast.Generat
 def _subscript(ex: Execution, node: ast.Subscript) -> Value:
     base = evaluate(ex, node.value)
     if isinstance(node.slice, ast.Slice):
-        return base._replace(id=ex.fresh(node, "slice", made_of=(base.id,)), length=None)
+        some = any(one.kind is ObjectKind.PARAMETERS for one in base.objects)
+        exact = base.exact and not some
+        return base._replace(id=ex.fresh(node, "slice", made_of=(base.id,)), length=None, exact=exact)
     return containers.read(ex, base, evaluate(ex, node.slice), node)
 
 

@@ -32,7 +32,7 @@ from zerograd.core.judgement import Verdict, judge
 from zerograd.core.machine import HOLLOW, START, Content
 from zerograd.source.effects import python, spelling
 from zerograd.source.effects.protocols import STEPPED_BY_SCALER
-from zerograd.source.execute import calls, clipping, containers, expressions, graphs, updates, windows
+from zerograd.source.execute import calls, clipping, containers, expressions, graphs, holding, updates, windows
 from zerograd.source.execute.execution import Execution, Frame, Guard, Unreachable
 from zerograd.source.execute.paths import PATH, Pending, Slot, State
 from zerograd.source.execute.tables import Branch, Deposit
@@ -511,6 +511,8 @@ def consume(ex: Execution, optimizer: Obj, node: ast.AST, *, scaled: bool = Fals
     )
     left = behind and any(fact.state.content in _UNREAD for slot in slots for fact in path.facts[slot])
     clipping.stepped(ex, optimizer, slots, node)
+    if not weak:
+        holding.stepped(ex, optimizer)
     found: list[tuple[Verdict[Any], Slot]] = []
     for slot in slots:
         before = path.facts[slot]

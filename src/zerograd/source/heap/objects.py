@@ -93,6 +93,7 @@ class Obj:
         "hinted",
         "key",
         "kind",
+        "loose",
         "many",
         "mode",
         "name",
@@ -109,6 +110,7 @@ class Obj:
         "source",
         "taken",
         "uses",
+        "wholly",
     )
 
     def __init__(self, key: tuple[Hashable, ...], kind: ObjectKind, number: int) -> None:
@@ -129,7 +131,9 @@ class Obj:
         self.children: set[Obj] = set()  # of a MODULE: its parts and its parameters
         self.taken: set[Obj] = set()  # of a MODULE: given things that were put into it, and may be parts
         self.copied_from: frozenset[Obj] = NOTHING_HELD  # of a MODULE: those whose weights it has taken over
+        self.loose: set[Obj] = set()  # of a MODULE: the parts that it keeps in a list, where torch does not see them
         self.held: frozenset[Obj] = NOTHING_HELD  # of an OPTIMIZER: the regions it steps
+        self.wholly: frozenset[Obj] = NOTHING_HELD  # of an OPTIMIZER: those of which it was given every parameter
         self.regions: frozenset[Obj] = NOTHING_HELD  # of PARAMETERS, PARAMETER, GRADIENT: whose
         self.optimizers: set[Obj] = set()  # of a SCHEDULER or a wrapper: those it was given
         self.many = False  # it stands for several
@@ -143,7 +147,9 @@ class Obj:
         self.context: object = None
         self.source: Obj | None = None  # of a GIVEN: what it was read from or called on
         self.element_of: Obj | None = None
-        self.site: Site | None = None  # of a LEAF that was copied from something: where
+        self.site: Site | None = (
+            None  # of a LEAF that was copied from something, and of an OPTIMIZER: where it was made
+        )
 
     def __repr__(self) -> str:
         return f"<{self.kind.name.lower()} {self.number} {self.name}>"
