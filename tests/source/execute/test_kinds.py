@@ -1,74 +1,58 @@
-"""What given things are: by where they came from, by their uses, and last by a hint."""
+"""What a thing from outside is, by what is done with it, and by what the project's own classes would do."""
 
-from source.execute.reading import certain, found
+from pathlib import Path
 
-TRAIN = """
-def train(model, loader, optimizer, {name}):
-    for epoch in range(10):
-        {name}.step()
-        for x, y in loader:
-            optimizer.zero_grad()
-            F.mse_loss(model(x), y).backward()
-            optimizer.step()
-        print({asked})
-"""
+import pytest
+
+from zerograd.core.findings import Certainty
+from zerograd.source.abstract import check_abstractly
+from zerograd.source.project.files import Project
+
+ENGINE = """\
+import torch.nn.functional as F
 
 
-def test_what_is_named_a_schedule_beside_the_only_optimizer_is_one() -> None:
-    assert certain(TRAIN.format(name="scheduler", asked="epoch")) == ["ZG301"]
-    assert found(TRAIN.format(name="thing", asked="epoch")) == []
-
-
-def test_what_is_asked_for_more_than_a_schedule_has_is_none() -> None:
-    assert certain(TRAIN.format(name="scheduler", asked="scheduler.last_epoch")) == ["ZG301"]
-    assert found(TRAIN.format(name="scheduler", asked="scheduler.temperature")) == []
-
-
-def test_what_was_made_of_an_optimizer_and_steps_beside_it_is_its_schedule() -> None:
-    body = """
-from recipes import prepare
-
-thing = prepare(optimizer)
-for x, y in loader:
-    thing.step()
-    optimizer.zero_grad()
-    F.mse_loss(model(x), y).backward()
-    {step}.step()
-"""
-    assert certain(body.format(step="optimizer")) == ["ZG301"]
-    assert "ZG301" not in certain(body.format(step="thing"))
-
-
-def test_an_optimizer_that_a_configuration_makes_is_known_by_its_step() -> None:
-    body = """
-import hydra
-
-def train(cfg):
-    net = hydra.utils.instantiate(cfg.net)
-    thing = hydra.utils.instantiate(cfg.thing, net.parameters())
+def train(model, loader, optimizer, scheduler):
     for x, y in loader:
-        {clear}
-        F.mse_loss(net(x), y).backward()
-        thing.step()
+        {first}
+        loss = F.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+    optimizer.zero_grad()
 """
-    assert certain(body.format(clear="pass")) == ["ZG001"]
-    assert found(body.format(clear="thing.zero_grad()")) == []
+TIDY = """\
+import torch
 
 
-def test_a_field_that_nobody_knows_is_neither_true_nor_false() -> None:
-    body = """
-class Mine(torch.optim.Optimizer):
-    def step(self):
-        for group in self.param_groups:
-            for p in group["params"]:
-                if p.grad.is_sparse:
-                    raise ValueError("sparse")
-                p.data.add_(p.grad, alpha=-0.1)
+class Tidy(torch.optim.Adam):
+    def step(self, closure=None):
+        super().step(closure)
+        {last}
+"""
+IMPORTED = """\
+import torch
+from nowhere import {names}
 
-
-mine = Mine(model.parameters(), {})
 for x, y in loader:
-    F.mse_loss(model(x), y).backward()
-    mine.step()
+    {first}
+    torch.nn.functional.mse_loss(net(x), y).backward()
+    thing.step()
 """
-    assert certain(body) == ["ZG001"]
+
+
+def _certain(text: str, folder: Path | None = None) -> list[str]:
+    project = Project(str(folder)) if folder is not None else None
+    path = str(folder / "engine.py") if folder is not None else "engine.py"
+    findings = check_abstractly(text, path, project=project)
+    return [one.code for one in findings if one.certainty is Certainty.CERTAIN]
+
+
+@pytest.mark.parametrize(("last", "codes"), [("self.zero_grad()", []), ("self.count += 1", ["ZG001"])])
+def test_an_optimizer_that_is_handed_in_may_clear_by_itself(tmp_path: Path, last: str, codes: list[str]) -> None:
+    (tmp_path / "optimizers.py").write_text(TIDY.format(last=last))
+    assert _certain(ENGINE.format(first="pass"), tmp_path) == codes
+
+
+def test_what_is_imported_from_a_file_that_cannot_be_read_is_told_by_its_uses() -> None:
+    assert _certain(IMPORTED.format(names="net, thing, loader", first="net.train()")) == ["ZG001"]
+    assert _certain(IMPORTED.format(names="net, thing, loader", first="thing.zero_grad()")) == []

@@ -2,9 +2,10 @@
 
 import sys
 
-from zerograd.source.effects import python
+from zerograd.source.effects import python, torch
 from zerograd.source.effects.lookup import row_of
 from zerograd.source.effects.protocols import is_engine, is_stepped, may_be_schedule, may_be_stepped, role_by_use, steps
+from zerograd.source.effects.rows import Act
 from zerograd.source.execute import calls
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.objects import Obj, ObjectKind
@@ -18,6 +19,9 @@ _KINDS = {
     Role.MODULE: ObjectKind.MODULE,
 }
 
+_STEPS = [name for name, row in torch.OPTIMIZER.items() if row.act is Act.STEPS]
+_CLEARS = frozenset(name for name, row in torch.OPTIMIZER.items() if row.act is Act.CLEARS)
+
 
 def infer(ex: Execution) -> bool:
     """Settle what a pass has shown. Whether anything changed."""
@@ -29,7 +33,7 @@ def infer(ex: Execution) -> bool:
         role = role_by_use(obj.uses)
         if role is not None:
             obj.kind, obj.given = _KINDS[role], True
-            obj.hinted = obj.hinted or (role is Role.OPTIMIZER and _may_be_of_project(ex, obj))
+            obj.hinted = obj.hinted or (role is Role.OPTIMIZER and (_may_be_of_project(ex, obj) or _may_clear(ex)))
             changed = True
         elif is_engine(obj.uses):
             obj.kind, obj.given = ObjectKind.ENGINE, True
@@ -64,6 +68,17 @@ def _may_be_of_project(ex: Execution, obj: Obj) -> bool:
         for cls in ex.main.classes
         if cls is not ex.root_class
     )
+
+
+def _may_clear(ex: Execution) -> bool:
+    """Whether a class of another file clears in its step: what is handed in may be one of those."""
+    if ex.tables.may_clear is None:
+        ex.tables.may_clear = any(
+            not _CLEARS.isdisjoint(cls.methods[step].called)
+            for step in _STEPS
+            for cls in ex.project.classes_defining(step, ex.main)
+        )
+    return ex.tables.may_clear
 
 
 def _by_elimination(ex: Execution, steppers: list[Obj]) -> bool:

@@ -126,6 +126,9 @@ def put(ex: Execution, key: Key, value: Value) -> None:
 
 
 def bind(ex: Execution, target: ast.expr, value: Value, node: ast.AST) -> None:
+    for obj in value.objects:
+        if obj.kind is ObjectKind.OPTIMIZER and not obj.name and isinstance(target, (ast.Name, ast.Attribute)):
+            obj.name = ast.unparse(target)  # for the sentences of findings alone
     if isinstance(target, ast.Name):
         put(ex, scope_of(ex, target.id), value)
     elif isinstance(target, (ast.Tuple, ast.List)):

@@ -81,6 +81,7 @@ class Tables:
         self.refused: set[Hashable] = set()  # values for which the program refuses all but a few constants
         self.slots: dict[Slot, None] = {}
         self.examined = False  # a tensor is compared in an assert outside loops: a test of gradients
+        self.may_clear: bool | None = None  # a class of the project clears in its step; None: nobody has asked
         self.plugins = False  # an accelerator is made that is told to leave things to others
         self.legacy = False  # written for a torch in which schedules moved first
         self.kinds = 0  # how often it was settled what given things are

@@ -243,6 +243,18 @@ class Project:
                 break
         return found
 
+    def classes_defining(self, method: str, file: File) -> Iterator[Class]:
+        """The classes of other files that define a method of this name, the nearest files first."""
+        mine, word = os.path.abspath(file.path), f"def {method}("
+        if not self._root:
+            return
+        self._asked_of_all.add(mine)
+        paths = [path for path, text in self._all_texts().items() if word in text and path != mine]
+        paths.sort(key=lambda path: (-len(os.path.commonpath([path, mine])), path))
+        for path in paths[:_NEAREST]:
+            other = self.load(path)
+            yield from (one for one in (other.classes if other is not None else ()) if method in one.methods)
+
     def is_named(self, attribute: str, file: File) -> bool:
         """Whether another file names this attribute."""
         if not self._root:
