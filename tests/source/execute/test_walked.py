@@ -49,6 +49,7 @@ def train(model, optimizer, x):
 """
 OTHERS = """\
 body = nn.Linear(2, 2)
+attack(body)
 optimizer = torch.optim.SGD(body.parameters(), lr=0.1)
 for x in loader:
     net.zero_grad()
