@@ -47,3 +47,17 @@ def test_a_loss_that_is_a_copy_teaches_nothing() -> None:
 
 def test_a_copy_whose_gradient_is_handed_on_teaches() -> None:
     assert certain(COPIED.format(used="out.mean().backward(bonus.grad)")) == []
+
+
+def test_a_penalty_of_gradients_needs_their_graph() -> None:
+    body = """
+for x, y in loader:
+    x.requires_grad = True
+    model(x).mean().backward({told})
+    penalty = x.grad.square().sum()
+    optimizer.zero_grad()
+    (F.mse_loss(model(x), y) + penalty).backward()
+    optimizer.step()
+"""
+    assert certain(body.format(told="")) == ["ZG003"]
+    assert certain(body.format(told="create_graph=True")) == []

@@ -48,6 +48,7 @@ class Act(Enum):
     GRAD = auto()
     GRAD_IF = auto()  # as its first argument says
     ACCUMULATES = auto()  # a block in which steps and clears happen only where a window ends
+    COPIES_WEIGHTS = auto()  # higher: a block that hands out a copy of a model, unless it is told otherwise
     SCALE_LOSS = auto()  # apex: a block that hands out the scaled loss, and unscales where it ends
     CONTEXT = auto()  # a block that changes nothing here
     CAPTURE = auto()  # a CUDA graph records what the block does

@@ -1,6 +1,7 @@
 """The keywords of calls that say something about gradients, and the names that frameworks look for in a program."""
 
 ASSIGN = "assign"  # of load_state_dict()
+COPY_WEIGHTS = "copy_initial_weights"  # of higher's contexts
 CREATE_GRAPH = "create_graph"
 DELAY_UNSCALE = "delay_unscale"
 ENABLED = "enabled"
@@ -14,6 +15,7 @@ OPTIMIZER_KEYWORD = "optimizer"  # of a scheduler, and of the dict that configur
 OUT = "out"  # of a function that computes a tensor: where it is written
 PARAMS = "params"  # of an optimizer, and of its groups
 PARAM_GROUPS = "param_groups"
+RETAIN_GRAPH = "retain_graph"
 REDUCTION = "reduction"
 OLD_REDUCTIONS = ("size_average", "reduce")
 REQUIRES_GRAD = "requires_grad"

@@ -135,6 +135,7 @@ FUNCTIONS: dict[str, Row] = {
     "torch.div": Row(Act.DIVIDES),
     "torch.mul": Row(Act.MULTIPLIES),
     "torch.hub.load": Row(Act.MODULE),
+    "torch.load": Row(Act.NOTHING),
     **_each(Act.CLAMPED, _CLAMPED, before="torch."),
     **_each(Act.FLAT, "round floor ceil sign trunc", before="torch."),
     **_each(
@@ -147,7 +148,7 @@ FUNCTIONS: dict[str, Row] = {
     **_each(
         Act.NEW_TENSOR,
         "zeros ones randn rand randint randperm full empty arange linspace eye normal logspace zeros_like ones_like "
-        "randn_like rand_like full_like empty_like load from_numpy FloatTensor LongTensor",
+        "randn_like rand_like full_like empty_like from_numpy FloatTensor LongTensor",
         before="torch.",
     ),
     "torch.tensor": Row(Act.COPIES),

@@ -30,7 +30,7 @@ from zerograd.source.execute import (
     updates,
 )
 from zerograd.source.execute.execution import ONE, Execution, Unreachable
-from zerograd.source.execute.tables import Branch
+from zerograd.source.execute.tables import Branch, Leaves
 from zerograd.source.heap.conditions import Asked, Linear
 from zerograd.source.heap.objects import Mode, Obj, ObjectKind, Shape
 from zerograd.source.heap.regions import is_result, reach
@@ -193,8 +193,7 @@ def call_known(
         return call_tensor(ex, receiver, name, positional, keywords, node)
     if obj.kind is ObjectKind.GRADIENT:
         gradients.read_by_hand(ex, obj.regions)
-        told = graphs.slopes([receiver, *positional])
-        return Value(ex.fresh(node), graph=Graph.CUT, slopes=told)
+        return call_tensor(ex, receiver, name, positional, keywords, node)
     if obj.kind is ObjectKind.MODULE:
         return _unknown_method_of_module(ex, obj, positional, keywords, node)
     if obj.kind in (ObjectKind.INSTANCE, ObjectKind.FUNCTION):
@@ -362,9 +361,23 @@ def _optimizer(ex: Execution, call: Call) -> Value:
     parameters = call.positional[0] if call.positional else call.keywords.get(spelling.PARAMS)
     obj.held = gradients.regions_of(ex, parameters, unknown=True) if parameters is not None else NO_OBJECTS
     obj.shape = Shape.REPEATS if call.row.repeats else Shape.PLAIN
+    if parameters is not None:
+        _note_plain(ex, obj, parameters, call.node)
     gradients.renew(ex, obj)
     holding.made(ex, obj, parameters, call.node)
     return _value(ex, call, obj)
+
+
+def _note_plain(ex: Execution, optimizer: Obj, given: Value, node: ast.AST) -> None:
+    """Tensors among the parameters of an optimizer that take no gradient, where they are listed."""
+    for obj in given.objects:
+        if obj.kind is ObjectKind.CONTAINER:
+            listed = next((one for one in obj.key if isinstance(one, ast.expr)), node)
+            for (_, place), value in ex.store.fields(obj):
+                if isinstance(place, tuple):
+                    _note_plain(ex, optimizer, value, listed)
+    if given.graph is Graph.CUT and given.exact and not given.objects and not ex.loops:
+        ex.ungraded.setdefault(given.id, (ex.site(node), optimizer))
 
 
 def _scaler(ex: Execution, call: Call) -> Value:
@@ -566,13 +579,21 @@ def _divides(ex: Execution, call: Call) -> Value:
 
 
 def _leaf(ex: Execution, call: Call) -> Value:
-    subject = call.receiver
-    if subject is None or not subject.exact or not graphs.may_be_leaf(subject):
-        return subject if subject is not None else ex.unknown(call.node)
+    subject, node = call.receiver, call.node
+    if subject is None:
+        return ex.unknown(node)
+    target = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+    return ask_gradient(ex, subject, target, node)
+
+
+def ask_gradient(ex: Execution, subject: Value, target: ast.expr | None, node: ast.AST) -> Value:
+    """A tensor is told to take a gradient: without a graph it becomes a leaf, under the name that it has."""
+    ex.tables.asked_for_gradient.add(subject.id)
+    if not subject.exact or not graphs.may_be_leaf(subject):
+        return subject
     made = graphs.as_leaf(ex, subject)
-    node = call.node
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
-        statements.bind(ex, node.func.value, made, node)
+    if isinstance(target, (ast.Name, ast.Attribute)):
+        statements.bind(ex, target, made, node)
     return made
 
 
@@ -657,6 +678,23 @@ def _plain_context(ex: Execution, call: Call) -> Value:
     return _context(ex, call, Mode.PLAIN)
 
 
+def _copies_weights(ex: Execution, call: Call) -> Value:
+    """higher.innerloop_ctx(model, optimizer): hands out a copy of the model, and who steps it in the graph."""
+    made = _context(ex, call, Mode.PLAIN)
+    (obj,) = made.objects
+    told, first = call.keywords.get(spelling.COPY_WEIGHTS), call.first
+    known = [one for one in first.objects if one.kind is ObjectKind.MODULE] if first is not None else []
+    if first is None or not known or (told is not None and not (told.constant and told.constant.value)):
+        gradients.show(ex, call.all)
+        return made
+    copied = ex.heap.of("copy", call.node, ex.context, kind=ObjectKind.MODULE)
+    copied.copied_from = frozenset(known)
+    pair = containers.new(ex, call.node, "handed out")
+    containers.fill(ex, pair, [ex.thing(copied), ex.unknown(call.node, "stepped in the graph")])
+    obj.receiver = ex.thing(pair)
+    return made
+
+
 def _accumulates(ex: Execution, call: Call) -> Value:
     made = _context(ex, call, Mode.ACCUMULATES)
     (obj,) = made.objects
@@ -706,9 +744,9 @@ def _deposits(ex: Execution, call: Call) -> Value:
     if receiver is None:
         for held in containers.deep(ex, loss):
             if held.graph:
-                gradients.deposit(ex, held, call.node)
+                gradients.deposit(ex, held, call.node, _left_behind(call))
     else:
-        gradients.deposit(ex, loss, call.node, divided_again=again)
+        gradients.deposit(ex, loss, call.node, _left_behind(call), divided_again=again)
     return ex.none
 
 
@@ -724,6 +762,21 @@ def _divided_again(ex: Execution, call: Call, loss: Value) -> str:
 def _told(ex: Execution, accelerator: Obj) -> Value | None:
     """The number of micro-batches that an accelerator was told when it was made."""
     return ex.made_with.get(accelerator, {}).get(frameworks.ACCUMULATION)
+
+
+def _left_behind(call: Call) -> Leaves:
+    """What a backward is told to keep."""
+    recorded = _is_told(call, spelling.CREATE_GRAPH, 3 if call.receiver is None else 2)
+    retained = _is_told(call, spelling.RETAIN_GRAPH, 2 if call.receiver is None else 1)
+    return Leaves(retained if retained is not False else recorded, recorded)
+
+
+def _is_told(call: Call, name: str, place: int) -> bool | None:
+    """Whether an argument that is off unless told is on."""
+    told = call.keywords.get(name) or (call.positional[place] if len(call.positional) > place else None)
+    if told is None:
+        return None if calls.REST in call.keywords else False
+    return bool(told.constant.value) if told.constant is not None else None
 
 
 def _divided_on_the_way(ex: Execution, call: Call, loss: Value) -> frozenset[Hashable]:
@@ -1461,6 +1514,7 @@ _ACTS: dict[Act, Callable[[Execution, Call], Value]] = {
     Act.CONTEXT: _plain_context,
     Act.CAPTURE: _plain_context,
     Act.ACCUMULATES: _accumulates,
+    Act.COPIES_WEIGHTS: _copies_weights,
     Act.SCALE_LOSS: _scale_loss,
     Act.DEPOSITS: _deposits,
     Act.MANUAL: _deposits,

@@ -154,9 +154,7 @@ def _with_trait(ex: Execution, obj: Obj, base: Value, name: str, trait: Trait, n
         if obj.kind is ObjectKind.LEAF:
             ex.tables.add(ex.tables.graded, obj)
         slopes = updates.read(ex, gradient.regions, node)
-        value = Value(ex.identities.of("object", gradient), frozenset({gradient}), graph=Graph.CUT, slopes=slopes)
-        ex.tensor_ids.add(value.id)
-        return value
+        return gradients.gradient_of(ex, gradient)._replace(slopes=slopes)
     if trait is Trait.ITSELF:
         return base
     if trait is Trait.GROUPS:
@@ -186,8 +184,14 @@ def _groups(ex: Execution, optimizer: Obj) -> Value:
     return ex.thing(groups)
 
 
+def _is_requires_grad(name: str) -> bool:
+    return torch.ATTRIBUTES["parameter"].get(name) is Trait.REQUIRES_GRAD
+
+
 def write(ex: Execution, base: Value, name: str, value: Value, node: ast.AST, *, deleted: bool = False) -> None:
     """base.name = value"""
+    if _is_requires_grad(name):
+        ex.tables.asked_for_gradient.add(base.id)
     for obj in sorted(base.objects):
         trait = _TRAITS.get(obj.kind, {}).get(name)
         is_weight = obj.kind is ObjectKind.MODULE and torch.ATTRIBUTES["parameter"].get(name) is Trait.GRADIENT
@@ -232,8 +236,7 @@ def write(ex: Execution, base: Value, name: str, value: Value, node: ast.AST, *,
 def is_told_to_learn(base: Value, name: str, value: Value) -> bool:
     """x.requires_grad = True, of a tensor."""
     told = value.constant is not None and value.constant.value is True
-    needs = torch.ATTRIBUTES["parameter"].get(name) is Trait.REQUIRES_GRAD
-    return needs and told and base.exact and graphs.may_be_leaf(base)
+    return _is_requires_grad(name) and told and base.exact and graphs.may_be_leaf(base)
 
 
 def _runs_setter(ex: Execution, obj: Obj, name: str, value: Value, node: ast.AST) -> bool:

@@ -667,7 +667,7 @@ def call_module(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywor
         others = frozenset(one for value in values for one in value.objects if one.kind is ObjectKind.MODULE)
         outer = graphs.tensor(ex, values, identity, live=True, made_of=others | {obj}, sure=frozenset({obj}))
         makers = frozenset(one for value in values if value.graph >= Graph.LIVE for one in value.made_of)
-        makers -= {ex.heap.anything}
+        makers = frozenset(one for one in makers if one.kind not in (ObjectKind.ANYTHING, ObjectKind.LEAF))
         pairs: set[Applied] = {(one, obj) for one in makers} or {(None, obj)}
         outer = outer._replace(applied=outer.applied | pairs)
     inner = _forward(ex, obj, positional, keywords, node)

@@ -157,6 +157,7 @@ class Execution:
         self.taken: dict[tuple[Obj, Site, Context], Any] = {}
         self.closures: dict[Site, Any] = {}
         self.held_twice: dict[Site, Any] = {}  # optimizers that hold what they or others hold already
+        self.ungraded: dict[int, tuple[Site, Obj]] = {}  # tensors without a gradient that an optimizer was given
         self.cleared: dict[Site, frozenset[Obj]] = {}  # the regions that each clear was told
         self.wasted: dict[tuple[Site, Obj], tuple[Site, str, Function | None]] = {}  # deposits that a clear erases
         self.stepped_each: dict[

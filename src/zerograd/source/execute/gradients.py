@@ -35,7 +35,7 @@ from zerograd.source.effects.protocols import STEPPED_BY_SCALER
 from zerograd.source.execute import calls, clipping, containers, expressions, graphs, holding, updates, windows
 from zerograd.source.execute.execution import Execution, Frame, Guard, Unreachable
 from zerograd.source.execute.paths import PATH, Pending, Slot, State
-from zerograd.source.execute.tables import Branch, Deposit
+from zerograd.source.execute.tables import Branch, Deposit, Leaves
 from zerograd.source.execute.walked import Answered, Events, Why
 from zerograd.source.heap import answers
 from zerograd.source.heap.conditions import (
@@ -56,6 +56,7 @@ from zerograd.source.heap.regions import Covers, is_fresh, is_result, reach
 from zerograd.source.heap.values import MAYBE_SCALED, NO_OBJECTS, Graph, Regions, Value, is_none, join, linear
 
 _UNREAD = (Content.FRESH, Content.MIXED)
+PLAIN_BACKWARD = Leaves()
 _MOST_REGIONS = 6  # of one optimizer that are told apart
 
 
@@ -284,7 +285,9 @@ def note_loss(ex: Execution) -> None:
         ex.tables.add(ex.tables.losses, loop)
 
 
-def deposit(ex: Execution, value: Value, node: ast.AST, *, divided_again: str = "") -> None:
+def deposit(
+    ex: Execution, value: Value, node: ast.AST, leaves: Leaves = PLAIN_BACKWARD, *, divided_again: str = ""
+) -> None:
     """backward() of this value."""
     if ex.path is None:
         return
@@ -301,7 +304,8 @@ def deposit(ex: Execution, value: Value, node: ast.AST, *, divided_again: str = 
     owners = _objective(ex, site, value)
     known = optimizers(ex)
     what = wording(node)
-    met = _note_deposit(ex, site, Deposit(ex.function_at(node), value, set(), tuple(ex.loops), what, divided_again))
+    now = Deposit(ex.function_at(node), value, set(), tuple(ex.loops), what, divided_again, leaves)
+    met = _note_deposit(ex, site, now)
     waiting = frozenset(Pending(site, one) for one in known)
     clipping.deposited(ex)
     path.pending = waiting if path.stepped else path.pending | waiting
@@ -345,6 +349,17 @@ def deposit(ex: Execution, value: Value, node: ast.AST, *, divided_again: str = 
     if ex.handlers:  # it may run out of memory here, wherever the handler stands
         handler = ex.handlers[-1]
         handler.raised.append(State(ex.store.changes(handler.level), ex.here.copy()))
+
+
+def gradient_of(ex: Execution, gradient: Obj) -> Value:
+    """A `.grad`: computed by the networks that losses go through which fill it, and mostly without a graph of it."""
+    filling = [met for met in ex.tables.deposits.values() if not gradient.regions.isdisjoint(met.value.sure)]
+    through = frozenset().union(*(met.value.made_of for met in filling)) - gradient.regions - {ex.heap.anything}
+    identity = ex.identities.of("object", gradient)
+    ex.tensor_ids.add(identity)
+    if any(met.leaves.recorded is not False for met in filling):
+        return Value(identity, frozenset({gradient}), graph=Graph.ANY, made_of=through, exact=True)
+    return Value(identity, frozenset({gradient}), graph=Graph.CUT, cut_from=through)
 
 
 def is_severed(ex: Execution, value: Value) -> bool:
@@ -526,6 +541,9 @@ def consume(ex: Execution, optimizer: Obj, node: ast.AST, *, scaled: bool = Fals
         else (verdict, slot)
         for verdict, slot in found
     ]
+    handed = _handed_cut(ex, slots) if not severed else None
+    if handed is not None:
+        severed = frozenset({handed})
     if len(severed) == 1:  # the step starves because of a backward that fills nothing: that is where the fault is
         (place,) = severed
         found = [
@@ -547,6 +565,23 @@ def _may_be_empty(verdict: Verdict[Any], before: Facts) -> bool:
         and is_starved(verdict)
         and all(fact.doubts & {Kind.CLEAR, Kind.DEPOSIT} for fact in spent)
     )
+
+
+def _handed_cut(ex: Execution, slots: list[Slot]) -> Site | None:
+    """The call that has handed a function what these networks computed, without its graph: it could only starve."""
+    frame, regions = ex.frame, [slot[1] for slot in slots if slot[1] is not None]
+    if not isinstance(frame.called_at, ast.Call) or frame.function is None or len(ex.frames) < 2:
+        return None
+    written = frame.function.node.args
+    names = [one.arg for one in (*written.posonlyargs, *written.args, *written.kwonlyargs)]
+    handed = [value for name in names if (value := ex.store.get((frame.id, name))) is not None]
+    cut = [value for value in handed if value.graph is Graph.CUT and value.cut_from]
+    if not regions or not all(any(_meets(ex, region, value.cut_from) for value in cut) for region in regions):
+        return None
+    ex.frames.pop()
+    site = ex.site(frame.called_at)
+    ex.frames.append(frame)
+    return site
 
 
 def _is_deliberate(ex: Execution, slots: list[Slot]) -> bool:
@@ -1019,6 +1054,7 @@ def show(ex: Execution, values: Iterable[Value]) -> None:
     """Somebody who cannot be read is handed these: what he hands out later may hold them."""
     for value in values:
         for held in containers.deep(ex, value):
+            ex.tables.asked_for_gradient.add(held.id)
             for one in held.objects:
                 for shown in (one, *_carried(ex, one), *one.regions, *one.held):
                     if not shown.shown and shown.kind not in (ObjectKind.EXTERNAL, ObjectKind.NONE):

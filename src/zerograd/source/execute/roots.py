@@ -152,6 +152,8 @@ def _learn(ex: Execution) -> None:
     if kinds.infer(ex):
         tables.kinds += 1
         tables.grown = True
+        for obj in ex.heap.all():  # they may have been handed to what turns out to be a network
+            obj.shown = False
 
 
 def _enter(ex: Execution, file: File, function: Function) -> None:

@@ -9,6 +9,7 @@ from zerograd.core.machine import Content
 from zerograd.source.effects.lookup import row_of
 from zerograd.source.effects.rows import Act
 from zerograd.source.execute import (
+    acts,
     attributes,
     branches,
     calls,
@@ -142,8 +143,8 @@ def bind(ex: Execution, target: ast.expr, value: Value, node: ast.AST) -> None:
     elif isinstance(target, ast.Attribute):
         owner = expressions.evaluate(ex, target.value)
         attributes.write(ex, owner, target.attr, value, node)
-        if attributes.is_told_to_learn(owner, target.attr, value) and isinstance(target.value, ast.Name):
-            bind(ex, target.value, graphs.as_leaf(ex, owner), node)
+        if attributes.is_told_to_learn(owner, target.attr, value):
+            acts.ask_gradient(ex, owner, target.value, node)
     elif isinstance(target, ast.Subscript):
         base, index_value = expressions.evaluate(ex, target.value), expressions.evaluate(ex, target.slice)
         containers.write(ex, base, index_value, value, node)

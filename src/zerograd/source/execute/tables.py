@@ -32,6 +32,13 @@ class Count:
         self.length: Linear | None = None  # how often its loop runs
 
 
+class Leaves(NamedTuple):
+    """What a backward leaves behind. None: nobody knows."""
+
+    graph: bool | None = False  # retain_graph: what the graph has saved for another backward
+    recorded: bool | None = False  # create_graph: the gradients have a graph themselves
+
+
 class Deposit(NamedTuple):
     """A backward, as it was met."""
 
@@ -41,6 +48,7 @@ class Deposit(NamedTuple):
     loops: tuple[Hashable, ...]
     what: str = ""
     divided_again: str = ""  # what the framework divides by that has divided the loss, as the program names it
+    leaves: Leaves = Leaves()
 
 
 class Tables:
@@ -78,6 +86,7 @@ class Tables:
         self.graded: set[Obj] = set()  # leaves of which somebody names the gradient
         self.used_by_hand: set[Slot] = set()  # what is updated by hand, and stepped too: see [Note: hands]
         self.leaves: dict[int, Obj] = {}  # values that were told to take a gradient
+        self.asked_for_gradient: set[int] = set()  # tensors that are told to take a gradient, or may be
         self.refused: set[Hashable] = set()  # values for which the program refuses all but a few constants
         self.slots: dict[Slot, None] = {}
         self.examined = False  # a tensor is compared in an assert outside loops: a test of gradients
