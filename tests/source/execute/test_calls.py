@@ -131,3 +131,57 @@ def train(model, batches):
         do_it(warm)
 """
     assert certain(text) == ["ZG001"]
+
+
+def test_what_somebody_else_is_to_write_returns_something() -> None:
+    body = """
+class Trainer:
+    def warn(self, x):
+        raise NotImplementedError("to be written")
+
+    def fit(self):
+        for x, y in loader:
+            self.warn(x)
+            F.mse_loss(model(x), y).backward()
+            optimizer.step()
+
+
+Trainer().fit()
+"""
+    assert certain(body) == ["ZG001"]
+
+
+def test_a_schedule_of_the_project_moves_as_those_of_torch_unless_it_steps_by_itself() -> None:
+    body = """
+class Warm(torch.optim.lr_scheduler.LRScheduler):
+    def {method}(self):
+        return [0.1]
+
+
+schedule = Warm(optimizer)
+for x, y in loader:
+    schedule.step()
+    optimizer.zero_grad()
+    F.mse_loss(model(x), y).backward()
+    optimizer.step()
+"""
+    assert certain(body.format(method="get_lr")) == ["ZG301"]
+    assert found(body.format(method="step")) == []
+
+
+def test_a_clip_is_no_part_of_what_accumulate_holds_back() -> None:
+    body = """
+from accelerate import Accelerator
+
+accelerator = Accelerator(gradient_accumulation_steps=4)
+model, optimizer = accelerator.prepare(model, optimizer)
+for x, y in loader:
+    with accelerator.accumulate(model):
+        accelerator.backward(F.mse_loss(model(x), y))
+        {clip}
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+    clip = "accelerator.clip_grad_norm_(model.parameters(), 1.0)"
+    assert certain(body.format(clip=clip)) == ["ZG302"]
+    assert found(body.format(clip=f"if accelerator.sync_gradients: {clip}")) == []

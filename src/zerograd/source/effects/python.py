@@ -17,6 +17,7 @@ FUNCTIONS: dict[str, Row] = {
     "builtins.zip": Row(Act.ZIP),
     "builtins.next": Row(Act.NEXT),
     "builtins.StopIteration": Row(Act.EXHAUSTED),
+    "builtins.NotImplementedError": Row(Act.UNWRITTEN),
     "builtins.getattr": Row(Act.GETATTR),
     "builtins.setattr": Row(Act.SETATTR),
     "builtins.sum": Row(Act.TOTAL),

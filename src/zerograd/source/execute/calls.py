@@ -26,6 +26,7 @@ _GRADIENT = next(name for name, trait in torch.ATTRIBUTES["parameter"].items() i
 _ASKED_FOR_PARAMETERS = frozenset(
     f"{name}()" for name, row in torch.MODULE.items() if row.act in (Act.PARAMETERS, Act.NAMED_PARAMETERS)
 )
+_MOVES = frozenset(name for name, row in torch.SCHEDULER.items() if row.act is Act.SCHEDULES)
 REST = "**"  # the keyword under which a dict of keywords is handed over
 # Functions that name none of these do nothing to gradients.
 _EVENTS = frozenset(
@@ -292,13 +293,18 @@ def inline(
     mode = ex.grad_mode
     if obj.no_grad:
         ex.grad_mode = Mode.OFF
+    before = ex.here.copy()
     try:
         bind_parameters(ex, function.node, frame, handed, keywords)
-        value = _run_body(ex, function, frame)
+        return _run_body(ex, function, frame)
+    except Unreachable:
+        if not frame.unwritten:
+            raise
     finally:
         ex.frames.pop()
         ex.grad_mode = mode
-    return value
+    ex.path = before  # whoever writes it will return something
+    return gradients.unknown_call(ex, None, handed, keywords, node)
 
 
 def _is_forwarded(ex: Execution, function: Function, receiver: Value | None) -> bool:
@@ -592,7 +598,7 @@ def instantiate(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywor
             for one in value.objects
             if one.kind is ObjectKind.OPTIMIZER
         }
-        made.off = True  # what a schedule of the project does with its first step is its own affair
+        made.off = not _MOVES.isdisjoint(known.methods)  # a step of its own may move what it likes
     init = known.methods.get(python.INIT)
     if init is not None:
         for key, _ in ex.store.fields(made):

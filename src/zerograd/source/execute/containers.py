@@ -385,6 +385,12 @@ def rest(ex: Execution, value: Value, start: int, node: ast.AST) -> Value:
     return Value(ex.fresh(node), frozenset({obj}))
 
 
+def _went_backward(ex: Execution, value: Value) -> bool:
+    """Whether a value is a loss that goes backward, without its graph."""
+    parts = ex.identities.parts(value.id)
+    return any(met.value.id in parts for met in ex.tables.deposits.values() if met.value.reduction)
+
+
 def read(ex: Execution, value: Value, index: Value, node: ast.AST) -> Value:
     """value[index]"""
     found: Value | None = None
@@ -394,8 +400,8 @@ def read(ex: Execution, value: Value, index: Value, node: ast.AST) -> Value:
             found = one if found is None else join(found, one, ex.identities.of("met", node, ex.context))
     if found is not None:
         return found
-    if value.reduction and value.graph is Graph.CUT and index.constant is not None and not ex.tables.legacy:
-        ex.tables.legacy = ex.tables.grown = True  # a reduced loss has no elements since torch 0.4
+    if value.graph is Graph.CUT and index.constant is not None and not ex.tables.legacy and _went_backward(ex, value):
+        ex.tables.legacy = ex.tables.grown = True  # a loss has no elements since torch 0.4
     if index.constant is not None:
         identity = ex.identities.of("item", index.constant.value, made_of=(value.id,))
     else:

@@ -76,6 +76,7 @@ class Frame:
         self.outer_names: set[str] = set()
         self.receiver: Value | None = None
         self.cls: Class | None = None
+        self.unwritten = False  # on some path it says that somebody else is to write it
         self.forwards = False  # it does nothing but call something else: what happens there happens at its call
         self.called_at: ast.AST | None = None
         self.about: tuple[frozenset[Obj], ...] = ()  # what it was handed: with others, it is not the same call again

@@ -209,7 +209,7 @@ def emit(
             under[slot] = under.get(slot, NO_DOUBT) | {kind}
     event = Event(kind, str(optimizer.number), ex.site(node), scaled, what or wording(node), midway=midway)
     apart: Facts = NOWHERE
-    if ex.accumulating is not None and kind in (Kind.CONSUME, Kind.CLEAR, Kind.SCHEDULE, Kind.CLIP):
+    if ex.accumulating is not None and kind in (Kind.CONSUME, Kind.CLEAR, Kind.SCHEDULE):
         ends = Synced(ex.accumulating)
         apart = answers.assume(facts, ends, False, ex.tables.keeps)
         facts = answers.assume(facts, ends, True, ex.tables.keeps)
@@ -761,6 +761,7 @@ def schedule(ex: Execution, known: Iterable[Obj], node: ast.AST, *, weak: bool =
     chosen = sorted(known)
     tables = ex.tables
     idle = not tables.training or tables.legacy or (bool(ex.loops) and ex.loops[-1] not in tables.training)
+    one_of_them = all(tables.met_with.get(optimizer) == {frozenset(chosen)} for optimizer in chosen)
     for optimizer in chosen:
         slots = slots_of(ex, optimizer)
         found: list[tuple[Verdict[Any], Slot]] = []
@@ -774,7 +775,7 @@ def schedule(ex: Execution, known: Iterable[Obj], node: ast.AST, *, weak: bool =
             never = optimizer in tables.read and not any(
                 Kind.CONSUME in slots_done.get(slot, NO_DOUBT) for slots_done in tables.emitted.values()
             )
-            unsure = weak or len(chosen) > 1 or guarded or idle or never
+            unsure = weak or (len(chosen) > 1 and not one_of_them) or guarded or idle or never
             found += emit(ex, slot, Kind.SCHEDULE, node, weak=unsure)
         tell(ex, found, slots)
 

@@ -223,6 +223,10 @@ def _return(ex: Execution, node: ast.Return) -> None:
 def _raise(ex: Execution, node: ast.Raise) -> None:
     if node.exc is not None:
         expressions.evaluate(ex, node.exc)
+        raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        row = row_of(expressions.qualified_name(ex, raised))
+        if row is not None and row.act is Act.UNWRITTEN:
+            ex.frame.unwritten = True
     if ex.handlers and ex.path is not None:
         ex.handlers[-1].raised.append(State(ex.store.changes(ex.handlers[-1].level), ex.here.copy()))
     raise Unreachable
