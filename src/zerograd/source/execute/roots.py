@@ -26,7 +26,7 @@ from zerograd.source.project.index import File, Function
 
 _PASSES = 6
 _CALLS = 3  # of one function, before what it leaves behind is all there is
-_MOVES = 40_000  # statements of one pass
+_MOVES = 30_000  # statements of one pass
 _HOT = 200  # functions that lead to an event, at most
 _LIGHT = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
 
@@ -39,10 +39,17 @@ class Executed(NamedTuple):
     is_own: bool = True  # it stands in the file itself, not in one that calls it
 
 
+class Moves:
+    """How many statements a pass may execute. Each root that cannot be finished leaves half of that for the others."""
+
+    def __init__(self) -> None:
+        self.left = _MOVES
+
+
 def execute_all(project: Project, file: File, laws: Code[Any]) -> Iterator[Executed]:
     """Every root of a file."""
-    classes = Classes(project)
-    body = _execute(project, classes, laws, file, None)
+    classes, moves = Classes(project), Moves()
+    body = _execute(project, classes, laws, file, None, moves)
     entered: set[Function] = set()
     visited: set[ast.stmt] = set()
     rooted: set[Function] = set()
@@ -55,7 +62,7 @@ def execute_all(project: Project, file: File, laws: Code[Any]) -> Iterator[Execu
         if function in entered:
             continue
         for caller in project.callers(function) if function.cls is None and function.outer is None else ():
-            done = _execute(project, classes, laws, caller.file, caller.function)
+            done = _execute(project, classes, laws, caller.file, caller.function, moves)
             if done is not None:
                 entered |= done.entered
                 visited |= done.visited
@@ -65,7 +72,7 @@ def execute_all(project: Project, file: File, laws: Code[Any]) -> Iterator[Execu
         if function in entered:
             continue
         rooted.add(function)
-        done = _execute(project, classes, laws, file, function)
+        done = _execute(project, classes, laws, file, function, moves)
         if done is not None:
             entered |= done.entered
             visited |= done.visited
@@ -75,7 +82,7 @@ def execute_all(project: Project, file: File, laws: Code[Any]) -> Iterator[Execu
             continue
         missed = _unvisited(function, visited)
         if missed:
-            done = _execute(project, classes, laws, file, function)
+            done = _execute(project, classes, laws, file, function, moves)
             if done is not None:
                 yield Executed(done, missed)
 
@@ -107,10 +114,10 @@ def _hot_functions(project: Project, file: File) -> list[Function]:
 
 
 def _execute(
-    project: Project, classes: Classes, laws: Code[Any], file: File, function: Function | None
+    project: Project, classes: Classes, laws: Code[Any], file: File, function: Function | None, moves: Moves
 ) -> Execution | None:
     """One root, pass by pass until nothing more is learned. None if it could not be finished."""
-    ex = Execution(project, classes, laws, file, moves=_MOVES)
+    ex = Execution(project, classes, laws, file, moves=moves.left)
     ex.root_class = function.cls if function is not None else None
     for _ in range(_PASSES):
         ex.begin_pass()
@@ -125,6 +132,7 @@ def _execute(
         except Unreachable:
             pass
         except (Exhausted, RecursionError):
+            moves.left //= 2
             return None
         _learn(ex)
         nothing_happens = not ex.tables.slots and not ex.tables.owners and ex.tables.kinds == 0
