@@ -40,7 +40,17 @@ class Loss(NamedTuple):
     deposit: Event
     is_mean: bool | None = None  # over the items of its micro-batch
     is_divided: bool | None = None  # by the number of micro-batches, by whoever
+    is_synced: bool = False  # it is averaged over the ranks, whenever it goes backward
     divided_again: str = ""  # what the framework divides by although the program has: the number, as it names it
+
+
+class Unsynced(NamedTuple):
+    """A forward pass whose gradients are not averaged over the ranks, in the micro-batch that steps."""
+
+    site: Site
+    text: str  # what decides so, as the program writes it
+    is_past: bool  # the pass goes past the wrapper that averages
+    certain: bool
 
 
 class Test(NamedTuple):
@@ -69,6 +79,7 @@ class Window(NamedTuple):
     tests: tuple[Test, ...] = ()
     fit: Fit = Fit.UNKNOWN
     drops_tail: bool | None = None  # what is left when the data end is never stepped on
+    unsynced: tuple[Unsynced, ...] = ()
     meant: str = ""  # where it does not wait: what tells that it was to
     certain: bool = True  # that it waits so, or does not
 

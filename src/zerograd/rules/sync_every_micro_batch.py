@@ -4,8 +4,11 @@ DistributedDataParallel averages in every `backward()`. While gradients are bein
 has to: the sum is the same, and N - 1 of N exchanges are saved. Run the others under `model.no_sync()`.
 """
 
+from collections.abc import Iterator
+
 from zerograd.core.findings import Severity
-from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from zerograd.core.world import Window
+from zerograd.rules.rule import Broken, Fix, Rule, Sees, idiom
 from zerograd.rules.scenery import ACCUMULATED
 
 BAD = """\
@@ -32,6 +35,14 @@ for i, (x, y) in enumerate(loader):
         optimizer.zero_grad()
 """
 
+
+def asks(window: Window) -> Iterator[Broken]:
+    """Every loss of a window that is averaged over the ranks whenever it goes backward."""
+    for loss in window.losses if window.size else ():
+        if loss.is_synced and loss.deposit.site is not None:
+            yield Broken(loss.deposit.site, window.certain, {"deposit": loss.deposit.what, "size": window.size})
+
+
 RULE = Rule(
     code="ZG501",
     name="sync-every-micro-batch",
@@ -42,6 +53,7 @@ RULE = Rule(
     fix=Fix.NONE,
     ranks=2,
     lacks=idiom,
+    asks=asks,
     led_by=(),
     bad=ACCUMULATED + BAD,
     good=ACCUMULATED + GOOD,

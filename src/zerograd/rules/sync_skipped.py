@@ -9,7 +9,10 @@ only the wrapper's own forward pass tells its reducer to expect gradients. It ex
 through the same forward pass is not averaged.
 """
 
-from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from collections.abc import Iterator
+
+from zerograd.core.world import Window
+from zerograd.rules.rule import Broken, Fix, Rule, Sees, idiom
 from zerograd.rules.scenery import ACCUMULATED
 
 BAD = """\
@@ -34,6 +37,15 @@ for i, (x, y) in enumerate(loader):
         optimizer.zero_grad()
 """
 
+_PAST = "{test}() computes a loss past the wrapper that averages over the ranks"
+
+
+def asks(window: Window) -> Iterator[Broken]:
+    """Every pass that a step uses, and that is not averaged over the ranks."""
+    for one in window.unsynced:
+        yield Broken(one.site, one.certain, {"test": one.text}, _PAST if one.is_past else "")
+
+
 RULE = Rule(
     code="ZG502",
     name="sync-skipped",
@@ -43,6 +55,7 @@ RULE = Rule(
     fix=Fix.UNSAFE,
     ranks=2,
     lacks=idiom,
+    asks=asks,
     led_by=(),
     bad=ACCUMULATED + BAD,
     good=ACCUMULATED + GOOD,

@@ -51,6 +51,8 @@ CODES = frozenset(
         "ZG204",
         "ZG301",
         "ZG302",
+        "ZG501",
+        "ZG502",
     ]
 )
 

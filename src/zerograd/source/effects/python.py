@@ -25,7 +25,7 @@ FUNCTIONS: dict[str, Row] = {
     **_each(Act.INTEGER, "int", before="builtins."),
     **_each(Act.NUMBER, "float bool str round", before="builtins."),
     "builtins.isinstance": Row(Act.IS_INSTANCE),
-    "builtins.hasattr": Row(Act.IS_INSTANCE),
+    "builtins.hasattr": Row(Act.HAS_ATTRIBUTE),
     "builtins.super": Row(Act.SUPER),
     "builtins.staticmethod": Row(Act.STATIC),
     "builtins.classmethod": Row(Act.CLASS_METHOD),

@@ -20,6 +20,7 @@ class Act(Enum):
     ACCELERATOR = auto()
     WRAPPER = auto()  # the module it is given, in another coat
     MAKES = auto()  # a thing whose kind its uses will tell
+    REPLICATES = auto()  # the module it is given, in a coat that averages gradients over the ranks
     CALLABLE_SCALER = auto()  # timm's: scale, backward, unscale, clip, step and update in one call
     # Computes a value.
     COMPUTES = auto()  # its graph is that of what it is given
@@ -115,6 +116,7 @@ class Act(Enum):
     TOTAL = auto()
     INTEGER = auto()
     IS_INSTANCE = auto()
+    HAS_ATTRIBUTE = auto()
     IS_TENSOR = auto()
     CALLS = auto()  # partial, lru_cache: the function it is given
     CHAINS = auto()  # itertools.chain
@@ -127,6 +129,8 @@ class Act(Enum):
     CONTEXT_MANAGER = auto()
     SAME_FUNCTION = auto()  # a decorator that leaves the function what it is
     NAMESPACE = auto()  # an object with the attributes it is given: SimpleNamespace, DotDict
+    QUIETS = auto()  # a context in which a module's gradients are not averaged over the ranks
+    REDUCES = auto()  # averages over the ranks by hand
     OPAQUE = auto()  # deposits, steps or clears somewhere else
     READS = auto()  # the learning rate or the state of an optimizer
     LOCALS = auto()  # all names of the function

@@ -26,6 +26,7 @@ from zerograd.source.execute import (
     gradients,
     graphs,
     holding,
+    ranks,
     statements,
     updates,
 )
@@ -40,6 +41,7 @@ from zerograd.source.heap.values import (
     NO_IDLE_TERMS,
     NO_OBJECTS,
     SUM,
+    Coat,
     Graph,
     Literal,
     Value,
@@ -455,6 +457,10 @@ def _wrapper(ex: Execution, call: Call) -> Value:
     return first if first is not None else ex.unknown(call.node)
 
 
+def _replicates(ex: Execution, call: Call) -> Value:
+    return ranks.wrapped(ex, _wrapper(ex, call))
+
+
 def _replay(ex: Execution, call: Call) -> Value:
     return _value(ex, call, _made(ex, call, ObjectKind.REPLAY))
 
@@ -693,6 +699,23 @@ def _copies_weights(ex: Execution, call: Call) -> Value:
     containers.fill(ex, pair, [ex.thing(copied), ex.unknown(call.node, "stepped in the graph")])
     obj.receiver = ex.thing(pair)
     return made
+
+
+def _quiets(ex: Execution, call: Call) -> Value:
+    """no_sync(): of a module, or of an accelerator that is handed one."""
+    made = _context(ex, call, Mode.QUIET)
+    (obj,) = made.objects
+    is_module = call.obj is not None and call.obj.kind is ObjectKind.MODULE
+    subject = call.receiver if is_module else call.first
+    obj.regions = subject.objects if subject is not None else NO_OBJECTS
+    enabled = call.keywords.get(spelling.ENABLED)
+    obj.told = expressions.truth(ex, enabled) if enabled is not None else None
+    return made
+
+
+def _reduces_by_hand(ex: Execution, call: Call) -> Value:
+    ranks.reduced(ex)
+    return _nothing(ex, call)
 
 
 def _accumulates(ex: Execution, call: Call) -> Value:
@@ -1422,6 +1445,16 @@ def _integer(ex: Execution, call: Call) -> Value:
     return _number(ex, call)
 
 
+def _has_attribute(ex: Execution, call: Call) -> Value:
+    if len(call.positional) < 2:
+        return ex.unknown(call.node)
+    one, name = call.positional[:2]
+    asked = name.constant.value if name.constant is not None else None
+    if one.coat is Coat.WRAPPED and isinstance(asked, str) and attributes.is_inner((), asked):
+        return ex.constant(True)
+    return _is_instance(ex, call)
+
+
 def _is_instance(ex: Execution, call: Call) -> Value:
     if len(call.positional) < 2:
         return ex.unknown(call.node)
@@ -1429,6 +1462,9 @@ def _is_instance(ex: Execution, call: Call) -> Value:
     externals = [obj.name for obj in other.objects if obj.kind is ObjectKind.EXTERNAL]
     tensors = [name for name in externals if (row := row_of(name)) is not None and row.act is Act.WRAPS]
     if one.graph is Graph.LIVE and not one.objects and one.exact and tensors:
+        return ex.constant(True)
+    rows = [row_of(name) for name in externals]
+    if one.coat is Coat.WRAPPED and any(row is not None and row.act is Act.REPLICATES for row in rows):
         return ex.constant(True)
     return Value(ex.fresh(call.node), test=Asked("isinstance", (one.id, name_of(other))))
 
@@ -1486,6 +1522,9 @@ _ACTS: dict[Act, Callable[[Execution, Call], Value]] = {
     Act.ACCELERATOR: _accelerator,
     Act.MAKES: _makes,
     Act.WRAPPER: _wrapper,
+    Act.REPLICATES: _replicates,
+    Act.QUIETS: _quiets,
+    Act.REDUCES: _reduces_by_hand,
     Act.REPLAYS: _replay,
     Act.COMPUTES: _computes,
     Act.LOSS: _loss,
@@ -1574,6 +1613,7 @@ _ACTS: dict[Act, Callable[[Execution, Call], Value]] = {
     Act.TOTAL: _total,
     Act.INTEGER: _integer,
     Act.IS_INSTANCE: _is_instance,
+    Act.HAS_ATTRIBUTE: _has_attribute,
     Act.IS_TENSOR: _is_tensor,
     Act.CALLS: _first,
     Act.SAME_FUNCTION: _first,

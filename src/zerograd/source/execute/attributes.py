@@ -1,11 +1,12 @@
 """Attributes: what reading one gives, and what writing one does."""
 
 import ast
+from collections.abc import Iterable
 
 from zerograd.source.effects import frameworks, spelling, torch
 from zerograd.source.effects.lookup import lightning_method, module_method
 from zerograd.source.effects.rows import Trait
-from zerograd.source.execute import acts, calls, containers, expressions, gradients, graphs, statements, updates
+from zerograd.source.execute import acts, calls, containers, expressions, gradients, graphs, ranks, statements, updates
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.conditions import Synced
 from zerograd.source.heap.objects import Obj, ObjectKind, Shape
@@ -36,6 +37,13 @@ _WITH_METHODS = frozenset(
         ObjectKind.GRADIENT,
     }
 )
+
+
+def is_inner(objects: Iterable[Obj], name: str) -> bool:
+    """Whether a name is that of what a module wraps."""
+    return all(one.kind is ObjectKind.MODULE and one.cls is None for one in objects) and (
+        torch.ATTRIBUTES["module"].get(name) is Trait.ITSELF
+    )
 
 
 def read(ex: Execution, base: Value, name: str, node: ast.AST) -> Value:
@@ -156,7 +164,7 @@ def _with_trait(ex: Execution, obj: Obj, base: Value, name: str, trait: Trait, n
         slopes = updates.read(ex, gradient.regions, node)
         return gradients.gradient_of(ex, gradient)._replace(slopes=slopes)
     if trait is Trait.ITSELF:
-        return base
+        return ranks.bare(base)
     if trait is Trait.GROUPS:
         return _groups(ex, obj)
     if trait is Trait.SYNCED:

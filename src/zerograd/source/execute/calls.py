@@ -6,11 +6,11 @@ from collections.abc import Callable, Hashable, Sequence
 from zerograd.source.effects import frameworks, python, spelling, torch
 from zerograd.source.effects.lookup import container_method, is_module_base, is_of_autograd, optimizer_method, row_of
 from zerograd.source.effects.rows import Act, Trait
-from zerograd.source.execute import acts, containers, expressions, gradients, graphs, statements
+from zerograd.source.execute import acts, attributes, containers, expressions, gradients, graphs, ranks, statements
 from zerograd.source.execute.execution import Execution, Exhausted, Frame, Unreachable
 from zerograd.source.execute.paths import State
 from zerograd.source.heap import answers
-from zerograd.source.heap.conditions import Asked
+from zerograd.source.heap.conditions import YES, Asked, Test, negate
 from zerograd.source.heap.objects import Mode, Obj, ObjectKind, Shape
 from zerograd.source.heap.regions import is_imported, reach
 from zerograd.source.heap.store import Key
@@ -186,7 +186,8 @@ def _known_keywords(ex: Execution, value: Value) -> Keywords | None:
 def call(ex: Execution, function: Value, positional: Arguments, keywords: Keywords, node: ast.AST) -> Value:
     targets = sorted(one for one in function.objects if one.kind is not ObjectKind.NONE)
     if len(targets) == 1 and (function.exact or targets[0].given):
-        return call_object(ex, targets[0], positional, keywords, node)
+        found = call_object(ex, targets[0], positional, keywords, node)
+        return ranks.passed(ex, function, found, node, handed=bool(positional or keywords))
     if not targets or len(targets) > 3:
         return gradients.unknown_call(ex, None, positional, keywords, node)
     return _alternatives(ex, function, targets, node, lambda one: call_object(ex, one, positional, keywords, node))
@@ -198,6 +199,7 @@ def _alternatives(
     """One of several things is called: each in turn, from the same state. Which one it was is an answer of the path."""
     outs: list[State] = []
     found: Value | None = None
+    values: dict[Obj, Value] = {}
     before = ex.here
     which = Asked("which", (chosen.id,))
     known = which in ex.tables.weighty
@@ -217,10 +219,18 @@ def _alternatives(
                     ex.tables.weigh(which, node)
                     ex.tables.asked_of |= ex.identities.parts(chosen.id)
                 outs.append(ex.capture(level))
+                values[one] = value
                 found = value if found is None else join(found, value, ex.identities.of("met", node, ex.context))
         except Unreachable:
             pass
         ex.store.undo(level)
+    picked = chosen.picked
+    if picked is not None and len(values) == 2 and found is not None:
+        yes, no = ([values[one] for one in targets if one in side] for side in (picked.yes, picked.no))
+        if len(yes) == 1 == len(no):
+            found = join(yes[0], no[0], found.id, picked.test)
+            kept = found.picked._replace(site=picked.site, text=picked.text) if found.picked is not None else None
+            found = found._replace(picked=kept)
     ex.meet(outs, (node, ex.context, "m"))
     if ex.path is None or found is None:
         raise Unreachable
@@ -294,17 +304,20 @@ def inline(
     if obj.no_grad:
         ex.grad_mode = Mode.OFF
     before = ex.here.copy()
+    value: Value | None = None
     try:
         bind_parameters(ex, function.node, frame, handed, keywords)
-        return _run_body(ex, function, frame)
+        value = _run_body(ex, function, frame)
     except Unreachable:
         if not frame.unwritten:
             raise
     finally:
         ex.frames.pop()
         ex.grad_mode = mode
-    ex.path = before  # whoever writes it will return something
-    return gradients.unknown_call(ex, None, handed, keywords, node)
+    if value is None:
+        ex.path = before  # whoever writes it will return something
+        return gradients.unknown_call(ex, None, handed, keywords, node)
+    return ex.picked_at(value, node) if isinstance(node, ast.expr) else value
 
 
 def _is_forwarded(ex: Execution, function: Function, receiver: Value | None) -> bool:
@@ -339,11 +352,19 @@ def _run_body(ex: Execution, function: Function, frame: Frame) -> Value:
         if not function.captures:  # no one can see its names any more
             kept = {key: one for key, one in kept.items() if key[0] != frame.id}
         states.append(State(kept, state.path))
-        found = value if found is None else join(found, value, ex.identities.of("returned", node, frame.context))
+        test = _told_apart(frame) if len(states) == 2 else None
+        found = value if found is None else join(found, value, ex.identities.of("returned", node, frame.context), test)
     ex.meet(states, ("returned", node, frame.context))
     if ex.path is None or found is None:
         raise Unreachable
     return found
+
+
+def _told_apart(frame: Frame) -> Test | None:
+    """The test that tells the first of two returns from the second."""
+    if len(frame.returns) != 2 or not frame.conditions or frame.conditions[0] == YES:
+        return None
+    return frame.conditions[0] if frame.conditions[1:] in ([], [YES], [negate(frame.conditions[0])]) else None
 
 
 def bind_parameters(
@@ -473,6 +494,8 @@ def call_method(
         and container_method(name) is None
     ):
         return acts.call_tensor(ex, receiver, name, positional, keywords, node)
+    if attributes.is_inner(targets, name):
+        return call(ex, attributes.read(ex, receiver, name, node), positional, keywords, node)
     several = len(targets) > 1
     if several and len(targets) < 5 and any(one.kind in (ObjectKind.INSTANCE, ObjectKind.SCALER) for one in targets):
         return _alternatives(
@@ -494,7 +517,7 @@ def call_method(
             value = _method_of(ex, one, receiver, name, positional, keywords, node, weak=weak)
             found = value if found is None else join(found, value, ex.identities.of("met", node, ex.context))
     assert found is not None
-    return found
+    return ranks.passed(ex, receiver, found, node, handed=bool(positional or keywords))
 
 
 def _method_of(

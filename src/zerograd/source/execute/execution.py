@@ -69,6 +69,7 @@ class Frame:
         self.context = context
         self.level = 0
         self.returns: list[tuple[State, Value]] = []
+        self.conditions: list[Test] = []  # the tests that lead to each of the returns
         self.loops: list[LoopRecord] = []
         self.guards: list[Guard] = []
         self.finals: list[tuple[int, Callable[[], None]]] = []  # what runs before a jump leaves its block
@@ -131,6 +132,7 @@ class Execution:
         self.moves = self.moves_of_a_pass
         self.grad_mode = Mode.ON  # or OFF, or MAYBE
         self.accumulating: Obj | None = None
+        self.quiet: list[Any] = []  # the blocks around that keep gradients to the rank: see [Note: ranks]
         self.dropped: ast.AST | None = None  # the expression whose result nobody takes
         self.each: frozenset[Obj] = frozenset()  # the objects of a loop that is executed once for each of them
         self.handing: Callable[[Value], None] | None = None
@@ -318,6 +320,7 @@ class Execution:
             path.severed,
             path.homeless,
             path.stepped,
+            path.wrapped,
         )
         return (
             len(frame.returns),
@@ -369,7 +372,10 @@ class Execution:
             for key, first, second in differing:
                 assert first is not None
                 assert second is not None
-                changes[key] = met = self.joined(first, second, self.identities.of("met", at, key), test)
+                met = self.joined(first, second, self.identities.of("met", at, key), test)
+                if met.picked is not None and isinstance(at, tuple) and isinstance(at[0], ast.If):
+                    met = self.picked_at(met, at[0].test)
+                changes[key] = met
                 if isinstance(test, Asked) and test == Asked("<", (("k", 1), second.id)) and first.constant == ONE:
                     self.tables.add(self.tables.refused, met.id)  # set to 1 if it is more
         return State(changes, meet(path_one, path_other))
@@ -382,6 +388,12 @@ class Execution:
             if len(known) == 1 and known[0].base is None:
                 self.unless_told[identity] = known[0].offset
         return met
+
+    def picked_at(self, value: Value, node: ast.expr) -> Value:
+        """One of two things, which of them it is being asked here."""
+        if value.picked is None:
+            return value
+        return value._replace(picked=value.picked._replace(site=self.site(node), text=ast.unparse(node)))
 
     def each_fact(self, change: Callable[Concatenate[Facts, P], Facts], *args: P.args, **options: P.kwargs) -> None:
         """Change the facts of every slot, and of the path itself: `change(facts, ...)`."""

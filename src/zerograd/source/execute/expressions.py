@@ -207,7 +207,8 @@ def choose(ex: Execution, node: ast.expr, test: Test, arms: Sequence[Callable[[]
         raise Unreachable
     if len(values) == 1:
         return values[0]
-    return ex.joined(values[0], values[1], ex.identities.of("met", node, ex.context), test)
+    asked = node.test if isinstance(node, ast.IfExp) else node
+    return ex.picked_at(ex.joined(values[0], values[1], ex.identities.of("met", node, ex.context), test), asked)
 
 
 def _bool_op(ex: Execution, node: ast.BoolOp) -> Value:

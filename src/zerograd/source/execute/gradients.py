@@ -32,7 +32,7 @@ from zerograd.core.judgement import Verdict, judge
 from zerograd.core.machine import HOLLOW, START, Content
 from zerograd.source.effects import python, spelling
 from zerograd.source.effects.protocols import STEPPED_BY_SCALER
-from zerograd.source.execute import calls, clipping, containers, expressions, graphs, holding, updates, windows
+from zerograd.source.execute import calls, clipping, containers, expressions, graphs, holding, ranks, updates, windows
 from zerograd.source.execute.execution import Execution, Frame, Guard, Unreachable
 from zerograd.source.execute.paths import PATH, Pending, Slot, State
 from zerograd.source.execute.tables import Branch, Deposit, Leaves
@@ -339,6 +339,7 @@ def deposit(
                 met.optimizers.add(optimizer)
                 if kind is Kind.DEPOSIT:
                     windows.note_deposit(ex, optimizer, site, path.facts[slot])
+                ranks.deposited(ex, slot, value, node)
             found += emit(ex, slot, kind, node, scaled=value.scaled, weak=weak)
             if not weak:
                 clipping.run_hooks(ex, slot, value)
@@ -519,7 +520,8 @@ def consume(ex: Execution, optimizer: Obj, node: ast.AST, *, scaled: bool = Fals
     severed, path.severed = path.severed, frozenset()
     _note_window(ex, optimizer, slots[0], ex.site(node))
     fresh = any(slot in path.since for slot in slots)
-    windows.note_step(ex, optimizer, ex.site(node), wording(node), path.facts[slots[0]], fresh=fresh)
+    unheard = ranks.stepped(ex, [path.facts[slot] for slot in slots])
+    windows.note_step(ex, optimizer, ex.site(node), wording(node), path.facts[slots[0]], fresh=fresh, unheard=unheard)
     # Behind the loop that deposits, a step takes what may be left: that on some path nothing is left is no fault.
     behind = any(
         optimizer in met.optimizers and not set(met.loops) <= set(ex.loops) for met in tables.deposits.values()
@@ -1167,9 +1169,11 @@ def enter(ex: Execution, value: Value, node: ast.expr) -> Callable[[], None]:
     modes = {one.mode for one in value.objects if one.kind is ObjectKind.CONTEXT}
     others = any(one.kind is not ObjectKind.CONTEXT for one in value.objects)
     mode, accumulating = ex.grad_mode, ex.accumulating
+    leave_quiet = ranks.enter(ex, value, node)
 
     def leave() -> None:
         ex.grad_mode, ex.accumulating = mode, accumulating
+        leave_quiet()
 
     if Mode.MAYBE in modes or (Mode.OFF in modes and (len(modes) > 1 or others)):
         ex.grad_mode = Mode.MAYBE if mode is not Mode.OFF else Mode.OFF

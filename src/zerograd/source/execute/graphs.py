@@ -13,11 +13,13 @@ from zerograd.source.heap.objects import Mode, Obj, ObjectKind
 from zerograd.source.heap.values import (
     NO_IDLE_TERMS,
     NO_OBJECTS,
+    NO_PASSES,
     NO_SLOPES,
     NOTHING_APPLIED,
     Applied,
     Graph,
     IdleTerm,
+    Pass,
     Regions,
     Slope,
     Value,
@@ -59,6 +61,7 @@ def tensor(
     cut_from: set[Obj] = set()
     applied: frozenset[Applied] = NOTHING_APPLIED
     scaled = False
+    passes: frozenset[Pass] = NO_PASSES
     for value in given:
         leaves_of = {region for one in value.objects for region in _own_regions(one)}
         if leaves_of:
@@ -73,6 +76,7 @@ def tensor(
             whose |= value.made_of
             surely |= value.sure
             applied |= value.applied
+            passes |= value.passes
             scaled = scaled or value.scaled
         cut_from |= value.cut_from
     return Value(
@@ -85,6 +89,7 @@ def tensor(
         cut_from=frozenset(cut_from),
         applied=applied,
         slopes=slopes(given),
+        passes=passes,
     )
 
 

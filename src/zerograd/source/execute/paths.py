@@ -42,6 +42,7 @@ class Path:
         "since",
         "slopes",
         "stepped",
+        "wrapped",
     )
 
     def __init__(
@@ -55,6 +56,7 @@ class Path:
         severed: frozenset[Site] = frozenset(),
         looked_at: frozenset[Site] = frozenset(),
         brought: frozenset[Counter] = frozenset(),
+        wrapped: frozenset[Obj] = frozenset(),
         clips: frozenset[Clip] = frozenset(),
         slopes: frozenset[Slope] = NO_SLOPES,
     ) -> None:
@@ -65,6 +67,7 @@ class Path:
         self.homeless = homeless  # backwards through what no optimizer in sight holds, for whom that is an excuse
         self.frozen = frozen  # regions that take no gradient
         self.looked_at = looked_at  # backwards whose gradients somebody may have read
+        self.wrapped = wrapped  # modules that a wrapper averages over the ranks
         self.brought = brought  # counters that were brought to their value now, in this iteration
         self.clips = clips
         self.slopes = slopes  # gradients that were read, and are still what lies there
@@ -88,6 +91,7 @@ class Path:
             self.severed,
             self.looked_at,
             self.brought,
+            self.wrapped,
             self.clips,
             self.slopes,
         )
@@ -132,6 +136,7 @@ def meet(one: Path, other: Path) -> Path:
         one.severed | other.severed,
         one.looked_at | other.looked_at,
         one.brought | other.brought,
+        one.wrapped & other.wrapped,
         one.clips | other.clips,
         one.slopes & other.slopes,
     )

@@ -25,7 +25,7 @@ class Record(NamedTuple):
 
 def replay_or(ex: Execution, statement: ast.stmt, carry_out: Callable[..., None]) -> None:
     """Put back what a statement wrote when it read the same; else carry it out, and record it."""
-    mode = (ex.grad_mode, ex.accumulating, ex.each, ex.here.frozen)
+    mode = (ex.grad_mode, ex.accumulating, ex.each, ex.here.frozen, ex.here.wrapped, tuple(ex.quiet))
     where = (statement, ex.context, len(ex.loops), mode)
     records = ex.records_of.setdefault(where, [])
     store = ex.store

@@ -25,7 +25,7 @@ from zerograd.source.execute.execution import Execution, Frame, Guard, Handler, 
 from zerograd.source.execute.paths import State
 from zerograd.source.execute.walked import Why
 from zerograd.source.heap import answers
-from zerograd.source.heap.conditions import Asked, is_followed, negate
+from zerograd.source.heap.conditions import YES, Asked, Test, both, is_followed, negate
 from zerograd.source.heap.objects import ObjectKind
 from zerograd.source.heap.store import Key
 from zerograd.source.heap.values import Value
@@ -217,6 +217,10 @@ def _return(ex: Execution, node: ast.Return) -> None:
     _finish(ex, 0)
     if ex.path is not None:
         ex.frame.returns.append((ex.capture(ex.frame.level), value))
+        condition: Test = YES
+        for guard in ex.frame.guards:
+            condition = both(condition, guard.test if guard.yes else negate(guard.test))
+        ex.frame.conditions.append(condition)
     raise Unreachable
 
 

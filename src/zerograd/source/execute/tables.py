@@ -92,6 +92,8 @@ class Tables:
         self.examined = False  # a tensor is compared in an assert outside loops: a test of gradients
         self.may_clear: bool | None = None  # a class of the project clears in its step; None: nobody has asked
         self.plugins = False  # an accelerator is made that is told to leave things to others
+        self.choices: dict[tuple[Any, Any], tuple[Site, str]] = {}  # where it is chosen what a `with` enters
+        self.quiet = False  # some gradients are kept to the rank
         self.legacy = False  # written for a torch in which schedules moved first
         self.kinds = 0  # how often it was settled what given things are
         self.losses: set[Hashable] = set()  # loops in which a loss is computed; 0: anywhere

@@ -16,6 +16,7 @@ from zerograd.source.execute.execution import Execution
 from zerograd.source.heap import answers
 from zerograd.source.heap.conditions import Last, Place, places_of
 from zerograd.source.heap.objects import Obj
+from zerograd.source.heap.values import Pass
 
 _UNREAD = frozenset({Content.FRESH, Content.MIXED})
 # What was cleared before a step has read it, and what an iteration that was given up has left, begins no group.
@@ -41,6 +42,7 @@ class Taken(NamedTuple):
     places: dict[Place, set[str | None]]  # where in each window; None: nobody knows
     forced: set[Hashable]  # the loops whose last iteration is stepped on, wherever a window stands
     fresh: bool  # a backward of the same iteration feeds it
+    unheard: dict[Pass, bool]  # the forward passes that no wrapper has heard of, and whether that is sure
     untouched: set[bool]  # whether nobody who cannot be read was handed the gradients before it
 
 
@@ -63,11 +65,15 @@ def _is_caught(ex: Execution) -> bool:
     return bool(ex.handlers and loops) and ex.handlers[-1].level > loops[-1].level
 
 
-def note_step(ex: Execution, optimizer: Obj, site: Site, what: str, facts: Facts, *, fresh: bool) -> None:
+def note_step(
+    ex: Execution, optimizer: Obj, site: Site, what: str, facts: Facts, *, fresh: bool, unheard: dict[Pass, bool]
+) -> None:
     key = (optimizer, site, ex.context)
     known = ex.taken.get(key)
     if known is None:
-        known = ex.taken[key] = Taken(what, tuple(ex.loops), {}, set(), fresh, set())
+        known = ex.taken[key] = Taken(what, tuple(ex.loops), {}, set(), fresh, {}, set())
+    for one, sure in unheard.items():
+        known.unheard[one] = known.unheard.get(one, False) or sure
     known.untouched.add(any(Kind.CLEAR not in fact.doubts for fact in facts))
     asked = [
         place

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable
 from enum import Enum, auto
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from zerograd.core.events import Site
 
@@ -71,6 +71,7 @@ class Mode(Enum):
     ACCUMULATES = auto()
     SCALES_LOSS = auto()
     PREPARED = auto()
+    QUIET = auto()  # gradients are not averaged over the ranks
 
 
 class Obj:
@@ -109,6 +110,7 @@ class Obj:
         "site",
         "source",
         "taken",
+        "told",
         "uses",
         "wholly",
     )
@@ -147,6 +149,7 @@ class Obj:
         self.context: object = None
         self.source: Obj | None = None  # of a GIVEN: what it was read from or called on
         self.element_of: Obj | None = None
+        self.told: Any = None  # of a CONTEXT: the test that switches it on, None where nothing does
         self.site: Site | None = (
             None  # of a LEAF that was copied from something, and of an OPTIMIZER: where it was made
         )

@@ -1,7 +1,7 @@
 """A value: which objects it may be, its number, its graph, and the test that it answers."""
 
 from collections.abc import Hashable
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import NamedTuple
 
 from zerograd.core.events import Site
@@ -21,6 +21,39 @@ Slope = tuple[Obj, int]  # (whose gradient was read, where)
 NO_SLOPES: frozenset[Slope] = frozenset()
 Applied = tuple[Obj | None, Obj]  # (who made the input, who was applied to it); None: it has no graph
 NOTHING_APPLIED: frozenset[Applied] = frozenset()
+
+
+class Coat(Enum):
+    """Whether a module is meant as it is, or in the wrapper that averages its gradients over the ranks."""
+
+    BARE = "bare"
+    WRAPPED = "wrapped"
+    EITHER = "either"
+
+    __hash__ = object.__hash__
+
+
+class Pass(NamedTuple):
+    """A forward pass of a network that is averaged over the ranks. See [Note: ranks]."""
+
+    module: Obj
+    site: Site  # where it is decided whether the wrapper hears of it
+    text: str
+    unsynced: Test  # whether its gradients stay with the rank
+    is_past: bool = False  # the module itself was called, not its wrapper
+
+
+class Picked(NamedTuple):
+    """Which of two things a value is: as a test is answered, and where that was asked."""
+
+    test: Test
+    yes: frozenset[Obj]
+    no: frozenset[Obj]
+    site: Site | None = None
+    text: str = ""
+
+
+NO_PASSES: frozenset[Pass] = frozenset()
 
 
 class Maybe(NamedTuple):
@@ -69,6 +102,9 @@ class Value(NamedTuple):
     idle: frozenset[IdleTerm] = NO_IDLE_TERMS  # of a loss: the terms that were added to it without their graph
     applied: frozenset[Applied] = NOTHING_APPLIED  # which network was applied to what which other one made
     slopes: frozenset[Slope] = NO_SLOPES  # the gradients that it was computed from
+    coat: Coat = Coat.BARE  # of a module
+    passes: frozenset[Pass] = NO_PASSES  # of a loss: through networks that are averaged over the ranks
+    picked: Picked | None = None  # of one of two things
 
 
 def joined_graph(one: Graph, other: Graph) -> Graph:
@@ -126,7 +162,18 @@ def join(one: Value, other: Value, identity: int, test: Test | None = None) -> V
         one.idle | other.idle,
         one.applied | other.applied,
         one.slopes | other.slopes,
+        one.coat if one.coat is other.coat else Coat.EITHER,
+        # Where one path has none, nobody knows of the other.
+        one.passes | other.passes if one.passes and other.passes else NO_PASSES,
+        _picked(one, other, test) if test is not None else one.picked if one.picked == other.picked else None,
     )
+
+
+def _picked(one: Value, other: Value, test: Test) -> Picked | None:
+    apart = one.objects and other.objects and one.objects.isdisjoint(other.objects)
+    # What comes from outside is one thing, even if nobody knows which.
+    are_known = all(value.exact or len(value.objects) == 1 for value in (one, other))
+    return Picked(test, one.objects, other.objects) if apart and are_known else None
 
 
 def _divisors(one: Value, other: Value) -> frozenset[Hashable]:

@@ -3,12 +3,14 @@
 from collections.abc import Hashable, Iterator
 
 from zerograd.core.events import Event, Kind, Site
-from zerograd.core.world import Fit, Loss, Test, Window
+from zerograd.core.world import Fit, Loss, Test, Unsynced, Window
 from zerograd.source.execute.counters import is_whole
 from zerograd.source.execute.execution import Execution
+from zerograd.source.execute.gradients import held_by
+from zerograd.source.execute.ranks import of_region
 from zerograd.source.execute.tables import Deposit
 from zerograd.source.execute.windows import Taken, waits
-from zerograd.source.heap.conditions import FIRST, Linear, Place, places_of
+from zerograd.source.heap.conditions import FIRST, NO, Linear, Place, places_of
 from zerograd.source.heap.objects import Obj
 from zerograd.source.heap.values import MEAN, SCALE_MARKS, SUM, Literal, Value, plain
 
@@ -17,10 +19,17 @@ def windows(ex: Execution) -> Iterator[Window]:
     for (optimizer, site, _), taken in ex.taken.items():
         found = [place for place in taken.places if waits(taken, place) and _ends(ex, optimizer, place)]
         step = Event(Kind.CONSUME, str(optimizer.number), site, what=taken.what)
-        if len(found) == 1:
-            yield _waiting(ex, optimizer, step, taken, found[0])
-        elif not found:
-            yield _at_once(ex, optimizer, step)
+        waiting = len(found) == 1
+        window = _waiting(ex, optimizer, step, taken, found[0]) if waiting else _at_once(ex, optimizer, step)
+        yield window._replace(unsynced=_unsynced(optimizer, taken))
+
+
+def _unsynced(optimizer: Obj, taken: Taken) -> tuple[Unsynced, ...]:
+    found: dict[tuple[Site, str, bool], bool] = {}
+    for one, sure in taken.unheard.items():
+        key = (one.site, one.text, one.is_past)
+        found[key] = found.get(key, False) or (sure and not optimizer.hinted)
+    return tuple(Unsynced(*key, sure) for key, sure in sorted(found.items()))
 
 
 def _at_once(ex: Execution, optimizer: Obj, step: Event) -> Window:
@@ -123,7 +132,13 @@ def _loss(ex: Execution, optimizer: Obj, site: Site, deposit: Deposit, place: Pl
     event = Event(Kind.DEPOSIT, str(optimizer.number), site, value.scaled, deposit.what)
     unsure = place is None or _is_rescaled(ex, optimizer)
     divided = None if unsure or place is None else _is_divided(ex, value, place)
-    return Loss(event, known, divided, deposit.divided_again)
+    return Loss(event, known, divided, _is_synced(ex, optimizer, value), deposit.divided_again)
+
+
+def _is_synced(ex: Execution, optimizer: Obj, value: Value) -> bool:
+    """Whether each pass of a loss is one that a wrapper hears of, always."""
+    passes = [one for region in held_by(optimizer) for one in of_region(ex, value, region)]
+    return bool(passes) and all(one.unsynced == NO for one in passes)
 
 
 def _is_divided(ex: Execution, value: Value, place: Place) -> bool | None:
