@@ -115,3 +115,18 @@ def train(model, head, batches, kind):
             each.step()
 """
     assert certain(text) == []
+
+
+def test_a_loop_that_tries_again_accumulates_nothing() -> None:
+    text = """\
+for x, y in loader:
+    while True:
+        try:
+            optimizer.zero_grad()
+            F.mse_loss(model(x), y).backward()
+            break
+        except torch.cuda.OutOfMemoryError:
+            x, y = x[::2], y[::2]
+    optimizer.step()
+"""
+    assert certain(text) == []

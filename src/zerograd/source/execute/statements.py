@@ -238,8 +238,9 @@ def _raise(ex: Execution, node: ast.Raise) -> None:
 
 def _break(ex: Execution, node: ast.Break) -> None:
     depth = len(ex.frame.loops)
-    if ex.loops and any(guard.loops == depth and expressions.asks_tensor(ex, guard.test) for guard in ex.frame.guards):
-        ex.tables.add(ex.tables.retries, ex.loops[-1])
+    guards = [guard for guard in ex.frame.guards if guard.loops == depth]
+    if ex.loops and (not guards or any(expressions.asks_tensor(ex, guard.test) for guard in guards)):
+        ex.tables.add(ex.tables.retries, ex.loops[-1])  # with no test: it comes round only where something was raised
     skip_rest(ex)
     _finish(ex, depth)
     if ex.loops:
