@@ -185,3 +185,32 @@ for x, y in loader:
     clip = "accelerator.clip_grad_norm_(model.parameters(), 1.0)"
     assert certain(body.format(clip=clip)) == ["ZG302"]
     assert found(body.format(clip=f"if accelerator.sync_gradients: {clip}")) == []
+
+
+def test_a_method_that_takes_other_arguments_is_not_meant() -> None:
+    body = """
+class Env:
+    def step(self, action):
+        self.net.zero_grad()
+
+
+def train(net, loader, optimizer):
+    for x, y in loader:
+        F.mse_loss(net(x), y).backward()
+        optimizer.step()
+"""
+    assert certain(body) == ["ZG001"]
+    assert certain(body.replace("self, action", "self")) == []
+
+
+def test_a_sharpness_aware_step_has_two_halves() -> None:
+    body = """
+def train(net, loader, optimizer):
+    for x, y in loader:
+        F.mse_loss(net(x), y).backward()
+        optimizer.first_step(zero_grad=True)
+        F.mse_loss(net(x), y).backward()
+        optimizer.second_step(zero_grad=True)
+"""
+    assert found(body) == []
+    assert certain(body.replace("first_step(zero_grad=True)", "first_step()")) == ["ZG001"]

@@ -21,6 +21,8 @@ def role_by_use(uses: Uses) -> Role | None:
         return Role.SCALER
     if STEPPED_BY_SCALER in uses or (steps and uses & {"zero_grad()", "param_groups"}):
         return Role.OPTIMIZER
+    if uses & {"first_step()", "first_step(x)"} and uses & {"second_step()", "second_step(x)"}:
+        return Role.OPTIMIZER
     if "zero_grad()" in uses and "param_groups" in uses:
         return Role.OPTIMIZER
     if uses & {"get_last_lr()", "get_lr()", "last_epoch"}:
@@ -30,6 +32,13 @@ def role_by_use(uses: Uses) -> Role | None:
     if "__call__" in uses and uses & {"train()", "eval()", "zero_grad()", "load_state_dict(x)", "train(x)"}:
         return Role.MODULE
     return None
+
+
+def called_so(uses: Uses) -> list[tuple[str, bool]]:
+    """The methods that are called on it, and whether they are handed something."""
+    calls = sorted(use for use in uses if "(" in use)
+    told = [(use.partition("(")[0], use.endswith("(x)")) for use in calls]
+    return [*told, ("step", False)] if STEPPED_BY_SCALER in uses else told
 
 
 def is_stepped(uses: Uses) -> bool:

@@ -56,6 +56,8 @@ class Act(Enum):
     # Does something to gradients.
     DEPOSITS = auto()
     STEPS = auto()
+    ASCENDS = auto()  # the first half of a sharpness-aware step: moves along the gradient, and clears if it is told to
+    DESCENDS = auto()  # the second half: moves back, steps, and clears if it is told to
     CLEARS = auto()
     CLIPS = auto()
     UNSCALES = auto()

@@ -20,6 +20,7 @@ REDUCTION = "reduction"
 OLD_REDUCTIONS = ("size_average", "reduce")
 REQUIRES_GRAD = "requires_grad"
 START = "start"
+ZERO_GRAD = "zero_grad"  # of the halves of a sharpness-aware step
 
 CONFIGURE_OPTIMIZERS = "configure_optimizers"  # Lightning asks a module for its optimizers
 

@@ -216,6 +216,8 @@ OPTIMIZER: dict[str, Row] = {
     "step": Row(Act.STEPS),
     "zero_grad": Row(Act.CLEARS),
     "add_param_group": Row(Act.ADDS_GROUP),
+    "first_step": Row(Act.ASCENDS),
+    "second_step": Row(Act.DESCENDS),
     "state_dict": Row(Act.READS),
     **_each(Act.NOTHING, "load_state_dict train eval"),
     **_each(Act.HOOKS, "register_step_post_hook register_step_pre_hook"),

@@ -836,6 +836,17 @@ def _steps(ex: Execution, call: Call) -> Value:
     return ex.unknown(call.node)
 
 
+def _half_steps(ex: Execution, call: Call) -> Value:
+    """Half a sharpness-aware step. The first one consumes the gradients as a whole step does, but proves nothing."""
+    obj = call.obj
+    assert obj is not None
+    gradients.consume(ex, obj, call.node, weak=call.weak, judged=call.row.act is Act.DESCENDS)
+    told = call.first or call.keywords.get(spelling.ZERO_GRAD)
+    if told is not None and not (told.constant is not None and not told.constant.value):
+        gradients.clear(ex, gradients.held_by(obj), call.node, of=obj, weak=call.weak or told.constant is None)
+    return ex.none
+
+
 def _is_closure(value: Value) -> bool:
     kinds = (ObjectKind.FUNCTION, ObjectKind.BOUND, ObjectKind.GIVEN)
     return is_none(value) or any(one.kind in kinds for one in value.objects)
@@ -1558,6 +1569,8 @@ _ACTS: dict[Act, Callable[[Execution, Call], Value]] = {
     Act.DEPOSITS: _deposits,
     Act.MANUAL: _deposits,
     Act.STEPS: _steps,
+    Act.ASCENDS: _half_steps,
+    Act.DESCENDS: _half_steps,
     Act.CLEARS: _clears,
     Act.CLIPS: _clips,
     Act.CLIPS_ALL: _clips_all,

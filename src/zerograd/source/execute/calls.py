@@ -320,6 +320,20 @@ def inline(
     return ex.picked_at(value, node) if isinstance(node, ast.expr) else value
 
 
+def accepts(function: Function, count: int) -> bool:
+    """Whether a function can be called with so many positional arguments, its receiver among them."""
+    written = function.node.args
+    most = len(written.posonlyargs) + len(written.args)
+    asked = any(default is None for default in written.kw_defaults)
+    return most - len(written.defaults) <= count and (count <= most or written.vararg is not None) and not asked
+
+
+def may_be_called(method: Function, *, handed: bool) -> bool:
+    """Whether a method can be called with something, or with nothing."""
+    most = len(method.node.args.args) + 5
+    return any(accepts(method, count) for count in (range(2, most) if handed else (1,)))
+
+
 def _is_forwarded(ex: Execution, function: Function, receiver: Value | None) -> bool:
     """Whether what happens in a function happens at its call: an optimizer's own step, a function that only calls."""
     if receiver is None:
@@ -544,6 +558,8 @@ def _method_of(
             if obj.kind is ObjectKind.OPTIMIZER and by_hand:
                 gradients.consume(ex, obj, node, weak=weak)  # an optimizer of the project that updates by itself
             return call_project_method(ex, obj, me, method, positional, keywords, node)
+        if not name and not _may_act(ex, obj.cls, 1 + len(positional) + len(keywords)):
+            return gradients.unknown_call(ex, None, positional, keywords, node)
     if obj.kind is ObjectKind.BOUND:
         return ex.unknown(node)
     if obj.kind is ObjectKind.EXTERNAL:
@@ -555,6 +571,13 @@ def _method_of(
         )
         return call(ex, found, positional, keywords, node)
     return acts.call_known(ex, obj, receiver, name, positional, keywords, node, weak=weak)
+
+
+def _may_act(ex: Execution, cls: Class, count: int) -> bool:
+    """Whether one of a class's methods, which can be called with so much, may do something to gradients."""
+    known = ex.classes.of(cls)
+    acting = [one for one in known.methods.values() if accepts(one, count) and names_events(ex, one)]
+    return bool(acting) or bool(known.outside)
 
 
 def call_project_method(

@@ -144,7 +144,8 @@ def join_parts(ex: Execution, obj: Obj, parts: Sequence[Value]) -> None:
 
 def joined(ex: Execution, obj: Obj) -> list[Value]:
     """The lists that a list is made of."""
-    return [value for (_, name), value in ex.store.fields(obj) if isinstance(name, tuple) and name[0] == JOINED]
+    fields = ex.store.fields(obj)
+    return [value for (_, name), value in fields if isinstance(name, tuple) and name[0] == JOINED]  # not a name: a tag
 
 
 def places(ex: Execution, value: Value) -> list[Value] | None:

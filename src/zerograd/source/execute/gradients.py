@@ -507,10 +507,16 @@ def _are_rivals(ex: Execution, optimizer: Obj, others: set[Obj]) -> bool:
     return bool(own) and all(_is_apart(ex, region, value.made_of) for value in own for region in theirs)
 
 
-def consume(ex: Execution, optimizer: Obj, node: ast.AST, *, scaled: bool = False, weak: bool = False) -> None:
-    """step() of this optimizer."""
+def consume(
+    ex: Execution, optimizer: Obj, node: ast.AST, *, scaled: bool = False, weak: bool = False, judged: bool = True
+) -> None:
+    """step() of this optimizer. Half a step that only moves along the gradient is not `judged`."""
     tables, path = ex.tables, ex.here
     slots = slots_of(ex, optimizer)
+    if not judged:
+        for slot in slots:
+            emit(ex, slot, Kind.CONSUME, node, weak=weak, judged=False)
+        return
     for waits in path.pending:
         if waits.optimizer is optimizer:
             tables.add(tables.owners.setdefault(waits.site, set()), optimizer)

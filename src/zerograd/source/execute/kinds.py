@@ -4,7 +4,15 @@ import sys
 
 from zerograd.source.effects import python, torch
 from zerograd.source.effects.lookup import row_of
-from zerograd.source.effects.protocols import is_engine, is_stepped, may_be_schedule, may_be_stepped, role_by_use, steps
+from zerograd.source.effects.protocols import (
+    called_so,
+    is_engine,
+    is_stepped,
+    may_be_schedule,
+    may_be_stepped,
+    role_by_use,
+    steps,
+)
 from zerograd.source.effects.rows import Act
 from zerograd.source.execute import calls
 from zerograd.source.execute.execution import Execution
@@ -62,11 +70,13 @@ def _is_imported(obj: Obj) -> bool:
 
 def _may_be_of_project(ex: Execution, obj: Obj) -> bool:
     """Whether a class of the file has every method that is called on it: then it may be one of those."""
-    called = {use.partition("(")[0] for use in obj.uses if "(" in use}
+    called = called_so(obj.uses)
     return any(
-        called <= ex.classes.of(cls).methods.keys() and calls.kind_of_class(ex, cls) is ObjectKind.INSTANCE
+        all(name in methods and calls.may_be_called(methods[name], handed=handed) for name, handed in called)
+        and calls.kind_of_class(ex, cls) is ObjectKind.INSTANCE
         for cls in ex.main.classes
         if cls is not ex.root_class
+        for methods in (ex.classes.of(cls).methods,)
     )
 
 

@@ -56,6 +56,7 @@ def update(ex: Execution, changed: Value, told: Iterable[Value], node: ast.AST, 
     for obj in sorted(changed.objects):
         for region in gradients.own_regions(obj) if obj.kind in _TENSORS else NO_OBJECTS:
             unsure = len(changed.objects) > 1 or not changed.exact or gradients.is_partial(ex)
+            unsure = unsure or (obj is region and changed.graph is not Graph.LIVE)  # it may be no leaf any more
             if any(one is region for one, _ in slopes & ex.here.slopes):
                 _consume(ex, region, node, wording(target), weak=unsure)
             else:
