@@ -21,7 +21,7 @@ from zerograd.source.execute.roots import Executed, execute_all
 from zerograd.source.heap.objects import Obj, ObjectKind
 from zerograd.source.project.files import Project
 from zerograd.source.project.index import File
-from zerograd.source.questions import clips, closures, coverage, idle, ungraded, wasted
+from zerograd.source.questions import clips, closures, coverage, idle, scales, ungraded, wasted
 from zerograd.source.questions.world import SourceWorld
 from zerograd.source.text.triggers import may_train
 
@@ -48,6 +48,7 @@ CODES = frozenset(
         "ZG107",
         "ZG201",
         "ZG202",
+        "ZG203",
         "ZG204",
         "ZG301",
         "ZG302",
@@ -117,6 +118,10 @@ def _report(root: Executed, file: File) -> Iterator[Finding]:
         finding = note(rule, unused.site, certain=unused.certain, clip=unused.what, place=unused.place)
         if _is_here(finding, root, file):
             yield finding
+    for scale in scales.never_updated(ex):
+        finding = note(REGISTRY["ZG203"], scale.site, certain=scale.certain, what=scale.what)
+        if _is_here(finding, root, file):
+            yield finding._replace(cure=scale.cure) if scale.cure else finding
     rule = REGISTRY["ZG009"]
     for site, what, certain in closures.uncleared(ex):
         finding = note(rule, site, certain=certain, step=what)

@@ -48,6 +48,7 @@ def train(args, scaler):
         (scaler.scale(loss) if args.amp else loss).backward()
         if use_amp:
             scaler.step(optimizer)
+            scaler.update()
         else:
             optimizer.step()
 """

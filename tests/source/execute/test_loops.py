@@ -130,3 +130,30 @@ for x, y in loader:
     optimizer.step()
 """
     assert certain(text) == []
+
+
+def test_each_parameter_of_a_loop_is_another_one() -> None:
+    body = """
+for x, y in loader:
+    F.mse_loss(model(x), y).backward()
+    for p in model.parameters():
+        torch.nn.utils.clip_grad_norm_(p, 1.0)
+    optimizer.step()
+    for group in optimizer.param_groups:
+        for p in group["params"]:
+            p.grad.zero_()
+"""
+    assert certain(body) == []
+
+
+def test_each_of_the_optimizers_that_were_given_steps_once() -> None:
+    body = """
+def train(net, loader, optimizers):
+    for x in loader:
+        for one in optimizers:
+            one.zero_grad()
+        net(x).mean().backward()
+        for one in optimizers:
+            one.step()
+"""
+    assert certain(body) == []

@@ -4,6 +4,7 @@ A use is the name of an attribute that is read, with `()` behind it where it is 
 something.
 """
 
+from zerograd.source.effects.torch import SCHEDULER_FIELDS
 from zerograd.source.project.hints import Role
 
 Uses = set[str] | frozenset[str]
@@ -25,7 +26,7 @@ def role_by_use(uses: Uses) -> Role | None:
         return Role.OPTIMIZER
     if "zero_grad()" in uses and "param_groups" in uses:
         return Role.OPTIMIZER
-    if uses & {"get_last_lr()", "get_lr()", "last_epoch"}:
+    if uses & {"get_last_lr()", "get_lr()", "last_epoch"} or is_schedule_of_torch(uses):
         return Role.SCHEDULER
     if uses & {"parameters()", "named_parameters()"}:
         return Role.MODULE
@@ -52,6 +53,20 @@ def steps(uses: Uses) -> bool:
 
 # Not the spelling of anything: that a scaler was told to step this.
 STEPPED_BY_SCALER = "<stepped by a scaler>"
+
+
+def is_schedule_of_torch(uses: Uses) -> bool:
+    """Whether it is asked for what schedules of torch's own classes have, and steps."""
+    return "step()" in uses and bool(uses & SCHEDULER_FIELDS)
+
+
+# Methods that begin something anew, show it or close it: nothing is deposited or stepped by them.
+_QUIET = frozenset({"reset", "render", "close", "flush"})
+
+
+def is_quiet(method: str) -> bool:
+    """Whether a method of this name neither goes backward nor steps, whatever it is a method of."""
+    return method in _QUIET
 
 
 def is_engine(uses: Uses) -> bool:

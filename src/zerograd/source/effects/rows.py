@@ -64,6 +64,7 @@ class Act(Enum):
     SCHEDULES = auto()
     SCALES = auto()  # the loss times a loss scale
     UPDATES = auto()  # scaler.update()
+    RESTORES = auto()  # a scaler takes over the scale that another one has found
     LOSS_SCALE = auto()  # the loss scale as a number
     STEPS_ALL = auto()  # DeepSpeed: clip, unscale, step, schedule and clear, where a window ends
     MANUAL = auto()  # Lightning's manual_backward

@@ -7,6 +7,7 @@ DELAY_UNSCALE = "delay_unscale"
 ENABLED = "enabled"
 LOSS = "loss"
 SEED = "gradient"
+INIT_SCALE = "init_scale"  # of a scaler: where its scale begins
 MAX_NORM = "max_norm"
 CLIP_VALUE = "clip_value"
 MIXED_PRECISION = "mixed_precision"

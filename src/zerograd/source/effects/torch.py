@@ -232,7 +232,8 @@ SCALER: dict[str, Row] = {
     "update": Row(Act.UPDATES),
     "get_scale": Row(Act.LOSS_SCALE),
     "is_enabled": Row(Act.ASKS, asks="is_enabled"),
-    **_each(Act.NOTHING, "state_dict load_state_dict"),
+    "state_dict": Row(Act.NOTHING),
+    "load_state_dict": Row(Act.RESTORES),
 }
 SCHEDULER: dict[str, Row] = {
     "step": Row(Act.SCHEDULES),
@@ -240,6 +241,10 @@ SCHEDULER: dict[str, Row] = {
     **_each(Act.READS, "state_dict get_last_lr get_lr"),
     "load_state_dict": Row(Act.NOTHING),
 }
+# What the schedules of torch's own classes have, and those that others write for themselves do not.
+SCHEDULER_FIELDS = frozenset(
+    ["T_cur", "T_max", "T_i", "T_mult", "max_lrs", "milestones", "lr_lambdas", "step_size_up", "base_momentums"]
+)
 CRITERION: dict[str, Row] = _each(Act.SAME, _MODULE_ITSELF)
 TENSOR: dict[str, Row] = {
     "backward": Row(Act.DEPOSITS),

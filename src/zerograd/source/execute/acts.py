@@ -15,6 +15,7 @@ from zerograd.source.effects.lookup import (
     text_method,
     unbound_method,
 )
+from zerograd.source.effects.protocols import is_quiet
 from zerograd.source.effects.rows import Act, Row
 from zerograd.source.execute import (
     attributes,
@@ -27,6 +28,8 @@ from zerograd.source.execute import (
     graphs,
     holding,
     ranks,
+    scaling,
+    schedules,
     statements,
     updates,
 )
@@ -274,6 +277,9 @@ def _call_given(
         return _carry_out(ex, Call(tensor, receiver, None, positional, keywords, node))
     if receiver.graph is Graph.LIVE:
         return call_tensor(ex, receiver, name, positional, keywords, node)
+    if is_quiet(name) and not positional and not keywords and node is ex.dropped:
+        gradients.doubt_optimizers(ex, gradients.optimizers(ex), frozenset({Kind.CLEAR}))
+        return ex.none
     computed = receiver if is_result(obj) else None  # a distribution, an output: whose graph is its own
     return gradients.unknown_call(ex, obj, positional, keywords, node, receiver=computed)
 
@@ -291,7 +297,7 @@ def call_scaler(
         return ex.none
     for value in positional[1:2]:
         for one in gradients.stepped_by_scaler(value):
-            gradients.unscale(ex, [one], node)
+            scaling.unscale(ex, [one], node)
             gradients.consume(ex, one, node, scaled=True)
     return ex.none
 
@@ -387,6 +393,10 @@ def _scaler(ex: Execution, call: Call) -> Value:
     enabled = call.keywords.get(spelling.ENABLED)
     obj.off = enabled is not None and enabled.constant is not None and not enabled.constant.value
     obj.shape = Shape.CALLABLE if call.row.act is Act.CALLABLE_SCALER else Shape.PLAIN
+    others = dict(call.keywords)
+    others.pop(spelling.ENABLED, None)
+    begins = others.pop(spelling.INIT_SCALE, None)
+    scaling.made(ex, obj, call.node, anew=not others and (begins is None or begins.constant is not None))
     return _value(ex, call, obj)
 
 
@@ -824,7 +834,9 @@ def _steps(ex: Execution, call: Call) -> Value:
             chosen = gradients.stepped_by_scaler(value)
             for one in chosen:
                 gradients.consume(ex, one, call.node, scaled=not obj.off, weak=len(chosen) > 1)
-                gradients.end_stage(ex, obj, call.node, of=one)
+                if not obj.off:
+                    scaling.divided(ex, one, call.node, weak=len(chosen) > 1, loosely=True)
+                scaling.stepped(ex, obj, one, value, call.node, weak=len(chosen) > 1 or call.weak)
         return ex.unknown(call.node)
     for value in (*call.positional, *call.keywords.values()):
         for one in value.objects:
@@ -913,17 +925,25 @@ def _clips_all(ex: Execution, call: Call) -> Value:
 
 def _unscales(ex: Execution, call: Call) -> Value:
     for value in call.positional[:1]:
-        if call.obj is None or not call.obj.off:
-            scaler = call.obj if call.obj is not None and call.obj.kind is ObjectKind.SCALER else None
-            gradients.unscale(ex, gradients.stepped_by_scaler(value), call.node, stage=scaler)
+        if call.obj is not None and call.obj.kind is ObjectKind.SCALER and not call.obj.off:
+            scaling.unscale_one(ex, call.obj, value, call.node)
+        elif call.obj is None or not call.obj.off:
+            scaling.unscale(ex, gradients.stepped_by_scaler(value), call.node)
     if not call.positional and call.obj is not None and call.obj.kind is ObjectKind.ACCELERATOR:
-        gradients.unscale(ex, gradients.optimizers(ex), call.node)
+        scaling.unscale(ex, gradients.optimizers(ex), call.node)
     return ex.none
 
 
 def _updates(ex: Execution, call: Call) -> Value:
     assert call.obj is not None
-    gradients.end_stage(ex, call.obj, call.node)
+    scaling.updated(ex, call.obj, call.node, told=bool(call.positional or call.keywords))
+    return ex.none
+
+
+def _restores(ex: Execution, call: Call) -> Value:
+    assert call.obj is not None
+    ex.noted += 1
+    ex.scalers.pop(call.obj, None)
     return ex.none
 
 
@@ -933,7 +953,7 @@ def _schedules(ex: Execution, call: Call) -> Value:
     told = [value for value in (*call.positional, *call.keywords.values()) if not is_none(value)]
     if not obj.off and not told:
         elsewhere = obj.given and not obj.optimizers and not ex.loops  # its maker may have taken a first step
-        gradients.schedule(ex, _scheduled(ex, obj), call.node, weak=call.weak or obj.hinted or elsewhere)
+        schedules.schedule(ex, _scheduled(ex, obj), call.node, weak=call.weak or obj.hinted or elsewhere)
     return ex.unknown(call.node)
 
 
@@ -1577,6 +1597,7 @@ _ACTS: dict[Act, Callable[[Execution, Call], Value]] = {
     Act.UNSCALES: _unscales,
     Act.SCHEDULES: _schedules,
     Act.UPDATES: _updates,
+    Act.RESTORES: _restores,
     Act.SCALES: _scales,
     Act.LOSS_SCALE: _loss_scale,
     Act.STEPS_ALL: _steps_all,

@@ -102,6 +102,7 @@ def _meant(ex: Execution, site: Site, hit: dict[Obj, dict[Slot, Covers]]) -> set
 def _wait(ex: Execution, regions: Regions, node: ast.AST) -> None:
     """From here on the clip waits for a step."""
     site, path = ex.site(node), ex.here
+    ex.noted += 1
     ex.clips.setdefault(site, Shortened(gradients.wording(node), regions))
     waiting = frozenset(
         slot[0]
@@ -161,6 +162,7 @@ def clipped_copy(ex: Execution, gradient: Obj, node: ast.AST) -> Value:
     """clamp() of a gradient: another tensor, which is of use only to whoever takes it."""
     obj = ex.heap.of("clipped", gradient, node, ex.context, kind=ObjectKind.GRADIENT)
     obj.regions, obj.given, obj.shape, obj.source = gradient.regions, gradient.given, Shape.CLIPPED, gradient
+    ex.noted += 1
     ex.copies[obj] = (ex.site(node), gradients.wording(node))
     identity = ex.fresh(node)
     ex.tensor_ids.add(identity)
@@ -179,6 +181,7 @@ def dropped(ex: Execution, value: Value) -> None:
     """Nobody takes a result: of a clip into a copy nothing is left."""
     for obj in value.objects:
         if obj in ex.copies and value.exact:
+            ex.noted += 1
             site, what = ex.copies[obj]
             ex.clips.setdefault(site, Shortened(what, obj.regions)).copied = True
 
@@ -186,6 +189,7 @@ def dropped(ex: Execution, value: Value) -> None:
 def hooked(ex: Execution, regions: Regions, function: Value, node: ast.AST) -> bool:
     """Register a hook on these parameters. Whether it does nothing but clip what comes in."""
     incoming = ex.heap.of("incoming", node, ex.context, kind=ObjectKind.GRADIENT)
+    ex.noted += 1
     incoming.regions, incoming.shape = regions, Shape.INCOMING
     before, level = ex.here, ex.store.open()
     ex.path = before.copy()

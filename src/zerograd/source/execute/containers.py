@@ -172,10 +172,16 @@ class Unrolled(NamedTuple):
 
 def unrolled(ex: Execution, iterated: Value) -> Unrolled | None:
     """The elements of a short list of things or losses in sight; of a list that a loop has filled, one for all."""
-    if len(iterated.objects) != 1 or not iterated.exact:
+    if len(iterated.objects) != 1:
         return None
     (obj,) = iterated.objects
-    if obj.kind is not ObjectKind.CONTAINER or obj.shape in NO_LISTS:
+    if obj.kind is ObjectKind.GIVEN:
+        # What was given, and holds optimizers: once for all of them.
+        held = ex.heap.known("given", obj, ELEMENT)
+        if held is None or held.kind not in (ObjectKind.OPTIMIZER, ObjectKind.SCHEDULER):
+            return None
+        return Unrolled([ex.given(obj, ELEMENT, of=obj)], frozenset({held}))
+    if obj.kind is not ObjectKind.CONTAINER or obj.shape in NO_LISTS or not iterated.exact:
         return None
     one = ex.store.get((obj, ELEMENT))
     if one is None:

@@ -3,9 +3,6 @@
 [Note: slots] A slot is an optimizer and a region that it holds. A deposit fills the slots that its loss reaches, a
 clear empties those of a region, whoever holds it. How sure a region is decides between a strong, a weak and no event.
 
-[Note: stages] A scaler remembers that it has unscaled an optimizer until it steps or is updated, whatever is cleared
-in between: that is a slot of its own.
-
 [Note: objectives] The objective of a backward is whoever steps next. Until then it waits for every optimizer; a clear
 takes its own away. So nobody pairs losses and optimizers by name.
 """
@@ -32,8 +29,19 @@ from zerograd.core.judgement import Verdict, judge
 from zerograd.core.machine import HOLLOW, START, Content
 from zerograd.source.effects import python, spelling
 from zerograd.source.effects.protocols import STEPPED_BY_SCALER
-from zerograd.source.execute import calls, clipping, containers, expressions, graphs, holding, ranks, updates, windows
-from zerograd.source.execute.execution import Execution, Frame, Guard, Unreachable
+from zerograd.source.execute import (
+    calls,
+    clipping,
+    containers,
+    expressions,
+    graphs,
+    holding,
+    ranks,
+    scaling,
+    updates,
+    windows,
+)
+from zerograd.source.execute.execution import Execution, Frame, Unreachable
 from zerograd.source.execute.paths import PATH, Pending, Slot, State
 from zerograd.source.execute.tables import Branch, Deposit, Leaves
 from zerograd.source.execute.walked import Answered, Events, Why
@@ -44,7 +52,6 @@ from zerograd.source.heap.conditions import (
     Asked,
     At,
     Both,
-    Linear,
     Place,
     Synced,
     Test,
@@ -207,6 +214,9 @@ def emit(
         under = ex.tables.under.setdefault((guard.test, guard.yes), {})
         if kind not in under.get(slot, NO_DOUBT):
             under[slot] = under.get(slot, NO_DOUBT) | {kind}
+    if kind is Kind.CONSUME:
+        asked = frozenset((guard.test, guard.yes) for guard in ex.guards)
+        ex.tables.add(ex.tables.stepped_under.setdefault(slot, set()), asked)
     event = Event(kind, str(optimizer.number), ex.site(node), scaled, what or wording(node), midway=midway)
     apart: Facts = NOWHERE
     if ex.accumulating is not None and kind in (Kind.CONSUME, Kind.CLEAR, Kind.SCHEDULE):
@@ -736,68 +746,6 @@ def _steps_in(ex: Execution, loop: Hashable, slot: Slot) -> bool:
     )
 
 
-def unscale(ex: Execution, known: Iterable[Obj], node: ast.AST, *, stage: Obj | None = None) -> None:
-    """unscale_(): the gradients are divided, and the scaler of `stage` remembers it. See [Note: stages]."""
-    chosen = sorted(known)
-    for optimizer in chosen:
-        for slot in slots_of(ex, optimizer):
-            emit(ex, slot, Kind.UNSCALE, node, weak=len(chosen) > 1, judged=False)
-        if stage is not None:
-            slot = _stage(ex, optimizer, stage)
-            tell(ex, emit(ex, slot, Kind.UNSCALE, node, weak=len(chosen) > 1), [slot])
-
-
-def end_stage(ex: Execution, scaler: Obj, node: ast.AST, *, of: Obj | None = None) -> None:
-    """The scaler has stepped this optimizer, or was updated: it may unscale again."""
-    for slot in ex.slots():
-        if slot[1] is not None and slot[1].source is scaler and of in (None, slot[0]):
-            emit(ex, slot, Kind.CONSUME, node, judged=False)
-
-
-def _stage(ex: Execution, optimizer: Obj, scaler: Obj) -> Slot:
-    """The slot for what a scaler remembers of an optimizer: a clear does not reach it."""
-    region = ex.heap.of("stage", scaler, kind=ObjectKind.STAGE)
-    region.source = scaler
-    slot: Slot = (optimizer, region)
-    know(ex, slot)
-    if slot not in ex.here.facts:
-        ex.here.facts[slot] = frozenset(Fact(START, NO_DOUBT, fact.assumed) for fact in ex.here.facts[PATH])
-    return slot
-
-
-def schedule(ex: Execution, known: Iterable[Obj], node: ast.AST, *, weak: bool = False) -> None:
-    chosen = sorted(known)
-    tables = ex.tables
-    idle = not tables.training or tables.legacy or (bool(ex.loops) and ex.loops[-1] not in tables.training)
-    one_of_them = all(tables.met_with.get(optimizer) == {frozenset(chosen)} for optimizer in chosen)
-    for optimizer in chosen:
-        slots = slots_of(ex, optimizer)
-        found: list[tuple[Verdict[Any], Slot]] = []
-        for slot in slots:
-            guarded = any(
-                not is_followed(guard.test)
-                and Kind.CONSUME not in tables.under.get((guard.test, guard.yes), {}).get(slot, NO_DOUBT)
-                and not _is_early(ex, guard)
-                for guard in ex.guards
-            )
-            never = optimizer in tables.read and not any(
-                Kind.CONSUME in slots_done.get(slot, NO_DOUBT) for slots_done in tables.emitted.values()
-            )
-            unsure = weak or (len(chosen) > 1 and not one_of_them) or guarded or idle or never
-            found += emit(ex, slot, Kind.SCHEDULE, node, weak=unsure)
-        tell(ex, found, slots)
-
-
-def _is_early(ex: Execution, guard: Guard) -> bool:
-    """`if epoch < warm:` is answered yes in the first iterations, if ever."""
-    test = guard.test
-    if not guard.yes or not isinstance(test, Asked) or test.what != "<":
-        return False
-    number = test.of[0]
-    base = number.base if isinstance(number, Linear) else number
-    return isinstance(base, int) and base in ex.counter_ids
-
-
 def replaced(ex: Execution, regions: Regions, value: Value, node: ast.AST) -> None:
     """p.grad = value: None clears, anything else is the user's own deposit."""
     if is_none(value):
@@ -984,6 +932,7 @@ def unknown_call(
                 tensors |= own_regions(one) if one.kind is ObjectKind.LEAF else one.regions
             elif one.kind in (ObjectKind.SCHEDULER, ObjectKind.SCALER):
                 stepped |= one.optimizers
+                scaling.handed_on(ex, one)
             elif one.kind in (ObjectKind.INSTANCE, ObjectKind.BOUND):
                 carried = _carried(ex, one)
                 stepped |= {held for held in carried if held.kind is ObjectKind.OPTIMIZER}
@@ -1129,7 +1078,8 @@ def give_up(ex: Execution, node: ast.AST) -> None:
         for slot, kinds in ex.tables.emitted.get(ex.branch(guard.node, "rest"), {}).items():
             skipped[slot] = skipped.get(slot, NO_DOUBT) | kinds
     for slot, kinds in skipped.items():
-        if Kind.CONSUME in kinds and slot in ex.here.since:
+        waits = slot in ex.here.since or (slot[1] is not None and slot[1].kind is ObjectKind.STAGE)
+        if Kind.CONSUME in kinds and waits:
             emit(ex, slot, Kind.ABANDON, node, what=_jump(node))
 
 
@@ -1203,7 +1153,7 @@ def enter(ex: Execution, value: Value, node: ast.expr) -> Callable[[], None]:
 def _leave_scaled(ex: Execution, context: Obj, node: ast.expr) -> None:
     """apex divides the loss scale out where the block ends, unless it is told to wait."""
     if ex.path is not None and not context.off:
-        unscale(ex, context.optimizers, node)
+        scaling.unscale(ex, context.optimizers, node)
 
 
 def _exit(ex: Execution, value: Value, node: ast.expr) -> None:

@@ -7,6 +7,7 @@ from zerograd.source.effects.lookup import row_of
 from zerograd.source.effects.protocols import (
     called_so,
     is_engine,
+    is_schedule_of_torch,
     is_stepped,
     may_be_schedule,
     may_be_stepped,
@@ -125,6 +126,8 @@ def _by_their_optimizers(steppers: list[Obj], live: list[Obj]) -> bool:
         made_of_them = bool(obj.optimizers) and all(steps(one.uses) for one in obj.optimizers)
         if made_of_them or obj in named:
             obj.kind = ObjectKind.SCHEDULER
-            obj.hinted = not made_of_them and (len(live) > 1 or len(steppers) > 1)
+            # What a schedule of another package does with its first step is its own affair.
+            foreign = obj.constructed and not is_schedule_of_torch(obj.uses)
+            obj.hinted = foreign or (not made_of_them and (len(live) > 1 or len(steppers) > 1))
             found = True
     return found

@@ -183,6 +183,8 @@ def _repeat(ex: Execution, node: ast.For | ast.AsyncFor | ast.While, iterated: V
         if back is None:
             break
         grown, head_later = _grow_head(ex, loop, changed, head, back)
+        if loop in ex.over_parameters:
+            head_later = head  # the next one is another parameter: nothing was done to it yet
         if not grown and head_later.same_as(head):
             break
         head = head_later
@@ -375,6 +377,8 @@ def _grow_head(ex: Execution, loop: Hashable, changed: dict[Key, None], head: Pa
 
 
 def _is_over_parameters(ex: Execution, iterated: Value) -> bool:
+    if any(one.shape is Shape.GROUPS for one in iterated.objects):
+        return True
     kinds = {one.kind for held in containers.deep(ex, iterated) for one in held.objects}
     return not kinds.isdisjoint({ObjectKind.PARAMETERS, ObjectKind.PARAMETER, ObjectKind.LEAF})
 

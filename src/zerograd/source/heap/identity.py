@@ -11,6 +11,7 @@ class Identities:
     def __init__(self) -> None:
         self._known: dict[tuple[Hashable, ...], int] = {}
         self._made_of: list[tuple[int, ...]] = []
+        self._names: list[tuple[Hashable, ...]] = []
         self._parts: dict[int, frozenset[int]] = {}
 
     def of(self, *what: Hashable, made_of: tuple[int, ...] = ()) -> int:
@@ -20,7 +21,12 @@ class Identities:
         if known is None:
             known = self._known[key] = len(self._made_of)
             self._made_of.append(made_of)
+            self._names.append(what)
         return known
+
+    def is_length(self, identity: int) -> bool:
+        """Whether this is how many things something has, and no number that was told."""
+        return self._names[identity][:1] == ("length",)  # not a name: of an identity
 
     def parts(self, identity: int) -> frozenset[int]:
         """A value and all that it is computed from."""

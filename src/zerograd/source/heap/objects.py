@@ -56,6 +56,7 @@ class Shape(Enum):
     NAMED = auto()  # of PARAMETERS: with their names
     REPEATS = auto()  # of an OPTIMIZER: its step evaluates its closure again and again
     CALLABLE = auto()  # of a SCALER: one call does it all
+    SETTLED = auto()  # of a STAGE: whether a scaler was updated behind a step
     CLIPPED = auto()  # of a GRADIENT: what a clip has made of it, elsewhere
     INCOMING = auto()  # of a GRADIENT: what a hook is handed
     HALF = auto()  # of an ACCELERATOR: it scales the loss

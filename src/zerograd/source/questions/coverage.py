@@ -23,7 +23,9 @@ def cleared_instead(ex: Execution, slot: Slot) -> tuple[str, str] | None:
 
 
 def _is_stepped(slot: Slot) -> bool:
-    return slot[0] is not None and slot[0].kind is not ObjectKind.HAND
+    """Whether an optimizer steps it: not a hand, and not what a scaler remembers."""
+    by_hand = slot[0] is None or slot[0].kind is ObjectKind.HAND
+    return not by_hand and slot[1] is not None and slot[1].kind is not ObjectKind.STAGE
 
 
 def _name(obj: Obj) -> str:

@@ -1,0 +1,112 @@
+"""A scaler divides what it holds once a step, is told of each step, and lives as long as its optimizer."""
+
+from source.execute.reading import certain
+
+MADE = """\
+import torch
+from torch import nn
+from torch.cuda.amp import GradScaler
+"""
+LOOP = """
+def train(model, loader, optimizer, scaler):
+    for i, x in enumerate(loader):
+        optimizer.zero_grad()
+        scaler.scale(model(x).mean()).backward()
+        scaler.step(optimizer)
+        {behind}
+"""
+
+
+def test_a_step_that_the_scaler_is_not_told_of() -> None:
+    assert certain(LOOP.format(behind="pass"), made=MADE) == ["ZG203"]
+    assert certain(LOOP.format(behind="scaler.update()"), made=MADE) == []
+    assert certain(LOOP.format(behind="if i % 10 == 0:\n            scaler.update()"), made=MADE) == ["ZG203"]
+    assert certain(LOOP.format(behind="tell(scaler)"), made=MADE + "from lib import tell\n") == []
+
+
+def test_an_update_that_has_no_step_to_judge_by() -> None:
+    body = """
+def train(model, loader, optimizer, scaler, n):
+    for i, x in enumerate(loader):
+        scaler.scale(model(x).mean() / n).backward()
+        if (i + 1) % n == 0:
+            scaler.step(optimizer)
+            {inside}
+            optimizer.zero_grad()
+        {behind}
+"""
+    assert "ZG203" in certain(body.format(inside="pass", behind="scaler.update()"), made=MADE)
+    assert "ZG203" not in certain(body.format(inside="scaler.update()", behind="pass"), made=MADE)
+
+
+def test_a_scaler_that_is_made_anew_while_its_optimizer_goes_on() -> None:
+    body = """
+def train(model, loader, optimizer, epochs):
+    {once}
+    for epoch in range(epochs):
+        {each}
+        for x in loader:
+            optimizer.zero_grad()
+            scaler.scale(model(x).mean()).backward()
+            scaler.step(optimizer)
+            scaler.update()
+"""
+    make = "scaler = GradScaler()"
+    assert certain(body.format(once="pass", each=make), made=MADE) == ["ZG203"]
+    assert certain(body.format(once=make, each="pass"), made=MADE) == []
+    assert certain(body.format(once="pass", each=f"{make}; scaler.load_state_dict(model.state)"), made=MADE) == []
+    assert (
+        certain(body.format(once="pass", each=f"{make}; optimizer = torch.optim.Adam(model.parameters())"), made=MADE)
+        == []
+    )
+    of_each = body.replace("for epoch in range(epochs)", "for model, optimizer in zip(model, optimizer)")
+    assert certain(of_each.format(once="pass", each=make), made=MADE) == []
+
+
+def test_who_shares_parameters_with_a_stepped_optimizer_finds_them_divided() -> None:
+    body = """
+def train(net, loader, scaler):
+    head = torch.optim.SGD(net.head.parameters(), lr=0.1)
+    whole = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in loader:
+        net.zero_grad()
+        scaler.scale(net(x).mean()).backward()
+        {first}
+        scaler.update()
+        head.step()
+"""
+    assert "ZG202" not in certain(body.format(first="scaler.step(whole)"), made=MADE)
+    assert "ZG202" in certain(body.format(first="pass"), made=MADE)
+
+
+def test_an_iteration_that_is_given_up_behind_unscale() -> None:
+    body = """
+def train(model, loader, optimizer, scaler):
+    for x in loader:
+        optimizer.zero_grad()
+        scaler.scale(model(x).mean()).backward()
+        scaler.unscale_(optimizer)
+        norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        if norm > 100:
+            {given_up}
+        scaler.step(optimizer)
+        scaler.update()
+"""
+    assert certain(body.format(given_up="continue"), made=MADE) == ["ZG204"]
+    assert certain(body.format(given_up="scaler.update()\n            continue"), made=MADE) == []
+
+
+def test_each_of_several_optimizers_is_unscaled_once() -> None:
+    body = """
+def train(model, loader, optimizers, scaler):
+    for x in loader:
+        scaler.scale(model(x).mean()).backward()
+        for one in optimizers:
+            scaler.unscale_(one)
+        for one in optimizers:
+            scaler.step(one)
+        scaler.update()
+        for one in optimizers:
+            one.zero_grad()
+"""
+    assert certain(body, made=MADE) == []
