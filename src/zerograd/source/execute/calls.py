@@ -10,7 +10,7 @@ from zerograd.source.execute import acts, attributes, containers, expressions, g
 from zerograd.source.execute.execution import Execution, Exhausted, Frame, Unreachable
 from zerograd.source.execute.paths import State
 from zerograd.source.heap import answers
-from zerograd.source.heap.conditions import YES, Asked, Test, negate
+from zerograd.source.heap.conditions import Asked, Test, is_always, negate
 from zerograd.source.heap.objects import Mode, Obj, ObjectKind, Shape
 from zerograd.source.heap.regions import is_imported, reach
 from zerograd.source.heap.store import Key
@@ -376,9 +376,10 @@ def _run_body(ex: Execution, function: Function, frame: Frame) -> Value:
 
 def _told_apart(frame: Frame) -> Test | None:
     """The test that tells the first of two returns from the second."""
-    if len(frame.returns) != 2 or not frame.conditions or frame.conditions[0] == YES:
+    if len(frame.returns) != 2 or not frame.conditions or is_always(frame.conditions[0]):
         return None
-    return frame.conditions[0] if frame.conditions[1:] in ([], [YES], [negate(frame.conditions[0])]) else None
+    first, *others = frame.conditions
+    return first if all(is_always(one) or one == negate(first) for one in others) else None
 
 
 def bind_parameters(

@@ -16,7 +16,7 @@ from zerograd.source.execute import branches
 from zerograd.source.execute.execution import Execution
 from zerograd.source.execute.paths import Slot
 from zerograd.source.heap import answers
-from zerograd.source.heap.conditions import NO, YES, Asked, Test, both, is_followed, negate
+from zerograd.source.heap.conditions import NO, YES, Asked, Test, both, is_followed, is_never, negate
 from zerograd.source.heap.objects import Mode, Obj, ObjectKind
 from zerograd.source.heap.regions import Covers, reach
 from zerograd.source.heap.values import Coat, Graph, Pass, Regions, Value
@@ -34,8 +34,6 @@ class Unheard(NamedTuple):
 
 class _Question(NamedTuple):
     """Whether the last deposit into a slot stayed with the rank."""
-
-    name: str = "unheard"
 
 
 UNHEARD = _Question()
@@ -125,9 +123,9 @@ def deposited(ex: Execution, slot: Slot, value: Value, node: ast.AST) -> None:
         test = YES
         for one in passes:
             test = both(test, one.unsynced)
-    if test == NO and not ex.tables.quiet:
+    if is_never(test) and not ex.tables.quiet:
         return
-    if test != NO and not ex.tables.quiet:
+    if not is_never(test) and not ex.tables.quiet:
         ex.tables.quiet = ex.tables.grown = True
     branches.weigh(ex, test, node)
     facts, keeps = ex.here.facts[slot], ex.tables.keeps

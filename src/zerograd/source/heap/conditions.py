@@ -102,6 +102,14 @@ def negate(test: Test) -> Test:
     return Not(test)
 
 
+def is_always(test: Test) -> bool:
+    return test == YES
+
+
+def is_never(test: Test) -> bool:
+    return test == NO
+
+
 def both(one: Test, other: Test) -> Test:
     if one == YES or other == NO:
         return other

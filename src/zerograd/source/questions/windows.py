@@ -10,7 +10,7 @@ from zerograd.source.execute.gradients import held_by
 from zerograd.source.execute.ranks import of_region
 from zerograd.source.execute.tables import Deposit
 from zerograd.source.execute.windows import Taken, waits
-from zerograd.source.heap.conditions import FIRST, NO, Linear, Place, places_of
+from zerograd.source.heap.conditions import FIRST, Linear, Place, is_never, places_of
 from zerograd.source.heap.objects import Obj
 from zerograd.source.heap.values import MEAN, SCALE_MARKS, SUM, Literal, Value, plain
 
@@ -138,7 +138,7 @@ def _loss(ex: Execution, optimizer: Obj, site: Site, deposit: Deposit, place: Pl
 def _is_synced(ex: Execution, optimizer: Obj, value: Value) -> bool:
     """Whether each pass of a loss is one that a wrapper hears of, always."""
     passes = [one for region in held_by(optimizer) for one in of_region(ex, value, region)]
-    return bool(passes) and all(one.unsynced == NO for one in passes)
+    return bool(passes) and all(is_never(one.unsynced) for one in passes)
 
 
 def _is_divided(ex: Execution, value: Value, place: Place) -> bool | None:
