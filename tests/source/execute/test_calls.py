@@ -214,3 +214,41 @@ def train(net, loader, optimizer):
 """
     assert found(body) == []
     assert certain(body.replace("first_step(zero_grad=True)", "first_step()")) == ["ZG001"]
+
+
+def test_a_package_cannot_clear_what_nobody_has_shown_it() -> None:
+    body = """
+import toolbox
+
+
+def main():
+    net = nn.Linear(4, 1)
+    {made} = torch.optim.SGD(net.parameters(), lr=0.1)
+    {shown}
+    for x, y in loader:
+        toolbox.tick()
+        F.mse_loss(net(x), y).backward()
+        {made}.step()
+
+
+main()
+"""
+    assert certain(body.format(made="made", shown="pass")) == ["ZG001"]
+    assert certain(body.format(made="made", shown="toolbox.keep(made)")) == []
+
+
+def test_a_clip_behind_the_step_of_its_own_branch_is_too_late() -> None:
+    body = """
+seen = 0
+for x, y in loader:
+    F.mse_loss(model(x), y).backward()
+    seen += x.shape[0]
+    if seen == 64:
+        {}
+        {}
+        optimizer.zero_grad()
+        seen = 0
+"""
+    step, clip = "optimizer.step()", "nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
+    assert certain(body.format(step, clip)) == ["ZG302"]
+    assert certain(body.format(clip, step)) == []

@@ -289,7 +289,7 @@ def inline(
     about = tuple(value.objects for value in handed)
     again = [frame for frame in ex.frames if frame.function is function]
     if len(ex.frames) > _DEEPEST or len(again) > 1 or any(frame.about == about for frame in again):
-        return gradients.unknown_call(ex, None, handed, keywords, node)
+        return gradients.unknown_call(ex, None, handed, keywords, node, harmless=not names_events(ex, function))
     if function.generates and not running:
         return _generator(ex, obj, positional, keywords, node, receiver, cls)
     context = (*ex.context, node)
@@ -316,7 +316,7 @@ def inline(
         ex.grad_mode = mode
     if value is None:
         ex.path = before  # whoever writes it will return something
-        return gradients.unknown_call(ex, None, handed, keywords, node)
+        return gradients.unknown_call(ex, None, positional, keywords, node, receiver=receiver)
     return ex.picked_at(value, node) if isinstance(node, ast.expr) else value
 
 

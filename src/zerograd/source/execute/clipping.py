@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from zerograd.core.events import Event, Kind, Site
-from zerograd.core.facts import Fact
+from zerograd.core.facts import NO_DOUBT, Fact
 from zerograd.core.judgement import Verdict, judge
 from zerograd.core.machine import START, Content, Mark, advance
 from zerograd.source.execute import branches, calls, gradients
@@ -52,7 +52,7 @@ def clip(ex: Execution, regions: Regions, node: ast.AST, *, scaled: bool = False
     hit = stepping or hit  # who never steps uses nothing
     _wait(ex, regions, node)
     strong = _meant(ex, site, hit)
-    unsteady = any(not is_followed(guard.test) and branches.varies(ex, guard.test) for guard in ex.guards)
+    unsteady = {slot for slots in hit.values() for slot in slots if _is_unsteady(ex, slot)}
     shared: set[Any] = set()
     if not strong and not unsteady and not scaled:
         event = Event(Kind.CLIP, site=site)
@@ -62,10 +62,20 @@ def clip(ex: Execution, regions: Regions, node: ast.AST, *, scaled: bool = False
         found: list[tuple[Verdict[Any], Slot]] = []
         for slot in slots:
             if _trains_here(ex, slot):
-                weak = unsteady or optimizer not in strong
+                weak = slot in unsteady or optimizer not in strong
                 found += gradients.emit(ex, slot, Kind.CLIP, node, scaled=divides, weak=weak)
         found = [(one._replace(certain=True) if one.law in shared else one, slot) for one, slot in found]
         gradients.tell(ex, found, list(slots))
+
+
+def _is_unsteady(ex: Execution, slot: Slot) -> bool:
+    """Whether a test decides over the clip that does not decide over the step as well."""
+    return any(
+        not is_followed(guard.test)
+        and branches.varies(ex, guard.test)
+        and Kind.CONSUME not in ex.tables.under.get((guard.test, guard.yes), {}).get(slot, NO_DOUBT)
+        for guard in ex.guards
+    )
 
 
 def _hit(ex: Execution, optimizer: Obj, regions: Regions) -> dict[Slot, Covers]:

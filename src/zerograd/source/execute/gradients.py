@@ -913,8 +913,12 @@ def unknown_call(
     node: ast.AST,
     *,
     receiver: Value | None = None,
+    harmless: bool = False,
 ) -> Value:
-    """Something that cannot be read: it emits nothing, and what it is handed is doubted."""
+    """Something that cannot be read: it emits nothing, and what it is handed is doubted.
+
+    `harmless`: it names no event, so that only what it is handed to call can do anything.
+    """
     handed = [*positional, *keywords.values()]
     values = [held for value in handed for held in containers.deep(ex, value)]
     values += [receiver] if receiver is not None else []
@@ -939,6 +943,8 @@ def unknown_call(
                 modules |= {held for held in carried if held.kind is ObjectKind.MODULE}
             elif one.kind is ObjectKind.FUNCTION and one.function is not None:
                 stepped |= set(optimizers(ex)) if calls.names_events(ex, one.function) else set()
+    if harmless and not any(one.kind is ObjectKind.FUNCTION for value in values for one in value.objects):
+        stepped = set()
     result = ex.given("result", node, ex.context)
     (handed_out,) = result.objects
     if obj is None or obj.kind is not ObjectKind.GIVEN:  # who was given to us may make anything of an optimizer
@@ -949,7 +955,8 @@ def unknown_call(
     for value in handed if is_dropped else ():
         _may_be_written(ex, value, node)
     if is_dropped and is_outside(ex, obj, node) and not any(_is_telling(ex, value) for value in values):
-        stepped |= set(optimizers(ex))  # called for what it does, and handed nothing: it works on what it keeps
+        # Called for what it does, and handed nothing: it works on what it keeps, and that somebody has shown it.
+        stepped |= {one for one in optimizers(ex) if _may_be_kept(one, obj)}
     known = {one for one in modules if one.kind is ObjectKind.MODULE}
     if is_dropped and len(known) > 1:
         ex.overlap.tied |= known
@@ -962,13 +969,15 @@ def unknown_call(
         doubt_slots(ex, unsure, frozenset({Kind.CLEAR, Kind.DEPOSIT, Kind.CLIP}))
     if not is_dropped and ex.forwards == 0 and any(_is_computed(value) for value in values):
         note_loss(ex)
-        if not all(value.graph for value in handed):  # told more than what a loss is computed of, it may do more
+        if not harmless and not all(
+            value.graph for value in handed
+        ):  # told more than what a loss is computed of, it may do more
             doubt_optimizers(ex, optimizers(ex), frozenset({Kind.DEPOSIT}))
     if stepped or modules or (obj is not None and _was_given(obj)):
         look_at(ex)
     if stepped:
         doubt_optimizers(ex, stepped)
-    if modules:
+    if modules and not harmless and not ex.forwards:  # a forward pass runs its parts, and does no more with them
         clipping.may_be_used(ex, modules)
         doubt_regions(ex, frozenset(modules), frozenset({Kind.CLEAR, Kind.DEPOSIT, Kind.CLIP}))
     if tensors and is_dropped:  # it may clear what it is handed, or update with it
@@ -984,6 +993,16 @@ def unknown_call(
     anything = NO_OBJECTS if ex.grad_mode is Mode.OFF else frozenset({ex.heap.anything})
     whose = made.made_of or anything
     return made._replace(objects=result.objects, exact=False, graph=graph, made_of=whose, sure=NO_OBJECTS)
+
+
+def _may_be_kept(optimizer: Obj, by: Obj | None) -> bool:
+    """Whether somebody outside may know an optimizer, or what it holds.
+
+    A package does not know the names of a file that uses it; who hands us something may have made it of them.
+    """
+    whole = [optimizer, *(part for region in held_by(optimizer) for part in reach(region))]
+    is_global = optimizer.context == () and by is not None and by.kind is not ObjectKind.EXTERNAL
+    return is_global or any(one.given or one.shown for one in whole)
 
 
 def _is_computed(value: Value) -> bool:
