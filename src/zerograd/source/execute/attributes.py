@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterable
 
 from zerograd.source.effects import frameworks, spelling, torch
-from zerograd.source.effects.lookup import lightning_method, module_method
+from zerograd.source.effects.lookup import lightning_method, module_method, tensor_method
 from zerograd.source.effects.rows import Trait
 from zerograd.source.execute import acts, calls, containers, expressions, gradients, graphs, ranks, statements, updates
 from zerograd.source.execute.execution import Execution
@@ -57,6 +57,8 @@ def read(ex: Execution, base: Value, name: str, node: ast.AST) -> Value:
         return found
     if base.graph:
         return _of_tensor(ex, base, name, node)
+    if not base.objects and not base.exact and tensor_method(name) is not None:
+        return bound(ex, base, name)
     return Value(ex.identities.of("field", name, made_of=(base.id,)), exact=False)
 
 

@@ -3,12 +3,13 @@
 import ast
 from collections.abc import Hashable
 
-from zerograd.core.facts import doubt
+from zerograd.core.facts import NOWHERE, Facts, doubt
+from zerograd.core.facts import join as joined
 from zerograd.source.effects.lookup import row_of
 from zerograd.source.effects.rows import Act
 from zerograd.source.execute import branches, calls, containers, counters, expressions, statements
 from zerograd.source.execute.execution import Execution, LoopRecord, Unreachable
-from zerograd.source.execute.paths import Path, State, meet
+from zerograd.source.execute.paths import Path, Slot, State, meet
 from zerograd.source.execute.walked import Why
 from zerograd.source.heap import answers
 from zerograd.source.heap.conditions import Asked, Counter, Linear
@@ -175,6 +176,7 @@ def _repeat(ex: Execution, node: ast.For | ast.AsyncFor | ast.While, iterated: V
     counting = _enter(ex, loop, changed, iterated)
     counters.start(ex, counting, loop)
     head = ex.here
+    first = dict(head.facts)
     ends: State | None = None
     breaks: list[State] = []
     for _ in range(1 if ex.exploring else _ROUNDS):
@@ -190,6 +192,8 @@ def _repeat(ex: Execution, node: ast.For | ast.AsyncFor | ast.While, iterated: V
         head = head_later
     if isinstance(node, ast.While) or containers.is_never_empty(ex, iterated):
         skipping = State({}, entry.with_facts(dict.fromkeys(entry.facts, frozenset())))
+        if isinstance(node, ast.While) and ends is not None:
+            _doubt_skipped(ex, node, loop, first, ends.path)
     else:
         facts = skipping.path.facts
         for slot, kinds in ex.tables.skipped(loop).items():
@@ -197,6 +201,15 @@ def _repeat(ex: Execution, node: ast.For | ast.AsyncFor | ast.While, iterated: V
                 ex.excuses.note(ex, slot, kinds, node, Why.LOOP)
                 facts[slot] = doubt(facts[slot], kinds)
     _leave(ex, node, loop, whole, skipping, ends, breaks)
+
+
+def _doubt_skipped(ex: Execution, node: ast.While, loop: Hashable, first: dict[Slot, Facts], path: Path) -> None:
+    """Behind a while-loop that may never have been entered, what it does may not have been done."""
+    for slot, kinds in ex.tables.skipped(loop).items():
+        early = path.facts.get(slot, NOWHERE) & first.get(slot, NOWHERE)
+        if early:
+            ex.excuses.note(ex, slot, kinds, node, Why.LOOP)
+            path.facts[slot] = joined(path.facts[slot] - early, doubt(early, kinds))
 
 
 def _leave(
