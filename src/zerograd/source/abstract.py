@@ -21,11 +21,12 @@ from zerograd.source.execute.roots import Executed, execute_all
 from zerograd.source.heap.objects import Obj, ObjectKind
 from zerograd.source.project.files import Project
 from zerograd.source.project.index import File
-from zerograd.source.questions import clips, closures, coverage, idle, scales, ungraded, wasted
+from zerograd.source.questions import clips, closures, coverage, handed, idle, scales, ungraded, wasted
 from zerograd.source.questions.world import SourceWorld
 from zerograd.source.text.triggers import may_train
 
 UNGRADED = "a tensor that takes no gradient is given to the optimizer: no step will move it"
+NOT_HANDED = "training_step() returns no loss: Lightning has nothing to go backward with"
 IDLE = "a term of this loss was cut from its graph: it is in the value and teaches nothing"
 LISTED_TWICE = "{what} is given the same parameters twice: each step consumes their gradients twice"
 HELD_TWICE = "{what} holds parameters that the optimizer of line {line} holds too: both step them after one backward()"
@@ -102,11 +103,12 @@ def _report(root: Executed, file: File) -> Iterator[Finding]:
         finding = note(rule, site, certain=certain)
         if _is_here(finding, root, file):
             yield finding
-    rule = REGISTRY["ZG003"]._replace(message=UNGRADED)
-    for site in ungraded.ungraded(ex):
-        finding = note(rule, site, certain=True)
-        if _is_here(finding, root, file):
-            yield finding
+    for message, sites in ((UNGRADED, ungraded.ungraded(ex)), (NOT_HANDED, handed.not_handed(ex))):
+        rule = REGISTRY["ZG003"]._replace(message=message)
+        for site in sites:
+            finding = note(rule, site, certain=True)
+            if _is_here(finding, root, file):
+                yield finding
     rule = REGISTRY["ZG002"]._replace(message=UNUSED)
     for one in wasted.wasted(ex):
         finding = note(rule, one.site, certain=not ex.tables.examined, clear=one.clear, line=str(one.deposit.line))

@@ -61,3 +61,24 @@ for x, y in loader:
 """
     assert certain(body.format(told="")) == ["ZG003"]
     assert certain(body.format(told="create_graph=True")) == []
+
+
+def test_a_term_that_a_hook_has_cut() -> None:
+    body = """
+seen = {{}}
+
+
+def keep(module, given, output):
+    seen["out"] = output{cut}
+
+
+model.register_forward_hook(keep)
+for x, y in loader:
+    out = model(x)
+    loss = F.mse_loss(out, y) + 0.1 * seen["out"].var()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+    assert certain(body.format(cut=".detach()")) == ["ZG003"]
+    assert certain(body.format(cut="")) == []

@@ -72,6 +72,7 @@ ENGINE: dict[str, Row] = {
     "step": Row(Act.STEPS_ALL),
     "zero_grad": Row(Act.CLEARS),
 }
+LIGHTNING_PACKAGES, LIGHTNING_MODULE = ("lightning", "pytorch_lightning"), "LightningModule"
 # A LightningModule's own methods, beside a module's.
 LIGHTNING: dict[str, Row] = {
     "manual_backward": Row(Act.MANUAL),

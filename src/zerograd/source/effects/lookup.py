@@ -27,6 +27,11 @@ def is_module_base(name: str) -> bool:
     return any(name == base or name.startswith(base + ".") for base in torch.MODULE_BASES)
 
 
+def is_lightning(name: str) -> bool:
+    """Whether a class from outside is trained by Lightning."""
+    return name.partition(".")[0] in frameworks.LIGHTNING_PACKAGES and name.endswith(frameworks.LIGHTNING_MODULE)
+
+
 def tensor_method(name: str) -> Row | None:
     """What a method of this name does, if it is a tensor's."""
     return torch.TENSOR.get(name)

@@ -28,7 +28,7 @@ def role_by_use(uses: Uses) -> Role | None:
         return Role.OPTIMIZER
     if uses & {"get_last_lr()", "get_lr()", "last_epoch"} or is_schedule_of_torch(uses):
         return Role.SCHEDULER
-    if uses & {"parameters()", "named_parameters()"}:
+    if uses & {"parameters()", "named_parameters()", "register_forward_hook(x)"}:
         return Role.MODULE
     if "__call__" in uses and uses & {"train()", "eval()", "zero_grad()", "load_state_dict(x)", "train(x)"}:
         return Role.MODULE

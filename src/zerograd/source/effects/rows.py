@@ -83,6 +83,7 @@ class Act(Enum):
     LOADS = auto()  # load_state_dict(): copies weights into a module; with `assign`, takes them over
     PREPARES = auto()  # hands back what it is given, prepared
     UNWRAPS = auto()
+    FORWARD_HOOK = auto()  # a function that is handed what this computes, whenever it does
     HOOKS = auto()  # a function that runs whenever this steps, clears or goes backward
     OPTIMIZERS = auto()  # Lightning's self.optimizers()
     APPENDS = auto()

@@ -23,6 +23,8 @@ REQUIRES_GRAD = "requires_grad"
 START = "start"
 ZERO_GRAD = "zero_grad"  # of the halves of a sharpness-aware step
 
+TRAINING_STEP = "training_step"  # Lightning goes backward with what it returns,
+AUTOMATIC = "automatic_optimization"  # unless this is off
 CONFIGURE_OPTIMIZERS = "configure_optimizers"  # Lightning asks a module for its optimizers
 
 

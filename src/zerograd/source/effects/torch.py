@@ -199,6 +199,7 @@ MODULE: dict[str, Row] = {
     **_each(Act.ADDS_PART, "add_module register_module append register_parameter insert"),
     "state_dict": Row(Act.STATE),
     "load_state_dict": Row(Act.LOADS),
+    "register_forward_hook": Row(Act.FORWARD_HOOK),
     "no_sync": Row(Act.QUIETS),
     "join": Row(Act.CONTEXT),
     **_each(
@@ -208,8 +209,7 @@ MODULE: dict[str, Row] = {
     ),
     **_each(
         Act.HOOKS,
-        "register_forward_hook register_full_backward_hook register_backward_hook register_forward_pre_hook "
-        "register_full_backward_pre_hook",
+        "register_full_backward_hook register_backward_hook register_forward_pre_hook register_full_backward_pre_hook",
     ),
 }
 OPTIMIZER: dict[str, Row] = {

@@ -259,7 +259,7 @@ def _call_given(
         return ex.none
     if tensor is not None and is_result(obj) and receiver.graph >= Graph.LIVE:
         return _carry_out(ex, Call(tensor, receiver, None, positional, keywords, node))
-    if module is not None and module.act in (Act.PARAMETERS, Act.NAMED_PARAMETERS):
+    if module is not None and module.act in (Act.PARAMETERS, Act.NAMED_PARAMETERS, Act.FORWARD_HOOK):
         return _carry_out(ex, Call(module, receiver, obj, positional, keywords, node))
     if (module is not None and module.act is Act.SAME) or (tensor is not None and tensor.act is Act.SAME):
         return receiver
@@ -495,7 +495,9 @@ def _computes(ex: Execution, call: Call) -> Value:
 
 def _loss(ex: Execution, call: Call) -> Value:
     gradients.note_loss(ex)
-    return graphs.tensor(ex, _held(ex, call), ex.fresh(call.node))._replace(reduction=_reduction(call))
+    made = graphs.tensor(ex, _held(ex, call), ex.fresh(call.node))._replace(reduction=_reduction(call))
+    ex.computed[ex.site(call.node)] = made
+    return made
 
 
 def _reduces(ex: Execution, call: Call) -> Value:
@@ -1139,6 +1141,12 @@ def _hooks(ex: Execution, call: Call) -> Value:
     return Value(ex.fresh(call.node), exact=False)
 
 
+def _forward_hook(ex: Execution, call: Call) -> Value:
+    if call.obj is not None and call.first is not None:
+        ex.tables.hooks[call.obj] = call.first
+    return _hooks(ex, call)
+
+
 def _appends(ex: Execution, call: Call) -> Value:
     obj = call.obj
     if obj is None or not call.positional:
@@ -1615,6 +1623,7 @@ _ACTS: dict[Act, Callable[[Execution, Call], Value]] = {
     Act.PREPARES: _prepares,
     Act.UNWRAPS: _first,
     Act.HOOKS: _hooks,
+    Act.FORWARD_HOOK: _forward_hook,
     Act.APPENDS: _appends,
     Act.EXTENDS: _appends,
     Act.ITEMS: _views,

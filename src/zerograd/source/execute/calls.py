@@ -708,8 +708,9 @@ def call_module(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywor
     identity = ex.fresh(node)
     if obj.kind is ObjectKind.CRITERION:
         gradients.note_loss(ex)
-        made = graphs.tensor(ex, values, identity)
-        return made._replace(reduction=obj.reduction)
+        made = graphs.tensor(ex, values, identity)._replace(reduction=obj.reduction)
+        ex.computed[ex.site(node)] = made
+        return made
     obj.uses.add(python.CALL)
     if _has_no_parameters(ex, obj):
         bare = _forward(ex, obj, positional, keywords, node)
@@ -724,7 +725,19 @@ def call_module(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywor
         pairs: set[Applied] = {(one, obj) for one in makers} or {(None, obj)}
         outer = outer._replace(applied=outer.applied | pairs)
     inner = _forward(ex, obj, positional, keywords, node)
+    if ex.tables.hooks:
+        _run_hooks(ex, obj, outer, node, parts=inner is None)
     return outer if inner is None else _stamped(ex, inner, outer, node)
+
+
+def _run_hooks(ex: Execution, obj: Obj, outer: Value, node: ast.AST, *, parts: bool) -> None:
+    """What is called with what a network computes, and with what its parts do, which nobody sees at work."""
+    for part in sorted(reach(obj) if parts else {obj}):
+        function = ex.tables.hooks.get(part)
+        if function is not None and all(one.kind is ObjectKind.FUNCTION for one in function.objects):
+            identity = ex.identities.of("hooked", part, made_of=(outer.id,))
+            said = outer._replace(id=identity, made_of=frozenset({part}), sure=frozenset({part}))
+            call(ex, function, [ex.thing(part), ex.unknown(node, "given to a part"), said], {}, node)
 
 
 def _has_no_parameters(ex: Execution, obj: Obj) -> bool:

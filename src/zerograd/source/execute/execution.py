@@ -160,6 +160,8 @@ class Execution:
         self.taken: dict[tuple[Obj, Site, Context], Any] = {}
         self.closures: dict[Site, Any] = {}
         self.held_twice: dict[Site, Any] = {}  # optimizers that hold what they or others hold already
+        self.computed: dict[Site, Value] = {}  # losses, and where
+        self.returned: Value | None = None  # by the root, to a framework that goes backward with it
         self.ungraded: dict[int, tuple[Site, Obj]] = {}  # tensors without a gradient that an optimizer was given
         self.cleared: dict[Site, frozenset[Obj]] = {}  # the regions that each clear was told
         self.wasted: dict[tuple[Site, Obj], tuple[Site, str, Function | None]] = {}  # deposits that a clear erases

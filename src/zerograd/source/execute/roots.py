@@ -11,15 +11,16 @@ from typing import Any, NamedTuple
 from zerograd.core.events import Kind
 from zerograd.core.facts import ALL_DOUBTS, doubt
 from zerograd.core.judgement import Code
-from zerograd.source.effects import python
+from zerograd.source.effects import python, spelling
+from zerograd.source.effects.lookup import is_lightning
 from zerograd.source.effects.rows import Act
-from zerograd.source.execute import calls, kinds, loops, statements
+from zerograd.source.execute import attributes, calls, containers, kinds, loops, statements
 from zerograd.source.execute.execution import Execution, Exhausted, Frame, Unreachable
 from zerograd.source.execute.paths import PATH, Path, Slot, State, meet
 from zerograd.source.execute.walked import Why
 from zerograd.source.heap.objects import Obj, ObjectKind
 from zerograd.source.heap.store import Key
-from zerograd.source.heap.values import Value
+from zerograd.source.heap.values import Graph, Value
 from zerograd.source.project.classes import Classes
 from zerograd.source.project.files import Project
 from zerograd.source.project.index import File, Function
@@ -104,6 +105,7 @@ def _hot_functions(project: Project, file: File) -> list[Function]:
             if name != function.name:
                 callers.setdefault(name, set()).add(function)
     hot = set(calls.acting_functions(project, file))
+    hot |= {method for one in file.classes if (method := one.methods.get(spelling.TRAINING_STEP)) is not None}
     names = {function.name for function in hot}
     while names and len(hot) < _HOT:
         more = {function for name in names for function in callers.get(name, ())} - hot
@@ -194,7 +196,9 @@ def _again_and_again(ex: Execution, obj: Obj, function: Function, receiver: Valu
         level = ex.store.open()
         ex.path = entry.copy()
         ex.loops = [whole] if counting else []
-        calls.inline(ex, obj, [], {}, function.node, receiver=receiver, cls=function.cls, running=True)
+        value = calls.inline(ex, obj, [], {}, function.node, receiver=receiver, cls=function.cls, running=True)
+        if receiver is not None and _is_training_step(ex, function):
+            ex.returned = value if _is_left_to_framework(ex, function, receiver) else None
         back = ex.capture(level)
         ex.store.undo(level)
         left = loops.next_call(ex, whole, back, _own_fields(ex, function, receiver, back))
@@ -212,6 +216,22 @@ def _again_and_again(ex: Execution, obj: Obj, function: Function, receiver: Valu
         if later.same_as(entry):
             break
         entry = later
+
+
+def _is_training_step(ex: Execution, function: Function) -> bool:
+    """Whether Lightning calls a method, and goes backward with what it returns."""
+    if function.cls is None or function.name != spelling.TRAINING_STEP:
+        return False
+    return any(is_lightning(base) for base in ex.classes.of(function.cls).outside)
+
+
+def _is_left_to_framework(ex: Execution, function: Function, receiver: Value) -> bool:
+    """Whether nobody but Lightning can go backward: the object neither does it itself nor keeps a loss."""
+    told = attributes.read(ex, receiver, spelling.AUTOMATIC, function.node).constant
+    kept = [held for obj in receiver.objects for _, held in ex.store.fields(obj)]
+    kept += [inner for held in kept for inner in containers.deep(ex, held)]
+    by_itself = told is not None and not told.value
+    return not by_itself and not any(held.graph is Graph.LIVE and not held.objects for held in kept)
 
 
 def _own_fields(ex: Execution, function: Function, receiver: Value | None, back: State) -> set[Key]:

@@ -87,6 +87,7 @@ class Tables:
         self.graded: set[Obj] = set()  # leaves of which somebody names the gradient
         self.used_by_hand: set[Slot] = set()  # what is updated by hand, and stepped too: see [Note: hands]
         self.leaves: dict[int, Obj] = {}  # values that were told to take a gradient
+        self.hooks: dict[Obj, Value] = {}  # what is called with all that a network computes
         self.asked_for_gradient: set[int] = set()  # tensors that are told to take a gradient, or may be
         self.refused: set[Hashable] = set()  # values for which the program refuses all but a few constants
         self.slots: dict[Slot, None] = {}

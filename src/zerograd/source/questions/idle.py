@@ -33,7 +33,8 @@ def _added(
         # Nobody knows whether the optimizer holds it; but it trains what the other terms of the loss go through.
         made_of, lost = deposit.value.made_of - {ex.heap.anything}, cut_from - {ex.heap.anything}
         alone = len(owners) == 1 and not any(one.hinted for one in owners)
-        is_all = lost == made_of or (lost <= made_of and not any(one.held for one in owners))
+        within = all(ex.overlap.of(one, made_of) is Covers.YES for one in lost)
+        is_all = lost == made_of or (within and not any(one.held for one in owners))
         yield added_at, alone and is_all and bool(lost)
 
 
