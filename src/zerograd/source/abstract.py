@@ -182,7 +182,7 @@ def _tell(ex: Execution, law: Rule, met: Met) -> Finding | None:
         return None
     optimizer = met.slot[0]
     deposited = any(optimizer in deposit.optimizers for deposit in ex.deposits.values())
-    if law.at is Kind.CLIP and not deposited:
+    if law.at is Kind.CLIP and not deposited and (met.verdict.event.kind is Kind.CLIP or scales.is_ever_unscaled(ex)):
         return None  # whoever deposits is out of sight
     certain = met.certain and not (ex.tables.examined and not met.looped)
     windows = ex.tables.stepping.get(optimizer, set()) if isinstance(optimizer, Obj) else set()

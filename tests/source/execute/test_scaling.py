@@ -110,3 +110,57 @@ def train(model, loader, optimizers, scaler):
             one.zero_grad()
 """
     assert certain(body, made=MADE) == []
+
+
+def test_a_helper_that_clips_for_a_scaler_which_nobody_tells_to_unscale() -> None:
+    body = """
+model = nn.Linear(2, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+def update(scaler):
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    scaler.step(optimizer)
+    scaler.update()
+"""
+    assert certain(body, made=MADE) == ["ZG201"]
+    assert certain(body + "\n\ndef prepare(scaler):\n    scaler.unscale_(optimizer)\n", made=MADE) == []
+
+
+def test_half_precision_that_is_the_default() -> None:
+    body = """
+class Worker:
+    def __init__(self, net, amp={amp}, kind="fp16"):
+        self.accelerator = Accelerator(mixed_precision=kind if amp else "no")
+        self.net = net
+        self.opt = torch.optim.Adam(net.parameters())
+
+    def train(self, loader):
+        for x in loader:
+            self.opt.zero_grad()
+            self.accelerator.backward(self.net(x).mean())
+            self.opt.step()
+"""
+    made = MADE + "from accelerate import Accelerator\n"
+    assert certain(body.format(amp=True), made=made) == ["ZG202"]
+    assert certain(body.format(amp=False), made=made) == []
+
+
+def test_a_flag_under_two_tests_says_that_the_iteration_is_given_up() -> None:
+    body = """
+def train(model, loader, optimizer, scaler, cfg):
+    for x in loader:
+        skip = False
+        scaler.scale(model(x).mean()).backward()
+        scaler.unscale_(optimizer)
+        if cfg.clip > 0:
+            norm = nn.utils.clip_grad_norm_(model.parameters(), cfg.clip)
+            if norm > 5 * cfg.clip:
+                skip = True
+        if not skip:
+            scaler.step(optimizer)
+        {behind}
+        optimizer.zero_grad()
+"""
+    assert certain(body.format(behind="if not skip:\n            scaler.update()"), made=MADE) == ["ZG204"]
+    assert certain(body.format(behind="scaler.update()"), made=MADE) == []

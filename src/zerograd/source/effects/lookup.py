@@ -11,6 +11,12 @@ _WORDS = tuple(f".{name}" for name, row in _METHODS.items() if row.act in (Act.D
 _PREFIXES = {**python.PREFIXES, **frameworks.PREFIXES, **torch.PREFIXES}
 
 
+# The methods that divide the loss scale out of gradients.
+UNSCALING = frozenset(
+    name for table in (torch.SCALER, frameworks.ACCELERATOR) for name, row in table.items() if row.act is Act.UNSCALES
+)
+
+
 @lru_cache(maxsize=4096)
 def row_of(name: str) -> Row | None:
     """What calling this name does; None if no table knows it."""

@@ -18,6 +18,8 @@ def role_by_use(uses: Uses) -> Role | None:
         return None  # an engine, which does it all: see `is_engine`
     if (backward and not steps) or uses & {"accumulate(x)", "sync_gradients"}:
         return Role.ACCELERATOR
+    if STEPS_OPTIMIZERS in uses and "update()" in uses:
+        return Role.SCALER
     if uses & {"unscale_(x)", "get_scale()"} or ("scale(x)" in uses and ("update()" in uses or "step(x)" in uses)):
         return Role.SCALER
     if STEPPED_BY_SCALER in uses or (steps and uses & {"zero_grad()", "param_groups"}):
@@ -53,6 +55,7 @@ def steps(uses: Uses) -> bool:
 
 # Not the spelling of anything: that a scaler was told to step this.
 STEPPED_BY_SCALER = "<stepped by a scaler>"
+STEPS_OPTIMIZERS = "<is told to step an optimizer>"
 
 
 def is_schedule_of_torch(uses: Uses) -> bool:

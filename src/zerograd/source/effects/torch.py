@@ -226,9 +226,9 @@ OPTIMIZER: dict[str, Row] = {
     "clip_grad_norm": Row(Act.CLIPS),
 }
 SCALER: dict[str, Row] = {
-    "scale": Row(Act.SCALES),
-    "step": Row(Act.STEPS, scaled=True),
-    "unscale_": Row(Act.UNSCALES),
+    "scale": Row(Act.SCALES, keyword="outputs"),
+    "step": Row(Act.STEPS, scaled=True, keyword="optimizer"),
+    "unscale_": Row(Act.UNSCALES, keyword="optimizer"),
     "update": Row(Act.UPDATES),
     "get_scale": Row(Act.LOSS_SCALE),
     "is_enabled": Row(Act.ASKS, asks="is_enabled"),

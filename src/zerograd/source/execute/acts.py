@@ -15,7 +15,7 @@ from zerograd.source.effects.lookup import (
     text_method,
     unbound_method,
 )
-from zerograd.source.effects.protocols import is_quiet
+from zerograd.source.effects.protocols import STEPS_OPTIMIZERS, is_quiet
 from zerograd.source.effects.rows import Act, Row
 from zerograd.source.execute import (
     attributes,
@@ -264,6 +264,8 @@ def _call_given(
     if (module is not None and module.act is Act.SAME) or (tensor is not None and tensor.act is Act.SAME):
         return receiver
     if optimizer is not None and optimizer.act in (Act.STEPS, Act.CLEARS):
+        if any(one.kind is ObjectKind.OPTIMIZER for value in positional for one in value.objects):
+            obj.uses.add(STEPS_OPTIMIZERS)
         return ex.unknown(node)
     if container is not None and container.act in (Act.ITEMS, Act.VALUES):
         return _carry_out(ex, Call(container, receiver, obj, positional, keywords, node))
@@ -442,7 +444,9 @@ def _accelerator(ex: Execution, call: Call) -> Value:
         value.objects - {ex.heap.none} for value in others.values()
     )  # a plugin may take the scale upon itself
     ex.tables.plugins = ex.tables.plugins or not plain
-    obj.shape = Shape.HALF if precision is not None and plain and _is_half(precision) else Shape.PLAIN
+    obj.shape = (
+        Shape.HALF if precision is not None and plain and spelling.is_half(ex.setting(precision)) else Shape.PLAIN
+    )
     gradients.remember(ex, obj, call.keywords, call.node)
     told = call.keywords.get(call.row.divides)
     if told is not None:
@@ -450,10 +454,6 @@ def _accelerator(ex: Execution, call: Call) -> Value:
     elif not plain or calls.REST in call.keywords:
         obj.divisor = obj  # a plugin or settings may tell
     return _value(ex, call, obj)
-
-
-def _is_half(precision: Value) -> bool:
-    return precision.constant is not None and spelling.is_half(precision.constant.value)
 
 
 def _makes(ex: Execution, call: Call) -> Value:
@@ -832,7 +832,7 @@ def _steps(ex: Execution, call: Call) -> Value:
     obj = call.obj
     assert obj is not None
     if obj.kind is ObjectKind.SCALER:
-        for value in call.positional[:1]:
+        for value in [call.first] if call.first is not None else []:
             chosen = gradients.stepped_by_scaler(value)
             for one in chosen:
                 gradients.consume(ex, one, call.node, scaled=not obj.off, weak=len(chosen) > 1)
@@ -926,12 +926,12 @@ def _clips_all(ex: Execution, call: Call) -> Value:
 
 
 def _unscales(ex: Execution, call: Call) -> Value:
-    for value in call.positional[:1]:
+    for value in [call.first] if call.first is not None else []:
         if call.obj is not None and call.obj.kind is ObjectKind.SCALER and not call.obj.off:
             scaling.unscale_one(ex, call.obj, value, call.node)
         elif call.obj is None or not call.obj.off:
             scaling.unscale(ex, gradients.stepped_by_scaler(value), call.node)
-    if not call.positional and call.obj is not None and call.obj.kind is ObjectKind.ACCELERATOR:
+    if call.first is None and call.obj is not None and call.obj.kind is ObjectKind.ACCELERATOR:
         scaling.unscale(ex, gradients.optimizers(ex), call.node)
     return ex.none
 

@@ -404,6 +404,8 @@ def bind_parameters(
             plain = isinstance(default, ast.Constant) and default.value is not None
             if isinstance(default, ast.Constant) and type(default.value) is int:
                 ex.unless_told[symbol.id] = default.value
+            if isinstance(default, ast.Constant):
+                ex.by_default[symbol.id] = default.value
             store.put((frame.id, name), Value(symbol.id, exact=False) if plain else symbol)
     if written.vararg is not None:
         rest = containers.new(ex, node, "rest")

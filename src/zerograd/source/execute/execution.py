@@ -110,6 +110,7 @@ class Execution:
         self._constants: dict[tuple[type, Hashable], Value] = {}
         self.counter_ids: dict[int, Counter] = {}
         self.unless_told: dict[int, int] = {}  # numbers that are this one, unless somebody tells another
+        self.by_default: dict[int, Hashable] = {}  # what settings are, unless somebody tells something else
         self.products: dict[int, tuple[Linear, Linear]] = {}  # numbers that are one number times another
         self.tensor_ids: set[int] = set()  # what is computed from something with a graph
         self.born: dict[int, frozenset[Hashable]] = {}  # the loops in which something is computed anew
@@ -394,7 +395,15 @@ class Execution:
             known = [value.number for value in (one, other) if isinstance(value.number, Linear)]
             if len(known) == 1 and known[0].base is None:
                 self.unless_told[identity] = known[0].offset
+        if isinstance(test, Asked) and test.what == "true" and test.of[0] in self.by_default:  # not a name: asked so
+            chosen = self.setting(one if self.by_default[test.of[0]] else other)
+            if chosen is not None and met.id == identity:
+                self.by_default[identity] = chosen
         return met
+
+    def setting(self, value: Value) -> Hashable:
+        """What a setting is, unless somebody tells something else; None if nobody knows."""
+        return value.constant.value if value.constant is not None else self.by_default.get(value.id)
 
     def picked_at(self, value: Value, node: ast.expr) -> Value:
         """One of two things, which of them it is being asked here."""

@@ -5,7 +5,7 @@ from enum import Enum, IntEnum
 from typing import NamedTuple
 
 from zerograd.core.events import Site
-from zerograd.source.heap.conditions import Asked, Linear, Remainder, Test, both, negate
+from zerograd.source.heap.conditions import Asked, Known, Linear, Remainder, Test, both, either, leaves, negate
 from zerograd.source.heap.objects import Obj, ObjectKind
 
 Regions = frozenset[Obj]
@@ -70,6 +70,9 @@ class Literal(NamedTuple):
 
 def plain(divisor: Hashable) -> Hashable:
     return divisor.divisor if isinstance(divisor, Maybe) else divisor
+
+
+_MOST_LEAVES = 4  # questions of one flag
 
 
 class Graph(IntEnum):
@@ -192,12 +195,18 @@ def _told(one: Value, other: Value) -> str:
 
 
 def _flag(one: Value, other: Value, test: Test) -> Test | None:
-    """True on one side and False on the other, or 1 and 0: the test itself."""
-    if one.constant is None or other.constant is None:
+    """Yes or no on either side: the test itself, or both tests together."""
+    yes, no = _answer(one), _answer(other)
+    if yes is None or no is None or yes == no:
         return None
-    yes, no = one.constant.value, other.constant.value
-    are_flags = yes in (0, 1) and no in (0, 1) and yes != no
-    return (test if yes else negate(test)) if are_flags else None
+    whole = either(both(test, yes), both(negate(test), no))
+    return whole if len(leaves(whole)) <= _MOST_LEAVES else None
+
+
+def _answer(value: Value) -> Test | None:
+    if value.constant is not None:
+        return Known(bool(value.constant.value)) if value.constant.value in (0, 1) else None
+    return value.test if not value.objects and not value.graph else None
 
 
 def _none_test(one: Value, other: Value, test: Test) -> Test | None:

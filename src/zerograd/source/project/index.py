@@ -214,8 +214,17 @@ def _only_calls(node: FunctionNode) -> bool:
     if isinstance(node, ast.Lambda):
         return isinstance(node.body, ast.Call)
     body = [one for one in node.body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]
-    only = body[0] if len(body) == 1 else None
+    only = body[-1] if all(_only_names(one) for one in body[:-1]) else None
     return isinstance(only, (ast.Expr, ast.Return)) and isinstance(only.value, ast.Call)
+
+
+def _only_names(statement: ast.stmt) -> bool:
+    """`method = self.optimizer.step`: another name for something, or a place where it is kept."""
+    if isinstance(statement, ast.FunctionDef):
+        return not statement.decorator_list
+    return isinstance(statement, ast.Assign) and not any(
+        isinstance(part, (ast.Call, ast.Await, ast.Yield, ast.YieldFrom)) for part in ast.walk(statement.value)
+    )
 
 
 def _is_setter(decorator: ast.expr) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from zerograd.core.events import Site
+from zerograd.source.effects.lookup import UNSCALING
 from zerograd.source.execute.execution import Execution
 
 
@@ -12,6 +13,11 @@ class Forgotten(NamedTuple):
     what: str  # the whole sentence
     certain: bool
     cure: str = ""  # where it is not the rule's own
+
+
+def is_ever_unscaled(ex: Execution) -> bool:
+    """Whether somebody in the project divides the loss scale out of gradients by himself."""
+    return any(name in ex.main.attributes or ex.project.is_named(name, ex.main) for name in UNSCALING)
 
 
 def never_updated(ex: Execution) -> Iterator[Forgotten]:
