@@ -53,6 +53,7 @@ CODES = frozenset(
         "ZG204",
         "ZG301",
         "ZG302",
+        "ZG306",
         "ZG501",
         "ZG502",
     ]
@@ -115,6 +116,11 @@ def _report(root: Executed, file: File) -> Iterator[Finding]:
         if _is_here(finding, root, file):
             yield finding
     yield from _held_twice(ex, root, file)
+    rule = REGISTRY["ZG306"]
+    for gone in ex.exhausted.values() if rule.code in CODES else ():
+        finding = note(rule, gone.site, certain=gone.certain, name=gone.name, consumer=gone.consumer)
+        if _is_here(finding, root, file):
+            yield finding
     rule = REGISTRY["ZG302"]
     for unused in clips.unused(ex):
         finding = note(rule, unused.site, certain=unused.certain, clip=unused.what, place=unused.place)

@@ -108,7 +108,8 @@ class Act(Enum):
     RANGE = auto()
     COUNTS = auto()  # itertools.count: a range without an end
     LENGTH = auto()
-    LIST = auto()
+    LIST = auto()  # reads what it is given to the end
+    ITERATES = auto()
     SET = auto()
     FILTER = auto()
     MAP = auto()

@@ -27,6 +27,7 @@ from zerograd.source.execute import (
     gradients,
     graphs,
     holding,
+    iterators,
     ranks,
     scaling,
     schedules,
@@ -42,6 +43,7 @@ from zerograd.source.heap.values import (
     LOSS_SCALE,
     MEAN,
     NO_IDLE_TERMS,
+    NO_ITERATORS,
     NO_OBJECTS,
     SUM,
     Coat,
@@ -144,6 +146,8 @@ def construct(ex: Execution, positional: Sequence[Value], keywords: dict[str, Va
         regions |= gradients.regions_of(ex, value)
     obj.held = frozenset(one for one in regions if one.kind is not ObjectKind.GIVEN) or obj.held
     obj.regions = regions
+    for value in handed:
+        iterators.read(ex, value, node, by=gradients.wording(node), surely=obj.kind is ObjectKind.OPTIMIZER)
     if obj.kind is ObjectKind.OPTIMIZER:
         gradients.renew(ex, obj)
     return Value(ex.fresh(node), made.objects, True)
@@ -373,9 +377,16 @@ def _optimizer(ex: Execution, call: Call) -> Value:
     obj.shape = Shape.REPEATS if call.row.repeats else Shape.PLAIN
     if parameters is not None:
         _note_plain(ex, obj, parameters, call.node)
+        _read_all(ex, call, parameters, obj.held)
     gradients.renew(ex, obj)
     holding.made(ex, obj, parameters, call.node)
     return _value(ex, call, obj)
+
+
+def _read_all(ex: Execution, call: Call, value: Value, regions: frozenset[Obj]) -> None:
+    """Parameters are read to the end, and so are the iterators in a list of them."""
+    for one in iterators.listed(ex, value):
+        iterators.read(ex, one, call.node, by=gradients.wording(call.node), regions=regions)
 
 
 def _note_plain(ex: Execution, optimizer: Obj, given: Value, node: ast.AST) -> None:
@@ -903,6 +914,8 @@ def _clips(ex: Execution, call: Call) -> Value:
         regions = gradients.held_by(call.obj)
     else:
         regions = gradients.regions_of(ex, first) if first is not None else NO_OBJECTS
+    if first is not None:
+        _read_all(ex, call, first, regions)
     limit = call.positional[1] if len(call.positional) > 1 else None
     limit = limit or call.keywords.get(spelling.MAX_NORM) or call.keywords.get(spelling.CLIP_VALUE)
     identity = ex.fresh(call.node)
@@ -1035,7 +1048,7 @@ def _parameters(ex: Execution, call: Call) -> Value:
     obj = ex.heap.of("parameters", regions, named, kind=ObjectKind.PARAMETERS)
     obj.regions, obj.shape = regions, Shape.NAMED if named else Shape.PLAIN
     obj.given = any(one.given for one in regions)
-    return _value(ex, call, obj)
+    return _value(ex, call, obj)._replace(iterators=iterators.new(ex, call.node, regions=regions))
 
 
 def _freezes(ex: Execution, call: Call) -> Value:
@@ -1153,6 +1166,7 @@ def _appends(ex: Execution, call: Call) -> Value:
         return ex.none
     value = call.positional[-1]
     if call.row.act is Act.EXTENDS:
+        iterators.read(ex, value, call.node, by=gradients.wording(call.node))
         known = containers.places(ex, value)
         for one in known if known is not None else [containers.element(ex, value, call.node)]:
             if known is not None:
@@ -1334,7 +1348,7 @@ def _enumerate(ex: Execution, call: Call) -> Value:
         ex.store.put((obj, containers.ELEMENT), containers.element(ex, iterated, call.node))
     start = call.positional[1] if len(call.positional) > 1 else call.keywords.get(spelling.START)
     ex.store.put((obj, containers.START), start if start is not None else ex.constant(0))
-    return Value(ex.fresh(call.node), frozenset({obj}), length=containers.length_of(ex, iterated))
+    return _iterating(ex, call, Value(ex.fresh(call.node), frozenset({obj}), length=containers.length_of(ex, iterated)))
 
 
 def _range(ex: Execution, call: Call) -> Value:
@@ -1382,10 +1396,23 @@ def _length(ex: Execution, call: Call) -> Value:
 
 def _list(ex: Execution, call: Call) -> Value:
     if call.positional:
-        return call.positional[0]
+        iterators.read(ex, call.positional[0], call.node, by=gradients.wording(call.node))
+        return call.positional[0]._replace(iterators=NO_ITERATORS)
     obj = containers.new(ex, call.node)
     containers.fill(ex, obj, [])
     return _value(ex, call, obj)
+
+
+def _iterates(ex: Execution, call: Call) -> Value:
+    """iter(x): of an iterator, itself."""
+    if not call.positional:
+        return ex.unknown(call.node)
+    return _iterating(ex, call, call.positional[0])
+
+
+def _iterating(ex: Execution, call: Call, value: Value) -> Value:
+    """What reads all that the call is handed, when it is read."""
+    return value._replace(iterators=iterators.new(ex, call.node, call.positional))
 
 
 def _set(ex: Execution, call: Call) -> Value:
@@ -1395,7 +1422,9 @@ def _set(ex: Execution, call: Call) -> Value:
 
 def _filter(ex: Execution, call: Call) -> Value:
     """Some of what it is given."""
-    return call.positional[1]._replace(exact=False) if len(call.positional) > 1 else ex.unknown(call.node)
+    if len(call.positional) < 2:
+        return ex.unknown(call.node)
+    return _iterating(ex, call, call.positional[1]._replace(exact=False))
 
 
 def _map(ex: Execution, call: Call) -> Value:
@@ -1405,7 +1434,7 @@ def _map(ex: Execution, call: Call) -> Value:
     found = calls.call(ex, call.positional[0], elements, {}, call.node)
     obj = containers.new(ex, call.node)
     containers.grow(ex, obj, found)
-    return _value(ex, call, obj)
+    return _iterating(ex, call, _value(ex, call, obj))
 
 
 def _zip(ex: Execution, call: Call) -> Value:
@@ -1419,20 +1448,20 @@ def _zip(ex: Execution, call: Call) -> Value:
             containers.fill(ex, pair, values)
             pairs.append(ex.thing(pair))
         containers.fill(ex, obj, pairs)
-        return _value(ex, call, obj)
+        return _iterating(ex, call, _value(ex, call, obj))
     counting = [value for value in call.positional if containers.counts(value)]
     if len(counting) == 1:  # numbers beside something else: as with enumerate(), they count the loop
         others = [value for value in call.positional if value is not counting[0]]
         obj.shape = Shape.ZIP
         containers.fill(ex, obj, call.positional)
         length = containers.length_of(ex, others[0]) if len(others) == 1 and counting[0].length is None else None
-        return Value(ex.fresh(call.node), frozenset({obj}), length=length)
+        return _iterating(ex, call, Value(ex.fresh(call.node), frozenset({obj}), length=length))
     pair = containers.new(ex, call.node, "pair")
     containers.fill(ex, pair, [containers.element(ex, value, call.node) for value in call.positional])
     ex.store.put((obj, containers.ELEMENT), ex.thing(pair))
     full = any(one.kind is ObjectKind.PARAMETERS for value in call.positional for one in value.objects)
     obj.shape = Shape.GROUPS if full else Shape.PLAIN
-    return _value(ex, call, obj)
+    return _iterating(ex, call, _value(ex, call, obj))
 
 
 def _next(ex: Execution, call: Call) -> Value:
@@ -1469,6 +1498,7 @@ def _setattr(ex: Execution, call: Call) -> Value:
 def _total(ex: Execution, call: Call) -> Value:
     if not call.positional:
         return ex.unknown(call.node)
+    iterators.read(ex, call.positional[0], call.node, by=gradients.wording(call.node))
     one = containers.element(ex, call.positional[0], call.node)
     if not one.graph:
         return Value(ex.fresh(call.node))
@@ -1518,7 +1548,8 @@ def _is_tensor(ex: Execution, call: Call) -> Value:
 
 
 def _chains(ex: Execution, call: Call) -> Value:
-    return containers.concatenated(ex, call.positional, call.node)
+    parts = [value._replace(iterators=NO_ITERATORS) for value in call.positional]
+    return _iterating(ex, call, containers.concatenated(ex, parts, call.node))
 
 
 def _method_caller(ex: Execution, call: Call) -> Value:
@@ -1646,6 +1677,7 @@ _ACTS: dict[Act, Callable[[Execution, Call], Value]] = {
     Act.COUNTS: _counts,
     Act.LENGTH: _length,
     Act.LIST: _list,
+    Act.ITERATES: _iterates,
     Act.SET: _set,
     Act.FILTER: _filter,
     Act.MAP: _map,

@@ -163,9 +163,14 @@ def varies(ex: Execution, test: Test) -> bool:
         if isinstance(question, Asked):
             for one in question.of:
                 base = one.base if isinstance(one, Linear) else one
-                if isinstance(base, int) and any(ex.changing(part) for part in ex.identities.parts(base)):
+                if isinstance(base, int) and any(_changes(ex, part) for part in ex.identities.parts(base)):
                     return True
     return False
+
+
+def _changes(ex: Execution, identity: int) -> bool:
+    counter = ex.counter_ids.get(identity)
+    return ex.changing(identity) or (counter is not None and counter.loop in ex.loops)
 
 
 def _refuses(body: list[ast.stmt]) -> bool:

@@ -6,7 +6,17 @@ from collections.abc import Callable, Hashable, Sequence
 from zerograd.source.effects import frameworks, python, spelling, torch
 from zerograd.source.effects.lookup import container_method, is_module_base, is_of_autograd, optimizer_method, row_of
 from zerograd.source.effects.rows import Act, Trait
-from zerograd.source.execute import acts, attributes, containers, expressions, gradients, graphs, ranks, statements
+from zerograd.source.execute import (
+    acts,
+    attributes,
+    containers,
+    expressions,
+    gradients,
+    graphs,
+    iterators,
+    ranks,
+    statements,
+)
 from zerograd.source.execute.execution import Execution, Exhausted, Frame, Unreachable
 from zerograd.source.execute.paths import State
 from zerograd.source.heap import answers
@@ -449,7 +459,7 @@ def _generator(
     for name, value in keywords.items():
         ex.store.put((handed, name), value)
     generator.source, generator.context = handed, (node, tuple(keywords))
-    return ex.thing(generator)
+    return ex.thing(generator)._replace(iterators=iterators.new(ex, node))
 
 
 def consume(ex: Execution, generator: Obj, body: Callable[[Value], None]) -> Value:
@@ -611,6 +621,7 @@ def super_method(ex: Execution, name: str, positional: Arguments, keywords: Keyw
     for obj in sorted(me.objects):
         if name == python.INIT:
             if obj.kind is ObjectKind.OPTIMIZER and positional:
+                iterators.read(ex, positional[0], node, by=gradients.wording(node))
                 obj.held = gradients.regions_of(ex, positional[0]) or obj.held
             elif obj.kind is ObjectKind.MODULE:
                 for value in positional:

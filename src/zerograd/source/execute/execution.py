@@ -165,6 +165,8 @@ class Execution:
         self.returned: Value | None = None  # by the root, to a framework that goes backward with it
         self.ungraded: dict[int, tuple[Site, Obj]] = {}  # tensors without a gradient that an optimizer was given
         self.cleared: dict[Site, frozenset[Obj]] = {}  # the regions that each clear was told
+        self.exhausted: dict[Site, Any] = {}  # parameters that are read where nothing is left of them
+        self.comprehending = 0  # the comprehensions around
         self.wasted: dict[tuple[Site, Obj], tuple[Site, str, Function | None]] = {}  # deposits that a clear erases
         self.stepped_each: dict[
             tuple[Site, Context], dict[Obj, bool]

@@ -16,6 +16,7 @@ from zerograd.source.execute import (
     factors,
     gradients,
     graphs,
+    iterators,
     statements,
 )
 from zerograd.source.execute.execution import Execution, Frame, Unreachable
@@ -38,6 +39,7 @@ from zerograd.source.heap.objects import ObjectKind, Shape
 from zerograd.source.heap.values import (
     LOSS_SCALE,
     NO_IDLE_TERMS,
+    NO_ITERATORS,
     NO_OBJECTS,
     Graph,
     Value,
@@ -589,6 +591,10 @@ def _tensor_operation(
 def _sequence(ex: Execution, node: ast.List | ast.Tuple | ast.Set) -> Value:
     parts = [evaluate(ex, part) for part in node.elts]
     starred = [isinstance(part, ast.Starred) for part in node.elts]
+    for index, where in enumerate(node.elts):
+        if starred[index]:
+            iterators.read(ex, parts[index], where, by="the list")
+            parts[index] = parts[index]._replace(iterators=NO_ITERATORS)
     pairs = zip(parts, starred, node.elts, strict=True)
     values = [containers.element(ex, part, where) if spread else part for part, spread, where in pairs]
     obj = containers.new(ex, node)
@@ -612,8 +618,13 @@ def _dict(ex: Execution, node: ast.Dict) -> Value:
 def _comprehension(ex: Execution, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
     length: Linear | None = None
     level = ex.store.open()
+    lazy, through = isinstance(node, ast.GeneratorExp), []
     for number, generator in enumerate(node.generators):
         iterated = evaluate(ex, generator.iter)
+        through.append(iterated)
+        ex.comprehending += 1
+        if not lazy:
+            iterators.read(ex, iterated, generator.iter, by="the comprehension")
         if number == 0 and len(node.generators) == 1 and not generator.ifs:
             length = containers.length_of(ex, iterated)
         statements.bind(ex, generator.target, containers.element(ex, iterated, generator.target), node)
@@ -624,6 +635,7 @@ def _comprehension(ex: Execution, node: ast.ListComp | ast.SetComp | ast.Generat
         value = evaluate(ex, node.value)
     else:
         value = evaluate(ex, node.elt)
+    ex.comprehending -= len(node.generators)
     ex.store.commit(level)
     obj = containers.new(ex, node, shape=Shape.DICT if isinstance(node, ast.DictComp) else Shape.PLAIN)
     obj.many = True
@@ -631,7 +643,8 @@ def _comprehension(ex: Execution, node: ast.ListComp | ast.SetComp | ast.Generat
         if one.born == tuple(ex.loops) and one.context == ex.context and not one.given:
             one.many = True
     containers.grow(ex, obj, value)
-    return Value(ex.fresh(node), frozenset({obj}), length=length)
+    made = Value(ex.fresh(node), frozenset({obj}), length=length)
+    return made._replace(iterators=iterators.new(ex, node, through[:1])) if lazy else made
 
 
 def _subscript(ex: Execution, node: ast.Subscript) -> Value:

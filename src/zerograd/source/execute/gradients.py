@@ -36,6 +36,7 @@ from zerograd.source.execute import (
     expressions,
     graphs,
     holding,
+    iterators,
     ranks,
     scaling,
     updates,
@@ -64,6 +65,7 @@ from zerograd.source.heap.values import MAYBE_SCALED, NO_OBJECTS, Graph, Regions
 
 _UNREAD = (Content.FRESH, Content.MIXED)
 PLAIN_BACKWARD = Leaves()
+_NO_OPTIMIZERS = (ObjectKind.HAND, ObjectKind.ITERATOR)  # that have slots
 _MOST_REGIONS = 6  # of one optimizer that are told apart
 
 
@@ -143,7 +145,7 @@ def know(ex: Execution, slot: Slot) -> None:
 def optimizers(ex: Execution) -> list[Obj]:
     """Those that have slots; who updates by hand is none."""
     owners = {slot[0] for slot in ex.tables.slots if slot[0] is not None}
-    return sorted(one for one in owners if one.kind is not ObjectKind.HAND)
+    return sorted(one for one in owners if one.kind not in _NO_OPTIMIZERS)
 
 
 def _held(ex: Execution) -> set[Obj]:
@@ -151,7 +153,7 @@ def _held(ex: Execution) -> set[Obj]:
     return {
         slot[1]
         for slot in ex.tables.slots
-        if slot[1] is not None and slot[0] is not None and slot[0].kind is not ObjectKind.HAND
+        if slot[1] is not None and slot[0] is not None and slot[0].kind not in _NO_OPTIMIZERS
     }
 
 
@@ -985,6 +987,8 @@ def unknown_call(
     whose = frozenset(modules)
     if modules or (obj is not None and obj.kind is ObjectKind.GIVEN and (receiver is None or not is_result(obj))):
         whose |= {obj if obj is not None else ex.heap.anything}
+    for value in handed:
+        iterators.read(ex, value, node, by=wording(node), surely=handed_out.kind is ObjectKind.OPTIMIZER)
     identity = ex.fresh(node)
     made = graphs.tensor(ex, values, identity, live=bool(modules), made_of=whose)
     handed_out.copied_from |= frozenset().union(*(module.copied_from for module in modules))

@@ -7,7 +7,7 @@ from zerograd.core.facts import NOWHERE, Facts, doubt
 from zerograd.core.facts import join as joined
 from zerograd.source.effects.lookup import row_of
 from zerograd.source.effects.rows import Act
-from zerograd.source.execute import branches, calls, containers, counters, expressions, statements
+from zerograd.source.execute import branches, calls, containers, counters, expressions, iterators, statements
 from zerograd.source.execute.execution import Execution, LoopRecord, Unreachable
 from zerograd.source.execute.paths import Path, Slot, State, meet
 from zerograd.source.execute.walked import Why
@@ -15,7 +15,7 @@ from zerograd.source.heap import answers
 from zerograd.source.heap.conditions import Asked, Counter, Linear
 from zerograd.source.heap.objects import Obj, ObjectKind, Shape
 from zerograd.source.heap.store import Key
-from zerograd.source.heap.values import Value, join, linear
+from zerograd.source.heap.values import NO_ITERATORS, Value, join, linear
 
 _ROUNDS = 14  # of one fixpoint; lattices here are low, and most take three
 _MANY_FACTS = 160
@@ -32,6 +32,10 @@ def as_flag(ex: Execution, key: Key, now: bool) -> Value:
 
 def for_loop(ex: Execution, node: ast.For | ast.AsyncFor) -> None:
     iterated = expressions.evaluate(ex, node.iter)
+    if iterated.iterators:
+        left = any(isinstance(one, ast.Break) for one in ast.walk(node))  # some are left for others to read
+        iterators.read(ex, iterated, node.iter, by="the loop", surely=not left)
+        iterated = iterated._replace(iterators=NO_ITERATORS)
     unrolled = containers.unrolled(ex, iterated)
     before = ex.each
     if unrolled is not None:

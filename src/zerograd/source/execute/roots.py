@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from zerograd.core.events import Kind
 from zerograd.core.facts import ALL_DOUBTS, doubt
 from zerograd.core.judgement import Code
-from zerograd.source.effects import python, spelling
+from zerograd.source.effects import python, spelling, torch
 from zerograd.source.effects.lookup import is_lightning
 from zerograd.source.effects.rows import Act
 from zerograd.source.execute import attributes, calls, containers, kinds, loops, statements
@@ -29,6 +29,9 @@ _PASSES = 6
 _CALLS = 3  # of one function, before what it leaves behind is all there is
 _MOVES = 30_000  # statements of one pass
 _HOT = 200  # functions that lead to an event, at most
+_READ_PARAMETERS = frozenset(
+    name for name, row in torch.MODULE.items() if row.act in (Act.PARAMETERS, Act.NAMED_PARAMETERS)
+)
 _LIGHT = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
 
 
@@ -106,6 +109,7 @@ def _hot_functions(project: Project, file: File) -> list[Function]:
                 callers.setdefault(name, set()).add(function)
     hot = set(calls.acting_functions(project, file))
     hot |= {method for one in file.classes if (method := one.methods.get(spelling.TRAINING_STEP)) is not None}
+    hot |= {function for function in file.functions if not _READ_PARAMETERS.isdisjoint(function.called)}
     names = {function.name for function in hot}
     while names and len(hot) < _HOT:
         more = {function for name in names for function in callers.get(name, ())} - hot

@@ -40,6 +40,7 @@ class ObjectKind(Enum):
     GIVEN = auto()  # comes from outside: what it is follows from what is done with it
     CALLER = auto()  # operator.methodcaller: calls a method of what it is given
     REPLAY = auto()  # a captured graph
+    ITERATOR = auto()  # what can be read once: see [Note: iterators]
 
     __hash__ = object.__hash__
 

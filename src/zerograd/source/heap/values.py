@@ -54,6 +54,8 @@ class Picked(NamedTuple):
 
 
 NO_PASSES: frozenset[Pass] = frozenset()
+Iterators = frozenset[tuple[Obj, bool]]  # (an iterator, whether it is one of them on every path)
+NO_ITERATORS: Iterators = frozenset()
 
 
 class Maybe(NamedTuple):
@@ -108,6 +110,7 @@ class Value(NamedTuple):
     coat: Coat = Coat.BARE  # of a module
     passes: frozenset[Pass] = NO_PASSES  # of a loss: through networks that are averaged over the ranks
     picked: Picked | None = None  # of one of two things
+    iterators: Iterators = NO_ITERATORS  # which are used up when it is read
 
 
 def joined_graph(one: Graph, other: Graph) -> Graph:
@@ -169,7 +172,14 @@ def join(one: Value, other: Value, identity: int, test: Test | None = None) -> V
         # Where one path has none, nobody knows of the other.
         one.passes | other.passes if one.passes and other.passes else NO_PASSES,
         _picked(one, other, test) if test is not None else one.picked if one.picked == other.picked else None,
+        one.iterators if one.iterators == other.iterators else _iterators(one, other),
     )
+
+
+def _iterators(one: Value, other: Value) -> Iterators:
+    sure = one.iterators & other.iterators
+    others = {iterator for iterator, _ in one.iterators ^ other.iterators if (iterator, True) not in sure}
+    return sure | {(iterator, False) for iterator in others}
 
 
 def _picked(one: Value, other: Value, test: Test) -> Picked | None:
