@@ -83,3 +83,65 @@ for x, y in loader:
     for told in ("image.requires_grad = True", "image.requires_grad_()"):
         assert certain(text.format(told=told, clear="pass")) == ["ZG005"]
         assert certain(text.format(told=told, clear="optimizer.zero_grad()")) == []
+
+
+def test_what_a_network_says_is_no_objective_of_its_own() -> None:
+    body = """
+policy, critic = nn.Linear(4, 2), nn.Linear(2, 1)
+one = torch.optim.SGD(policy.parameters(), lr=0.1)
+two = torch.optim.SGD(critic.parameters(), lr=0.1)
+for x, y in loader:
+    own = F.mse_loss(critic(torch.randn(8, 2)), y)
+    one.zero_grad()
+    two.zero_grad()
+    own.backward()
+    {loss}.backward()
+    one.step()
+    two.step()
+"""
+    assert certain(body.format(loss="(-critic(policy(x)).mean())")) == ["ZG005"]
+    assert found(body.format(loss="F.mse_loss(critic(policy(x)), y)")) == []
+
+
+def test_an_optimizer_that_a_network_keeps_is_its_own() -> None:
+    body = """
+class Agent:
+    def learn(self):
+        for x, y in loader:
+            self.actor.optimizer.zero_grad()
+            self.critic.optimizer.zero_grad()
+            advantage = y - self.critic(x){cut}
+            (self.actor(x) * advantage).mean().backward()
+            self.actor.optimizer.step()
+            (y - self.critic(x)).square().mean().backward()
+            self.critic.optimizer.step()
+"""
+    assert certain(body.format(cut="")) == ["ZG005"]
+    assert found(body.format(cut=".detach()")) == []
+
+
+def test_lightning_is_asked_for_its_optimizers_in_every_batch() -> None:
+    body = """
+import lightning as pl
+
+
+class GAN(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.g, self.d = nn.Linear(4, 4), nn.Linear(4, 1)
+
+    def training_step(self, x, i):
+        one, two = self.optimizers()
+        one.zero_grad()
+        two.zero_grad()
+        self.manual_backward(F.mse_loss(self.d(self.g(x)), x))
+        one.step()
+        {clear}
+        self.manual_backward(F.mse_loss(self.d(x), x))
+        two.step()
+
+    def configure_optimizers(self):
+        return [torch.optim.SGD(self.g.parameters(), lr=0.1), torch.optim.SGD(self.d.parameters(), lr=0.1)], []
+"""
+    assert certain(body.format(clear="pass")) == ["ZG005"]
+    assert found(body.format(clear="two.zero_grad()")) == []

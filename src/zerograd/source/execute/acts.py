@@ -205,6 +205,9 @@ def call_known(
         return call_tensor(ex, receiver, name, positional, keywords, node)
     if obj.kind is ObjectKind.MODULE:
         return _unknown_method_of_module(ex, obj, positional, keywords, node)
+    if name and obj.kind is ObjectKind.INSTANCE and obj.cls is not None and not ex.classes.of(obj.cls).outside:
+        field = attributes.read(ex, receiver, name, node)  # no method of its class: somebody has put it there
+        return calls.call(ex, field, positional, keywords, node)
     if obj.kind in (ObjectKind.INSTANCE, ObjectKind.FUNCTION):
         return gradients.unknown_call(ex, None, positional, keywords, node, receiver=receiver)
     if obj.kind is ObjectKind.REPLAY:
@@ -516,7 +519,8 @@ def _reduces(ex: Execution, call: Call) -> Value:
     made = _computes(ex, call)
     if made.graph >= Graph.LIVE and made.made_of and ex.forwards == 0:
         gradients.note_loss(ex)
-    return made._replace(reduction=MEAN if call.row.act is Act.MEAN else SUM, idle=idle)
+    output_of = call.subject.output_of if call.subject is not None else None
+    return made._replace(reduction=MEAN if call.row.act is Act.MEAN else SUM, idle=idle, output_of=output_of)
 
 
 def _like(ex: Execution, call: Call) -> Value:
@@ -1002,14 +1006,16 @@ def _optimizers(ex: Execution, call: Call) -> Value:
     method = ex.classes.of(obj.cls).methods.get(spelling.CONFIGURE_OPTIMIZERS)
     if method is None:
         return ex.unknown(call.node)
-    known = ex.configured.get(obj)
-    if known is not None:
+    if obj in ex.configured:
+        known, fields = ex.configured[obj]
+        for field, held in fields.items():  # where it was executed first, they may have been undone
+            ex.store.put(field, held)
         return known
     found = calls.inline(
         ex, calls.method_object(ex, method), [], {}, method.node, receiver=ex.thing(obj), cls=method.cls
     )
     chosen = _first_optimizers(ex, found)
-    ex.configured[obj] = chosen
+    ex.configured[obj] = chosen, calls.fields_of(ex, chosen)
     return chosen
 
 

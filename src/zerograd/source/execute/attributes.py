@@ -111,6 +111,9 @@ def _read_from(ex: Execution, obj: Obj, base: Value, name: str, node: ast.AST) -
             return _with_trait(ex, obj, base, name, Trait.GRADIENT, node)
         if module_method(name) is not None or lightning_method(name) is not None:
             return bound(ex, base, name)
+        kept = ex.heap.known("given", obj, name)
+        if kept is not None and kept.kind is ObjectKind.OPTIMIZER:  # it was met before this was known for a network
+            return ex.given(obj, name, name=name, of=obj, made_of=(base.id,))
         return Value(ex.identities.of("field", name, made_of=(base.id,)), frozenset({containers.part(ex, obj, name)}))
     if kind in _WITH_METHODS:
         method = bound(ex, base, name)

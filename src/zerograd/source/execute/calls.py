@@ -560,6 +560,8 @@ def _method_of(
 ) -> Value:
     stored = ex.store.get((obj, name))
     if stored is not None and obj.kind is not ObjectKind.EXTERNAL:
+        if is_none(stored):  # whoever calls it has put something there
+            gradients.doubt_all(ex)
         return call(ex, stored, positional, keywords, node)
     if obj.cls is not None:
         method = ex.classes.of(obj.cls).methods.get(name)
@@ -736,11 +738,12 @@ def call_module(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywor
         makers = frozenset(one for value in values if value.graph >= Graph.LIVE for one in value.made_of)
         makers = frozenset(one for one in makers if one.kind not in (ObjectKind.ANYTHING, ObjectKind.LEAF))
         pairs: set[Applied] = {(one, obj) for one in makers} or {(None, obj)}
-        outer = outer._replace(applied=outer.applied | pairs)
+        in_sight = obj.cls is None and not obj.given
+        outer = outer._replace(applied=outer.applied | pairs, output_of=obj if in_sight else None)
     inner = _forward(ex, obj, positional, keywords, node)
     if ex.tables.hooks:
         _run_hooks(ex, obj, outer, node, parts=inner is None)
-    return outer if inner is None else _stamped(ex, inner, outer, node)
+    return outer if inner is None else _stamped(ex, inner, outer, node, obj)
 
 
 def _run_hooks(ex: Execution, obj: Obj, outer: Value, node: ast.AST, *, parts: bool) -> None:
@@ -796,22 +799,22 @@ def _forward(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywords,
     finally:
         ex.forwards -= 1
         ex.moves = moves - (allowed - max(ex.moves, 0))
-    ex.results[key] = (found, _fields_of(ex, found) if found is not None else {})
+    ex.results[key] = (found, fields_of(ex, found) if found is not None else {})
     return found
 
 
-def _fields_of(ex: Execution, value: Value, depth: int = 0) -> dict[Key, Value]:
+def fields_of(ex: Execution, value: Value, depth: int = 0) -> dict[Key, Value]:
     """What the containers of a value hold."""
     fields: dict[Key, Value] = {}
     for obj in value.objects:
         if obj.kind is ObjectKind.CONTAINER and depth < 3:
             for key, held in ex.store.fields(obj):
                 fields[key] = held
-                fields |= _fields_of(ex, held, depth + 1)
+                fields |= fields_of(ex, held, depth + 1)
     return fields
 
 
-def _stamped(ex: Execution, inner: Value, outer: Value, node: ast.AST) -> Value:
+def _stamped(ex: Execution, inner: Value, outer: Value, node: ast.AST, obj: Obj) -> Value:
     """The result of a forward pass, with the network as its maker."""
     held = [one for one in inner.objects if one.kind is ObjectKind.CONTAINER]
     if len(held) == 1 == len(inner.objects) and inner.exact:
@@ -824,6 +827,8 @@ def _stamped(ex: Execution, inner: Value, outer: Value, node: ast.AST) -> Value:
             return outer._replace(objects=frozenset({copy}), exact=False, reduction=inner.reduction)
         return Value(outer.id, frozenset({copy}))
     if inner.graph is Graph.LIVE and not inner.objects:
+        if not inner.reduction:  # forward() computes no loss
+            outer = outer._replace(output_of=obj)
         return outer._replace(reduction=inner.reduction, made_of=outer.made_of | inner.made_of)
     if inner.graph >= Graph.LIVE:
         return outer._replace(made_of=outer.made_of | inner.made_of)

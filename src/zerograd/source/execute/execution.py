@@ -144,7 +144,7 @@ class Execution:
         self.too_long: set[Function] = getattr(self, "too_long", set())
         # What forward() returns, for each module and mode, with what its containers hold.
         self.results: dict[Hashable, tuple[Value | None, dict[Key, Value]]] = {}
-        self.configured: dict[Obj, Value] = {}
+        self.configured: dict[Obj, tuple[Value, dict[Key, Value]]] = {}
         self.made_with: dict[Obj, dict[str, Value]] = {}  # the keywords of the calls that made something
         self.renewed: list[int] | None = None
         version = self.tables.version()

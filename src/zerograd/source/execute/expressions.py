@@ -257,7 +257,8 @@ def _unary(ex: Execution, node: ast.UnaryOp) -> Value:
     if isinstance(node.op, ast.USub) and value.constant is not None and isinstance(value.constant.value, (int, float)):
         return ex.constant(-value.constant.value)
     if value.graph:
-        return graphs.tensor(ex, [value], ex.fresh(node))._replace(reduction=value.reduction, idle=value.idle)
+        made = graphs.tensor(ex, [value], ex.fresh(node))
+        return made._replace(reduction=value.reduction, idle=value.idle, output_of=value.output_of)
     return value._replace(id=ex.fresh(node), number=None, constant=None, test=None)
 
 

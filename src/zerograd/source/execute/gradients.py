@@ -455,7 +455,8 @@ def _objective(ex: Execution, site: Site, value: Value) -> set[Obj]:
 
 def _is_apart(ex: Execution, region: Obj, made_of: Regions) -> bool:
     """Whether a graph surely goes past a region. What the program made itself is not in what it was handed."""
-    known = made_of - {ex.heap.anything} if not region.given else made_of
+    made_here = not region.given or (region.constructed and not region.shown)
+    known = made_of - {ex.heap.anything} if made_here else made_of
     return not known or ex.overlap.of(region, known) is Covers.NO
 
 
@@ -491,6 +492,8 @@ def _meets(ex: Execution, region: Obj, others: Iterable[Obj]) -> bool:
 def _is_spilled(ex: Execution, optimizer: Obj, region: Obj, value: Value, owners: set[Obj]) -> bool:
     """Whether what a loss leaves in this region is by-catch: no objective of the optimizer that holds it."""
     theirs = frozenset().union(*(held_by(other) for other in owners))
+    if value.output_of is not None and value.output_of in reach(region):
+        return True  # what a network says, and nothing that it should have said: that teaches whoever is judged by it
     return _are_rivals(ex, optimizer, owners) or _is_before(ex, region, theirs, value)
 
 

@@ -55,7 +55,25 @@ def infer(ex: Execution) -> bool:
         if whole is not None and whole.kind is ObjectKind.GIVEN and python.CALL in whole.uses:
             whole.kind = ObjectKind.MODULE
             changed = True
+    changed = _of_networks(ex) or changed
     return _by_elimination(ex, steppers) or changed
+
+
+def _of_networks(ex: Execution) -> bool:
+    """An optimizer that is kept by what is called holds the parameters of that: it is a network, and its only one."""
+    kept: dict[Obj, list[Obj]] = {}
+    for obj in ex.heap.all():
+        if obj.given and obj.kind is ObjectKind.OPTIMIZER and obj.source is not None:
+            kept.setdefault(obj.source, []).append(obj)
+    changed = False
+    for whole, optimizers in kept.items():
+        is_network = whole.given and python.CALL in whole.uses and whole.kind in (ObjectKind.GIVEN, ObjectKind.MODULE)
+        if is_network and len(optimizers) == 1 and not optimizers[0].held:
+            (optimizer,) = optimizers
+            whole.kind, optimizer.held = ObjectKind.MODULE, frozenset({whole})
+            ex.tables.slots.pop((optimizer, optimizer), None)
+            changed = True
+    return changed
 
 
 def _is_given(obj: Obj) -> bool:

@@ -107,6 +107,7 @@ class Value(NamedTuple):
     idle: frozenset[IdleTerm] = NO_IDLE_TERMS  # of a loss: the terms that were added to it without their graph
     applied: frozenset[Applied] = NOTHING_APPLIED  # which network was applied to what which other one made
     slopes: frozenset[Slope] = NO_SLOPES  # the gradients that it was computed from
+    output_of: Obj | None = None  # the network whose output it is, with another sign or summed up, and nothing else
     coat: Coat = Coat.BARE  # of a module
     passes: frozenset[Pass] = NO_PASSES  # of a loss: through networks that are averaged over the ranks
     picked: Picked | None = None  # of one of two things
@@ -168,6 +169,7 @@ def join(one: Value, other: Value, identity: int, test: Test | None = None) -> V
         one.idle | other.idle,
         one.applied | other.applied,
         one.slopes | other.slopes,
+        one.output_of if one.output_of is other.output_of else None,
         one.coat if one.coat is other.coat else Coat.EITHER,
         # Where one path has none, nobody knows of the other.
         one.passes | other.passes if one.passes and other.passes else NO_PASSES,
