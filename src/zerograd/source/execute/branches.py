@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from zerograd.core.events import Kind
 from zerograd.core.facts import NO_DOUBT, Fact, Facts, doubt
 from zerograd.core.facts import join as joined
-from zerograd.source.execute import expressions, gradients, statements, windows
+from zerograd.source.execute import expressions, gradients, schedules, statements, windows
 from zerograd.source.execute.execution import Execution, Guard
 from zerograd.source.execute.paths import PATH, Path, Slot, State
 from zerograd.source.execute.walked import Why
@@ -62,6 +62,7 @@ def take(ex: Execution, node: ast.stmt, test: Test, arms: Sequence[tuple[Path, l
         level = ex.store.open()
         ex.records.append(branches[number])
         frame.guards.append(Guard(test, number == 0, node, len(frame.loops), len(ex.loops)))
+        schedules.enter_arm(ex, frame.guards[-1])
         if ex.loops and not is_followed(test) and len(arms) == 2 and expressions.asks_tensor(ex, test):
             gradients.pass_by(ex, node, test, branches[number], branches[1 - number])
         statements.execute(ex, body)

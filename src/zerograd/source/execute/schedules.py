@@ -25,8 +25,6 @@ def schedule(ex: Execution, known: Iterable[Obj], node: ast.AST, *, weak: bool =
     tables = ex.tables
     idle = not tables.training or tables.legacy or (bool(ex.loops) and ex.loops[-1] not in tables.training)
     slots = {optimizer: gradients.slots_of(ex, optimizer) for optimizer in chosen}
-    for slot in (slot for several in slots.values() for slot in several if _is_first_time(ex, slot)):
-        ex.here.facts[slot] = frozenset(map(_unexcused, ex.here.facts[slot]))
     sure = {slot for several in slots.values() for slot in several if not (weak or idle or _is_guarded(ex, slot))}
     apart = len(chosen) > 1 and any(tables.met_with.get(one) != {frozenset(chosen)} for one in chosen)
     shared: set[Any] = set()
@@ -56,12 +54,13 @@ def _is_guarded(ex: Execution, slot: Slot) -> bool:
     return guarded or (slot[0] in tables.read and not tables.stepped_under.get(slot))
 
 
-def _is_first_time(ex: Execution, slot: Slot) -> bool:
-    """See [Note: the first time]. Nobody out of sight may have stepped either."""
-    steps = ex.tables.stepped_under.get(slot)
-    if not steps or any(Kind.CONSUME in slots.get(slot, NO_DOUBT) for slots in ex.tables.doubted.values()):
-        return False
-    return any(all((guard.test, guard.yes) in taken for taken in steps) for guard in ex.guards)
+def enter_arm(ex: Execution, guard: Guard) -> None:
+    """An arm is taken. See [Note: the first time]. Nobody out of sight may have stepped either."""
+    tables, facts = ex.tables, ex.here.facts
+    for slot, steps in tables.stepped_under.items() if guard.inside else ():
+        unseen = any(Kind.CONSUME in slots.get(slot, NO_DOUBT) for slots in tables.doubted.values())
+        if slot in facts and steps and not unseen and all((guard.test, guard.yes) in taken for taken in steps):
+            facts[slot] = frozenset(map(_unexcused, facts[slot]))
 
 
 def _unexcused(fact: Fact) -> Fact:
