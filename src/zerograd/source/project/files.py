@@ -58,6 +58,10 @@ class Project:
         self.put_back(file)
         return file
 
+    def files(self) -> list[File]:
+        """Every file that was parsed."""
+        return [file for file in self._files.values() if file is not None]
+
     def put_back(self, file: File) -> None:
         """A file in place of another text of the same path."""
         whole = os.path.abspath(file.path)
