@@ -143,6 +143,8 @@ class Act(Enum):
     UNWRITTEN = auto()  # the exception that says: somebody else is to write this
     NOTHING = auto()  # reads what it is given; its result is of no interest here
 
+    __hash__ = object.__hash__
+
 
 class Row(NamedTuple):
     act: Act

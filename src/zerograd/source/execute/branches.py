@@ -42,9 +42,11 @@ def split(ex: Execution, test: Test) -> tuple[Path, Path]:
     yes: dict[Slot, Facts] = {}
     no: dict[Slot, Facts] = {}
     for slot, facts in here.facts.items():
-        if facts not in known:
-            known[facts] = answers.assume(facts, test, True, keeps), answers.assume(facts, test, False, keeps)
-        yes[slot], no[slot] = known[facts]
+        halves = known.get(facts)
+        if halves is None:
+            halves = answers.assume(facts, test, True, keeps), answers.assume(facts, test, False, keeps)
+            known[facts] = halves
+        yes[slot], no[slot] = halves
     return here.with_facts(yes), here.with_facts(no)
 
 
@@ -79,7 +81,7 @@ def take(ex: Execution, node: ast.stmt, test: Test, arms: Sequence[tuple[Path, l
         refuse(ex, test, yes=ended[0] == 1)
     ex.meet(outs, (node, ex.context), test if len(arms) == 2 else None)
     if ex.path is not None and len(ex.path.facts[PATH]) > _MANY_FACTS:
-        ex.each_fact(answers.forgotten, lambda question: isinstance(question, Asked))
+        ex.each_fact(answers.forgetting(lambda question: isinstance(question, Asked)))
 
 
 def _doubt_others(ex: Execution, node: ast.stmt, test: Test, branches: list[Hashable], number: int) -> None:

@@ -302,9 +302,9 @@ def inline(
         return gradients.unknown_call(ex, None, handed, keywords, node, harmless=not names_events(ex, function))
     if function.generates and not running:
         return _generator(ex, obj, positional, keywords, node, receiver, cls)
-    context = (*ex.context, node)
+    context = ex.context.then(node)
     parent = obj.frame if isinstance(obj.frame, Frame) else None
-    frame = Frame(("frame", function.node, context), function.file, function, parent, context)
+    frame = Frame(context.frame(function.node), function.file, function, parent, context)
     frame.receiver, frame.cls = receiver, cls or function.cls
     frame.consumer, frame.called_at, frame.about = consuming, node, about
     frame.forwards = _is_forwarded(ex, function, receiver)

@@ -187,7 +187,7 @@ def left(ex: Execution, loop: Hashable) -> None:
         return (isinstance(question, First) and question.counter == own) or question == Last(loop)
 
     if Last(loop) in ex.tables.weighty or own in ex.tables.firsts:
-        ex.each_fact(answers.forgotten, is_over)
+        ex.each_fact(answers.forgetting(is_over))
 
 
 def learn(ex: Execution, loop: Hashable, key: Key, back: Value | None) -> None:

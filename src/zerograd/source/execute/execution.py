@@ -22,7 +22,30 @@ from zerograd.source.project.classes import Classes
 from zerograd.source.project.files import Project
 from zerograd.source.project.index import Class, File, Function
 
-Context = tuple[Hashable, ...]  # the calls that lead to where the machine stands, and the rounds of short loops
+
+class Context:
+    """The calls that lead to where the machine stands, and the rounds of short loops: one object for each chain."""
+
+    __slots__ = ("_frames", "_later", "first")
+
+    def __init__(self, first: Hashable = None) -> None:
+        self.first = first  # the outermost call, if there is any
+        self._later: dict[Hashable, Context] = {}
+        self._frames: dict[ast.AST, object] = {}
+
+    def then(self, entered: Hashable) -> "Context":
+        """The context of what is called here, or of a round."""
+        known = self._later.get(entered)
+        if known is None:
+            known = self._later[entered] = Context(self.first or entered)
+        return known
+
+    def frame(self, function: ast.AST) -> object:
+        """What stands for the names of a function that is executed in this context."""
+        known = self._frames.get(function)
+        if known is None:
+            known = self._frames[function] = object()
+        return known
 
 
 ONE = Constant(1)
@@ -100,6 +123,7 @@ class Execution:
         self.laws = laws
         self.main = main
         self.moves_of_a_pass = moves
+        self.outermost = Context()
         self.heap = Heap()
         self.identities = Identities()
         self.tables = Tables()
@@ -112,6 +136,7 @@ class Execution:
         self.unless_told: dict[int, int] = {}  # numbers that are this one, unless somebody tells another
         self.by_default: dict[int, Hashable] = {}  # what settings are, unless somebody tells something else
         self.products: dict[int, tuple[Linear, Linear]] = {}  # numbers that are one number times another
+        self._parts_asked: dict[Asked, frozenset[int]] = {}
         self.tensor_ids: set[int] = set()  # what is computed from something with a graph
         self.born: dict[int, frozenset[Hashable]] = {}  # the loops in which something is computed anew
         self.root_class: Class | None = None
@@ -270,18 +295,19 @@ class Execution:
                 facts[slot] = frozenset(Fact(START, NO_DOUBT, fact.assumed) for fact in facts[slot])
 
     def forget(self, identity: int) -> None:
-        parts = self.identities.parts
-
         def asks(question: object) -> bool:
-            return isinstance(question, Asked) and any(
-                identity in parts(base)
-                for one in question.of
-                if isinstance(base := one.base if isinstance(one, Linear) else one, int)
-            )
+            return isinstance(question, Asked) and identity in self._asked_of(question)
 
-        facts = self.here.facts
-        for slot, known in facts.items():
-            facts[slot] = answers.forgotten(known, asks)
+        self.each_fact(answers.forgetting(asks))
+
+    def _asked_of(self, question: Asked) -> frozenset[int]:
+        """The values that a question asks, and all that they are computed from."""
+        known = self._parts_asked.get(question)
+        if known is None:
+            bases = [one.base if isinstance(one, Linear) else one for one in question.of]
+            parts = [self.identities.parts(base) for base in bases if isinstance(base, int)]
+            known = self._parts_asked[question] = frozenset().union(*parts)
+        return known
 
     def constant(self, value: Hashable) -> Value:
         if value is None:
@@ -416,8 +442,12 @@ class Execution:
     def each_fact(self, change: Callable[Concatenate[Facts, P], Facts], *args: P.args, **options: P.kwargs) -> None:
         """Change the facts of every slot, and of the path itself: `change(facts, ...)`."""
         facts = self.here.facts
+        changed: dict[int, Facts] = {}  # slots that nothing has hit have the very same facts, and keep them so
         for slot, known in facts.items():
-            facts[slot] = change(known, *args, **options)
+            later = changed.get(id(known))
+            if later is None:
+                later = changed[id(known)] = change(known, *args, **options)
+            facts[slot] = later
 
     def slots(self) -> list[Slot]:
         return [slot for slot in self.here.facts if slot != PATH]

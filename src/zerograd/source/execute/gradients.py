@@ -62,6 +62,7 @@ from zerograd.source.heap.conditions import (
 from zerograd.source.heap.objects import Mode, Obj, ObjectKind, Shape
 from zerograd.source.heap.regions import Covers, is_fresh, is_result, reach
 from zerograd.source.heap.values import MAYBE_SCALED, NO_OBJECTS, Graph, Regions, Value, is_none, join, linear
+from zerograd.source.project.index import dotted_name
 
 _UNREAD = (Content.FRESH, Content.MIXED)
 PLAIN_BACKWARD = Leaves()
@@ -227,8 +228,8 @@ def emit(
         facts = answers.assume(facts, ends, True, ex.tables.keeps)
     events, taken = ex.events.setdefault(slot, Events()), ex.answered()
     found = list(judge(facts, event, ex.laws, weak=weak or optimizer.hinted)) if judged else []
-    for fact in facts:
-        events.note(fact.state, event, taken)
+    for state in {fact.state for fact in facts}:
+        events.note(state, event, taken)
     if weak:
         ex.excuses.note(ex, slot, frozenset({kind}), node, Why.OTHERS)
     after = lift_weak(facts, event) if weak else lift(facts, event)
@@ -238,7 +239,9 @@ def emit(
 
 def wording(node: ast.AST) -> str:
     """A call as the user wrote it."""
-    return f"{ast.unparse(node.func)}()" if isinstance(node, ast.Call) else ""
+    if not isinstance(node, ast.Call):
+        return ""
+    return f"{dotted_name(node.func) or ast.unparse(node.func)}()"
 
 
 def tell(ex: Execution, found: list[tuple[Verdict[Any], Slot]], slots: list[Slot]) -> None:

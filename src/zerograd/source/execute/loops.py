@@ -147,7 +147,7 @@ def _once_for_each(ex: Execution, node: ast.For | ast.AsyncFor, parts: list[Valu
         if ex.path is None:
             break
         if part.constant is not None:  # a round of its own, in which other things may happen
-            ex.frame.context = (*context, ("round", number))
+            ex.frame.context = context.then(("round", number))
         loop = LoopRecord(ex.store.open())
         ex.frame.loops.append(loop)
         statements.bind(ex, node.target, part, node)
@@ -387,9 +387,10 @@ def _grow_head(ex: Execution, loop: Hashable, changed: dict[Key, None], head: Pa
             ex.store.put(key, joined)
             grown = True
     path = meet(head, path)
+    forget = answers.forgetting(lambda question: isinstance(question, Asked))
     for slot, facts in path.facts.items():
         if len(facts) > _MANY_FACTS:
-            path.facts[slot] = answers.forgotten(facts, lambda question: isinstance(question, Asked))
+            path.facts[slot] = forget(facts)
     return grown, path
 
 

@@ -120,9 +120,17 @@ class State(NamedTuple):
 def meet(one: Path, other: Path) -> Path:
     """Where two paths meet."""
     facts: dict[Slot, Facts] = {}
+    known: dict[tuple[int, int], Facts] = {}  # slots that nothing has hit have the very same facts
     for slot, mine in one.facts.items():
         theirs = other.facts.get(slot, NOWHERE)
-        facts[slot] = mine if mine is theirs else join(mine, theirs)
+        if mine is theirs:
+            facts[slot] = mine
+            continue
+        pair = (id(mine), id(theirs))
+        met = known.get(pair)
+        if met is None:
+            met = known[pair] = join(mine, theirs)
+        facts[slot] = met
     for slot, theirs in other.facts.items():
         if slot not in facts:
             facts[slot] = theirs

@@ -127,7 +127,7 @@ def _execute(
     ex.root_class = function.cls if function is not None else None
     for _ in range(_PASSES):
         ex.begin_pass()
-        top = Frame(statements.module_frame(file), file, None, None, ())
+        top = Frame(statements.module_frame(file), file, None, None, ex.outermost)
         ex.frames = [top]
         try:
             if function is None:

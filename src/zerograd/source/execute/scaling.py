@@ -15,7 +15,7 @@ from zerograd.core.events import Kind, Site
 from zerograd.core.facts import NO_DOUBT, Fact
 from zerograd.core.machine import START, Content, Scale
 from zerograd.source.execute import gradients
-from zerograd.source.execute.execution import Execution
+from zerograd.source.execute.execution import Context, Execution
 from zerograd.source.execute.paths import PATH, Slot
 from zerograd.source.heap import answers
 from zerograd.source.heap.conditions import Counter, is_followed
@@ -221,9 +221,9 @@ def _is_made_by_each_call(ex: Execution, scaler: Obj, optimizer: Obj) -> bool:
         return False
     root = ex.frames[1]
     me, function = root.receiver, root.function
-    if me is None or function is None or len(function.node.args.args) < 2 or scaler.context == ():
+    if me is None or function is None or len(function.node.args.args) < 2 or scaler.context is ex.outermost:
         return False
-    by_method = isinstance(scaler.context, tuple) and not isinstance(scaler.context[0], ast.ClassDef)
+    by_method = isinstance(scaler.context, Context) and not isinstance(scaler.context.first, ast.ClassDef)
     kept = optimizer.source in me.objects or any(
         optimizer in held.objects for obj in me.objects for _, held in ex.store.fields(obj)
     )

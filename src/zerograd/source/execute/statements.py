@@ -115,8 +115,9 @@ def scope_of(ex: Execution, name: str) -> Key:
     return (frame.id, name)
 
 
-def module_frame(file: File) -> tuple[str, str]:
-    return ("file", file.path)
+def module_frame(file: File) -> File:
+    """What stands for the names of a file's top level."""
+    return file
 
 
 def put(ex: Execution, key: Key, value: Value) -> None:

@@ -61,14 +61,28 @@ def on_one_path(some: list[Answers], others: list[Answers]) -> list[Answers]:
     return list(dict.fromkeys(found))[:_MOST_PATHS]
 
 
-def forgotten(facts: Facts, drop: Callable[[Any], bool]) -> Facts:
-    """The same facts without the answers to these questions."""
+def forgetting(drop: Callable[[Any], bool]) -> Callable[[Facts], Facts]:
+    """What makes of facts the same facts without the answers to these questions.
+
+    Many facts of many slots share their answers: each is looked at once.
+    """
+    dropped: dict[int, bool] = {}  # by the identity of a pair, which lives as long as some fact has it
+    known: dict[Assumptions, Assumptions] = {}
 
     def without(assumed: Assumptions) -> Assumptions:
-        kept = frozenset(pair for pair in cast(Answers, assumed) if not drop(pair[0]))
-        return cast(Assumptions, kept)
+        later = known.get(assumed)
+        if later is None:
+            gone = []
+            for pair in cast(Answers, assumed):
+                is_dropped = dropped.get(id(pair))
+                if is_dropped is None:
+                    is_dropped = dropped[id(pair)] = drop(pair[0])
+                if is_dropped:
+                    gone.append(pair)
+            later = known[assumed] = assumed.difference(cast(Assumptions, gone)) if gone else assumed
+        return later
 
-    return reassume(facts, without)
+    return lambda facts: reassume(facts, without)
 
 
 def with_answer(facts: Facts, question: Hashable, now: Hashable | None) -> Facts:

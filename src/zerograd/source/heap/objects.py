@@ -75,6 +75,8 @@ class Mode(Enum):
     PREPARED = auto()
     QUIET = auto()  # gradients are not averaged over the ranks
 
+    __hash__ = object.__hash__
+
 
 class Obj:
     """`number` gives an order that is the same in every run. What a field means depends on the kind."""
