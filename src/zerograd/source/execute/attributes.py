@@ -54,6 +54,8 @@ def read(ex: Execution, base: Value, name: str, node: ast.AST) -> Value:
         if one is not None:
             found = one if found is None else join(found, one, ex.identities.of("met", node, ex.context))
     if found is not None:
+        if len(found.objects) > 1 and all(one.kind is ObjectKind.BOUND and one.name == name for one in found.objects):
+            return bound(ex, base, name)  # a method of whichever it is
         return found
     if base.graph:
         return _of_tensor(ex, base, name, node)

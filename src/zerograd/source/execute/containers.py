@@ -482,8 +482,8 @@ def write(ex: Execution, base: Value, index: Value, value: Value, node: ast.AST)
             old = ex.store.get(place)
             ex.store.put(place, value if old is None else join(old, value, ex.identities.of("grown", obj)))
             if index.constant is None and obj.kind is ObjectKind.CONTAINER:  # it may be any of them
-                for key, held in ex.store.fields(obj):
+                for key, kept in ex.store.fields(obj):
                     if isinstance(key[1], tuple):
-                        ex.store.put(key, join(held, value, ex.identities.of("written", obj, key[1])))
+                        ex.store.put(key, join(kept, value, ex.identities.of("written", obj, key[1])))
             if obj.kind is ObjectKind.MODULE:
                 obj.children |= {one for one in value.objects if one.kind is ObjectKind.MODULE and one is not obj}

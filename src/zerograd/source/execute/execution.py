@@ -197,12 +197,14 @@ class Execution:
             tuple[Site, Context], dict[Obj, bool]
         ] = {}  # whether each of a loop's optimizers starves
         self.clips: dict[Site, Any] = {}  # what becomes of each clip
+        self.stepped_under: dict[Slot, set[frozenset[tuple[Test, bool]]]] = {}
         self.scalers: dict[Obj, Any] = {}  # where each scaler is made
         self.steps_of_scalers: dict[Obj, dict[Site, str]] = {}
         self.updated_scalers: set[Obj] = set()
         self.unsettled: dict[Site, Any] = {}  # see [Note: settled]
         self.forgetful: set[Obj] = set()  # scalers that are made anew while their optimizer goes on
         self.noted = 0  # how often something was noted that no name and no fact shows
+        self.bounds: dict[Hashable, Hashable] = {}  # what while-loops count up to
         self.over_parameters: set[Hashable] = set()  # loops over parameters
         self.copies: dict[Obj, tuple[Site, str]] = {}  # gradients that were clipped into a copy, and where
         self.hooks: dict[Obj, dict[Site, str]] = {}  # hooks that clip what comes into a region

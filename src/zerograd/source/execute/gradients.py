@@ -219,7 +219,7 @@ def emit(
             under[slot] = under.get(slot, NO_DOUBT) | {kind}
     if kind is Kind.CONSUME:
         asked = frozenset((guard.test, guard.yes) for guard in ex.guards)
-        ex.tables.add(ex.tables.stepped_under.setdefault(slot, set()), asked)
+        ex.stepped_under.setdefault(slot, set()).add(asked)
     event = Event(kind, str(optimizer.number), ex.site(node), scaled, what or wording(node), midway=midway)
     apart: Facts = NOWHERE
     if ex.accumulating is not None and kind in (Kind.CONSUME, Kind.CLEAR, Kind.SCHEDULE):

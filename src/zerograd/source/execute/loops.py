@@ -12,7 +12,7 @@ from zerograd.source.execute.execution import Execution, LoopRecord, Unreachable
 from zerograd.source.execute.paths import Path, Slot, State, meet
 from zerograd.source.execute.walked import Why
 from zerograd.source.heap import answers
-from zerograd.source.heap.conditions import Asked, Counter, Linear
+from zerograd.source.heap.conditions import Asked, Counter, Linear, Test
 from zerograd.source.heap.objects import Obj, ObjectKind, Shape
 from zerograd.source.heap.store import Key
 from zerograd.source.heap.values import NO_ITERATORS, Value, join, linear
@@ -255,6 +255,7 @@ def _iterate(
     ends: State | None = None
     if isinstance(node, ast.While):
         test = expressions.truth(ex, expressions.evaluate(ex, node.test))
+        ex.bounds[loop] = _bound(test)
         yes, no = branches.split(ex, test)
         ends = State(ex.store.changes(level), no)
         ex.path = yes if not yes.is_dead else None
@@ -392,6 +393,14 @@ def _grow_head(ex: Execution, loop: Hashable, changed: dict[Key, None], head: Pa
         if len(facts) > _MANY_FACTS:
             path.facts[slot] = forget(facts)
     return grown, path
+
+
+def _bound(test: Test) -> Hashable:
+    """What a while-loop counts up to, if it does."""
+    if not isinstance(test, Asked) or test.what != "<":
+        return None
+    bound = test.of[1]
+    return bound.base if isinstance(bound, Linear) else bound
 
 
 def _is_over_parameters(ex: Execution, iterated: Value) -> bool:

@@ -152,6 +152,8 @@ def _learn(ex: Execution) -> None:
     """What the pass has shown, for the next one."""
     tables = ex.tables
     tables.deposits = ex.deposits
+    if tables.stepped_under != ex.stepped_under:
+        tables.stepped_under, tables.grown = ex.stepped_under, True
     places: dict[Any, dict[Any, set[str]]] = {}
     for (optimizer, _), found in ex.windows.items():
         for place, want in found:

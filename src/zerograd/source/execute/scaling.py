@@ -245,7 +245,8 @@ def _is_short_or_of_elements(ex: Execution, loop: Hashable) -> bool:
     count = ex.tables.counts.get(Counter(loop, None))
     length = count.length if count is not None else None
     if length is None:
-        return True
+        bound = ex.bounds.get(loop)
+        return isinstance(bound, int) and ex.identities.is_length(bound)
     return length.offset <= _FEW if length.base is None else ex.identities.is_length(length.base)
 
 
