@@ -276,3 +276,56 @@ def train(loader, settings, other):
 def test_what_an_accelerator_divides_once_more(n: str, divides: str, again: str) -> None:
     (window,) = windows(ACCELERATED.format(n=n, divides=divides))
     assert [loss.divided_again for loss in window.losses] == [again]
+
+
+BEHIND = """
+def train(loader, n, tasks):
+    for batch in loader:
+        optimizer.zero_grad()
+        for {names} in {loop}:
+            loss = {loss}
+            loss.backward()
+            {told}
+        optimizer.step()
+"""
+MSE = "F.mse_loss(model(x), y)"
+CHUNKS = "zip(batch.x.chunk(n), batch.y.chunk(n))"
+
+
+@pytest.mark.parametrize(
+    ("names", "loop", "loss", "told", "divided"),
+    [
+        ("x, y", CHUNKS, MSE, "pass", [False]),
+        ("x, y", CHUNKS, MSE + " / n", "pass", [True]),
+        ("x, y", "zip(batch.x.split(8), batch.y.split(8))", MSE + " / n", "pass", [None]),
+        ("x, y", "zip(batch.x.chunk(n, dim=1), batch.y.chunk(n, dim=1))", MSE, "pass", []),
+        ("_", "range(n)", "F.mse_loss(model(batch.x), batch.y)", "pass", [False]),
+        ("_", "range(n)", "F.mse_loss(model(batch.x), batch.y) / n", "pass", [True]),
+        ("k", "range(n)", "F.mse_loss(model(batch[k].x), batch[k].y)", "pass", []),
+        ("x, y", "tasks", MSE, "pass", []),
+        ("x, y", "tasks", MSE, "print(loss.item() / len(tasks))", [False]),
+        ("x, y", "tasks", MSE + " / len(tasks)", "print(loss.item() / len(tasks))", [True]),
+    ],
+)
+def test_a_step_behind_a_loop_of_micro_batches(
+    names: str, loop: str, loss: str, told: str, divided: list[bool | None]
+) -> None:
+    (window,) = windows(BEHIND.format(names=names, loop=loop, loss=loss, told=told))
+    assert [one.is_divided for one in window.losses if window.size and window.certain] == divided
+
+
+def test_a_comprehension_that_goes_backward_is_a_loop() -> None:
+    body = """
+def one(x, y, n):
+    loss = F.mse_loss(model(x), y)
+    loss.backward()
+    return loss.item() / n
+
+
+def train(group):
+    optimizer.zero_grad()
+    print(sum(one(x, y, len(group)) for x, y in group))
+    optimizer.step()
+"""
+    (window,) = [window for window in windows(body) if window.size]
+    assert [(loss.is_mean, loss.is_divided) for loss in window.losses] == [(True, False)]

@@ -28,6 +28,7 @@ class Act(Enum):
     MEAN = auto()
     SUM = auto()
     CUTS = auto()  # a tensor without a graph
+    SPLITS = auto()  # the parts of a tensor, in order
     CASTS = auto()  # its receiver, as another type or elsewhere
     LIKE = auto()  # the receiver in the shape of what it is given
     FLAT = auto()  # a tensor with a graph whose gradient is 0: rounding

@@ -19,6 +19,7 @@ PARAM_GROUPS = "param_groups"
 RETAIN_GRAPH = "retain_graph"
 REDUCTION = "reduction"
 OLD_REDUCTIONS = ("size_average", "reduce")
+DIMENSION = "dim"
 REQUIRES_GRAD = "requires_grad"
 START = "start"
 ZERO_GRAD = "zero_grad"  # of the halves of a sharpness-aware step

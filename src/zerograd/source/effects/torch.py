@@ -130,6 +130,8 @@ FUNCTIONS: dict[str, Row] = {
     "torch.cuda.CUDAGraph": Row(Act.REPLAYS),
     "torch.cuda.make_graphed_callables": Row(Act.SAME),
     "torch.is_tensor": Row(Act.IS_TENSOR),
+    "torch.chunk": Row(Act.SPLITS, keyword="chunks"),
+    **_each(Act.SPLITS, "split tensor_split", before="torch."),
     "torch.mean": Row(Act.MEAN),
     "torch.sum": Row(Act.SUM),
     "torch.div": Row(Act.DIVIDES),
@@ -267,6 +269,8 @@ TENSOR: dict[str, Row] = {
     **_each(Act.HOOKS, "register_hook register_post_accumulate_grad_hook"),
     **_each(Act.NOTHING, "retain_grad is_cuda stride is_floating_point"),
     **_each(Act.SAME, "contiguous cuda cpu"),
+    **_each(Act.SPLITS, "split tensor_split"),
+    "chunk": Row(Act.SPLITS, keyword="chunks"),
     **_each(Act.CASTS, "to type"),
     **_each(Act.LIKE, "expand_as view_as type_as reshape_as"),
 }

@@ -49,6 +49,7 @@ from zerograd.source.heap.values import (
     Coat,
     Graph,
     Literal,
+    Times,
     Value,
     is_none,
     linear,
@@ -264,7 +265,7 @@ def _call_given(
             unsure = receiver._replace(graph=Graph.ANY, made_of=anything, exact=False)
             gradients.deposit(ex, receiver if receiver.graph is not Graph.CUT else unsure, node)
         return ex.none
-    if tensor is not None and is_result(obj) and receiver.graph >= Graph.LIVE:
+    if tensor is not None and (tensor.act is Act.SPLITS or (is_result(obj) and receiver.graph >= Graph.LIVE)):
         return _carry_out(ex, Call(tensor, receiver, None, positional, keywords, node))
     if module is not None and module.act in (Act.PARAMETERS, Act.NAMED_PARAMETERS, Act.FORWARD_HOOK):
         return _carry_out(ex, Call(module, receiver, obj, positional, keywords, node))
@@ -523,6 +524,21 @@ def _reduces(ex: Execution, call: Call) -> Value:
     return made._replace(reduction=MEAN if call.row.act is Act.MEAN else SUM, idle=idle, output_of=output_of)
 
 
+def _splits(ex: Execution, call: Call) -> Value:
+    """chunk(), split(): of data, the parts of a batch; of what has a graph, tensors that have it too."""
+    subject = call.subject
+    given = list(call.positional if call.receiver is not None else call.positional[1:])
+    dimension = call.keywords.get(spelling.DIMENSION) or (given[1] if len(given) > 1 else ex.constant(0))
+    first = dimension.constant is not None and dimension.constant.value == 0
+    if subject is None or subject.graph is Graph.LIVE or not first:
+        return _computes(ex, call)
+    obj = containers.new(ex, call.node, shape=Shape.PARTS)
+    part = Value(ex.fresh(call.node, "part"), exact=False, graph=subject.graph or Graph.CUT, made_of=subject.made_of)
+    ex.store.put((obj, containers.ELEMENT), part)
+    number = call.keywords.get(call.row.keyword) or (given[0] if given and call.row.keyword else None)
+    return Value(ex.fresh(call.node), frozenset({obj}), length=linear(number) if number is not None else None)
+
+
 def _like(ex: Execution, call: Call) -> Value:
     """Another shape of the receiver: what it is given tells the shape alone."""
     assert call.receiver is not None
@@ -546,7 +562,7 @@ def _number(ex: Execution, call: Call) -> Value:
                 return ex.constant(float(told))
             except ValueError:
                 pass
-    identity = ex.fresh(call.node)
+    identity = ex.fresh(call.node, made_of=(call.receiver.id,) if call.receiver is not None else ())
     values = _held(ex, call)
     graphs.mark(ex, identity, values)
     return Value(identity, exact=call.receiver is not None, cut_from=graphs.origins(values))
@@ -986,7 +1002,8 @@ def _scales(ex: Execution, call: Call) -> Value:
     first, obj = call.first, call.obj
     if first is None or obj is None:
         return ex.unknown(call.node)
-    return first._replace(id=ex.fresh(call.node), scaled=first.scaled or not obj.off)
+    identity = ex.fresh(call.node, made_of=(first.id,))
+    return first._replace(id=identity, scaled=first.scaled or not obj.off)
 
 
 def _loss_scale(ex: Execution, call: Call) -> Value:
@@ -1467,7 +1484,10 @@ def _zip(ex: Execution, call: Call) -> Value:
     ex.store.put((obj, containers.ELEMENT), ex.thing(pair))
     full = any(one.kind is ObjectKind.PARAMETERS for value in call.positional for one in value.objects)
     obj.shape = Shape.GROUPS if full else Shape.PLAIN
-    return _iterating(ex, call, _value(ex, call, obj))
+    if all(containers.is_batch_in_parts(value) for value in call.positional):
+        obj.shape = Shape.PARTS
+    lengths = {value.length for value in call.positional}
+    return _iterating(ex, call, _value(ex, call, obj)._replace(length=lengths.pop() if len(lengths) == 1 else None))
 
 
 def _next(ex: Execution, call: Call) -> Value:
@@ -1509,8 +1529,11 @@ def _total(ex: Execution, call: Call) -> Value:
     if not one.graph:
         return Value(ex.fresh(call.node))
     fixed = containers.places(ex, call.positional[0]) is not None
-    # The sum of as many means as there happen to be is no mean.
-    return one._replace(id=ex.fresh(call.node), objects=NO_OBJECTS, reduction=one.reduction if fixed else "")
+    summed = one._replace(id=ex.fresh(call.node), objects=NO_OBJECTS)
+    if fixed:
+        return summed
+    # The sum of as many means as there happen to be is no mean, until it is divided by their number.
+    return summed._replace(reduction="", divisors=one.divisors | {Times(call.positional[0].id, one.reduction)})
 
 
 def _integer(ex: Execution, call: Call) -> Value:
@@ -1610,6 +1633,7 @@ _ACTS: dict[Act, Callable[[Execution, Call], Value]] = {
     Act.CUTS_ITSELF: _cuts,
     Act.FLAT: _cuts,
     Act.LIKE: _like,
+    Act.SPLITS: _splits,
     Act.NUMBER: _number,
     Act.NEW_TENSOR: _new_tensor,
     Act.COPIES: _copies,

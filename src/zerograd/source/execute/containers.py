@@ -268,6 +268,10 @@ def counts(value: Value) -> bool:
     return value.exact and len(value.objects) == 1 and all(one.shape is Shape.RANGE for one in value.objects)
 
 
+def is_batch_in_parts(value: Value) -> bool:
+    return bool(value.objects) and all(one.shape is Shape.PARTS for one in value.objects)
+
+
 def _zipped(ex: Execution, obj: Obj) -> list[Value]:
     """What a zip() goes through side by side."""
     return [value for (_, name), value in ex.store.fields(obj) if isinstance(name, tuple)]

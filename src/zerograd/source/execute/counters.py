@@ -67,7 +67,9 @@ def whole_counter(ex: Execution, one: Value, other: Value) -> Linear | None:
         length = count_of(ex, counter).length
         for number, factor in (factors, factors[::-1]):
             outer = counter_of(ex, number.base)
-            if outer is None or outer.key is not None or factor != length or not _is_inside(ex, counter, outer):
+            if outer is None or factor != length or not _is_inside(ex, counter, outer):
+                continue
+            if outer.key is not None and count_of(ex, outer).increment != 1:
                 continue
             begins = count_of(ex, outer).start
             first = ex.unless_told.get(begins.base) if begins.base is not None else 0

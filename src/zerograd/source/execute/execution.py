@@ -170,6 +170,7 @@ class Execution:
         # What forward() returns, for each module and mode, with what its containers hold.
         self.results: dict[Hashable, tuple[Value | None, dict[Key, Value]]] = {}
         self.configured: dict[Obj, tuple[Value, dict[Key, Value]]] = {}
+        self.divided: set[tuple[int, Hashable]] = set()  # what is told of losses, and what it was divided by
         self.made_with: dict[Obj, dict[str, Value]] = {}  # the keywords of the calls that made something
         self.renewed: list[int] | None = None
         version = self.tables.version()

@@ -518,6 +518,8 @@ def combine(ex: Execution, node: ast.AST, operator: ast.operator, one: Value, ot
         return one._replace(id=identity, length=None)
     if LOSS_SCALE in one.divisors | other.divisors:
         return Value(identity, divisors=frozenset({LOSS_SCALE}))
+    if isinstance(operator, ast.Div) and one.cut_from:
+        ex.divided.add((one.id, name_of(other)))
     if not isinstance(operator, ast.Mod) and number is None and not one.objects and not other.objects:
         names = (name_of(one), name_of(other))
         bases = tuple(
@@ -616,9 +618,28 @@ def _dict(ex: Execution, node: ast.Dict) -> Value:
     return Value(ex.fresh(node), frozenset({obj}))
 
 
-def _comprehension(ex: Execution, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
+Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
+_ELEMENT = "<element>"  # not a name that a program can write
+
+
+def _written_as_for(ex: Execution, node: Comprehension) -> ast.For | None:
+    """The for-loop that a comprehension is, whose elements do something to gradients."""
+    if isinstance(node, ast.DictComp) or len(node.generators) > 1:
+        return None
+    known = ex.frame.file.comprehensions
+    if node not in known:
+        (generator,) = node.generators
+        body: ast.stmt = ast.Assign([ast.Name(_ELEMENT, ast.Store())], node.elt)
+        for test in reversed(generator.ifs):
+            body = ast.If(test, [ast.copy_location(body, node)], [])
+        loop = ast.For(generator.target, generator.iter, [ast.copy_location(body, node)], [])
+        known[node] = ast.copy_location(loop, node)
+    return known[node]
+
+
+def _elements(ex: Execution, node: Comprehension) -> tuple[Value, Linear | None, list[Value]]:
+    """One element that stands for all, how many there are, and what they are taken from."""
     length: Linear | None = None
-    level = ex.store.open()
     lazy, through = isinstance(node, ast.GeneratorExp), []
     for number, generator in enumerate(node.generators):
         iterated = evaluate(ex, generator.iter)
@@ -637,6 +658,25 @@ def _comprehension(ex: Execution, node: ast.ListComp | ast.SetComp | ast.Generat
     else:
         value = evaluate(ex, node.elt)
     ex.comprehending -= len(node.generators)
+    return value, length, through
+
+
+def _comprehension(ex: Execution, node: Comprehension) -> Value:
+    record = ex.branch(node, "elements")
+    trains = any(one is not None and one.kind is ObjectKind.OPTIMIZER for one, _ in ex.tables.emitted.get(record, ()))
+    looped = _written_as_for(ex, node) if trains else None
+    length: Linear | None = None
+    through: list[Value] = []
+    level = ex.store.open()
+    ex.records.append(record)
+    if looped is not None:
+        statements.execute(ex, [looped])
+        if ex.path is None:
+            raise Unreachable
+        value = ex.store.get((ex.frame.id, _ELEMENT)) or ex.unknown(node)
+    else:
+        value, length, through = _elements(ex, node)
+    ex.records.remove(record)
     ex.store.commit(level)
     obj = containers.new(ex, node, shape=Shape.DICT if isinstance(node, ast.DictComp) else Shape.PLAIN)
     obj.many = True
@@ -645,6 +685,7 @@ def _comprehension(ex: Execution, node: ast.ListComp | ast.SetComp | ast.Generat
             one.many = True
     containers.grow(ex, obj, value)
     made = Value(ex.fresh(node), frozenset({obj}), length=length)
+    lazy = isinstance(node, ast.GeneratorExp) and looped is None
     return made._replace(iterators=iterators.new(ex, node, through[:1])) if lazy else made
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.conditions import Linear
-from zerograd.source.heap.values import MEAN, SCALE_MARKS, SUM, Graph, Literal, Maybe, Value, name_of, plain
+from zerograd.source.heap.values import MEAN, SCALE_MARKS, SUM, Graph, Literal, Maybe, Times, Value, name_of, plain
 
 
 class Product(NamedTuple):
@@ -39,6 +39,12 @@ def divide(ex: Execution, loss: Value, factor: Value, *, times: bool = False) ->
     if loss.reduction == SUM and not times and _is_number_of_items(ex, factor):
         # A weighted mean: the weights of the items divide out.
         return MEAN, frozenset(one for one in loss.divisors if not isinstance(one, int) or not _is_of_batch(ex, one))
+    summed = next((one for one in loss.divisors if isinstance(one, Times)), None)
+    base = factor.number.base if isinstance(factor.number, Linear) else factor.id
+    if summed is not None and not times and base is not None and summed.of in ex.identities.parts(base):
+        return summed.reduction or MEAN, loss.divisors - {summed}  # sum(losses) / len(losses)
+    if loss.graph is Graph.CUT and not times:
+        ex.divided.add((loss.id, name_of(factor)))
     literal = frozenset({Literal(factor.id)}) if factor.constant is not None else frozenset()
     return loss.reduction, loss.divisors | {_divisor(factor, times=times)} | literal
 

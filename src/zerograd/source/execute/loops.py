@@ -172,6 +172,8 @@ def _repeat(ex: Execution, node: ast.For | ast.AsyncFor | ast.While, iterated: V
         ex.tables.add(ex.tables.training, loop)
     if iterated is not None and _is_over_parameters(ex, iterated):
         ex.over_parameters.add(loop)
+    if iterated is not None and not isinstance(node, ast.While) and _goes_through_a_batch(node, iterated):
+        ex.tables.add(ex.tables.parted, loop)
     changed = ex.tables.changed.setdefault(loop, {})
     entry = ex.here.copy()
     skipping = State({}, entry)
@@ -408,6 +410,16 @@ def _is_over_parameters(ex: Execution, iterated: Value) -> bool:
         return True
     kinds = {one.kind for held in containers.deep(ex, iterated) for one in held.objects}
     return not kinds.isdisjoint({ObjectKind.PARAMETERS, ObjectKind.PARAMETER, ObjectKind.LEAF})
+
+
+def _goes_through_a_batch(node: ast.For | ast.AsyncFor, iterated: Value) -> bool:
+    """Whether each iteration is for another part of a batch, or does what the others do: nobody asks which it is."""
+    if containers.is_batch_in_parts(iterated):
+        return True
+    if not containers.counts(iterated) or not isinstance(node.target, ast.Name):
+        return False
+    names = [part for statement in node.body for part in ast.walk(statement) if isinstance(part, ast.Name)]
+    return all(part.id != node.target.id for part in names)
 
 
 def _trains_each(ex: Execution, iterated: Value) -> bool:

@@ -74,6 +74,7 @@ class Tables:
         self.deposits: dict[Site, Deposit] = {}  # of the last pass
         self.stepping: dict[Obj, set[tuple[Place, str]]] = {}  # at which place of which window each optimizer steps
         self.calls: set[Hashable] = set()  # functions that count how often they are called: each call is an iteration
+        self.parted: set[Hashable] = set()  # loops whose iterations are the micro-batches of one batch
         self.broken: set[Hashable] = set()  # loops that some iteration leaves by a break
         self.retries: set[Hashable] = set()  # loops that are left by a test of what they compute
         self.training: set[Hashable] = set()  # loops in which something goes backward; 0: anything does

@@ -53,6 +53,7 @@ class Shape(Enum):
     RANGE = auto()
     ENUMERATE = auto()
     ZIP = auto()  # of which one counts
+    PARTS = auto()  # the parts of a batch
     GROUPS = auto()  # an optimizer's
     NAMED = auto()  # of PARAMETERS: with their names
     REPEATS = auto()  # of an OPTIMIZER: its step evaluates its closure again and again

@@ -70,6 +70,13 @@ class Literal(NamedTuple):
     id: int
 
 
+class Times(NamedTuple):
+    """A loss is a sum over so many others: as many as an iterable gives."""
+
+    of: int  # the identity of the iterable
+    reduction: str  # of each of them
+
+
 def plain(divisor: Hashable) -> Hashable:
     return divisor.divisor if isinstance(divisor, Maybe) else divisor
 

@@ -78,6 +78,7 @@ class File:
         self.function_of: dict[ast.AST, Function] = {}
         self.class_of: dict[ast.AST, Class] = {}
         self.jumping: set[ast.AST] = set()  # the compound statements that hold a jump
+        self.comprehensions: dict[ast.expr, ast.For] = {}  # the for-loops that comprehensions are, once it was asked
         self.iterations: dict[ast.While, ast.For | None] = {}  # the for-loops that while-loops are, once it was asked
         self.attributes: set[str] = set()
         self.called: set[str] = set()

@@ -10,9 +10,9 @@ from zerograd.source.execute.gradients import held_by
 from zerograd.source.execute.ranks import of_region
 from zerograd.source.execute.tables import Deposit
 from zerograd.source.execute.windows import Taken, waits
-from zerograd.source.heap.conditions import FIRST, Linear, Place, is_never, places_of
-from zerograd.source.heap.objects import Obj
-from zerograd.source.heap.values import MEAN, SCALE_MARKS, SUM, Literal, Value, plain
+from zerograd.source.heap.conditions import FIRST, Counter, Linear, Place, is_never, places_of
+from zerograd.source.heap.objects import Obj, ObjectKind
+from zerograd.source.heap.values import MEAN, SCALE_MARKS, SUM, Literal, Times, Value, plain
 
 
 def windows(ex: Execution) -> Iterator[Window]:
@@ -20,7 +20,7 @@ def windows(ex: Execution) -> Iterator[Window]:
         found = [place for place in taken.places if waits(taken, place) and _ends(ex, optimizer, place)]
         step = Event(Kind.CONSUME, str(optimizer.number), site, what=taken.what)
         waiting = len(found) == 1
-        window = _waiting(ex, optimizer, step, taken, found[0]) if waiting else _at_once(ex, optimizer, step)
+        window = _waiting(ex, optimizer, step, taken, found[0]) if waiting else _at_once(ex, optimizer, step, taken)
         yield window._replace(unsynced=_unsynced(optimizer, taken))
 
 
@@ -32,11 +32,38 @@ def _unsynced(optimizer: Obj, taken: Taken) -> tuple[Unsynced, ...]:
     return tuple(Unsynced(*key, sure) for key, sure in sorted(found.items()))
 
 
-def _at_once(ex: Execution, optimizer: Obj, step: Event) -> Window:
-    """A step that waits for nothing."""
+def _at_once(ex: Execution, optimizer: Obj, step: Event, taken: Taken) -> Window:
+    """A step that waits for no place of a window: it comes with each backward, or behind a loop of them."""
     feeding = {site: one for site, one in ex.deposits.items() if optimizer in ex.tables.owners.get(site, ())}
+    loops = {one.loops[len(taken.loops) :][:1] for one in feeding.values()}
+    (inner,) = loops.pop() or (None,) if len(loops) == 1 else (None,)
+    of = ex.tables.counts[Counter(inner, None)].length if inner is not None else None
+    if of is not None and _are_micro_batches(ex, inner, of, feeding):
+        return _behind(ex, optimizer, step, taken, of, feeding)
     losses = tuple(_loss(ex, optimizer, site, deposit, None) for site, deposit in feeding.items())
     return Window(step, losses, certain=not optimizer.hinted)
+
+
+def _behind(
+    ex: Execution, optimizer: Obj, step: Event, taken: Taken, of: Linear, feeding: dict[Site, Deposit]
+) -> Window:
+    """A step behind a loop of micro-batches."""
+    adding = {site: one for site, one in feeding.items() if _adds(ex, site, optimizer)}
+    losses = tuple(_loss(ex, optimizer, site, deposit, of) for site, deposit in adding.items())
+    owners = {one for site in feeding for one in ex.tables.owners.get(site, ())}
+    sure = not optimizer.hinted and owners == {optimizer} and taken.untouched == {True}
+    return Window(step, losses, _name_of(ex, of), certain=sure and of.base not in ex.tables.refused)
+
+
+def _are_micro_batches(ex: Execution, loop: Hashable, of: Linear, feeding: dict[Site, Deposit]) -> bool:
+    """Whether the iterations of a loop are for parts of one batch, or the program tells the mean of their losses."""
+    if any(one.kind is ObjectKind.LEAF for deposit in feeding.values() for one in deposit.value.made_of):
+        return False  # it looks for an input, or for weights of its own
+    if loop in ex.tables.parted:
+        return True
+    parts = ex.identities.parts
+    losses = {deposit.value.id for deposit in feeding.values()}
+    return any(not losses.isdisjoint(parts(told)) and _is_length(ex, divisor, of) for told, divisor in ex.divided)
 
 
 def _waiting(ex: Execution, optimizer: Obj, step: Event, taken: Taken, place: Place) -> Window:
@@ -45,7 +72,7 @@ def _waiting(ex: Execution, optimizer: Obj, step: Event, taken: Taken, place: Pl
     adding = {site: deposit for site, deposit in feeding.items() if _adds(ex, site, optimizer)}
     return Window(
         step,
-        tuple(_loss(ex, optimizer, site, deposit, place) for site, deposit in adding.items()),
+        tuple(_loss(ex, optimizer, site, deposit, place.of) for site, deposit in adding.items()),
         _name(ex, place),
         _ends(ex, optimizer, place),
         _fit(ex, optimizer, taken, place, feeding) if adding else Fit.UNKNOWN,
@@ -114,7 +141,7 @@ def _fit(ex: Execution, optimizer: Obj, taken: Taken, place: Place, feeding: dic
 
 
 def _are_divided(ex: Execution, feeding: dict[Site, Deposit], place: Place) -> bool:
-    return all(_is_divided(ex, deposit.value, place) for deposit in feeding.values())
+    return all(_is_divided(ex, deposit.value, place.of) for deposit in feeding.values())
 
 
 def _is_rescaled(ex: Execution, optimizer: Obj) -> bool:
@@ -126,12 +153,12 @@ def _is_rescaled(ex: Execution, optimizer: Obj) -> bool:
     )
 
 
-def _loss(ex: Execution, optimizer: Obj, site: Site, deposit: Deposit, place: Place | None) -> Loss:
+def _loss(ex: Execution, optimizer: Obj, site: Site, deposit: Deposit, of: Linear | None) -> Loss:
     value = deposit.value
     known = {MEAN: True, SUM: False}.get(value.reduction)
     event = Event(Kind.DEPOSIT, str(optimizer.number), site, value.scaled, deposit.what)
-    unsure = place is None or _is_rescaled(ex, optimizer)
-    divided = None if unsure or place is None else _is_divided(ex, value, place)
+    unsure = of is None or _is_rescaled(ex, optimizer)
+    divided = None if unsure or of is None else _is_divided(ex, value, of)
     return Loss(event, known, divided, _is_synced(ex, optimizer, value), deposit.divided_again)
 
 
@@ -141,30 +168,29 @@ def _is_synced(ex: Execution, optimizer: Obj, value: Value) -> bool:
     return bool(passes) and all(is_never(one.unsynced) for one in passes)
 
 
-def _is_divided(ex: Execution, value: Value, place: Place) -> bool | None:
+def _is_divided(ex: Execution, value: Value, of: Linear) -> bool | None:
     """Whether the length of the window has divided a loss."""
-    known = {plain(one) for one in value.divisors - SCALE_MARKS if not isinstance(plain(one), Literal)}
-    divisors = [one for one in known if not _is_harmless(ex, one, place)]
-    if any(_is_length(ex, one, place) for one in divisors):
+    known = {plain(one) for one in value.divisors - SCALE_MARKS if not isinstance(plain(one), (Literal, Times))}
+    divisors = [one for one in known if not _is_harmless(ex, one, of)]
+    if any(_is_length(ex, one, of) for one in divisors):
         return True
     return None if divisors else False
 
 
-def _is_length(ex: Execution, divisor: Hashable, place: Place) -> bool:
-    of = place.of
+def _is_length(ex: Execution, divisor: Hashable, of: Linear) -> bool:
     if of.base is None:
         return divisor == ("k", of.offset)
     base = divisor.base if isinstance(divisor, Linear) else divisor
     return isinstance(base, int) and of.base in ex.identities.parts(base)
 
 
-def _is_harmless(ex: Execution, divisor: Hashable, place: Place) -> bool:
+def _is_harmless(ex: Execution, divisor: Hashable, of: Linear) -> bool:
     """Whether a divisor is not the length of the window, whatever that is: a weight, or the counter itself."""
     if isinstance(divisor, Linear):
         return divisor.base in ex.counter_ids
     if isinstance(divisor, tuple) and isinstance(divisor[-1], (int, float)) and divisor[-1] <= 1:
         return True  # it was multiplied
-    return place.of.base is None and isinstance(divisor, tuple) and divisor != ("k", place.of.offset)
+    return of.base is None and isinstance(divisor, tuple) and divisor != ("k", of.offset)
 
 
 def _drops_tail(ex: Execution, optimizer: Obj, place: Place) -> bool | None:
@@ -196,4 +222,8 @@ def _ends(ex: Execution, optimizer: Obj, place: Place) -> tuple[Test, ...]:
 
 def _name(ex: Execution, place: Place) -> str:
     """What the program calls the length of a window."""
-    return ex.tables.named.get(place.of, str(place.of.offset) if place.of.base is None else "N")
+    return _name_of(ex, place.of)
+
+
+def _name_of(ex: Execution, of: Linear) -> str:
+    return ex.tables.named.get(of, str(of.offset) if of.base is None else "N")
