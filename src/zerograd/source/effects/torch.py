@@ -266,6 +266,7 @@ TENSOR: dict[str, Row] = {
     "mul": Row(Act.MULTIPLIES),
     "mul_": Row(Act.MULTIPLIES),
     "requires_grad_": Row(Act.LEAF),
+    **_each(Act.COMPUTES, "chunk unbind narrow permute transpose squeeze unsqueeze flatten reshape view"),
     **_each(Act.HOOKS, "register_hook register_post_accumulate_grad_hook"),
     **_each(Act.NOTHING, "retain_grad is_cuda stride is_floating_point"),
     **_each(Act.SAME, "contiguous cuda cpu"),

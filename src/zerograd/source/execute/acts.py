@@ -283,6 +283,8 @@ def _call_given(
         gradients.show(ex, positional)
         return ex.none
     handed = any(value.graph >= Graph.LIVE for value in positional)
+    if tensor is not None and tensor.act is Act.COMPUTES:  # another shape of it
+        return _carry_out(ex, Call(tensor, receiver, None, [], {}, node))._replace(exact=False)
     if tensor is not None and not handed and tensor.act in (Act.CUTS, Act.NUMBER, Act.ASKS, Act.CUTS_ITSELF):
         return _carry_out(ex, Call(tensor, receiver, None, positional, keywords, node))
     if receiver.graph is Graph.LIVE:

@@ -662,9 +662,10 @@ def clear(
             assert region is not None
             if optimizer is of:
                 _note_wasted(ex, slot, node)
-                ex.here.pending = frozenset(one for one in ex.here.pending if one.optimizer is not optimizer)
                 found += _clear_slot(ex, slot, node, weak=weak)
             elif any(region is one or region in reach(one) for one in regions):
+                if of is None and not weak and not by_hand and len(slots) == 1:
+                    _note_wasted(ex, slot, node)
                 found += _clear_slot(ex, slot, node, weak=weak, judged=of is None and not by_hand)
             else:
                 covers = ex.overlap.of(region, regions)
@@ -672,6 +673,8 @@ def clear(
                 if covers is Covers.YES or (loose and not is_all_there_is(ex, optimizer, regions)):
                     found += emit(ex, slot, Kind.CLEAR, node, weak=True)
                 elif loose:
+                    if not weak and not by_hand and len(slots) == 1:
+                        _note_wasted(ex, slot, node)
                     found += _clear_slot(ex, slot, node, weak=weak, judged=not by_hand)
         tell(ex, found, slots)
 
@@ -682,17 +685,19 @@ def is_all_there_is(ex: Execution, optimizer: Obj, regions: Regions) -> bool:
         return False
     cleared = set().union(*(reach(region) for region in regions)) if regions else set()
     met = [one.value for site, one in ex.tables.deposits.items() if optimizer in ex.tables.owners.get(site, ())]
-    return all(one in cleared or one is ex.heap.anything for value in met for one in value.made_of)
+    made_here = (ObjectKind.ANYTHING, ObjectKind.LEAF)  # a tensor that is made on the way is in no optimizer
+    return all(one in cleared or one.kind in made_here for value in met for one in value.made_of)
 
 
 def _note_wasted(ex: Execution, slot: Slot, node: ast.AST) -> None:
-    """What a clear erases that no step has used, and nobody has looked at."""
+    """What a clear erases that no step has used, and nobody has looked at: it waits no longer."""
     unseen = any(
         fact.state.content is Content.FRESH and Kind.CONSUME not in fact.doubts for fact in ex.here.facts[slot]
     )
     for waits in ex.here.pending:
         if waits.optimizer is slot[0] and unseen and waits.site not in ex.here.looked_at:
             ex.wasted.setdefault((waits.site, waits.optimizer), (ex.site(node), wording(node), ex.function_at(node)))
+    ex.here.pending = frozenset(one for one in ex.here.pending if one.optimizer is not slot[0])
 
 
 def _clear_slot(
