@@ -204,9 +204,10 @@ def _tell(ex: Execution, law: Rule, met: Met) -> Finding | None:
     if not certain:
         finding = finding._replace(related=(*finding.related, *_excuse(ex, law, met)))
     refined = _refined().get(law.code) if optimizer is None or optimizer.kind is not ObjectKind.HAND else None
-    names = coverage.cleared_instead(ex, met.slot) if refined is not None else None
+    names = coverage.cleared_instead(ex, met.slot, certain=certain) if refined is not None else None
     if refined is None or names is None:
         return finding
-    told = {"step": met.verdict.event.what, "cleared": names[0], "slot": names[1]}
+    step = met.verdict.event.what
+    told = {"step": step, "cleared": names[0], "slot": step.rpartition(".")[0] or names[1]}
     certain = finding.certainty is Certainty.CERTAIN
     return note(refined, finding.site, certain=certain, related=finding.related, **told)

@@ -145,3 +145,33 @@ class GAN(pl.LightningModule):
 """
     assert certain(body.format(clear="pass")) == ["ZG005"]
     assert found(body.format(clear="two.zero_grad()")) == []
+
+
+def test_accumulate_holds_back_what_was_prepared_and_no_network() -> None:
+    body = """
+from accelerate import Accelerator
+
+accelerator = Accelerator(gradient_accumulation_steps=4)
+model, optimizer = accelerator.prepare(model, optimizer)
+for x, y in loader:
+    with accelerator.accumulate(model):
+        accelerator.backward(F.mse_loss(model(x), y))
+        optimizer.step()
+        {}.zero_grad()
+"""
+    assert certain(body.format("optimizer")) == []
+    assert certain(body.format("model")) == ["ZG002"]
+
+
+def test_a_loss_that_is_divided_by_the_window_is_meant_to_be_added_up() -> None:
+    body = """
+def train(n):
+    for i, (x, y) in enumerate(loader):
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(x), y){}
+        loss.backward()
+        if i % n == 0:
+            optimizer.step()
+"""
+    assert "ZG002" in certain(body.format(" / n"))
+    assert "ZG002" not in certain(body.format(""))  # a network that is asked every time, and stepped seldom

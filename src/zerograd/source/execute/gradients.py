@@ -48,6 +48,7 @@ from zerograd.source.execute.tables import Branch, Deposit, Leaves
 from zerograd.source.execute.walked import Answered, Events, Why
 from zerograd.source.heap import answers
 from zerograd.source.heap.conditions import (
+    FIRST,
     LAST,
     MIDDLE,
     Asked,
@@ -204,9 +205,13 @@ def emit(
     what: str = "",
     midway: bool = False,
     judged: bool = True,
+    direct: bool = False,
     by_hand: bool = False,
 ) -> list[tuple[Verdict[Any], Slot]]:
-    """An event of one slot: judged, and then the facts move. `by_hand`: whoever skips it gives no step up."""
+    """An event of one slot: judged, and then the facts move. `by_hand`: whoever skips it gives no step up.
+
+    `direct`: a clear of parameters, which accumulate() does not hold back.
+    """
     facts = ex.here.facts.get(slot)
     optimizer = slot[0]
     if facts is None or optimizer is None:
@@ -222,7 +227,7 @@ def emit(
         ex.stepped_under.setdefault(slot, set()).add(asked)
     event = Event(kind, str(optimizer.number), ex.site(node), scaled, what or wording(node), midway=midway)
     apart: Facts = NOWHERE
-    if ex.accumulating is not None and kind in (Kind.CONSUME, Kind.CLEAR, Kind.SCHEDULE):
+    if ex.accumulating is not None and not direct and kind in (Kind.CONSUME, Kind.CLEAR, Kind.SCHEDULE):
         ends = Synced(ex.accumulating)
         apart = answers.assume(facts, ends, False, ex.tables.keeps)
         facts = answers.assume(facts, ends, True, ex.tables.keeps)
@@ -666,7 +671,7 @@ def clear(
             elif any(region is one or region in reach(one) for one in regions):
                 if of is None and not weak and not by_hand and len(slots) == 1:
                     _note_wasted(ex, slot, node)
-                found += _clear_slot(ex, slot, node, weak=weak, judged=of is None and not by_hand)
+                found += _clear_slot(ex, slot, node, weak=weak, judged=of is None and not by_hand, direct=of is None)
             else:
                 covers = ex.overlap.of(region, regions)
                 loose = covers is Covers.MAYBE and of is None
@@ -675,7 +680,7 @@ def clear(
                 elif loose:
                     if not weak and not by_hand and len(slots) == 1:
                         _note_wasted(ex, slot, node)
-                    found += _clear_slot(ex, slot, node, weak=weak, judged=not by_hand)
+                    found += _clear_slot(ex, slot, node, weak=weak, judged=not by_hand, direct=True)
         tell(ex, found, slots)
 
 
@@ -701,17 +706,24 @@ def _note_wasted(ex: Execution, slot: Slot, node: ast.AST) -> None:
 
 
 def _clear_slot(
-    ex: Execution, slot: Slot, node: ast.AST, *, weak: bool, judged: bool = True
+    ex: Execution, slot: Slot, node: ast.AST, *, weak: bool, judged: bool = True, direct: bool = False
 ) -> list[tuple[Verdict[Any], Slot]]:
     if judged and not weak:
-        fresh = _erased_midway(ex, slot)
+        fresh = _erased_midway(ex, slot, direct=direct)
         if fresh:
             event = Event(Kind.CLEAR, str(slot), ex.site(node), what=wording(node), midway=True)
             tell(ex, [(verdict, slot) for verdict in judge(fresh, event, ex.laws)], [slot])
-    return emit(ex, slot, Kind.CLEAR, node, weak=weak)
+    return emit(ex, slot, Kind.CLEAR, node, weak=weak, direct=direct)
 
 
-def _erased_midway(ex: Execution, slot: Slot) -> Facts:
+def _is_divided(ex: Execution, optimizer: Obj, place: Place) -> bool:
+    """Whether a loss is divided by the length of a window: then its micro-batches are meant to be added up."""
+    length = {place.of, place.of.base} - {None}
+    losses = [met.value for site, met in ex.tables.deposits.items() if optimizer in ex.tables.owners.get(site, ())]
+    return any(not length.isdisjoint(loss.divisors) for loss in losses)
+
+
+def _erased_midway(ex: Execution, slot: Slot, *, direct: bool = False) -> Facts:
     """The facts in which a clear stands inside a window whose step comes only at its end."""
     tables, optimizer = ex.tables, slot[0]
     assert optimizer is not None
@@ -719,7 +731,7 @@ def _erased_midway(ex: Execution, slot: Slot) -> Facts:
     facts = ex.here.facts[slot]
     if ex.accumulating is not None and all(is_followed(guard.test) for guard in guards):
         # It clears where the window ends, before the last micro-batch is deposited.
-        ends = answers.assume(facts, Synced(ex.accumulating), True, tables.keeps)
+        ends = facts if direct else answers.assume(facts, Synced(ex.accumulating), True, tables.keeps)
         unsure = tables.plugins and ex.accumulating.given
         return NOWHERE if unsure else frozenset(fact for fact in ends if fact.state.content is Content.FRESH)
     windows = tables.stepping.get(optimizer, set())
@@ -732,7 +744,8 @@ def _erased_midway(ex: Execution, slot: Slot) -> Facts:
             optimizer in own and any((place, want) not in tables.stepping.get(other, ()) for other in own)
             for own in tables.owners.values()
         )
-        if want == LAST and not shared and asked <= {place.counter} and place.counter.loop in ex.loops:
+        grouped = want == LAST or (want == FIRST and _is_divided(ex, optimizer, place))
+        if grouped and not shared and asked <= {place.counter} and place.counter.loop in ex.loops:
             return frozenset(
                 fact
                 for fact in facts

@@ -7,12 +7,15 @@ from zerograd.source.execute.paths import Slot
 from zerograd.source.heap.objects import Obj, ObjectKind
 
 
-def cleared_instead(ex: Execution, slot: Slot) -> tuple[str, str] | None:
-    """(what is cleared, what never is) where something is cleared, and never this slot."""
+def cleared_instead(ex: Execution, slot: Slot, *, certain: bool) -> tuple[str, str] | None:
+    """(what is cleared, what never is) where something is cleared, and never this slot.
+
+    `certain`: it is surely stale, so that nobody who may have cleared it has done so.
+    """
     cleared: set[Slot] = set()
     for slots in ex.tables.emitted.values():
         cleared |= {one for one, kinds in slots.items() if Kind.CLEAR in kinds and _is_stepped(one)}
-    doubted = any(Kind.CLEAR in slots.get(slot, NO_DOUBT) for slots in ex.tables.doubted.values())
+    doubted = not certain and any(Kind.CLEAR in slots.get(slot, NO_DOUBT) for slots in ex.tables.doubted.values())
     if slot in cleared or doubted or not cleared:
         return None
     others = sorted({one[0] for one in cleared if one[0] is not None})
