@@ -216,8 +216,10 @@ def emit(
     optimizer = slot[0]
     if facts is None or optimizer is None:
         return []
+    # A step through a scaler divides the scale out: whoever skips it has skipped that too.
+    done = frozenset({kind, Kind.UNSCALE}) if kind is Kind.CONSUME and scaled else frozenset({kind})
     for record in ex.records:
-        ex.tables.emits(record, slot, frozenset({kind}), surely=not by_hand)
+        ex.tables.emits(record, slot, done, surely=not by_hand)
     for guard in ex.guards:
         under = ex.tables.under.setdefault((guard.test, guard.yes), {})
         if kind not in under.get(slot, NO_DOUBT):
