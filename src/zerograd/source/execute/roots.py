@@ -226,9 +226,10 @@ def _again_and_again(ex: Execution, obj: Obj, function: Function, receiver: Valu
 
 def _is_training_step(ex: Execution, function: Function) -> bool:
     """Whether Lightning calls a method, and goes backward with what it returns."""
-    if function.cls is None or function.name != spelling.TRAINING_STEP:
+    if function.cls is None:
         return False
-    return any(is_lightning(base) for base in ex.classes.of(function.cls).outside)
+    known = ex.classes.of(function.cls)
+    return known.methods.get(spelling.TRAINING_STEP) is function and any(map(is_lightning, known.outside))
 
 
 def _is_left_to_framework(ex: Execution, function: Function, receiver: Value) -> bool:

@@ -4,6 +4,7 @@
 of looking ahead, a root is executed again until nothing new is learned, which takes about three passes.
 """
 
+import ast
 from collections.abc import Hashable
 from typing import Any, NamedTuple, TypeVar
 
@@ -92,7 +93,7 @@ class Tables:
         self.asked_for_gradient: set[int] = set()  # tensors that are told to take a gradient, or may be
         self.refused: set[Hashable] = set()  # values for which the program refuses all but a few constants
         self.slots: dict[Slot, None] = {}
-        self.reads: dict[Obj, dict[Hashable, str]] = {}  # where each iterator is read to its end
+        self.reads: dict[Obj, dict[tuple[ast.AST, Hashable], str]] = {}  # where each iterator is read to its end
         self.examined = False  # a tensor is compared in an assert outside loops: a test of gradients
         self.may_clear: bool | None = None  # a class of the project clears in its step; None: nobody has asked
         self.plugins = False  # an accelerator is made that is told to leave things to others
