@@ -252,3 +252,14 @@ for x, y in loader:
     step, clip = "optimizer.step()", "nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
     assert certain(body.format(step, clip)) == ["ZG302"]
     assert certain(body.format(clip, step)) == []
+
+
+def test_who_was_handed_in_may_have_been_made_of_what_the_file_knows() -> None:
+    body = """
+def train(keeper):
+    for x, y in loader:
+        keeper.tick()
+        F.mse_loss(model(x), y).backward()
+        optimizer.step()
+"""
+    assert certain(body) == []

@@ -984,7 +984,7 @@ def unknown_call(
         _may_be_written(ex, value, node)
     if is_dropped and is_outside(ex, obj, node) and not any(_is_telling(ex, value) for value in values):
         # Called for what it does, and handed nothing: it works on what it keeps, and that somebody has shown it.
-        stepped |= {one for one in optimizers(ex) if _may_be_kept(one, obj)}
+        stepped |= {one for one in optimizers(ex) if _may_be_kept(ex, one, obj)}
     known = {one for one in modules if one.kind is ObjectKind.MODULE}
     if is_dropped and len(known) > 1:
         ex.overlap.tied |= known
@@ -1025,13 +1025,13 @@ def unknown_call(
     return made._replace(objects=result.objects, exact=False, graph=graph, made_of=whose, sure=NO_OBJECTS)
 
 
-def _may_be_kept(optimizer: Obj, by: Obj | None) -> bool:
+def _may_be_kept(ex: Execution, optimizer: Obj, by: Obj | None) -> bool:
     """Whether somebody outside may know an optimizer, or what it holds.
 
     A package does not know the names of a file that uses it; who hands us something may have made it of them.
     """
     whole = [optimizer, *(part for region in held_by(optimizer) for part in reach(region))]
-    is_global = optimizer.context == () and by is not None and by.kind is not ObjectKind.EXTERNAL
+    is_global = optimizer.context is ex.outermost and by is not None and by.kind is not ObjectKind.EXTERNAL
     return is_global or any(one.given or one.shown for one in whole)
 
 
