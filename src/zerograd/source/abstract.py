@@ -21,7 +21,7 @@ from zerograd.source.execute.roots import Executed, execute_all
 from zerograd.source.heap.objects import Obj, ObjectKind
 from zerograd.source.project.files import Project
 from zerograd.source.project.index import File
-from zerograd.source.questions import clips, closures, coverage, handed, idle, scales, ungraded, wasted
+from zerograd.source.questions import clips, closures, coverage, handed, idle, scales, shared, ungraded, wasted
 from zerograd.source.questions.world import SourceWorld
 from zerograd.source.text.triggers import may_train
 
@@ -53,6 +53,7 @@ CODES = frozenset(
         "ZG204",
         "ZG301",
         "ZG302",
+        "ZG305",
         "ZG306",
         "ZG501",
         "ZG502",
@@ -116,9 +117,7 @@ def _report(root: Executed, file: File) -> Iterator[Finding]:
         if _is_here(finding, root, file):
             yield finding
     yield from _held_twice(ex, root, file)
-    rule = REGISTRY["ZG306"]
-    for gone in ex.exhausted.values() if rule.code in CODES else ():
-        finding = note(rule, gone.site, certain=gone.certain, name=gone.name, consumer=gone.consumer)
+    for finding in _of_holding(ex):
         if _is_here(finding, root, file):
             yield finding
     rule = REGISTRY["ZG302"]
@@ -135,6 +134,15 @@ def _report(root: Executed, file: File) -> Iterator[Finding]:
         finding = note(rule, site, certain=certain, step=what)
         if _is_here(finding, root, file):
             yield finding
+
+
+def _of_holding(ex: Execution) -> Iterator[Finding]:
+    """Who holds what, and whether it is what learns."""
+    for gone in ex.exhausted.values():
+        yield note(REGISTRY["ZG306"], gone.site, certain=gone.certain, name=gone.name, consumer=gone.consumer)
+    for one in shared.growing(ex):
+        rule = REGISTRY["ZG305"]
+        yield note(rule, one.site, certain=one.certain, what=one.what, giver=one.giver, cleared=one.cleared)
 
 
 def _held_twice(ex: Execution, root: Executed, file: File) -> Iterator[Finding]:

@@ -21,6 +21,7 @@ REDUCTION = "reduction"
 OLD_REDUCTIONS = ("size_average", "reduce")
 DIMENSION = "dim"
 REQUIRES_GRAD = "requires_grad"
+SET_TO_NONE = "set_to_none"  # of zero_grad()
 START = "start"
 ZERO_GRAD = "zero_grad"  # of the halves of a sharpness-aware step
 

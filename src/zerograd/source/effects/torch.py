@@ -285,7 +285,8 @@ GRADIENT: dict[str, Row] = {
     **_each(Act.CLAMPED, _CLAMPED),
     **_each(Act.ADDS, "add_ sub_ addcmul_ addcdiv_"),
     **_each(Act.TOUCHES, "mul_ div_ nan_to_num_"),
-    **_each(Act.SAME, "detach_ detach to"),
+    **_each(Act.SAME, "detach_ detach"),
+    "to": Row(Act.CASTS),
 }
 PARAMETER: dict[str, Row] = {
     "requires_grad_": Row(Act.FREEZES),

@@ -606,7 +606,12 @@ def _same(ex: Execution, call: Call) -> Value:
 def _casts(ex: Execution, call: Call) -> Value:
     """to(...): into whole numbers goes no gradient."""
     kinds = {one.name for value in call.all[1:] for one in value.objects if one.kind is ObjectKind.EXTERNAL}
-    return _cuts(ex, call) if kinds & torch.WHOLE_NUMBERS else _same(ex, call)
+    if kinds & torch.WHOLE_NUMBERS:
+        return _cuts(ex, call)
+    same = _same(ex, call)
+    if any(one.kind is ObjectKind.GRADIENT for one in same.objects):
+        return same._replace(id=ex.fresh(call.node, made_of=(same.id,)))  # a copy, perhaps
+    return same
 
 
 def _asks(ex: Execution, call: Call) -> Value:
@@ -920,14 +925,22 @@ def _clears(ex: Execution, call: Call) -> Value:
     obj = call.obj
     if obj is None:
         regions = gradients.regions_of(ex, call.first) if call.first is not None else NO_OBJECTS
-        gradients.clear(ex, regions, call.node, by_hand=True)
+        gradients.clear(ex, regions, call.node, by_hand=True, zeros=True)
     elif obj.kind is ObjectKind.OPTIMIZER:
-        gradients.clear(ex, gradients.held_by(obj), call.node, of=obj, weak=call.weak)
+        gradients.clear(ex, gradients.held_by(obj), call.node, of=obj, weak=call.weak, zeros=_keeps_zeros(call))
     elif obj.kind in (ObjectKind.MODULE, ObjectKind.ENGINE):
-        gradients.clear(ex, frozenset({obj}), call.node, weak=call.weak)
+        gradients.clear(ex, frozenset({obj}), call.node, weak=call.weak, zeros=_keeps_zeros(call))
     else:
         gradients.clear(ex, gradients.own_regions(obj), call.node, weak=call.weak)
     return ex.none
+
+
+def _keeps_zeros(call: Call) -> bool | None:
+    """Whether a clear was told to fill with zeros. None: nobody knows."""
+    told = call.keywords.get(spelling.SET_TO_NONE) or call.first
+    if told is None:
+        return None if calls.REST in call.keywords else False
+    return not told.constant.value if told.constant is not None else None
 
 
 def _clips(ex: Execution, call: Call) -> Value:
@@ -1300,7 +1313,7 @@ def _acts_as_module(obj: Obj) -> bool:
 
 def _zeroes(ex: Execution, call: Call) -> Value:
     assert call.obj is not None
-    gradients.clear(ex, call.obj.regions, call.node, weak=gradients.is_partial(ex), by_hand=True)
+    gradients.clear(ex, call.obj.regions, call.node, weak=gradients.is_partial(ex), by_hand=True, zeros=True)
     return call.receiver if call.receiver is not None else ex.none
 
 

@@ -306,6 +306,7 @@ def asks_none(ex: Execution, value: Value) -> Test:
         if kinds == {ObjectKind.NONE}:
             return YES
         if ObjectKind.NONE not in kinds or ObjectKind.GRADIENT in kinds:
+            ex.asks_gradient = ex.asks_gradient or ObjectKind.GRADIENT in kinds
             if ObjectKind.GRADIENT in kinds and ex.path is not None:  # who asks may fill it where there is none
                 regions = frozenset(region for one in value.objects for region in one.regions)
                 gradients.doubt_regions(ex, regions, frozenset({Kind.DEPOSIT}))

@@ -39,6 +39,7 @@ from zerograd.source.execute import (
     iterators,
     ranks,
     scaling,
+    sharing,
     updates,
     windows,
 )
@@ -548,6 +549,7 @@ def consume(
     homeless = any(waits.optimizer is optimizer and waits in path.homeless for waits in path.pending)
     tables.add(tables.active, optimizer)
     path.stepped = True
+    sharing.stepped(ex, optimizer)
     severed, path.severed = path.severed, frozenset()
     _note_window(ex, optimizer, slots[0], ex.site(node))
     fresh = any(slot in path.since for slot in slots)
@@ -653,11 +655,19 @@ def clear(
     of: Obj | None = None,
     weak: bool = False,
     by_hand: bool = False,
+    zeros: bool | None = False,
 ) -> None:
-    """Clear these parameters, whoever holds them. `of`: the optimizer that clears what it holds."""
+    """Clear these parameters, whoever holds them. `of`: the optimizer that clears what it holds.
+
+    `zeros`: they are filled with zeros, not set to None.
+    """
     known = sorted({*optimizers(ex), *([of] if of is not None else [])})
     updates.change(ex, regions)
     updates.clear(ex, regions, node, weak=weak)
+    if zeros is not False:
+        updates.clear(ex, sharing.emptied_too(ex, regions), node, weak=weak or zeros is None)
+    _, others = ex.clears.get(ex.site(node), ("", NO_OBJECTS))
+    ex.clears[ex.site(node)] = wording(node), others | regions
     ex.cleared[ex.site(node)] = ex.cleared.get(ex.site(node), regions) & regions if not weak else NO_OBJECTS
     if not weak:
         clipping.cleared(ex, regions)
@@ -781,6 +791,7 @@ def replaced(ex: Execution, regions: Regions, value: Value, node: ast.AST) -> No
     elif clipping.is_clipped_copy(value, regions):
         clipping.clip(ex, regions, node)
     elif value.graph or any(one.kind is ObjectKind.GRADIENT for one in value.objects):
+        sharing.handed_over(ex, regions, value, node)
         deposit_by_hand(ex, regions, node)
     else:
         touch(ex, regions, node)

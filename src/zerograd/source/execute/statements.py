@@ -25,7 +25,7 @@ from zerograd.source.execute.execution import Execution, Frame, Guard, Handler, 
 from zerograd.source.execute.paths import State
 from zerograd.source.execute.walked import Why
 from zerograd.source.heap import answers
-from zerograd.source.heap.conditions import YES, Asked, Test, both, is_followed, negate
+from zerograd.source.heap.conditions import YES, Asked, Known, Test, both, is_followed, negate
 from zerograd.source.heap.objects import ObjectKind
 from zerograd.source.heap.store import Key
 from zerograd.source.heap.values import Value
@@ -418,8 +418,12 @@ def _gives_in(ex: Execution, handler: ast.ExceptHandler) -> bool:
 
 
 def _if(ex: Execution, node: ast.If) -> None:
+    ex.asks_gradient = False
     test = expressions.truth(ex, expressions.evaluate(ex, node.test))
     yes, no = branches.split(ex, test)
+    if ex.asks_gradient and isinstance(test, Known) and test.answer and isinstance(node.body[-1], _JUMPS):
+        # Who leaves where a gradient is there knows of times when there is none: both arms are taken.
+        no = ex.here.copy()
     branches.take(ex, node, test, [(yes, node.body), (no, node.orelse)])
 
 
@@ -431,6 +435,7 @@ def _match(ex: Execution, node: ast.Match) -> None:
     branches.take(ex, node, test, [*arms, (here.copy(), [])])  # type: ignore[list-item]
 
 
+_JUMPS = (ast.Return, ast.Continue, ast.Break, ast.Raise)
 _REPLAYED = frozenset({ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.If, ast.For, ast.With, ast.While})
 _STATEMENTS: dict[type[ast.stmt], Callable[..., None]] = {
     ast.Expr: _expression,

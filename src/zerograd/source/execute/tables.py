@@ -87,6 +87,8 @@ class Tables:
         self.read: set[Obj] = set()  # optimizers whose rate or groups are read
         self.slopes_read: set[Obj] = set()  # leaves whose gradient is read by hand
         self.graded: set[Obj] = set()  # leaves of which somebody names the gradient
+        self.shared: dict[Obj, set[Obj]] = {}  # to whom each region hands its gradient over: see [Note: sharing]
+        self.handed_to: set[Obj] = set()  # optimizers that step those who are handed a gradient
         self.used_by_hand: set[Slot] = set()  # what is updated by hand, and stepped too: see [Note: hands]
         self.leaves: dict[int, Obj] = {}  # values that were told to take a gradient
         self.hooks: dict[Obj, Value] = {}  # what is called with all that a network computes

@@ -18,7 +18,7 @@ from zerograd.core.machine import START, Content
 from zerograd.source.execute import gradients
 from zerograd.source.execute.execution import Execution
 from zerograd.source.execute.paths import PATH, Slot
-from zerograd.source.heap.objects import Obj, ObjectKind
+from zerograd.source.heap.objects import Obj, ObjectKind, Shape
 from zerograd.source.heap.regions import Covers, reach
 from zerograd.source.heap.values import NO_OBJECTS, Graph, Regions, Slope, Value
 
@@ -84,7 +84,7 @@ def _consume(ex: Execution, region: Obj, node: ast.AST, what: str, *, weak: bool
             )
             gradients.emit(ex, slot, Kind.CONSUME, node, what=what, weak=weak or not whole, judged=False, by_hand=True)
             ex.tables.add(ex.tables.used_by_hand, slot)
-    slot = _slot(ex, region)
+    slot = slot_of(ex, region)
     found = gradients.emit(ex, slot, Kind.CONSUME, node, what=what, weak=weak or shared, by_hand=True)
     stale = [
         (verdict, where) for verdict, where in found if verdict.law.lacks(verdict.state, verdict.event) is Kind.CLEAR
@@ -92,8 +92,10 @@ def _consume(ex: Execution, region: Obj, node: ast.AST, what: str, *, weak: bool
     gradients.tell(ex, stale, [slot])
 
 
-def _slot(ex: Execution, region: Obj) -> Slot:
-    hand = ex.heap.of("hand", region, kind=ObjectKind.HAND)
+def slot_of(ex: Execution, region: Obj, shape: Shape = Shape.PLAIN) -> Slot:
+    """The slot of whoever uses the gradients of a region by hand."""
+    hand = ex.heap.of("hand", shape, region, kind=ObjectKind.HAND)
+    hand.shape = shape
     hand.held, hand.given = frozenset({region}), region.given
     slot: Slot = (hand, region)
     gradients.know(ex, slot)
@@ -127,7 +129,8 @@ def deposit(ex: Execution, value: Value, node: ast.AST) -> None:
         if covers is Covers.NO or gradients.is_frozen(ex, region):
             continue
         surely = value.graph is Graph.LIVE and ex.overlap.of(region, value.sure) is Covers.YES
-        surely = surely or (covers is Covers.YES and _is_the_only_one(ex, region, ex.site(node)))
+        meets = covers is Covers.YES or slot[0] is None or slot[0].shape is Shape.SHARING
+        surely = surely or (meets and _is_the_only_one(ex, region, ex.site(node)))
         gradients.emit(ex, slot, Kind.DEPOSIT, node, weak=not surely, judged=False)
 
 
@@ -140,8 +143,11 @@ def _is_the_only_one(ex: Execution, region: Obj, site: Site) -> bool:
 def clear(ex: Execution, regions: Regions, node: ast.AST, *, weak: bool) -> None:
     """These regions are cleared: so is what is updated by hand."""
     for slot in hands(ex):
-        region = slot[1]
+        hand, region = slot
+        assert hand is not None
         assert region is not None
+        if hand.shape is Shape.SHARING:  # who steps those that it is handed to does not hold it: see [Note: sharing]
+            regions = regions - ex.tables.handed_to
         whole = any(region is one or region in reach(one) for one in regions)
         if whole or ex.overlap.of(region, regions) is not Covers.NO:
             gradients.emit(ex, slot, Kind.CLEAR, node, weak=weak or not whole, judged=False)

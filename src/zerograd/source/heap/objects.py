@@ -61,6 +61,7 @@ class Shape(Enum):
     SETTLED = auto()  # of a STAGE: whether a scaler was updated behind a step
     CLIPPED = auto()  # of a GRADIENT: what a clip has made of it, elsewhere
     INCOMING = auto()  # of a GRADIENT: what a hook is handed
+    SHARING = auto()  # of a HAND: it hands its gradient over, see [Note: sharing]
     HALF = auto()  # of an ACCELERATOR: it scales the loss
 
 
