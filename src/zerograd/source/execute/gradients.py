@@ -1084,7 +1084,7 @@ def _seen_by(ex: Execution, obj: Obj) -> list[Value]:
     """What a function finds under the names that it uses, and an object in its fields."""
     if obj.kind is not ObjectKind.FUNCTION or obj.function is None:
         return [value for _, value in ex.store.fields(obj)]
-    scopes: list[Hashable] = [("file", obj.function.file.path)]
+    scopes: list[Hashable] = [obj.function.file]
     frame = obj.frame
     while isinstance(frame, Frame):
         scopes.append(frame.id)
