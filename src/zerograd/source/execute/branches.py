@@ -53,6 +53,7 @@ def split(ex: Execution, test: Test) -> tuple[Path, Path]:
 def take(ex: Execution, node: ast.stmt, test: Test, arms: Sequence[tuple[Path, list[ast.stmt]]]) -> None:
     branches = [ex.branch(node, number) for number in range(len(arms))]
     frame = ex.frame
+    steady = not ex.exploring and not varies(ex, test)
     outs: list[State | None] = []
     for number, (path, body) in enumerate(arms):
         if path.is_dead:
@@ -63,7 +64,7 @@ def take(ex: Execution, node: ast.stmt, test: Test, arms: Sequence[tuple[Path, l
             _doubt_others(ex, node, test, branches, number)
         level = ex.store.open()
         ex.records.append(branches[number])
-        frame.guards.append(Guard(test, number == 0, node, len(frame.loops), len(ex.loops)))
+        frame.guards.append(Guard(test, number == 0, node, len(frame.loops), len(ex.loops), steady))
         schedules.enter_arm(ex, frame.guards[-1])
         if ex.loops and not is_followed(test) and len(arms) == 2 and expressions.asks_tensor(ex, test):
             gradients.pass_by(ex, node, test, branches[number], branches[1 - number])

@@ -70,6 +70,7 @@ class Guard(NamedTuple):
     node: ast.AST
     loops: int  # how many loops of its function it stands in
     inside: int = 0  # how many loops in all
+    steady: bool = False  # no iteration of those answers otherwise
 
 
 class LoopRecord:
@@ -239,10 +240,9 @@ class Execution:
 
     def answered(self) -> Answered:
         """How the tests were answered that lead here, as far as no iteration may answer otherwise."""
-        from zerograd.source.execute.branches import varies  # it needs this module: one of the two must wait
-
-        guards = () if self.exploring else self.guards
-        return frozenset((guard.test, guard.yes) for guard in guards if not varies(self, guard.test))
+        if self.exploring:
+            return frozenset()
+        return frozenset([(guard.test, guard.yes) for guard in self.guards if guard.steady])
 
     def branch(self, node: ast.AST, arm: Hashable) -> Branch:
         return (node, self.context, arm)

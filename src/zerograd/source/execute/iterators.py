@@ -69,7 +69,7 @@ def _consume(ex: Execution, obj: Obj, node: ast.AST, by: str, *, surely: bool, t
     spent = [fact for fact in facts if fact.state.content is Content.SPENT]
     if spent and tells:
         site = ex.site(node)
-        others = [where for (place, _), where in places.items() if place is not node]
+        others = [where for key, where in places.items() if key[0] is not node]
         consumer = others[0] if others else f"{by} one iteration earlier"
         certain = surely and any(not fact.doubts & _UNSURE for fact in spent)
         known = ex.exhausted.get(site)

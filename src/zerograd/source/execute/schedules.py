@@ -58,8 +58,9 @@ def enter_arm(ex: Execution, guard: Guard) -> None:
     """An arm is taken. See [Note: the first time]. Nobody out of sight may have stepped either."""
     tables, facts = ex.tables, ex.here.facts
     for slot, steps in tables.stepped_under.items() if guard.inside else ():
-        unseen = any(Kind.CONSUME in slots.get(slot, NO_DOUBT) for slots in tables.doubted.values())
-        if slot in facts and steps and not unseen and all((guard.test, guard.yes) in taken for taken in steps):
+        if slot not in facts or not steps or any((guard.test, guard.yes) not in taken for taken in steps):
+            continue
+        if not any(Kind.CONSUME in slots.get(slot, NO_DOUBT) for slots in tables.doubted.values()):
             facts[slot] = frozenset(map(_unexcused, facts[slot]))
 
 
