@@ -329,3 +329,40 @@ def train(group):
 """
     (window,) = [window for window in windows(body) if window.size]
     assert [(loss.is_mean, loss.is_divided) for loss in window.losses] == [(True, False)]
+
+
+AT_ONCE = """
+from accelerate import Accelerator
+
+def train(loader, n, scheduler, settings):
+    {before}
+    for i, (x, y) in enumerate(loader):
+        optimizer.zero_grad()
+        loss = {loss}
+        {backward}
+        {behind}
+        optimizer.step()
+"""
+TOLD = "accelerator = Accelerator(gradient_accumulation_steps=n)"
+
+
+@pytest.mark.parametrize(
+    ("before", "loss", "backward", "behind", "certain"),
+    [
+        ("pass", MSE + " / n", "loss.backward()", "print((i + 1) % n == 0)", True),
+        ("print(len(loader) // n)", MSE + " / n", "loss.backward()", "pass", True),
+        ("pass", MSE, "loss.backward()", "if (i + 1) % n == 0: nn.utils.clip_grad_norm_(model.parameters(), 1)", True),
+        (TOLD, MSE, "accelerator.backward(loss)", "pass", True),
+        ("pass", MSE + " / n", "loss.backward()", "pass", False),
+        ("pass", MSE, "loss.backward()", "print((i + 1) % n == 0)", None),
+        ("pass", "(" + MSE + " + F.l1_loss(model(x), y)) / 2", "loss.backward()", "print(i % 2 == 0)", None),
+        ("print(len(loader) // n)", MSE, "loss.backward()", "pass", None),
+        ("pass", MSE + " / len(x)", "loss.backward()", "print(i % n == 0)", None),
+        ("pass", MSE + " / n", "loss.backward()", "if (i + 1) % n: continue", None),
+    ],
+)
+def test_what_tells_that_a_step_was_to_wait(
+    before: str, loss: str, backward: str, behind: str, certain: bool | None
+) -> None:
+    found = windows(AT_ONCE.format(before=before, loss=loss, backward=backward, behind=behind))
+    assert [window.certain for window in found if window.meant] == ([] if certain is None else [certain])

@@ -819,20 +819,20 @@ def _deposits(ex: Execution, call: Call) -> Value:
             if held.graph:
                 gradients.deposit(ex, held, call.node, _left_behind(call))
     else:
-        gradients.deposit(ex, loss, call.node, _left_behind(call), divided_again=again)
+        gradients.deposit(ex, loss, call.node, _left_behind(call), by=obj, divided_again=again)
     return ex.none
 
 
 def _divided_again(ex: Execution, call: Call, loss: Value) -> str:
     """What an accelerator divides by that has surely divided the loss, as the program names it."""
-    told = _told(ex, call.obj) if call.obj is not None and call.obj.kind is ObjectKind.ACCELERATOR else None
+    told = told_size(ex, call.obj) if call.obj is not None and call.obj.kind is ObjectKind.ACCELERATOR else None
     if told is None or told.constant == ONE:
         return ""
     name: Hashable = Literal(told.id) if told.constant is not None else name_of(told)
     return ex.tables.named.get(linear(told), "N") if name in loss.divisors else ""
 
 
-def _told(ex: Execution, accelerator: Obj) -> Value | None:
+def told_size(ex: Execution, accelerator: Obj) -> Value | None:
     """The number of micro-batches that an accelerator was told when it was made."""
     return ex.made_with.get(accelerator, {}).get(frameworks.ACCUMULATION)
 
@@ -858,7 +858,7 @@ def _divided_on_the_way(ex: Execution, call: Call, loss: Value) -> frozenset[Has
     if obj is not None and obj.kind is ObjectKind.ENGINE:
         return frozenset({obj})
     if obj is not None and obj.kind is ObjectKind.ACCELERATOR:
-        told = _told(ex, obj)
+        told = told_size(ex, obj)
         divisor = name_of(told) if told is not None else obj if obj.given else obj.divisor
         return frozenset({divisor}) if divisor not in (None, ("k", 1)) else frozenset()
     seeds = [value for value in call.positional[:1] if value is not loss and not is_none(value)]

@@ -171,7 +171,6 @@ class Execution:
         # What forward() returns, for each module and mode, with what its containers hold.
         self.results: dict[Hashable, tuple[Value | None, dict[Key, Value]]] = {}
         self.configured: dict[Obj, tuple[Value, dict[Key, Value]]] = {}
-        self.divided: set[tuple[int, Hashable]] = set()  # what is told of losses, and what it was divided by
         self.made_with: dict[Obj, dict[str, Value]] = {}  # the keywords of the calls that made something
         self.renewed: list[int] | None = None
         version = self.tables.version()
@@ -347,6 +346,10 @@ class Execution:
         """Whether a loop that the machine stands in computes this anew."""
         born = self.born.get(identity)
         return born is not None and not born.isdisjoint(self.loops)
+
+    def changing_in(self, identity: int, loops: Iterable[Hashable]) -> bool:
+        """Whether one of these loops computes this anew."""
+        return not self.born.get(identity, frozenset()).isdisjoint(loops)
 
     def effects(self) -> tuple[Hashable, ...]:
         """What a statement leaves behind beside names and facts, as far as it can be compared."""

@@ -508,6 +508,10 @@ def combine(ex: Execution, node: ast.AST, operator: ast.operator, one: Value, ot
         number = counters.whole_counter(ex, one, other)
     if isinstance(number, Remainder) and isinstance(node, ast.BinOp) and number.of not in ex.tables.named:
         ex.tables.named[number.of] = ast.unparse(node.right)
+    if isinstance(operator, (ast.Div, ast.FloorDiv)) and isinstance(one.number, Linear):
+        ex.tables.shares.add((one.number, name_of(other)))
+    if isinstance(operator, ast.Div) and one.cut_from:
+        ex.tables.divided.add((one.id, name_of(other)))
     tensors = one.graph or other.graph or _is_leaf(one) or _is_leaf(other)
     identity = ex.fresh(node, made_of=(one.id, other.id) if tensors else ())
     if tensors:
@@ -519,8 +523,6 @@ def combine(ex: Execution, node: ast.AST, operator: ast.operator, one: Value, ot
         return one._replace(id=identity, length=None)
     if LOSS_SCALE in one.divisors | other.divisors:
         return Value(identity, divisors=frozenset({LOSS_SCALE}))
-    if isinstance(operator, ast.Div) and one.cut_from:
-        ex.divided.add((one.id, name_of(other)))
     if not isinstance(operator, ast.Mod) and number is None and not one.objects and not other.objects:
         names = (name_of(one), name_of(other))
         bases = tuple(

@@ -44,7 +44,7 @@ def divide(ex: Execution, loss: Value, factor: Value, *, times: bool = False) ->
     if summed is not None and not times and base is not None and summed.of in ex.identities.parts(base):
         return summed.reduction or MEAN, loss.divisors - {summed}  # sum(losses) / len(losses)
     if loss.graph is Graph.CUT and not times:
-        ex.divided.add((loss.id, name_of(factor)))
+        ex.tables.divided.add((loss.id, name_of(factor)))
     literal = frozenset({Literal(factor.id)}) if factor.constant is not None else frozenset()
     return loss.reduction, loss.divisors | {_divisor(factor, times=times)} | literal
 

@@ -309,7 +309,13 @@ def note_loss(ex: Execution) -> None:
 
 
 def deposit(
-    ex: Execution, value: Value, node: ast.AST, leaves: Leaves = PLAIN_BACKWARD, *, divided_again: str = ""
+    ex: Execution,
+    value: Value,
+    node: ast.AST,
+    leaves: Leaves = PLAIN_BACKWARD,
+    *,
+    by: Obj | None = None,
+    divided_again: str = "",
 ) -> None:
     """backward() of this value."""
     if ex.path is None:
@@ -327,7 +333,7 @@ def deposit(
     owners = _objective(ex, site, value)
     known = optimizers(ex)
     what = wording(node)
-    now = Deposit(ex.function_at(node), value, set(), tuple(ex.loops), what, divided_again, leaves)
+    now = Deposit(ex.function_at(node), value, set(), tuple(ex.loops), what, divided_again, leaves, by)
     met = _note_deposit(ex, site, now)
     waiting = frozenset(Pending(site, one) for one in known)
     clipping.deposited(ex)

@@ -50,6 +50,7 @@ class Deposit(NamedTuple):
     what: str = ""
     divided_again: str = ""  # what the framework divides by that has divided the loss, as the program names it
     leaves: Leaves = Leaves()
+    by: Obj | None = None  # the accelerator that goes backward
 
 
 class Tables:
@@ -76,6 +77,8 @@ class Tables:
         self.stepping: dict[Obj, set[tuple[Place, str]]] = {}  # at which place of which window each optimizer steps
         self.calls: set[Hashable] = set()  # functions that count how often they are called: each call is an iteration
         self.parted: set[Hashable] = set()  # loops whose iterations are the micro-batches of one batch
+        self.shares: set[tuple[Linear, Hashable]] = set()  # numbers, and what they were divided by
+        self.divided: set[tuple[int, Hashable]] = set()  # what is told of losses, and what it was divided by
         self.broken: set[Hashable] = set()  # loops that some iteration leaves by a break
         self.retries: set[Hashable] = set()  # loops that are left by a test of what they compute
         self.training: set[Hashable] = set()  # loops in which something goes backward; 0: anything does

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from zerograd.core.events import Kind, Site
 from zerograd.core.facts import Fact, Facts
 from zerograd.core.machine import Content, Mark
+from zerograd.source.execute import branches
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap import answers
 from zerograd.source.heap.conditions import Last, Place, places_of
@@ -43,6 +44,8 @@ class Taken(NamedTuple):
     forced: set[Hashable]  # the loops whose last iteration is stepped on, wherever a window stands
     fresh: bool  # a backward of the same iteration feeds it
     unheard: dict[Pass, bool]  # the forward passes that no wrapper has heard of, and whether that is sure
+    decided: set[bool]  # whether anything else decides if it is taken in an iteration
+    accumulating: bool  # an accelerator decides when it is taken
     untouched: set[bool]  # whether nobody who cannot be read was handed the gradients before it
 
 
@@ -71,7 +74,10 @@ def note_step(
     key = (optimizer, site, ex.context)
     known = ex.taken.get(key)
     if known is None:
-        known = ex.taken[key] = Taken(what, tuple(ex.loops), {}, set(), fresh, {}, set())
+        known = ex.taken[key] = Taken(
+            what, tuple(ex.loops), {}, set(), fresh, {}, set(), ex.accumulating is not None, set()
+        )
+    known.decided.add(any(guard.inside and branches.varies(ex, guard.test) for guard in ex.guards))
     for one, sure in unheard.items():
         known.unheard[one] = known.unheard.get(one, False) or sure
     known.untouched.add(any(Kind.CLEAR not in fact.doubts for fact in facts))

@@ -4,15 +4,16 @@ from collections.abc import Hashable, Iterator
 
 from zerograd.core.events import Event, Kind, Site
 from zerograd.core.world import Fit, Loss, Test, Unsynced, Window
+from zerograd.source.execute import acts
 from zerograd.source.execute.counters import is_whole
-from zerograd.source.execute.execution import Execution
+from zerograd.source.execute.execution import ONE, Execution
 from zerograd.source.execute.gradients import held_by
 from zerograd.source.execute.ranks import of_region
 from zerograd.source.execute.tables import Deposit
 from zerograd.source.execute.windows import Taken, waits
-from zerograd.source.heap.conditions import FIRST, Counter, Linear, Place, is_never, places_of
+from zerograd.source.heap.conditions import FIRST, LAST, At, Counter, Linear, Place, is_never, leaves, places_of
 from zerograd.source.heap.objects import Obj, ObjectKind
-from zerograd.source.heap.values import MEAN, SCALE_MARKS, SUM, Literal, Times, Value, plain
+from zerograd.source.heap.values import MEAN, SCALE_MARKS, SUM, Literal, Times, Value, linear, plain
 
 
 def windows(ex: Execution) -> Iterator[Window]:
@@ -41,7 +42,71 @@ def _at_once(ex: Execution, optimizer: Obj, step: Event, taken: Taken) -> Window
     if of is not None and _are_micro_batches(ex, inner, of, feeding):
         return _behind(ex, optimizer, step, taken, of, feeding)
     losses = tuple(_loss(ex, optimizer, site, deposit, None) for site, deposit in feeding.items())
-    return Window(step, losses, certain=not optimizer.hinted)
+    meant, sure = _meant(ex, optimizer, taken, feeding)
+    sure = sure and not optimizer.hinted and taken.decided == {False} and taken.untouched == {True}
+    return Window(step, losses, meant=meant, certain=sure)
+
+
+def _meant(ex: Execution, optimizer: Obj, taken: Taken, feeding: dict[Site, Deposit]) -> tuple[str, bool]:
+    """What tells that a step was to wait for several micro-batches, and whether that is sure.
+
+    That a loss is divided by some number may be a matter of taste. It is a number of micro-batches if it divides the
+    number of batches too, or the counter of the loop, or if an accelerator was told it.
+    """
+    steps = [other for (one, _, _), other in ex.taken.items() if one is optimizer]
+    waits_for_it = any(waits(other, place) for other in steps for place in other.places)
+    if taken.accumulating or waits_for_it or not taken.loops or not feeding:
+        return "", False
+    if any(deposit.loops != taken.loops for deposit in feeding.values()):
+        return "", False
+    clipped = _clips_at(ex, optimizer, taken)
+    if clipped is not None:
+        return f"the clip waits for {_name_of(ex, clipped)}", True
+    for deposit in feeding.values():
+        told = acts.told_size(ex, deposit.by) if deposit.by is not None else None
+        if deposit.by is not None and told is not None and told.constant != ONE:
+            return f"the accelerator is told to accumulate over {_name_of(ex, linear(told))}", not deposit.by.given
+    divisors = [
+        {one for one in deposit.value.divisors if isinstance(one, (int, Linear))} for deposit in feeding.values()
+    ]
+    for one in sorted(frozenset.intersection(*map(frozenset, divisors)), key=repr):
+        of = one if isinstance(one, Linear) else Linear(one, 0)
+        steady = not any(ex.changing_in(part, taken.loops) for part in ex.identities.parts(of.base or 0))
+        if of.base in ex.tables.refused or of.base in ex.counter_ids or not steady:
+            continue
+        sums = any(deposit.value.reduction == SUM for deposit in feeding.values())
+        counted = _counts_micro_batches(ex, taken, of)
+        if counted or not sums:
+            return f"the loss is divided by {_name_of(ex, of)}", counted
+    return "", False
+
+
+def _clips_at(ex: Execution, optimizer: Obj, taken: Taken) -> Linear | None:
+    """The length of the window at whose end its gradients are clipped, of a loop around the step."""
+    for (test, yes), slots in ex.tables.under.items():
+        kinds = {kind for slot, done in slots.items() if slot[0] is optimizer for kind in done}
+        places = [one.place for one in leaves(test) if isinstance(one, At) and one.want == LAST]
+        if yes and Kind.CLIP in kinds and Kind.CONSUME not in kinds and isinstance(test, At):
+            for place in places:
+                if place.counter.loop in taken.loops:
+                    return place.of
+    return None
+
+
+def _counts_micro_batches(ex: Execution, taken: Taken, of: Linear) -> bool:
+    """Whether a number divides the counter of a loop around the step, or how often that loop runs."""
+    for loop in taken.loops:
+        if any(
+            place.of == of for counter, places in ex.tables.windows.items() if counter.loop == loop for place in places
+        ):
+            return True
+        count = ex.tables.counts.get(Counter(loop, None))
+        length = count.length if count is not None else None
+        if length is not None and any(
+            number == length and divisor in (of, of.base) for number, divisor in ex.tables.shares
+        ):
+            return True
+    return False
 
 
 def _behind(
@@ -63,7 +128,9 @@ def _are_micro_batches(ex: Execution, loop: Hashable, of: Linear, feeding: dict[
         return True
     parts = ex.identities.parts
     losses = {deposit.value.id for deposit in feeding.values()}
-    return any(not losses.isdisjoint(parts(told)) and _is_length(ex, divisor, of) for told, divisor in ex.divided)
+    return any(
+        not losses.isdisjoint(parts(told)) and _is_length(ex, divisor, of) for told, divisor in ex.tables.divided
+    )
 
 
 def _waiting(ex: Execution, optimizer: Obj, step: Event, taken: Taken, place: Place) -> Window:
