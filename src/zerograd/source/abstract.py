@@ -201,7 +201,10 @@ def _tell(ex: Execution, law: Rule, met: Met) -> Finding | None:
         return None  # whoever deposits is out of sight
     certain = met.certain and not (ex.tables.examined and not met.looped)
     windows = ex.tables.stepping.get(optimizer, set()) if isinstance(optimizer, Obj) else set()
-    certain = certain and not any(place.of.base in ex.tables.refused for place, _ in windows)
+    lengths = {place.of.base for place, _ in windows}
+    if law.at is Kind.CLIP and met.verdict.event.kind is Kind.DEPOSIT:  # once per micro-batch, whichever window it is
+        lengths |= {place.of.base for places in ex.tables.windows.values() for place in places}
+    certain = certain and not any(ex.is_refused(length) for length in lengths)
     if is_starved(met.verdict):
         certain = certain and not any(
             site == met.verdict.event.site and True in starved.values() and False in starved.values()

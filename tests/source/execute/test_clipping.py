@@ -92,3 +92,25 @@ def train(model, probe, loader, optimizer, scaler):
     assert certain(body, made=NETS) == ["ZG201"]
     assert certain(body.replace("in model.param", "in probe.param"), made=NETS) == []
     assert certain(body.replace("grad.clamp(-1, 1)", "grad * 2"), made=NETS) == []
+
+
+def test_a_setting_that_is_refused_where_settings_are_read() -> None:
+    train = """
+def train(model, loader, optimizer, args):
+    for i, x in enumerate(loader):
+        (model(x).mean() / args.accum).backward()
+        if args.limit:
+            nn.utils.clip_grad_norm_(model.parameters(), args.limit)
+        if (i + 1) % args.accum == 0 or i + 1 == len(loader):
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+    read = """
+def read(parser):
+    args = parser.parse_args()
+    if args.limit and args.accum > 1:
+        raise ValueError("one or the other")
+    return args
+"""
+    assert certain(train, made=NETS) == ["ZG302"]
+    assert certain(train + read, made=NETS) == []

@@ -17,6 +17,10 @@ UNSCALING = frozenset(
 )
 
 
+# The last names of what ends the program.
+ENDING = frozenset(name.rpartition(".")[2] for name, row in _FUNCTIONS.items() if row.act is Act.ENDS)
+
+
 @lru_cache(maxsize=4096)
 def row_of(name: str) -> Row | None:
     """What calling this name does; None if no table knows it."""

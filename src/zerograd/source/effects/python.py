@@ -33,6 +33,7 @@ FUNCTIONS: dict[str, Row] = {
     "builtins.property": Row(Act.PROPERTY),
     "functools.cached_property": Row(Act.PROPERTY),
     **_each(Act.LOCALS, "locals vars", before="builtins."),
+    "argparse.ArgumentParser": Row(Act.THING),
     "argparse.ArgumentParser.error": Row(Act.ENDS),
     "argparse.ArgumentParser.exit": Row(Act.ENDS),
     "builtins.exit": Row(Act.ENDS),

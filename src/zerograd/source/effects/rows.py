@@ -141,6 +141,7 @@ class Act(Enum):
     READS = auto()  # the learning rate or the state of an optimizer
     LOCALS = auto()  # all names of the function
     ENDS = auto()  # the program
+    THING = auto()  # an object whose methods have rows under the name of its class
     UNWRITTEN = auto()  # the exception that says: somebody else is to write this
     NOTHING = auto()  # reads what it is given; its result is of no interest here
 

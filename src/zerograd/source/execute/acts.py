@@ -113,6 +113,8 @@ def call_external(
     row = row_of(name)
     if row is None:
         return _unknown_external(ex, name, positional, keywords, node)
+    if row.act is Act.THING:
+        return expressions.external(ex, name)
     method = unbound_method(name)
     if method and positional:  # torch.Tensor.detach(x)
         return calls.call_method(ex, positional[0], method, positional[1:], keywords, node)

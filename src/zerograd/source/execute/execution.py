@@ -141,6 +141,7 @@ class Execution:
         self.tensor_ids: set[int] = set()  # what is computed from something with a graph
         self.born: dict[int, frozenset[Hashable]] = {}  # the loops in which something is computed anew
         self.root_class: Class | None = None
+        self.refusals: Any = None  # what the file refuses elsewhere
         self.exploring = True  # the first pass, which learns what there is: it goes through each loop once
         self.symbolic = False  # the root's own parameters are symbols, whatever their defaults
         self._version: Hashable = None
@@ -458,6 +459,13 @@ class Execution:
             if later is None:
                 later = changed[id(known)] = change(known, *args, **options)
             facts[slot] = later
+
+    def is_refused(self, base: int | None) -> bool:
+        """Whether the program refuses that a number is other than a few constants, here or where settings are read."""
+        if base in self.tables.refused:
+            return True
+        field = self.identities.field(base) if base is not None else ""
+        return bool(field) and self.refusals is not None and field in self.refusals.fields()
 
     def slots(self) -> list[Slot]:
         return [slot for slot in self.here.facts if slot != PATH]

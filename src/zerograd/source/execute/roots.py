@@ -12,7 +12,7 @@ from zerograd.core.events import Kind
 from zerograd.core.facts import ALL_DOUBTS, doubt
 from zerograd.core.judgement import Code
 from zerograd.source.effects import python, spelling, torch
-from zerograd.source.effects.lookup import is_lightning
+from zerograd.source.effects.lookup import ENDING, is_lightning
 from zerograd.source.effects.rows import Act
 from zerograd.source.execute import attributes, calls, containers, kinds, loops, statements
 from zerograd.source.execute.execution import Execution, Exhausted, Frame, Unreachable
@@ -53,7 +53,8 @@ class Moves:
 def execute_all(project: Project, file: File, laws: Code[Any]) -> Iterator[Executed]:
     """Every root of a file."""
     classes, moves = Classes(project), Moves()
-    body = _execute(project, classes, laws, file, None, moves)
+    refusals = Refusals(project, classes, laws, file)
+    body = _execute(project, classes, laws, file, None, moves, refusals)
     entered: set[Function] = set()
     visited: set[ast.stmt] = set()
     rooted: set[Function] = set()
@@ -66,7 +67,7 @@ def execute_all(project: Project, file: File, laws: Code[Any]) -> Iterator[Execu
         if function in entered:
             continue
         for caller in project.callers(function) if function.cls is None and function.outer is None else ():
-            done = _execute(project, classes, laws, caller.file, caller.function, moves)
+            done = _execute(project, classes, laws, caller.file, caller.function, moves, refusals)
             if done is not None:
                 entered |= done.entered
                 visited |= done.visited
@@ -76,7 +77,7 @@ def execute_all(project: Project, file: File, laws: Code[Any]) -> Iterator[Execu
         if function in entered:
             continue
         rooted.add(function)
-        done = _execute(project, classes, laws, file, function, moves)
+        done = _execute(project, classes, laws, file, function, moves, refusals)
         if done is not None:
             entered |= done.entered
             visited |= done.visited
@@ -86,7 +87,7 @@ def execute_all(project: Project, file: File, laws: Code[Any]) -> Iterator[Execu
             continue
         missed = _unvisited(function, visited)
         if missed:
-            done = _execute(project, classes, laws, file, function, moves)
+            done = _execute(project, classes, laws, file, function, moves, refusals)
             if done is not None:
                 yield Executed(done, missed)
 
@@ -119,12 +120,49 @@ def _hot_functions(project: Project, file: File) -> list[Function]:
     return sorted(roots, key=lambda one: (one.name in callers, one.node.lineno))
 
 
+class Refusals:
+    """The settings that functions of a file refuse to be other than a few constants, by the names of their fields.
+
+    Who reads settings and who trains may never meet in one root; the settings are the same all the same. Asked only
+    where a finding depends on it.
+    """
+
+    def __init__(self, project: Project, classes: Classes, laws: Code[Any], file: File) -> None:
+        self._project, self._classes, self._laws, self._file = project, classes, laws, file
+        self._fields: set[str] | None = None
+
+    def fields(self) -> set[str]:
+        if self._fields is None:
+            self._fields = set()
+            moves = Moves()
+            for function in self._file.functions:
+                if function.outer is None and _may_refuse(function):
+                    done = _execute(self._project, self._classes, self._laws, self._file, function, moves, self)
+                    refused = done.tables.refused if done is not None else set()
+                    names = {done.identities.field(one) for one in refused if done is not None and isinstance(one, int)}
+                    self._fields |= {name for name in names if name}
+        return self._fields
+
+
+def _may_refuse(function: Function) -> bool:
+    if not ENDING.isdisjoint(function.called):
+        return True
+    return any(isinstance(node, ast.Raise) for node in ast.walk(function.node))
+
+
 def _execute(
-    project: Project, classes: Classes, laws: Code[Any], file: File, function: Function | None, moves: Moves
+    project: Project,
+    classes: Classes,
+    laws: Code[Any],
+    file: File,
+    function: Function | None,
+    moves: Moves,
+    refusals: Refusals,
 ) -> Execution | None:
     """One root, pass by pass until nothing more is learned. None if it could not be finished."""
     ex = Execution(project, classes, laws, file, moves=moves.left)
     ex.root_class = function.cls if function is not None else None
+    ex.refusals = refusals
     for _ in range(_PASSES):
         ex.begin_pass()
         top = Frame(statements.module_frame(file), file, None, None, ex.outermost)

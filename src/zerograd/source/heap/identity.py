@@ -28,6 +28,12 @@ class Identities:
         """Whether this is how many things something has, and no number that was told."""
         return self._names[identity][:1] == ("length",)  # not a name: of an identity
 
+    def field(self, identity: int) -> str:
+        """The name of the field that this was read from, if it was."""
+        *_, last = self._names[identity]
+        was_read = self._names[identity][0] in ("given", "field")  # not a name: of an identity
+        return last if isinstance(last, str) and was_read else ""
+
     def parts(self, identity: int) -> frozenset[int]:
         """A value and all that it is computed from."""
         known = self._parts.get(identity)

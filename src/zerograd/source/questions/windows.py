@@ -117,7 +117,7 @@ def _behind(
     losses = tuple(_loss(ex, optimizer, site, deposit, of) for site, deposit in adding.items())
     owners = {one for site in feeding for one in ex.tables.owners.get(site, ())}
     sure = not optimizer.hinted and owners == {optimizer} and taken.untouched == {True}
-    return Window(step, losses, _name_of(ex, of), certain=sure and of.base not in ex.tables.refused)
+    return Window(step, losses, _name_of(ex, of), certain=sure and not ex.is_refused(of.base))
 
 
 def _are_micro_batches(ex: Execution, loop: Hashable, of: Linear, feeding: dict[Site, Deposit]) -> bool:
@@ -172,7 +172,7 @@ def _sites(ex: Execution, optimizer: Obj, loop: Hashable) -> set[Site]:
 
 def _may_be_one(ex: Execution, place: Place) -> bool:
     """Whether the program refuses windows of more than one micro-batch."""
-    return place.of.base in ex.tables.refused
+    return ex.is_refused(place.of.base)
 
 
 def _feeding(ex: Execution, optimizer: Obj, place: Place) -> dict[Site, Deposit]:
