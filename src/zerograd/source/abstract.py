@@ -21,7 +21,7 @@ from zerograd.source.execute.roots import Executed, execute_all
 from zerograd.source.heap.objects import Obj, ObjectKind
 from zerograd.source.project.files import Project
 from zerograd.source.project.index import File
-from zerograd.source.questions import clips, closures, coverage, handed, idle, scales, shared, ungraded, wasted
+from zerograd.source.questions import clears, clips, closures, coverage, handed, idle, scales, shared, ungraded, wasted
 from zerograd.source.questions.world import SourceWorld
 from zerograd.source.text.triggers import may_train
 
@@ -56,6 +56,8 @@ CODES = frozenset(
         "ZG302",
         "ZG305",
         "ZG306",
+        "ZG401",
+        "ZG403",
         "ZG501",
         "ZG502",
     ]
@@ -144,6 +146,10 @@ def _of_holding(ex: Execution) -> Iterator[Finding]:
     for one in shared.growing(ex):
         rule = REGISTRY["ZG305"]
         yield note(rule, one.site, certain=one.certain, what=one.what, giver=one.giver, cleared=one.cleared)
+    for twice in clears.cleared_twice(ex):
+        yield note(REGISTRY["ZG403"], twice.site, certain=True, clear=twice.clear, other=twice.other)
+    for site, what in clears.zeros_kept(ex):
+        yield note(REGISTRY["ZG401"], site, certain=True, clear=what)
 
 
 def _held_twice(ex: Execution, root: Executed, file: File) -> Iterator[Finding]:

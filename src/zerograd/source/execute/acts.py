@@ -736,6 +736,11 @@ def _plain_context(ex: Execution, call: Call) -> Value:
     return _context(ex, call, Mode.PLAIN)
 
 
+def _capture(ex: Execution, call: Call) -> Value:
+    ex.captures = True
+    return _context(ex, call, Mode.PLAIN)
+
+
 def _copies_weights(ex: Execution, call: Call) -> Value:
     """higher.innerloop_ctx(model, optimizer): hands out a copy of the model, and who steps it in the graph."""
     made = _context(ex, call, Mode.PLAIN)
@@ -1668,7 +1673,7 @@ _ACTS: dict[Act, Callable[[Execution, Call], Value]] = {
     Act.GRAD: _grad,
     Act.GRAD_IF: _grad_if,
     Act.CONTEXT: _plain_context,
-    Act.CAPTURE: _plain_context,
+    Act.CAPTURE: _capture,
     Act.ACCUMULATES: _accumulates,
     Act.COPIES_WEIGHTS: _copies_weights,
     Act.SCALE_LOSS: _scale_loss,

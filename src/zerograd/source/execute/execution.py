@@ -194,9 +194,10 @@ class Execution:
         self.cleared: dict[Site, frozenset[Obj]] = {}  # the regions that each clear was told
         self.exhausted: dict[Site, Any] = {}  # parameters that are read where nothing is left of them
         self.shared: dict[Site, Any] = {}  # gradients that are handed over again and again
-        self.clears: dict[Site, tuple[str, Regions]] = {}  # each clear in words, and what it may clear
+        self.clears: dict[Site, Any] = {}  # what is known of each clear
         self.handed_over = False  # since the last step, a gradient was handed over
         self.asks_gradient = False  # the test that is being evaluated asks whether there is a gradient
+        self.captures = False  # something is captured in a graph that is replayed
         self.comprehending = 0  # the comprehensions around
         self.wasted: dict[tuple[Site, Obj], tuple[Site, str, Function | None]] = {}  # deposits that a clear erases
         self.stepped_each: dict[

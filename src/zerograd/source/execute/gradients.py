@@ -31,6 +31,7 @@ from zerograd.source.effects import python, spelling
 from zerograd.source.effects.protocols import STEPPED_BY_SCALER
 from zerograd.source.execute import (
     calls,
+    clearing,
     clipping,
     containers,
     expressions,
@@ -672,8 +673,7 @@ def clear(
     updates.clear(ex, regions, node, weak=weak)
     if zeros is not False:
         updates.clear(ex, sharing.emptied_too(ex, regions), node, weak=weak or zeros is None)
-    _, others = ex.clears.get(ex.site(node), ("", NO_OBJECTS))
-    ex.clears[ex.site(node)] = wording(node), others | regions
+    clearing.note(ex, regions, node, of=of, weak=weak, zeros=zeros is True and not by_hand)
     ex.cleared[ex.site(node)] = ex.cleared.get(ex.site(node), regions) & regions if not weak else NO_OBJECTS
     if not weak:
         clipping.cleared(ex, regions)

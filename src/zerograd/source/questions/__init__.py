@@ -2,6 +2,7 @@
 
 `coverage`: does what is cleared cover what is stepped? `closures`: does a closure clear before it goes backward?
 `windows`: how is each step fed?
+`clears`: does every clear have something to clear?
 `shared`: does who hands its gradient over get rid of it?
 `idle`: does every term of a loss teach? `wasted`: is every backward used?
 `world`: the questions of `core/world.py`.

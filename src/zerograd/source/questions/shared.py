@@ -21,10 +21,10 @@ def growing(ex: Execution) -> Iterator[Growing]:
     for one in ex.shared.values():
         clear = _clear_of(ex, one.taker)
         if clear is not None:
-            yield Growing(one.site, one.what, one.giver, f"{ex.clears[clear][0]} on line {clear.line}", one.certain)
+            yield Growing(one.site, one.what, one.giver, f"{ex.clears[clear].what} on line {clear.line}", one.certain)
 
 
 def _clear_of(ex: Execution, taker: Obj) -> Site | None:
     """Where the other side is cleared."""
-    found = [site for site, (_, regions) in ex.clears.items() if ex.overlap.of(taker, regions) is not Covers.NO]
+    found = [site for site, met in ex.clears.items() if ex.overlap.of(taker, met.regions) is not Covers.NO]
     return min(found, default=None)
