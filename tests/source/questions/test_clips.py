@@ -72,3 +72,23 @@ class Trainer:
         self.for_body.zero_grad()
 """
     assert certain(body, made=NETS) == []
+
+
+def test_lightning_goes_backward_behind_the_training_step() -> None:
+    body = """
+import lightning
+
+
+class Lit(lightning.LightningModule):
+    def {method}(self, batch, number):
+        {first}
+        loss = self.net(batch).mean()
+        nn.utils.clip_grad_norm_(self.net.parameters(), 1.0)
+        return loss
+
+    def configure_optimizers(self):
+        return torch.optim.Adam(self.parameters())
+"""
+    assert certain(body.format(method="training_step", first="pass"), made=NETS) == ["ZG302"]
+    assert certain(body.format(method="on_after_backward", first="pass"), made=NETS) == []
+    assert certain(body.format(method="training_step", first="self.automatic_optimization = False"), made=NETS) == []

@@ -12,6 +12,7 @@ from zerograd.source.execute.execution import Execution
 from zerograd.source.execute.gradients import held_by
 from zerograd.source.heap.objects import Obj
 from zerograd.source.heap.regions import Covers, is_unknown
+from zerograd.source.heap.values import is_none
 
 
 class Unused(NamedTuple):
@@ -23,7 +24,10 @@ class Unused(NamedTuple):
 
 def unused(ex: Execution) -> Iterator[Unused]:
     for site, made in ex.clips.items():
-        if made.copied:
+        if ex.returned is not None and not is_none(ex.returned) and not ex.deposits:
+            # A framework goes backward with what was returned, and has cleared before that.
+            yield Unused(site, made.what, "before any backward() has deposited", True)
+        elif made.copied:
             yield Unused(site, made.what, "a copy of the gradients, which nobody takes", True)
         elif made.passed and not made.used:
             step = min(made.passed).what or "step()"
