@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from zerograd.core.events import Kind
-from zerograd.core.findings import Certainty, Finding, Related, once
+from zerograd.core.findings import Certainty, Finding, Related, Severity, once
 from zerograd.core.judgement import Code, Trail, Verdict
 from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
@@ -21,12 +21,25 @@ from zerograd.source.execute.roots import Executed, execute_all
 from zerograd.source.heap.objects import Obj, ObjectKind
 from zerograd.source.project.files import Project
 from zerograd.source.project.index import File
-from zerograd.source.questions import clears, clips, closures, coverage, handed, idle, scales, shared, ungraded, wasted
+from zerograd.source.questions import (
+    clears,
+    clips,
+    closures,
+    coverage,
+    handed,
+    idle,
+    retained,
+    scales,
+    shared,
+    ungraded,
+    wasted,
+)
 from zerograd.source.questions.world import SourceWorld
 from zerograd.source.text.triggers import may_train
 
 UNGRADED = "a tensor that takes no gradient is given to the optimizer: no step will move it"
 NOT_HANDED = "training_step() returns no loss: Lightning has nothing to go backward with"
+KEPT = "{what} keeps the graph of every iteration alive"
 IDLE = "a term of this loss was cut from its graph: it is in the value and teaches nothing"
 LISTED_TWICE = "{what} is given the same parameters twice: each step consumes their gradients twice"
 HELD_TWICE = "{what} holds parameters that the optimizer of line {line} holds too: both step them after one backward()"
@@ -57,6 +70,7 @@ CODES = frozenset(
         "ZG305",
         "ZG306",
         "ZG401",
+        "ZG402",
         "ZG403",
         "ZG501",
         "ZG502",
@@ -114,6 +128,8 @@ def _report(root: Executed, file: File) -> Iterator[Finding]:
             finding = note(rule, site, certain=True)
             if _is_here(finding, root, file):
                 yield finding
+    if "ZG402" in CODES:
+        yield from _of_graphs(ex, root, file)
     rule = REGISTRY["ZG002"]._replace(message=UNUSED)
     for one in wasted.wasted(ex):
         finding = note(rule, one.site, certain=not ex.tables.examined, clear=one.clear, line=str(one.deposit.line))
@@ -160,6 +176,16 @@ def _held_twice(ex: Execution, root: Executed, file: File) -> Iterator[Finding]:
         rule = REGISTRY["ZG004"]._replace(message=LISTED_TWICE if other is None else HELD_TWICE, remedy=HOLD_ONCE)
         related = (Related(other, "the other optimizer is made here"),) if other is not None else ()
         finding = note(rule, twice.site, certain=True, related=related, what=twice.what, line=line)
+        if _is_here(finding, root, file):
+            yield finding
+
+
+def _of_graphs(ex: Execution, root: Executed, file: File) -> Iterator[Finding]:
+    """Graphs that an iteration leaves behind."""
+    for one in retained.retained(ex):
+        severity = Severity.NOTE if one.freed else Severity.WARNING
+        rule = REGISTRY["ZG402"]._replace(severity=severity, message=KEPT)
+        finding = note(rule, one.site, certain=one.certain, what=one.what)
         if _is_here(finding, root, file):
             yield finding
 

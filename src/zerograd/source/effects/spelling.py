@@ -8,6 +8,7 @@ ENABLED = "enabled"
 LOSS = "loss"
 SEED = "gradient"
 INIT_SCALE = "init_scale"  # of a scaler: where its scale begins
+MAX_LENGTH = "maxlen"  # of a deque
 MAX_NORM = "max_norm"
 CLIP_VALUE = "clip_value"
 MIXED_PRECISION = "mixed_precision"

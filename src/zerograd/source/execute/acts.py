@@ -28,6 +28,7 @@ from zerograd.source.execute import (
     graphs,
     holding,
     iterators,
+    keeping,
     ranks,
     scaling,
     schedules,
@@ -505,11 +506,17 @@ def _computes(ex: Execution, call: Call) -> Value:
     needs = call.keywords.get(spelling.REQUIRES_GRAD)
     if needs is not None and needs.constant is not None and needs.constant.value is True:
         return leaf(ex, call.node)
-    made = graphs.tensor(ex, _held(ex, call), ex.fresh(call.node))
+    held = _held(ex, call)
+    made = graphs.tensor(ex, held, ex.fresh(call.node, made_of=_graphs_of(held)))
     told = {value.reduction for value in call.all if value.graph}
     subject = call.subject
     reduction = told.pop() if len(told) == 1 else ""
     return made._replace(reduction=reduction, exact=subject is None or subject.exact)
+
+
+def _graphs_of(values: list[Value]) -> tuple[int, ...]:
+    """What a tensor is computed from that has a graph, or may have."""
+    return tuple(value.id for value in values if value.graph >= Graph.LIVE)[:4]
 
 
 def _loss(ex: Execution, call: Call) -> Value:
@@ -555,6 +562,15 @@ def _cuts(ex: Execution, call: Call) -> Value:
     values = _held(ex, call)
     graphs.mark(ex, identity, values)
     return Value(identity, graph=Graph.CUT, cut_from=graphs.origins(values), slopes=graphs.slopes(values))
+
+
+def _cuts_itself(ex: Execution, call: Call) -> Value:
+    """detach_(): whatever name it has, its graph is gone."""
+    made, node = _cuts(ex, call), call.node
+    target = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+    if isinstance(target, (ast.Name, ast.Attribute)) and call.receiver is not None and not call.receiver.objects:
+        statements.bind(ex, target, made, node)
+    return made
 
 
 def _number(ex: Execution, call: Call) -> Value:
@@ -657,6 +673,7 @@ def ask_gradient(ex: Execution, subject: Value, target: ast.expr | None, node: a
 
 def _autograd(ex: Execution, call: Call) -> Value:
     made = _cuts(ex, call)
+    keeping.use(ex, _held(ex, call))
     graph = call.keywords.get(spelling.CREATE_GRAPH) or (call.positional[4] if len(call.positional) > 4 else None)
     if calls.REST in call.keywords:
         graph = call.keywords[calls.REST]
@@ -1221,7 +1238,7 @@ def _appends(ex: Execution, call: Call) -> Value:
     elif obj.kind is ObjectKind.PARAMETERS:
         obj.regions |= gradients.regions_of(ex, value)
     else:
-        containers.append(ex, obj, value)
+        containers.append(ex, obj, keeping.put(ex, obj, value, call.node))
     return ex.none
 
 
@@ -1277,12 +1294,14 @@ def _gets(ex: Execution, call: Call) -> Value:
 
 def _pops(ex: Execution, call: Call) -> Value:
     assert call.obj is not None
+    keeping.empty(ex, call.obj)
     ex.store.drop((call.obj, containers.LENGTH))
     return ex.store.get((call.obj, containers.ELEMENT)) or ex.unknown(call.node)
 
 
 def _empties(ex: Execution, call: Call) -> Value:
     assert call.obj is not None
+    keeping.empty(ex, call.obj)
     for key, _ in ex.store.fields(call.obj):
         ex.store.drop(key)
     return ex.none
@@ -1442,10 +1461,15 @@ def _length(ex: Execution, call: Call) -> Value:
 def _list(ex: Execution, call: Call) -> Value:
     if call.positional:
         iterators.read(ex, call.positional[0], call.node, by=gradients.wording(call.node))
-        return call.positional[0]._replace(iterators=NO_ITERATORS)
-    obj = containers.new(ex, call.node)
-    containers.fill(ex, obj, [])
-    return _value(ex, call, obj)
+        made = call.positional[0]._replace(iterators=NO_ITERATORS)
+    else:
+        obj = containers.new(ex, call.node)
+        containers.fill(ex, obj, [])
+        made = _value(ex, call, obj)
+    if call.keywords.get(spelling.MAX_LENGTH) is not None or len(call.positional) > 1:
+        for one in made.objects:
+            keeping.empty(ex, one)  # it lets go of the oldest
+    return made
 
 
 def _iterates(ex: Execution, call: Call) -> Value:
@@ -1652,7 +1676,7 @@ _ACTS: dict[Act, Callable[[Execution, Call], Value]] = {
     Act.MEAN: _reduces,
     Act.SUM: _reduces,
     Act.CUTS: _cuts,
-    Act.CUTS_ITSELF: _cuts,
+    Act.CUTS_ITSELF: _cuts_itself,
     Act.FLAT: _cuts,
     Act.LIKE: _like,
     Act.SPLITS: _splits,

@@ -134,10 +134,13 @@ class Execution:
         )
         self._constants: dict[tuple[type, Hashable], Value] = {}
         self.counter_ids: dict[int, Counter] = {}
+        self.ranges: set[Hashable] = set()  # loops that count, and go through no data
+        self.heads: dict[int, Hashable] = {}  # values that stand for what the last iteration of a loop has left
         self.unless_told: dict[int, int] = {}  # numbers that are this one, unless somebody tells another
         self.by_default: dict[int, Hashable] = {}  # what settings are, unless somebody tells something else
         self.products: dict[int, tuple[Linear, Linear]] = {}  # numbers that are one number times another
         self._parts_asked: dict[Asked, frozenset[int]] = {}
+        self.graphed: set[int] = set()  # what is computed with a graph, or may be
         self.tensor_ids: set[int] = set()  # what is computed from something with a graph
         self.born: dict[int, frozenset[Hashable]] = {}  # the loops in which something is computed anew
         self.root_class: Class | None = None
@@ -177,6 +180,7 @@ class Execution:
         version = self.tables.version()
         if version != self._version:  # what is known of things has changed: nothing is as it was
             self._version, self.records_of = version, {}
+            self._forget_kept()
         self.met: dict[tuple[Any, Site | None], Any] = {}  # the laws that were broken, by place
         self.told: set[tuple[Any, Site | None]] = set()
         self.events: dict[Slot, Events] = {}
@@ -217,6 +221,14 @@ class Execution:
         self.hooks: dict[Obj, dict[Site, str]] = {}  # hooks that clip what comes into a region
         self.hook: list[Regions] | None = None  # while a hook is tried: what it clips in place
         self.tables.grown = False
+
+    def _forget_kept(self) -> None:
+        """What iterations leave behind is found anew, as all statements are executed anew."""
+        self.added: dict[Site, Any] = {}  # see [Note: kept graphs]
+        self.kept: dict[Site, Any] = {}
+        self.wanted: frozenset[Site] = frozenset()  # kept graphs that a backward goes through
+        self.emptied: set[Obj] = set()  # lists out of which something is taken
+        self.given_away: frozenset[Site] = frozenset()  # or may
 
     # --- where the machine stands
 

@@ -17,6 +17,7 @@ from zerograd.source.execute import (
     gradients,
     graphs,
     iterators,
+    keeping,
     statements,
 )
 from zerograd.source.execute.execution import Execution, Frame, Unreachable
@@ -275,7 +276,7 @@ def truth(ex: Execution, value: Value) -> Test:
         return negate(compare(ex, ast.Eq(), value, ex.constant(0)))
     if value.objects and value.exact:
         kinds = {one.kind for one in value.objects}
-        if kinds == {ObjectKind.NONE}:
+        if kinds == {ObjectKind.NONE} and value.graph < Graph.LIVE:
             return Known(False)
         if not kinds & _MAY_BE_FALSE:
             return Known(True)
@@ -303,7 +304,7 @@ def asks_none(ex: Execution, value: Value) -> Test:
         return value.none_test
     if value.objects and value.exact:
         kinds = {one.kind for one in value.objects}
-        if kinds == {ObjectKind.NONE}:
+        if kinds == {ObjectKind.NONE} and value.graph < Graph.LIVE:
             return YES
         if ObjectKind.NONE not in kinds or ObjectKind.GRADIENT in kinds:
             ex.asks_gradient = ex.asks_gradient or ObjectKind.GRADIENT in kinds
@@ -587,7 +588,8 @@ def _tensor_operation(
     if isinstance(operator, (ast.Add, ast.Sub)):
         reductions = {part.reduction for part in (one, other) if part.graph is Graph.LIVE}
         idle = one.idle | other.idle | graphs.idle_terms(ex, node, one, other)
-        return value._replace(reduction=reductions.pop() if len(reductions) == 1 else "", number=number, idle=idle)
+        total = value._replace(reduction=reductions.pop() if len(reductions) == 1 else "", number=number, idle=idle)
+        return keeping.add(ex, node, one, other, total)
     return value._replace(number=number)
 
 

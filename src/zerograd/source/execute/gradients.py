@@ -38,6 +38,7 @@ from zerograd.source.execute import (
     graphs,
     holding,
     iterators,
+    keeping,
     ranks,
     scaling,
     sharing,
@@ -329,6 +330,7 @@ def deposit(
     if is_severed(ex, value):
         path.severed |= _severed_at(value, site)
     note_loss(ex)
+    keeping.use(ex, [value])
     for loop in (0, *ex.loops):
         tables.add(tables.training, loop)
     owners = _objective(ex, site, value)
@@ -970,6 +972,7 @@ def unknown_call(
     stepped: set[Obj] = set()
     modules: set[Obj] = set()
     show(ex, handed)
+    keeping.lose(ex, values)
     tensors: set[Obj] = set()
     for value in values:
         for one in value.objects:
@@ -1037,6 +1040,8 @@ def unknown_call(
     handed_out.copied_from |= frozenset().union(*(module.copied_from for module in modules))
     remember(ex, handed_out, keywords, node)
     graph = made.graph if made.graph is not Graph.CUT or ex.grad_mode is Mode.OFF else Graph.ANY
+    if graph >= Graph.LIVE:
+        ex.graphed.add(identity)
     anything = NO_OBJECTS if ex.grad_mode is Mode.OFF else frozenset({ex.heap.anything})
     whose = made.made_of or anything
     return made._replace(objects=result.objects, exact=False, graph=graph, made_of=whose, sure=NO_OBJECTS)

@@ -15,6 +15,7 @@ from zerograd.source.heap.values import (
     NO_OBJECTS,
     NO_PASSES,
     NO_SLOPES,
+    NOT_KEPT,
     NOTHING_APPLIED,
     Applied,
     Graph,
@@ -79,6 +80,8 @@ def tensor(
             passes |= value.passes
             scaled = scaled or value.scaled
         cut_from |= value.cut_from
+    if graph >= Graph.LIVE:
+        ex.graphed.add(identity)
     return Value(
         identity,
         graph=graph,
@@ -89,6 +92,7 @@ def tensor(
         cut_from=frozenset(cut_from),
         applied=applied,
         slopes=slopes(given),
+        kept=NOT_KEPT.union(*(value.kept for value in given)) if graph >= Graph.LIVE else NOT_KEPT,
         passes=passes,
     )
 

@@ -7,7 +7,7 @@ from zerograd.core.facts import NOWHERE, Facts, doubt
 from zerograd.core.facts import join as joined
 from zerograd.source.effects.lookup import row_of
 from zerograd.source.effects.rows import Act
-from zerograd.source.execute import branches, calls, containers, counters, expressions, iterators, statements
+from zerograd.source.execute import branches, calls, containers, counters, expressions, iterators, keeping, statements
 from zerograd.source.execute.execution import Execution, LoopRecord, Unreachable
 from zerograd.source.execute.paths import Path, Slot, State, meet
 from zerograd.source.execute.walked import Why
@@ -174,6 +174,8 @@ def _repeat(ex: Execution, node: ast.For | ast.AsyncFor | ast.While, iterated: V
         ex.over_parameters.add(loop)
     if iterated is not None and not isinstance(node, ast.While) and _goes_through_a_batch(node, iterated):
         ex.tables.add(ex.tables.parted, loop)
+    if iterated is not None and any(one.shape is Shape.RANGE for one in iterated.objects):
+        ex.ranges.add(loop)
     changed = ex.tables.changed.setdefault(loop, {})
     entry = ex.here.copy()
     skipping = State({}, entry)
@@ -321,7 +323,7 @@ def _enter(ex: Execution, loop: Hashable, changed: dict[Key, None], iterated: Va
             ex.store.put(key, as_flag(ex, key, value.constant.value))
         elif value.constant is not None and value.constant.value is not None:
             phi = ex.identities.of("looped", loop, key)
-            ex.born[phi] = frozenset({loop})
+            ex.born[phi], ex.heads[phi] = frozenset({loop}), loop
             ex.store.put(key, value._replace(id=phi, constant=None, number=None))
     own = counters.count_of(ex, Counter(loop, None))
     own.increment = 1
@@ -380,7 +382,8 @@ def _grow_head(ex: Execution, loop: Hashable, changed: dict[Key, None], head: Pa
         if isinstance(later.number, Linear) and later.number.base == now.id and later.number.offset:
             ex.tables.add(ex.tables.counting, key)
         phi = ex.identities.of("looped", loop, key)
-        ex.born[phi] = frozenset({loop})
+        ex.born[phi], ex.heads[phi] = frozenset({loop}), loop
+        keeping.carry(ex, loop, later, key[0])
         joined = join(now, later, phi)
         if joined.id != now.id and now.id != phi:
             joined = joined._replace(id=phi)

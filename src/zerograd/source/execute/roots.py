@@ -14,7 +14,7 @@ from zerograd.core.judgement import Code
 from zerograd.source.effects import python, spelling, torch
 from zerograd.source.effects.lookup import ENDING, is_lightning
 from zerograd.source.effects.rows import Act
-from zerograd.source.execute import attributes, calls, containers, kinds, loops, statements
+from zerograd.source.execute import attributes, calls, containers, keeping, kinds, loops, statements
 from zerograd.source.execute.execution import Execution, Exhausted, Frame, Unreachable
 from zerograd.source.execute.paths import PATH, Path, Slot, State, meet
 from zerograd.source.execute.walked import Why
@@ -241,6 +241,7 @@ def _again_and_again(ex: Execution, obj: Obj, function: Function, receiver: Valu
         ex.path = entry.copy()
         ex.loops = [whole] if counting else []
         value = calls.inline(ex, obj, [], {}, function.node, receiver=receiver, cls=function.cls, running=True)
+        keeping.lose(ex, containers.deep(ex, value))
         if receiver is not None and _is_training_step(ex, function):
             ex.returned = value if _is_left_to_framework(ex, function, receiver) else None
         back = ex.capture(level)

@@ -18,6 +18,7 @@ from zerograd.source.execute import (
     expressions,
     gradients,
     graphs,
+    keeping,
     loops,
     replaying,
 )
@@ -99,6 +100,9 @@ def _delete(ex: Execution, node: ast.Delete) -> None:
             ex.store.drop((ex.frame.id, target.id))
         elif isinstance(target, ast.Attribute):
             attributes.write(ex, expressions.evaluate(ex, target.value), target.attr, ex.none, node, deleted=True)
+        elif isinstance(target, ast.Subscript):
+            for one in expressions.evaluate(ex, target.value).objects:
+                keeping.empty(ex, one)
 
 
 def scope_of(ex: Execution, name: str) -> Key:
@@ -154,7 +158,8 @@ def bind(ex: Execution, target: ast.expr, value: Value, node: ast.AST) -> None:
                 gradients.written_into(ex, obj, value, node, whole=_is_whole(target.slice))
         filled = value.graph > base.graph and not base.objects
         if filled and isinstance(target.value, (ast.Name, ast.Attribute)):
-            bind(ex, target.value, graphs.tensor(ex, [base, value], base.id), node)
+            whole = graphs.tensor(ex, [base, value], base.id)
+            bind(ex, target.value, keeping.write(ex, node, base, value, whole), node)
     elif isinstance(target, ast.Starred):
         bind(ex, target.value, value, node)
 

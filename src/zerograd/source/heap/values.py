@@ -15,6 +15,7 @@ LOSS_SCALE = ("the loss scale",)
 SCALE_MARKS: frozenset[Hashable] = frozenset({LOSS_SCALE, MAYBE_SCALED})
 MEAN, SUM = "mean", "sum"
 NO_DIVISORS: frozenset[Hashable] = frozenset()
+NOT_KEPT: frozenset[Site] = frozenset()
 IdleTerm = tuple[Site, frozenset[Obj]]  # (where it was added, whose graph was cut from it)
 NO_IDLE_TERMS: frozenset[IdleTerm] = frozenset()
 Slope = tuple[Obj, int]  # (whose gradient was read, where)
@@ -115,6 +116,7 @@ class Value(NamedTuple):
     applied: frozenset[Applied] = NOTHING_APPLIED  # which network was applied to what which other one made
     slopes: frozenset[Slope] = NO_SLOPES  # the gradients that it was computed from
     output_of: Obj | None = None  # the network whose output it is, with another sign or summed up, and nothing else
+    kept: frozenset[Site] = NOT_KEPT  # where it, or a part of it, was added to what outlives an iteration
     coat: Coat = Coat.BARE  # of a module
     passes: frozenset[Pass] = NO_PASSES  # of a loss: through networks that are averaged over the ranks
     picked: Picked | None = None  # of one of two things
@@ -177,6 +179,7 @@ def join(one: Value, other: Value, identity: int, test: Test | None = None) -> V
         one.applied | other.applied,
         one.slopes | other.slopes,
         one.output_of if one.output_of is other.output_of else None,
+        one.kept | other.kept,
         one.coat if one.coat is other.coat else Coat.EITHER,
         # Where one path has none, nobody knows of the other.
         one.passes | other.passes if one.passes and other.passes else NO_PASSES,
