@@ -366,3 +366,19 @@ def test_what_tells_that_a_step_was_to_wait(
 ) -> None:
     found = windows(AT_ONCE.format(before=before, loss=loss, backward=backward, behind=behind))
     assert [window.certain for window in found if window.meant] == ([] if certain is None else [certain])
+
+
+@pytest.mark.parametrize("rescaled", ["p.grad /= n", "p.grad *= 1 / n", "p.grad.div_(n)"])
+def test_gradients_that_are_divided_behind_the_loop(rescaled: str) -> None:
+    body = f"""
+def train(loader, n):
+    optimizer.zero_grad()
+    for _ in range(n):
+        x, y = next(loader)
+        F.mse_loss(model(x), y).backward()
+    for p in model.parameters():
+        {rescaled}
+    optimizer.step()
+"""
+    (window,) = windows(body)
+    assert [loss.is_divided for loss in window.losses] == [None]

@@ -1426,6 +1426,8 @@ def _range(ex: Execution, call: Call) -> Value:
     if len(call.positional) < 3:
         end, begins = linear(call.positional[min(1, len(call.positional) - 1)]), linear(start)
         length = Linear(end.base, end.offset - begins.offset) if begins.base is None else None
+        if length is not None and begins.offset == 0 and isinstance(call.node, ast.Call) and call.node.args:
+            ex.tables.named.setdefault(length, ast.unparse(call.node.args[-1]))
     elif all(one.constant is not None and isinstance(one.constant.value, int) for one in call.positional):
         told = [one.constant.value for one in call.positional if one.constant is not None]
         length = Linear(None, len(range(*told))) if told[2] else None  # type: ignore[call-overload]

@@ -509,6 +509,8 @@ def combine(ex: Execution, node: ast.AST, operator: ast.operator, one: Value, ot
         number = counters.whole_counter(ex, one, other)
     if isinstance(number, Remainder) and isinstance(node, ast.BinOp) and number.of not in ex.tables.named:
         ex.tables.named[number.of] = ast.unparse(node.right)
+    if isinstance(operator, ast.Div) and isinstance(node, ast.BinOp) and linear(other) not in ex.tables.named:
+        ex.tables.named[linear(other)] = ast.unparse(node.right)
     if isinstance(operator, (ast.Div, ast.FloorDiv)) and isinstance(one.number, Linear):
         ex.tables.shares.add((one.number, name_of(other)))
     if isinstance(operator, ast.Div) and one.cut_from:

@@ -834,7 +834,7 @@ def changed_in_place(ex: Execution, old: Value, new: Value, node: ast.AugAssign)
             updates.change(ex, obj.regions)
             if isinstance(node.op, ast.Mult) and _is_zero(new):
                 clear(ex, obj.regions, node, weak=is_partial(ex), by_hand=True)
-            elif new.graph:
+            elif new.graph and not isinstance(node.op, (ast.Mult, ast.Div)):
                 add_by_hand(ex, obj.regions, node)
             else:
                 touch(ex, obj.regions, node)

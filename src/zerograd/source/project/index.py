@@ -217,7 +217,7 @@ def _only_calls(node: FunctionNode) -> bool:
     body = [one for one in node.body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]
     if body and isinstance(body[-1], ast.For) and isinstance(body[-1].iter, ast.List) and len(body[-1].iter.elts) == 1:
         body[-1:] = body[-1].body  # a loop that runs once is none
-    only = body[-1] if all(_only_names(one) for one in body[:-1]) else None
+    only = body[-1] if body and all(_only_names(one) for one in body[:-1]) else None
     return isinstance(only, (ast.Expr, ast.Return)) and isinstance(only.value, ast.Call)
 
 
