@@ -157,3 +157,20 @@ def train(net, loader, optimizers):
             one.step()
 """
     assert certain(body) == []
+
+
+def test_a_list_that_a_loop_may_fill_is_not_empty_behind_it() -> None:
+    body = """
+made = []
+for x, y in loader:
+    optimizer.zero_grad()
+    outs = []
+    for part in x:
+        outs.append(model(part))
+    loss = 0
+    for one, other in zip(outs, outs):
+        loss += F.mse_loss(one, other.detach())
+    loss.backward()
+    optimizer.step()
+"""
+    assert certain(body) == []

@@ -87,3 +87,8 @@ def test_names() -> None:
     assert last_name(call) == "c"
     assert dotted_name(call.func) == "a.b.c"
     assert dotted_name(call) == ""
+
+
+def test_a_function_with_nothing_but_a_docstring_calls_nothing() -> None:
+    file = File("a.py", "", ast.parse('def later():\n    """To be written."""\n'))
+    assert not file.functions[0].forwards

@@ -1448,7 +1448,7 @@ def _length(ex: Execution, call: Call) -> Value:
     value = call.positional[0]
     for obj in sorted(value.objects):
         known = ex.store.get((obj, containers.LENGTH))
-        if known is not None and len(value.objects) == 1:
+        if known is not None and known.exact and len(value.objects) == 1:
             return known
     length = containers.length_of(ex, value)
     if length is None:

@@ -31,6 +31,7 @@ from zerograd.source.project.index import Class, File, Function, FunctionNode
 Arguments = Sequence[Value]
 Keywords = dict[str, Value]
 _DEEPEST = 9  # calls within calls
+_MOST_NETWORKS = 12  # of which one is called
 _FORWARD_MOVES = 1_200  # statements of one network's forward()
 _GRADIENT = next(name for name, trait in torch.ATTRIBUTES["parameter"].items() if trait is Trait.GRADIENT)
 _ASKED_FOR_PARAMETERS = frozenset(
@@ -198,7 +199,8 @@ def call(ex: Execution, function: Value, positional: Arguments, keywords: Keywor
     if len(targets) == 1 and (function.exact or targets[0].given):
         found = call_object(ex, targets[0], positional, keywords, node)
         return ranks.passed(ex, function, found, node, handed=bool(positional or keywords))
-    if not targets or len(targets) > 3:
+    networks = all(one.kind in (ObjectKind.MODULE, ObjectKind.CRITERION) for one in targets)
+    if not targets or len(targets) > (_MOST_NETWORKS if networks else 3):
         return gradients.unknown_call(ex, None, positional, keywords, node)
     return _alternatives(ex, function, targets, node, lambda one: call_object(ex, one, positional, keywords, node))
 

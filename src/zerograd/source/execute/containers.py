@@ -82,7 +82,8 @@ def append(ex: Execution, obj: Obj, value: Value) -> None:
         ex.store.put((obj, at(length.constant.value)), value)
         ex.store.put((obj, LENGTH), ex.constant(length.constant.value + 1))
     else:
-        ex.store.drop((obj, LENGTH))
+        # Not dropped: where paths meet, what one of them lacks is what the other has.
+        ex.store.put((obj, LENGTH), Value(ex.identities.of("length", obj), exact=False))
 
 
 def _show_in(ex: Execution, obj: Obj, value: Value) -> None:
@@ -186,7 +187,8 @@ def unrolled(ex: Execution, iterated: Value) -> Unrolled | None:
     one = ex.store.get((obj, ELEMENT))
     if one is None:
         return None
-    if ex.store.get((obj, LENGTH)) is None:
+    length = ex.store.get((obj, LENGTH))
+    if length is None or not length.exact:
         # A list of which only a summary is known: once for all that it stands for.
         all_held = frozenset(part for value in deep(ex, one) for part in value.objects)
         is_worth = {part.kind for part in all_held} & (
