@@ -175,3 +175,21 @@ def train(n):
 """
     assert "ZG002" in certain(body.format(" / n"))
     assert "ZG002" not in certain(body.format(""))  # a network that is asked every time, and stepped seldom
+
+
+def test_another_tensor_in_every_iteration_is_another_leaf() -> None:
+    """Fast adversarial training: what is detached at the end of an iteration has no gradient in the next one."""
+    text = """\
+delta = torch.zeros(8, 4)
+for x, y in loader:
+    if {fresh}:
+        delta = torch.zeros_like(x)
+    delta.requires_grad = True
+    F.mse_loss(model(x + delta), y).backward()
+    delta.data = delta + delta.grad.sign()
+    {last}
+    optimizer.zero_grad()
+    F.mse_loss(model(x + delta), y).backward()
+    optimizer.step()
+"""
+    assert certain(text.format(fresh="flag", last="delta = delta.detach()")) == []

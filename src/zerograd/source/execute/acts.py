@@ -992,7 +992,10 @@ def _clips(ex: Execution, call: Call) -> Value:
 def _clips_all(ex: Execution, call: Call) -> Value:
     regions: frozenset[Obj] = NO_OBJECTS
     for value in (*call.positional[:2], *call.keywords.values()):
-        regions |= gradients.regions_of(ex, value)
+        named = [one for one in value.objects if one.kind is ObjectKind.OPTIMIZER]
+        regions = gradients.held_by(named[0]) if len(named) == 1 else regions | gradients.regions_of(ex, value)
+        if len(named) == 1:
+            break  # of a network and its optimizer: what that one holds
     clipping.clip(ex, regions, call.node, scaled=True)
     return ex.unknown(call.node)
 

@@ -49,6 +49,7 @@ class Context:
 
 
 ONE = Constant(1)
+_NOWHERE: frozenset[Hashable] = frozenset()
 
 
 P = ParamSpec("P")
@@ -433,6 +434,9 @@ class Execution:
                 assert first is not None
                 assert second is not None
                 met = self.joined(first, second, self.identities.of("met", at, key), test)
+                born = self.born.get(first.id, _NOWHERE) | self.born.get(second.id, _NOWHERE)
+                if born and met.id not in (first.id, second.id):
+                    self.born[met.id] = self.born.get(met.id, _NOWHERE) | born
                 if met.picked is not None and isinstance(at, tuple) and isinstance(at[0], ast.If):
                     met = self.picked_at(met, at[0].test)
                 changes[key] = met

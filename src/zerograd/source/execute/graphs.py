@@ -7,7 +7,7 @@ One evaluator for all: whatever computes a tensor from other values asks here. `
 import ast
 from collections.abc import Iterable
 
-from zerograd.source.execute import factors, gradients
+from zerograd.source.execute import factors, gradients, updates
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.objects import Mode, Obj, ObjectKind
 from zerograd.source.heap.values import (
@@ -116,6 +116,8 @@ def as_leaf(ex: Execution, value: Value) -> Value:
     else:
         leaf = ex.heap.of("leaf", value.id, kind=ObjectKind.LEAF)
         ex.tables.leaves[value.id] = leaf
+        if any(ex.changing(part) for part in ex.identities.parts(value.id)):
+            updates.begin(ex, leaf)  # another tensor than in the iteration before
     return leaf_value(value.id, leaf)._replace(cut_from=value.cut_from)
 
 

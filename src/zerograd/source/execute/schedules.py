@@ -15,7 +15,7 @@ from zerograd.core.machine import Mark
 from zerograd.source.execute import gradients
 from zerograd.source.execute.execution import Execution, Guard
 from zerograd.source.execute.paths import Slot
-from zerograd.source.heap.conditions import Asked, Linear, is_followed
+from zerograd.source.heap.conditions import Asked, Known, Linear, is_followed
 from zerograd.source.heap.objects import Obj
 
 
@@ -57,7 +57,8 @@ def _is_guarded(ex: Execution, slot: Slot) -> bool:
 def enter_arm(ex: Execution, guard: Guard) -> None:
     """An arm is taken. See [Note: the first time]. Nobody out of sight may have stepped either."""
     tables, facts = ex.tables, ex.here.facts
-    for slot, steps in tables.stepped_under.items() if guard.inside else ():
+    asked = guard.inside and not isinstance(guard.test, Known)
+    for slot, steps in tables.stepped_under.items() if asked else ():
         if slot not in facts or not steps or any((guard.test, guard.yes) not in taken for taken in steps):
             continue
         if not any(Kind.CONSUME in slots.get(slot, NO_DOUBT) for slots in tables.doubted.values()):

@@ -105,6 +105,14 @@ def slot_of(ex: Execution, region: Obj, shape: Shape = Shape.PLAIN) -> Slot:
     return slot
 
 
+def begin(ex: Execution, region: Obj) -> None:
+    """A region that was not there before: its gradient is empty."""
+    facts = ex.here.facts
+    for slot in hands(ex):
+        if slot[1] is region and slot in facts:
+            facts[slot] = frozenset(Fact(START, assumed=fact.assumed) for fact in facts[slot])
+
+
 def take_back(ex: Execution, region: Obj) -> None:
     """Something else is written there: perhaps what was there before it was updated by hand."""
     for slot in ex.slots():

@@ -24,5 +24,5 @@ def wasted(ex: Execution) -> Iterator[Wasted]:
             other != deposit and optimizer in owners and other in ex.deposits and ex.deposits[other].loops == met.loops
             for other, owners in tables.owners.items()
         )
-        if used and not optimizer.hinted and met.loops and not (set(tables.slopes_read) & met.value.sure):
+        if used and not optimizer.hinted and met.loops and tables.slopes_read.isdisjoint(met.value.made_of):
             yield Wasted(clear if function is met.function else deposit, what, deposit)
