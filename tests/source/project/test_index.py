@@ -69,6 +69,11 @@ def test_a_function_knows_what_it_names_and_what_stands_in_it() -> None:
     assert not functions["step"].forwards
 
 
+def test_a_function_that_says_nothing_but_what_it_is_for_calls_nothing() -> None:
+    (function,) = File("a.py", 'def f():\n    """Later."""\n', ast.parse('def f():\n    """Later."""\n')).functions
+    assert not function.forwards
+
+
 def test_a_branch_that_jumps_is_marked() -> None:
     file = read()
     (branch,) = [node for node in ast.walk(file.tree) if isinstance(node, ast.If)]
