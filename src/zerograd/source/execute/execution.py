@@ -50,6 +50,7 @@ class Context:
 
 ONE = Constant(1)
 _NOWHERE: frozenset[Hashable] = frozenset()
+_FACTS_PER_MOVE = 500  # as many are moved in the time of one statement
 
 
 P = ParamSpec("P")
@@ -119,12 +120,15 @@ class Handler(NamedTuple):
 class Execution:
     """One root, executed pass by pass."""
 
-    def __init__(self, project: Project, classes: Classes, laws: Code[Any], main: File, *, moves: int) -> None:
+    def __init__(
+        self, project: Project, classes: Classes, laws: Code[Any], main: File, *, moves: int, work: int
+    ) -> None:
         self.project = project
         self.classes = classes
         self.laws = laws
         self.main = main
         self.moves_of_a_pass = moves
+        self.work = work  # what is left of it for all passes
         self.outermost = Context()
         self.heap = Heap()
         self.identities = Identities()
@@ -282,8 +286,11 @@ class Execution:
         return self.frames[depth], node
 
     def spend(self) -> None:
+        """One statement more. Where many facts are known, each of them has to be moved."""
         self.moves -= 1
-        if self.moves < 0:
+        if self.path is not None:
+            self.work -= 1 + sum(map(len, self.path.facts.values())) // _FACTS_PER_MOVE
+        if self.moves < 0 or self.work < 0:
             raise Exhausted
 
     # --- values

@@ -28,6 +28,7 @@ from zerograd.source.project.index import File, Function
 _PASSES = 6
 _CALLS = 3  # of one function, before what it leaves behind is all there is
 _MOVES = 30_000  # statements of one pass
+_WORK = 45_000  # statements of all passes of all roots of a file, and what facts cost: two to three seconds
 _HOT = 200  # functions that lead to an event, at most
 _READ_PARAMETERS = frozenset(
     name for name, row in torch.MODULE.items() if row.act in (Act.PARAMETERS, Act.NAMED_PARAMETERS)
@@ -44,10 +45,14 @@ class Executed(NamedTuple):
 
 
 class Moves:
-    """How many statements a pass may execute. Each root that cannot be finished leaves half of that for the others."""
+    """How many statements a pass may execute. Each root that cannot be finished leaves half of that for the others.
+
+    `work` is what all passes of all roots may cost; one root may use two thirds of what the others have left.
+    """
 
     def __init__(self) -> None:
         self.left = _MOVES
+        self.work = _WORK
 
 
 def execute_all(project: Project, file: File, laws: Code[Any]) -> Iterator[Executed]:
@@ -160,7 +165,8 @@ def _execute(
     refusals: Refusals,
 ) -> Execution | None:
     """One root, pass by pass until nothing more is learned. None if it could not be finished."""
-    ex = Execution(project, classes, laws, file, moves=moves.left)
+    allowed = moves.work * 2 // 3
+    ex = Execution(project, classes, laws, file, moves=moves.left, work=allowed)
     ex.root_class = function.cls if function is not None else None
     ex.refusals = refusals
     for _ in range(_PASSES):
@@ -177,12 +183,14 @@ def _execute(
             pass
         except (Exhausted, RecursionError):
             moves.left //= 2
+            moves.work -= allowed - max(ex.work, 0)
             return None
         _learn(ex)
         nothing_happens = not ex.tables.slots and not ex.tables.owners and ex.tables.kinds == 0
         if nothing_happens or not (ex.tables.grown or ex.exploring):
             break
         ex.exploring = False
+    moves.work -= allowed - ex.work
     return ex
 
 
