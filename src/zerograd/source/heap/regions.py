@@ -15,7 +15,8 @@ class Covers(Enum):
 
 def reach(region: Obj) -> set[Obj]:
     """A module and all its parts."""
-    found, todo = {region}, [region]
+    found = {region}
+    todo = [region] if region.children else []  # most have no parts that anybody has seen
     while todo:
         for child in todo.pop().children:
             if child not in found:
