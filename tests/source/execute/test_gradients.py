@@ -193,3 +193,20 @@ for x, y in loader:
     optimizer.step()
 """
     assert certain(text.format(fresh="flag", last="delta = delta.detach()")) == []
+
+
+def test_lightning_tells_the_number_of_the_batch() -> None:
+    body = """
+import lightning as pl
+
+
+class Net(pl.LightningModule):
+    def training_step(self, batch, i):
+        one = self.optimizers()
+        {clear}one.zero_grad()
+        self.manual_backward(F.mse_loss(model(batch), batch) / 4)
+        if (i + 1) % 4 == 0:
+            one.step()
+"""
+    assert "ZG002" in certain(body.format(clear=""))
+    assert "ZG002" not in certain(body.format(clear="if i % 4 == 0: "))

@@ -5,7 +5,7 @@ symbols for its parameters, and only what stands there is reported.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import Any, NamedTuple
 
 from zerograd.core.events import Kind
@@ -14,10 +14,11 @@ from zerograd.core.judgement import Code
 from zerograd.source.effects import python, spelling, torch
 from zerograd.source.effects.lookup import ENDING, is_lightning
 from zerograd.source.effects.rows import Act
-from zerograd.source.execute import attributes, calls, containers, keeping, kinds, loops, statements
+from zerograd.source.execute import attributes, calls, containers, counters, keeping, kinds, loops, statements
 from zerograd.source.execute.execution import Execution, Exhausted, Frame, Unreachable
 from zerograd.source.execute.paths import PATH, Path, Slot, State, meet
 from zerograd.source.execute.walked import Why
+from zerograd.source.heap.conditions import Counter, Linear
 from zerograd.source.heap.objects import Obj, ObjectKind
 from zerograd.source.heap.store import Key
 from zerograd.source.heap.values import Graph, Value
@@ -242,13 +243,14 @@ def _again_and_again(ex: Execution, obj: Obj, function: Function, receiver: Valu
     whole = ("root", function)
     ex.records.append(whole)
     counting = loops.enter_calls(ex, whole)
+    numbered = _batch_number(ex, function, whole)
     entry = ex.here
     for number in range(_CALLS):
         ex.called_again = number > 0
         level = ex.store.open()
         ex.path = entry.copy()
-        ex.loops = [whole] if counting else []
-        value = calls.inline(ex, obj, [], {}, function.node, receiver=receiver, cls=function.cls, running=True)
+        ex.loops = [whole] if counting or numbered else []
+        value = calls.inline(ex, obj, [], numbered, function.node, receiver=receiver, cls=function.cls, running=True)
         keeping.lose(ex, containers.deep(ex, value))
         if receiver is not None and _is_training_step(ex, function):
             ex.returned = value if _is_left_to_framework(ex, function, receiver) else None
@@ -277,6 +279,19 @@ def _is_training_step(ex: Execution, function: Function) -> bool:
         return False
     known = ex.classes.of(function.cls)
     return known.methods.get(spelling.TRAINING_STEP) is function and any(map(is_lightning, known.outside))
+
+
+def _batch_number(ex: Execution, function: Function, whole: Hashable) -> dict[str, Value]:
+    """Lightning tells a training step the number of its batch: it counts the calls."""
+    names = [one.arg for one in function.node.args.args]
+    if len(names) < 3 or not _is_training_step(ex, function):
+        return {}
+    counter = Counter(whole, None)
+    count = counters.count_of(ex, counter)
+    count.start, count.increment = Linear(None, 0), 1
+    ex.path = ex.here.copy()
+    counters.start(ex, [counter], whole)
+    return {names[2]: counters.counter_value(ex, counter)}
 
 
 def _is_left_to_framework(ex: Execution, function: Function, receiver: Value) -> bool:
