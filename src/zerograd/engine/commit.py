@@ -178,11 +178,12 @@ def finish(transaction: Transaction) -> None:
     release_signals(transaction)
 
 
-def left_behind(transaction: Transaction) -> None:
+def left_behind(transaction: Transaction, way: object) -> None:
     """The `with` is over, and something has struck it on the way out: nobody else will finish it, or tell the ranks."""
     if not transaction.over and (transaction.move is None or not transaction.move.begun):
         _give_up(transaction, _told(transaction, RuntimeError(transaction.cause)))
-    finish(transaction)
+    if transaction.blocks:  # else somebody has asked for an exit, and never entered
+        finish(transaction)
 
 
 def _cause(transaction: Transaction, block: Block, ending: Ending) -> str:
