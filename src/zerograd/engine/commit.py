@@ -19,13 +19,13 @@ from zerograd.engine.clipping import ByFunction
 from zerograd.engine.deferring import may_defer, promise
 from zerograd.engine.holding import step_unless
 from zerograd.engine.interrupts import hold_signals, release_signals
-from zerograd.engine.outcome import Ending
+from zerograd.engine.outcome import COMMITTED, Ending
 from zerograd.engine.ranks.exchange import Exchange
 from zerograd.engine.ready import Ready
 from zerograd.engine.scaling import updates
 from zerograd.engine.skips import say_skipped
 from zerograd.engine.transaction import Move, Transaction, open_blocks
-from zerograd.engine.weighing import Number, Weighing
+from zerograd.engine.weighing import MEAN, Number
 from zerograd.errors import TornStep
 
 _step = attrgetter("step")
@@ -73,7 +73,7 @@ def _commit(transaction: Transaction) -> None:
         _agree(exchange)
     elif len(blocks) == 1:
         (block,) = blocks
-        block.defers = block.captured or (block.slots.device.type == "cuda" and may_defer(block))
+        block.defers = block.captured or (block.slots.on_cuda and may_defer(block))
     good = True
     for block in blocks:
         good &= prepare(block)
@@ -97,7 +97,7 @@ def move(transaction: Transaction) -> None:
         block.guard.let_step()
     if scaled:
         acts += _tell_scalers(transaction.blocks)
-    transaction.move = Move(Ending.COMMITTED, acts)
+    transaction.move = Move(COMMITTED, acts)
     transaction.move.make()
 
 
@@ -164,7 +164,7 @@ def finish(transaction: Transaction) -> None:
     try:
         for block in transaction.blocks:
             if not block.over:
-                _end(block, ending, "" if ending is Ending.COMMITTED else _cause(transaction, block, ending))
+                _end(block, ending, "" if ending is COMMITTED else _cause(transaction, block, ending))
         transaction.watch = None
         if not transaction.told:
             transaction.told = True
@@ -195,7 +195,7 @@ def _cause(transaction: Transaction, block: Block, ending: Ending) -> str:
 
 def _end(block: Block, ending: Ending, cause: str) -> None:
     try:
-        if ending is Ending.COMMITTED:
+        if ending is COMMITTED:
             committed(block)
         else:
             _take_back(block, ending, cause)
@@ -219,7 +219,7 @@ def committed(block: Block) -> None:
     if block.ready is not None and block.ready.found is not None:
         promise(block, block.ready.found)
     elif not block.captured:  # else it was only recorded: each replay tells
-        block.record.ended(block.outcome(Ending.COMMITTED, ""), block.number)
+        block.record.ended(block.outcome(COMMITTED, ""), block.number)
         block.record.stepped = block.slots
     gradients.clear(block.slots.parameters)
     if block.divides:
@@ -245,7 +245,7 @@ def _take_back(block: Block, ending: Ending, cause: str) -> None:
 
 
 _CLEARED = {
-    Ending.COMMITTED: "clear",
+    COMMITTED: "clear",
     Ending.SKIPPED: "skip",
     Ending.TORN: "torn",
     Ending.ABORTED: "abort",
@@ -254,7 +254,7 @@ _CLEARED = {
 
 
 def _tell_trace(block: Block, ending: Ending) -> None:
-    if ending is Ending.COMMITTED and block.terms.schedulers:
+    if ending is COMMITTED and block.terms.schedulers:
         block.emit(Kind.SCHEDULE, "scheduler")
     block.emit(Kind.CLEAR, _CLEARED[ending])
 
@@ -271,7 +271,8 @@ def _agree(exchange: Exchange) -> None:
 
 def prepare(block: Block) -> bool:
     """Bring the gradients into the shape that the optimizers get, or say in `block.cause` why they shall not."""
-    block.require_complete()
+    if block.iterating or block.broken or block.graphs:
+        block.require_complete()
     terms = block.terms
     if not block.slots.are_all():
         block.set_late_parameters_aside()
@@ -282,7 +283,9 @@ def prepare(block: Block) -> bool:
         block.cause = _why_empty(block)
         block.extra = None  # nothing went wrong: what also= named was given nothing, and keeps that
         return False
-    block.ready = ready = Ready(block.slots, found, _divisor(block), scaled=block.scale is not None, flat=terms.flat)
+    scaled = block.scale is not None
+    divisor = _divisor(block) if scaled or block.tally.weighing is MEAN else None
+    block.ready = ready = Ready(block.slots, found, divisor, scaled=scaled, flat=terms.flat)
     divide = False  # whether the optimizers do, while they read the gradients
     if ready.divisor is not None or block.captured:
         fused = terms.fused and ready.is_single()
@@ -311,8 +314,6 @@ def prepare(block: Block) -> bool:
 
 def _divisor(block: Block) -> Number | None:
     """What is still multiplied into the gradients: weights and loss scale. None if nothing is."""
-    if block.scale is None and block.tally.weighing is not Weighing.MEAN:
-        return None
     denominator = block.tally.denominator
     if block.scale is None:
         return None if not isinstance(denominator, Tensor) and denominator == 1.0 else denominator
@@ -320,7 +321,7 @@ def _divisor(block: Block) -> Number | None:
         block.terms.scaling.refuse_by_hand()
     if not isinstance(denominator, Tensor) and denominator == 1.0:
         return block.scale
-    exact = block.scale if block.scale.device.type == "mps" else block.scale.double()  # mps has no float64
+    exact = block.scale if block.scale.is_mps else block.scale.double()  # mps has no float64
     return exact * denominator
 
 
