@@ -83,7 +83,7 @@ class Block:
 
     def open(self) -> None:
         terms = self.terms
-        self.clear()
+        self._empty_slots()
         if terms.restore:
             self.undo = snapshot(terms.restore, self.slots, terms)
         if terms.scaling is not None:
@@ -98,14 +98,17 @@ class Block:
 
     def clear(self) -> None:
         """The slots hold nothing, and nothing is counted."""
+        self.tally, self._sites = Tally(), ()
+        self._empty_slots()
+
+    def _empty_slots(self) -> None:
         gradients.clear(self.slots.parameters)
-        self.tally = Tally()
         self.guard.open(self.slots)
-        self.record.hooks.before = self.record.hooks.now
+        hooks = self.record.hooks
+        hooks.before = hooks.now
         if self.terms.flat:
             self.slots.flat.lay()
             self.guard.mark(trusted=True)
-        self._sites = ()
 
     def close(self) -> None:
         """Everything around the block is as it was. May be called again."""
