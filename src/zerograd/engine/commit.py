@@ -360,10 +360,10 @@ def _let_them_divide(block: Block, ready: Ready) -> None:
     And they leave everything as it is if they are told that something was found. They are told to divide only if there
     is something to divide by: they would write the quotients back.
     """
-    device, divisor = block.slots.device, ready.divisor
-    told = {"found_inf": torch.zeros((), device=device) if ready.found is None else ready.found}
-    if divisor is not None:
-        told["grad_scale"] = divisor.float() if isinstance(divisor, Tensor) else torch.full((), divisor, device=device)
+    new = partial(torch.full, (), dtype=torch.float32, device=block.slots.device)  # whatever the default is
+    told = {"found_inf": new(0.0) if ready.found is None else ready.found}
+    if ready.divisor is not None:
+        told["grad_scale"] = ready.divisor.float() if isinstance(ready.divisor, Tensor) else new(ready.divisor)
     block.divides = True
     for optimizer in block.terms.optimizers:
         vars(optimizer).update(told)
@@ -382,7 +382,8 @@ def _tell_scalers(blocks: Sequence[Block]) -> list[Callable[[], object]]:
         if block.terms.scaling is not None and block.ready is not None:
             found = block.ready.found
             if found is None:
-                found = torch.full((), 1.0 if block.cause else 0.0, device=block.slots.device)
+                number = 1.0 if block.cause else 0.0
+                found = torch.full((), number, dtype=torch.float32, device=block.slots.device)
             block.terms.scaling.tell(found)
             told.append(block.terms.scaling)
     return updates(told, recorded=blocks[0].captured) if told else []

@@ -109,7 +109,7 @@ def _elements_not_finite(gradients: list[Tensor]) -> Tensor:
 
 @cache
 def _one(device: torch.device) -> Tensor:
-    return torch.ones((), device=device)
+    return torch.ones((), dtype=torch.float32, device=device)
 
 
 def _one_not_finite(values: Tensor) -> Tensor:

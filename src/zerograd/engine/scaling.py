@@ -33,7 +33,7 @@ class Scaling:
     def read(self, device: torch.device) -> Tensor:
         """The scale, as a tensor on the device: to know it as a number would be to wait for it."""
         if self._one is None or self._one.device != device:
-            self._one = torch.ones((), device=device)
+            self._one = torch.ones((), dtype=torch.float32, device=device)
         scale = self.scaler._scale
         if scale is not None and type(self.scaler).scale is GradScaler.scale:
             return scale.clone() if scale.device == device else scale.to(device)
@@ -116,7 +116,7 @@ class _Round:
         else:
             acts += [partial(scale.fill_, before[0]), partial(tracker.fill_, before[1])]
         for place, (_, number) in enumerate(earlier):
-            found = number.clone() if isinstance(number, Tensor) else torch.full((), number)
+            found = number.clone() if isinstance(number, Tensor) else torch.full((), number, dtype=torch.float32)
             scaler._per_optimizer_states[-1 - place]["found_inf_per_device"] = {found.device: found}
         found_now = [*earlier, *[(weakref.ref(one.optimizer), _number(one.found)) for one in scalings]]
         # Lazily: the version is read when the update is over.
