@@ -63,3 +63,17 @@ def test_entries_of_a_sparse_gradient_are_summed_before_they_are_clipped_by_valu
     with step:
         step.backward(table(torch.tensor([1, 1, 1, 1])).sum())
     assert torch.allclose(before[1] - table.weight[1], torch.tensor([0.7, 0.7]))
+
+
+@pytest.mark.parametrize("limit", [1e-3, 0.7, 1.0, 30.0, 1e6])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_near_the_limit_it_is_still_the_clip_written_by_hand(dtype: torch.dtype, limit: float) -> None:
+    for factor in (0.0, 0.5, *(1 + sign * 2.0**-power for sign in (-1, 1) for power in range(8, 26)), 2.0):
+        by_hand = torch.nn.Parameter(torch.zeros(7, dtype=dtype))
+        by_hand.grad = torch.linspace(-1, 1, 7, dtype=dtype)
+        by_hand.grad *= factor * limit / by_hand.grad.norm()
+        by_step, gradient = torch.nn.Parameter(torch.zeros(7, dtype=dtype)), by_hand.grad.clone()
+        torch.nn.utils.clip_grad_norm_([by_hand], limit)
+        with Step(torch.optim.SGD([by_step], lr=1.0), clip=limit) as step:
+            step.backward((by_step * gradient).sum())
+        assert torch.equal(by_step.detach(), 0.0 - by_hand.grad), factor

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from zerograd import Step
-from zerograd.engine.gradients import total_norm
+from zerograd.engine.gradients import inverse, total_norm, unscale
 from zerograd.engine.outcome import Ending
 
 
@@ -108,3 +108,21 @@ def test_the_norm_of_mixed_kinds_is_torchs_to_the_last_bit() -> None:
     torch.manual_seed(0)
     mixed = [torch.randn(7, dtype=dtype) for dtype in (torch.float32, torch.float64, torch.float32, torch.float64)]
     assert torch.equal(total_norm(mixed), nn.utils.get_total_norm(mixed))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_inverse_of_a_scale_is_that_of_torch(dtype: torch.dtype) -> None:
+    numbers = [0.0, 1.0, 3.0, 65536.0, 2.0**-126, 2.0**127, *torch.rand(200, dtype=torch.float64).mul(1e5).tolist()]
+    for scale in torch.tensor(numbers, dtype=dtype).unbind():
+        assert torch.equal(inverse(scale), scale.double().reciprocal().to(dtype))
+
+
+def test_what_is_not_finite_among_gradients_of_several_kinds_is_found() -> None:
+    kinds = [torch.ones(3), torch.ones(2, dtype=torch.float64), torch.ones(2, dtype=torch.complex64), torch.ones(4)]
+    half = torch.tensor(0.5)
+    assert unscale([one.clone() for one in kinds], half).item() == 0.0
+    for place in range(len(kinds)):
+        some = [one.clone() for one in kinds]
+        some[place][0] = float("nan")
+        assert unscale(some, half).item() == 1.0
+        assert torch.equal(some[place - 1], kinds[place - 1] / 2)

@@ -259,3 +259,20 @@ def test_a_step_that_comes_more_often_updates_the_scale_more_often() -> None:
     with actor:
         actor.backward(models[1](BATCHES[0]).square().mean())
     assert scaler.get_scale() == 4.0  # set by hand to 2, not taken back, and grown once
+
+
+@pytest.mark.parametrize("make", OPTIMIZERS.values(), ids=OPTIMIZERS)
+def test_the_default_dtype_is_nobodys_business(make) -> None:
+    usual = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        model, other, scaler = make_model(torch.float64), make_model(torch.float64), _scaler()
+        steps = Step(make(model.parameters()), scaler=scaler, clip=1.0), Step(make(other.parameters()), scaler=scaler)
+        for number in range(4):
+            for step, net in zip(steps, (model, other), strict=True):
+                with step:
+                    step.backward(net(BATCHES[number].double()).square().mean())
+    finally:
+        torch.set_default_dtype(usual)
+    assert [step.committed for step in steps] == [4, 4]
+    assert scaler.get_scale() == 2.0**11

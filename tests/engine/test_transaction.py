@@ -8,6 +8,7 @@ import torch
 
 from engine.nets import BATCHES, make_model, sgd, weights
 from zerograd import Step, join
+from zerograd.core.events import Kind
 from zerograd.engine.outcome import Ending
 from zerograd.engine.transaction import Move
 
@@ -93,3 +94,27 @@ def test_a_generator_that_is_dropped_rolls_back() -> None:
     next(running)
     del running
     assert step.outcome.kind is Ending.ROLLED_BACK
+
+
+def test_an_exit_stack_that_is_dropped_rolls_back_each_time() -> None:
+    model = make_model()
+    step = Step(sgd(model))
+    for _ in range(2):
+        stack = contextlib.ExitStack()
+        stack.enter_context(step)
+        step.backward(model(X).sum())
+        del stack
+        assert step.outcome.kind is Ending.ROLLED_BACK
+        assert model[0].weight.grad is None
+        with step:
+            step.backward(model(X).sum())
+
+
+def test_who_looks_for_an_exit_first_still_tells_the_trace() -> None:
+    model, told = make_model(), []
+    step = Step(sgd(model), trace=told.append)
+    assert hasattr(step, "__exit__")
+    step.__enter__()
+    step.backward(model(X).sum())
+    step.__exit__(None, None, None)
+    assert [event.kind for event in told] == [Kind.CLEAR, Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR]

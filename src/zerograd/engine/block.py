@@ -25,7 +25,7 @@ from zerograd.engine.record import Record
 from zerograd.engine.restoring import Undo, snapshot
 from zerograd.engine.slots import Slots
 from zerograd.engine.terms import Terms
-from zerograd.engine.weighing import MicroBatch, Number, Tally, Weighing, checked, is_zero, on_device
+from zerograd.engine.weighing import BARE, MEAN, NONE, MicroBatch, Number, Tally, Weighing, checked, is_zero, on_device
 
 T = TypeVar("T")
 _numbers = count(1)
@@ -68,6 +68,7 @@ class Block:
     graphs = False  # its gradients may have graphs of their own
     dirty = False  # it holds deposits that other ranks have no part in yet,
     laid_aside = False  # and some of them not in the slots, for the time being
+    _sites: tuple[object, ...] = ()  # of the bare deposits. No set: to hash a code object is to hash all that is in it
 
     def __init__(
         self, name: str, terms: Terms, slots: Slots, guard: Guard, record: Record, party: Party | None = None
@@ -77,13 +78,12 @@ class Block:
         self.number = next(_numbers)
         self.tally = Tally()
         self._thread = threading.get_ident()
-        self._sites: set[object] = set()  # of the deposits
 
     # Opening
 
     def open(self) -> None:
         terms = self.terms
-        self.clear()
+        self._empty_slots()
         if terms.restore:
             self.undo = snapshot(terms.restore, self.slots, terms)
         if terms.scaling is not None:
@@ -98,14 +98,17 @@ class Block:
 
     def clear(self) -> None:
         """The slots hold nothing, and nothing is counted."""
+        self.tally, self._sites = Tally(), ()
+        self._empty_slots()
+
+    def _empty_slots(self) -> None:
         gradients.clear(self.slots.parameters)
-        self.tally = Tally()
         self.guard.open(self.slots)
-        self.record.hooks.before = self.record.hooks.now
+        hooks = self.record.hooks
+        hooks.before = hooks.now
         if self.terms.flat:
             self.slots.flat.lay()
             self.guard.mark(trusted=True)
-        self._sites.clear()
 
     def close(self) -> None:
         """Everything around the block is as it was. May be called again."""
@@ -151,11 +154,11 @@ class Block:
     ) -> None:
         site = (frame.f_code, frame.f_lasti)
         micro = self._belongs_to(weight, site)
-        if self.tally.weighing is not micro.weighing:
+        if self.tally.weighing is not micro.weighing and self.tally.weighing is not NONE:
             self.tally.require_alike(micro)
         if not (isinstance(loss, Tensor) and loss.requires_grad):
             raise refusals.detached_loss(loss)
-        if micro.weighing is not Weighing.BARE and is_zero(micro.weight):
+        if micro.weighing is not BARE and is_zero(micro.weight):
             self.tally.empty += not micro.filler
             if micro.filler:
                 self.run(loss, micro)
@@ -164,7 +167,8 @@ class Block:
             return
         self.run(loss, micro, also, options)
         self.tally.count(micro)
-        self._sites.add(site)
+        if micro.weighing is BARE:
+            self._sites += (site,)
         if self.terms.trace is not None:
             self.emit(Kind.DEPOSIT, "step.backward()", site=Site(frame.f_code.co_filename, frame.f_lineno))
 
@@ -176,7 +180,9 @@ class Block:
 
     def _fit(self, micro: MicroBatch) -> None:
         """Bring what lies in the slots to a unit that fits `micro`, too. See [Note: the unit]."""
-        self.rescale(self.tally.fit(micro, sums_must_fit=self.slots.half))
+        factor = self.tally.fit(micro, sums_must_fit=self.slots.half)
+        if isinstance(factor, Tensor) or factor != 1.0:
+            self.rescale(factor)
 
     def rescale(self, factor: Number) -> None:
         """Everything that was deposited, by a power of two."""
@@ -209,11 +215,11 @@ class Block:
         if also:
             self._expect(also)
         self.broken = True  # until it has come back
-        if micro.weighing is Weighing.MEAN:
+        if micro.weighing is MEAN:
             self._fit(micro)
         if self.exchange is not None:
             self.exchange.arm(self, loss)  # before anything is multiplied: the ranks may agree on another unit
-        coefficient = self.tally.coefficient(micro) * part
+        coefficient = part if micro.weighing is BARE else self.tally.coefficient(micro) * part
         if options.create_graph:
             self._allow_graph(coefficient)
         if isinstance(coefficient, Tensor):
@@ -285,10 +291,10 @@ class Block:
                 raise refusals.weight_inside()
             return self.micro
         if weight is not None:
-            return MicroBatch(Weighing.MEAN, self.weigh(weight))
+            return MicroBatch(MEAN, self.weigh(weight))
         if site in self._sites:
             raise refusals.looped_backward()
-        return MicroBatch(Weighing.BARE, 1.0)
+        return MicroBatch(BARE, 1.0)
 
     def require_complete(self) -> None:
         """Refuse to commit part of what the block set out to deposit; then only numbers are left to commit."""

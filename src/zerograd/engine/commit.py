@@ -19,13 +19,13 @@ from zerograd.engine.clipping import ByFunction
 from zerograd.engine.deferring import may_defer, promise
 from zerograd.engine.holding import step_unless
 from zerograd.engine.interrupts import hold_signals, release_signals
-from zerograd.engine.outcome import Ending
+from zerograd.engine.outcome import COMMITTED, Ending
 from zerograd.engine.ranks.exchange import Exchange
 from zerograd.engine.ready import Ready
 from zerograd.engine.scaling import updates
 from zerograd.engine.skips import say_skipped
 from zerograd.engine.transaction import Move, Transaction, open_blocks
-from zerograd.engine.weighing import Number, Weighing
+from zerograd.engine.weighing import MEAN, Number
 from zerograd.errors import TornStep
 
 _step = attrgetter("step")
@@ -73,7 +73,7 @@ def _commit(transaction: Transaction) -> None:
         _agree(exchange)
     elif len(blocks) == 1:
         (block,) = blocks
-        block.defers = block.captured or (block.slots.device.type == "cuda" and may_defer(block))
+        block.defers = block.captured or (block.slots.on_cuda and may_defer(block))
     good = True
     for block in blocks:
         good &= prepare(block)
@@ -97,7 +97,7 @@ def move(transaction: Transaction) -> None:
         block.guard.let_step()
     if scaled:
         acts += _tell_scalers(transaction.blocks)
-    transaction.move = Move(Ending.COMMITTED, acts)
+    transaction.move = Move(COMMITTED, acts)
     transaction.move.make()
 
 
@@ -164,7 +164,7 @@ def finish(transaction: Transaction) -> None:
     try:
         for block in transaction.blocks:
             if not block.over:
-                _end(block, ending, "" if ending is Ending.COMMITTED else _cause(transaction, block, ending))
+                _end(block, ending, "" if ending is COMMITTED else _cause(transaction, block, ending))
         transaction.watch = None
         if not transaction.told:
             transaction.told = True
@@ -178,11 +178,12 @@ def finish(transaction: Transaction) -> None:
     release_signals(transaction)
 
 
-def left_behind(transaction: Transaction) -> None:
+def left_behind(transaction: Transaction, way: object) -> None:
     """The `with` is over, and something has struck it on the way out: nobody else will finish it, or tell the ranks."""
     if not transaction.over and (transaction.move is None or not transaction.move.begun):
         _give_up(transaction, _told(transaction, RuntimeError(transaction.cause)))
-    finish(transaction)
+    if transaction.blocks:  # else somebody has asked for an exit, and never entered
+        finish(transaction)
 
 
 def _cause(transaction: Transaction, block: Block, ending: Ending) -> str:
@@ -194,7 +195,7 @@ def _cause(transaction: Transaction, block: Block, ending: Ending) -> str:
 
 def _end(block: Block, ending: Ending, cause: str) -> None:
     try:
-        if ending is Ending.COMMITTED:
+        if ending is COMMITTED:
             committed(block)
         else:
             _take_back(block, ending, cause)
@@ -218,7 +219,7 @@ def committed(block: Block) -> None:
     if block.ready is not None and block.ready.found is not None:
         promise(block, block.ready.found)
     elif not block.captured:  # else it was only recorded: each replay tells
-        block.record.ended(block.outcome(Ending.COMMITTED, ""), block.number)
+        block.record.ended(block.outcome(COMMITTED, ""), block.number)
         block.record.stepped = block.slots
     gradients.clear(block.slots.parameters)
     if block.divides:
@@ -244,7 +245,7 @@ def _take_back(block: Block, ending: Ending, cause: str) -> None:
 
 
 _CLEARED = {
-    Ending.COMMITTED: "clear",
+    COMMITTED: "clear",
     Ending.SKIPPED: "skip",
     Ending.TORN: "torn",
     Ending.ABORTED: "abort",
@@ -253,7 +254,7 @@ _CLEARED = {
 
 
 def _tell_trace(block: Block, ending: Ending) -> None:
-    if ending is Ending.COMMITTED and block.terms.schedulers:
+    if ending is COMMITTED and block.terms.schedulers:
         block.emit(Kind.SCHEDULE, "scheduler")
     block.emit(Kind.CLEAR, _CLEARED[ending])
 
@@ -270,7 +271,8 @@ def _agree(exchange: Exchange) -> None:
 
 def prepare(block: Block) -> bool:
     """Bring the gradients into the shape that the optimizers get, or say in `block.cause` why they shall not."""
-    block.require_complete()
+    if block.iterating or block.broken or block.graphs:
+        block.require_complete()
     terms = block.terms
     if not block.slots.are_all():
         block.set_late_parameters_aside()
@@ -281,7 +283,9 @@ def prepare(block: Block) -> bool:
         block.cause = _why_empty(block)
         block.extra = None  # nothing went wrong: what also= named was given nothing, and keeps that
         return False
-    block.ready = ready = Ready(block.slots, found, _divisor(block), scaled=block.scale is not None, flat=terms.flat)
+    scaled = block.scale is not None
+    divisor = _divisor(block) if scaled or block.tally.weighing is MEAN else None
+    block.ready = ready = Ready(block.slots, found, divisor, scaled=scaled, flat=terms.flat)
     divide = False  # whether the optimizers do, while they read the gradients
     if ready.divisor is not None or block.captured:
         fused = terms.fused and ready.is_single()
@@ -310,8 +314,6 @@ def prepare(block: Block) -> bool:
 
 def _divisor(block: Block) -> Number | None:
     """What is still multiplied into the gradients: weights and loss scale. None if nothing is."""
-    if block.scale is None and block.tally.weighing is not Weighing.MEAN:
-        return None
     denominator = block.tally.denominator
     if block.scale is None:
         return None if not isinstance(denominator, Tensor) and denominator == 1.0 else denominator
@@ -319,7 +321,7 @@ def _divisor(block: Block) -> Number | None:
         block.terms.scaling.refuse_by_hand()
     if not isinstance(denominator, Tensor) and denominator == 1.0:
         return block.scale
-    exact = block.scale if block.scale.device.type == "mps" else block.scale.double()  # mps has no float64
+    exact = block.scale if block.scale.is_mps else block.scale.double()  # mps has no float64
     return exact * denominator
 
 
@@ -358,10 +360,10 @@ def _let_them_divide(block: Block, ready: Ready) -> None:
     And they leave everything as it is if they are told that something was found. They are told to divide only if there
     is something to divide by: they would write the quotients back.
     """
-    device, divisor = block.slots.device, ready.divisor
-    told = {"found_inf": torch.zeros((), device=device) if ready.found is None else ready.found}
-    if divisor is not None:
-        told["grad_scale"] = divisor.float() if isinstance(divisor, Tensor) else torch.full((), divisor, device=device)
+    new = partial(torch.full, (), dtype=torch.float32, device=block.slots.device)  # whatever the default is
+    told = {"found_inf": new(0.0) if ready.found is None else ready.found}
+    if ready.divisor is not None:
+        told["grad_scale"] = ready.divisor.float() if isinstance(ready.divisor, Tensor) else new(ready.divisor)
     block.divides = True
     for optimizer in block.terms.optimizers:
         vars(optimizer).update(told)
@@ -380,7 +382,8 @@ def _tell_scalers(blocks: Sequence[Block]) -> list[Callable[[], object]]:
         if block.terms.scaling is not None and block.ready is not None:
             found = block.ready.found
             if found is None:
-                found = torch.full((), 1.0 if block.cause else 0.0, device=block.slots.device)
+                number = 1.0 if block.cause else 0.0
+                found = torch.full((), number, dtype=torch.float32, device=block.slots.device)
             block.terms.scaling.tell(found)
             told.append(block.terms.scaling)
     return updates(told, recorded=blocks[0].captured) if told else []

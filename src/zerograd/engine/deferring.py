@@ -18,7 +18,7 @@ def may_defer(block: Block) -> bool:
     """Whether nobody on the host has to know how the step ends before the next one begins."""
     terms, slots = block.terms, block.slots
     return (
-        slots.device.type == "cuda"
+        slots.on_cuda
         and slots.uniform
         and terms.nonfinite == "skip"
         and not (terms.schedulers or terms.inspect or terms.restore or isinstance(terms.clip, ByFunction))

@@ -13,7 +13,7 @@ from torch import Tensor
 _LOW = (torch.float16, torch.bfloat16)
 _PRECISE = (torch.float32, torch.float64)
 _PLAIN = {Tensor}  # the types of gradients that are not sharded
-_dtype = attrgetter("dtype")
+_dtype, _kind = attrgetter("dtype"), attrgetter("device", "dtype", "layout")
 
 
 def clear(parameters: Iterable[Tensor]) -> None:
@@ -30,7 +30,7 @@ def total_norm(gradients: list[Tensor], order: float = 2.0) -> Tensor:
     """
     if set(map(type, gradients)) == _PLAIN:  # asked without a frame of Python for each
         return _norm(gradients, order)
-    norms = [_norm(part, order) for part in alike(gradients)]
+    norms = [_whole(_norm(part, order)) for part in alike(gradients)]
     return norms[0] if len(norms) == 1 else _norm_of_norms(norms, order)
 
 
@@ -39,14 +39,15 @@ def _norm(gradients: list[Tensor], order: float) -> Tensor:
     first = gradients[0].dtype
     if first in _PRECISE and not any(map(is_not, map(_dtype, gradients), repeat(first))):
         try:
-            return _whole(torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients, order)), order))
+            total: Tensor = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients, order)), order)
+            return total
         except (RuntimeError, NotImplementedError):  # some are sparse: to ask each first would cost more than the norm
             pass
     elif all(gradient.dtype in _PRECISE and not gradient.is_sparse for gradient in gradients):
-        return _whole(torch.nn.utils.get_total_norm(gradients, order))
+        return torch.nn.utils.get_total_norm(gradients, order)
     values = [_summed(gradient) for gradient in gradients]
     norms = torch._foreach_norm([value.float() if value.dtype in _LOW else value for value in values], order)
-    return _whole(_norm_of_norms(norms, order))
+    return _norm_of_norms(norms, order)
 
 
 def _norm_of_norms(norms: Sequence[Tensor], order: float) -> Tensor:
@@ -97,7 +98,8 @@ def not_finite(gradients: list[Tensor], norm: Tensor | None) -> Tensor:
 def _elements_not_finite(gradients: list[Tensor]) -> Tensor:
     """GradScaler's own check looks at all gradients in one call; multiplied by 1 they stay what they are."""
     device = gradients[0].device
-    found, one = torch.zeros((), device=device), _one(device)
+    one = _one(device)
+    found = torch.zeros_like(one)
     try:
         torch._amp_foreach_non_finite_check_and_unscale_(gradients, found, one)
     except (RuntimeError, NotImplementedError):  # some are sparse, complex, or elsewhere; an empty one has no maximum
@@ -107,7 +109,7 @@ def _elements_not_finite(gradients: list[Tensor]) -> Tensor:
 
 @cache
 def _one(device: torch.device) -> Tensor:
-    return torch.ones((), device=device)
+    return torch.ones((), dtype=torch.float32, device=device)
 
 
 def _one_not_finite(values: Tensor) -> Tensor:
@@ -116,7 +118,10 @@ def _one_not_finite(values: Tensor) -> Tensor:
 
 def inverse(scale: Tensor) -> Tensor:
     """As GradScaler.unscale_ computes it (torch 2.13 amp/grad_scaler.py), to the last bit; in a float64 exactly."""
-    if scale.device.type == "mps":  # has no float64
+    if scale.is_cpu:  # nobody has to wait for it: the same numbers, without three operations of torch
+        number = scale.item()
+        return torch.scalar_tensor(1.0 / number if number else math.inf, dtype=scale.dtype)
+    if scale.is_mps:  # has no float64
         return scale.reciprocal()
     return scale.double().reciprocal().to(scale.dtype)
 
@@ -126,16 +131,16 @@ def unscale(gradients: list[Tensor], inverse: Tensor) -> Tensor:
 
     1.0 if some element was not finite, else 0.0, on the first one's device.
     """
-    found = torch.zeros((), device=gradients[0].device)
+    found = []
     for (device, dtype, _), values in _by_kind(gradients).items():
-        here = torch.zeros((), device=device)
+        here = torch.zeros_like(_one(device))
         if dtype.is_complex or (dtype is torch.float64 and inverse.dtype is torch.float64):  # torch's takes a float32
             here = torch.stack([_one_not_finite(value) for value in values]).amax()
             torch._foreach_mul_(values, inverse.to(device, dtype))
         else:
             torch._amp_foreach_non_finite_check_and_unscale_(values, here, inverse.to(device, torch.float32))
-        found = torch.maximum(found, here.to(found.device))
-    return found
+        found.append(here)
+    return found[0] if len(found) == 1 else torch.stack([one.to(found[0].device) for one in found]).amax()
 
 
 def _shards_are_finite(gradients: list[Tensor]) -> bool:
@@ -151,7 +156,7 @@ def _shards_are_finite(gradients: list[Tensor]) -> bool:
 
 def clip_coefficient(norm: Tensor, max_norm: float) -> Tensor:
     """As torch.nn.utils.clip_grad_norm_ computes it (torch 2.13 nn/utils/clip_grad.py), to the last bit."""
-    return torch.clamp(max_norm / (norm + 1e-6), max=1.0)
+    return (norm + 1e-6).reciprocal_().mul_(max_norm).clamp_(max=1.0)  # as torch divides a number by a tensor
 
 
 def clip_divisor(norm: Tensor, max_norm: float) -> Tensor:
@@ -172,6 +177,11 @@ def scale(gradients: list[Tensor], coefficient: float | Tensor) -> None:
 
 def _by_kind(gradients: list[Tensor]) -> dict[tuple[torch.device, torch.dtype, object], list[Tensor]]:
     """What is stored of them, by device, dtype and mesh."""
+    alike = set(map(_kind, gradients))  # asked without a frame of Python for each
+    if len(alike) == 1 and set(map(type, gradients)) == _PLAIN:
+        device, dtype, layout = alike.pop()
+        if layout is torch.strided:
+            return {(device, dtype, None): gradients}
     kinds: dict[tuple[torch.device, torch.dtype, object], list[Tensor]] = {}
     for gradient in gradients:
         value = gradient._values() if gradient.is_sparse else gradient

@@ -28,7 +28,7 @@ _requires_grad = attrgetter("requires_grad")
 def isolated_backward(
     loss: Tensor, parameters: Sequence[Tensor], hooks: Hooks, *, plain: bool = False, options: Options = USUAL
 ) -> None:
-    inner = may_run_inner_backward(loss)
+    inner = foreign_nodes_live() and may_run_inner_backward(loss)
     others = _leaves_beside(loss, parameters) if hooks.may_be_there() or inner else None
     if not inner and (others is None or not hooks.want_all(others)):
         backward(loss, tuple(compress(parameters, map(_requires_grad, parameters))), plain=plain, options=options)
@@ -53,10 +53,8 @@ def _leaves_beside(loss: Tensor, parameters: Sequence[Tensor]) -> list[Tensor]:
 def may_run_inner_backward(loss: Tensor) -> bool:
     """Whether some node of the graph runs Python that is not torch's own.
 
-    Asked before every deposit. Where the graph must be walked, nodes are gathered first and their kinds judged after.
+    Where the graph must be walked, nodes are gathered first and their kinds judged after.
     """
-    if not foreign_nodes_live():  # first: to look at grad_fn is to make a Python object of it
-        return False
     root = loss.grad_fn
     if root is None:
         return False

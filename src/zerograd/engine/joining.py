@@ -28,7 +28,7 @@ class join(Entered):
     def __enter__(self) -> "join":
         if not self._transaction.over:
             raise refusals.nested_block()
-        self._transaction = transaction = Transaction.begun_by(self, commit.left_behind)
+        self._transaction = transaction = self._begin()
         try:
             for step in self._steps:
                 open_block(transaction, step, step._new_block())

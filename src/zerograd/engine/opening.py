@@ -16,7 +16,7 @@ def open_block(transaction: Transaction, step: "Step", block: Block) -> None:
     """From here on the block is the transaction's, and ends with it."""
     if open_blocks:
         _refuse_shared(block)
-    transaction.blocks.append(block)
+    transaction.blocks += (block,)
     open_blocks.append(block)
     step._latest = block
     # Contexts of torch's are not entered all at once: a handler that raised in between would leave one open.
@@ -39,11 +39,19 @@ def _refuse_shared(block: Block) -> None:
             raise refusals.shared_parameters(len(shared))
 
 
+_way_out = WayOut(commit.left_behind)
+
+
 class Entered:
     """What a `with` is written on: each gets an exit of its own. See [Note: the way out]."""
 
     _transaction: Transaction
-    _way = None  # the exit that the `with` which begins was given
+    _begins: Transaction | None = None  # that of the `with` which has asked for its exit
+
+    def _begin(self) -> Transaction:
+        """That of the `with` which begins now."""
+        transaction, self._begins = self._begins, None
+        return transaction or _way_out.asked_of_the_class()
 
     def _exit(self, kind: object, error: BaseException | None, trace: object) -> bool:
         return commit.end(self._transaction, error)
@@ -55,7 +63,7 @@ class Entered:
         ) -> bool: ...
 
     else:
-        __exit__ = WayOut()
+        __exit__ = _way_out
 
 
 class Opened(Entered):
@@ -65,7 +73,7 @@ class Opened(Entered):
         self._step, self._block = step, block
 
     def __enter__(self) -> Transaction:
-        self._transaction = Transaction.begun_by(self, commit.left_behind)
+        self._transaction = self._begin()
         open_block(self._transaction, self._step, self._block)
         return self._transaction
 

@@ -24,6 +24,7 @@ from zerograd.engine.slots import Slots
 Inspect = Callable[[Mapping[str, Tensor]], object]
 _LOW = frozenset({torch.float16, torch.bfloat16})
 _dtype = attrgetter("dtype")
+_ROUNDED = 1.00001  # more than what clip_coefficient() can be wrong by
 
 
 class Ready:
@@ -116,6 +117,8 @@ class Ready:
         """To a norm of `limit`; or leave it to the optimizers, which divide anyway."""
         if limit == math.inf:
             self.multiply(1.0)
+        elif self.divisor is None and norm.is_cpu and norm.item() * _ROUNDED + 2e-6 < limit:
+            return  # the coefficient is exactly 1, and multiplied by that they stay what they are
         elif not self.folds:
             self.multiply(clip_coefficient(norm, limit))
         else:

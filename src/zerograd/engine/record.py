@@ -5,7 +5,7 @@ from typing import NamedTuple
 from zerograd.engine.carrying import Carried
 from zerograd.engine.fitted import Fitted
 from zerograd.engine.hooks import Hooks
-from zerograd.engine.outcome import Ending, Outcome
+from zerograd.engine.outcome import COMMITTED, Ending, Outcome
 from zerograd.engine.promise import Promises
 
 
@@ -20,8 +20,7 @@ class Known(NamedTuple):
     of: object = None  # whose outcome it is: a block's number
 
     def after(self, outcome: Outcome, of: object, *, finite: bool) -> "Known":
-        if outcome.kind is Ending.COMMITTED:
-            return Known(outcome, self.committed + 1, self.skipped, 0, False, of)
+        """With one more that did not commit."""
         skipped, torn = outcome.kind is Ending.SKIPPED, outcome.kind is Ending.TORN
         in_a_row = self.skips_in_a_row + (skipped and not finite)
         return Known(outcome, self.committed, self.skipped + skipped, in_a_row, torn, of)
@@ -38,13 +37,16 @@ class Record:
 
     def ended(self, outcome: Outcome, of: object, *, finite: bool = True) -> None:
         """Said before anything else can raise, and never taken back. Saying it again changes nothing."""
-        if self.known.of is not of:
-            if outcome.kind is Ending.COMMITTED:
-                if self.carried.calls:
-                    self.carried.keep()
-            else:
-                self.carried.lose()
-            self.known = self.known.after(outcome, of, finite=finite)
+        known = self.known
+        if known.of is of:
+            return
+        if outcome.kind is COMMITTED:
+            if self.carried.calls:
+                self.carried.keep()
+            self.known = Known(outcome, known.committed + 1, known.skipped, 0, False, of)
+        else:
+            self.carried.lose()
+            self.known = known.after(outcome, of, finite=finite)
 
     def tear(self, cause: str) -> None:
         """It could not even be undone."""

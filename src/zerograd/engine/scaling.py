@@ -8,7 +8,7 @@ would divide a second time, and wait for the device once per optimizer.
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from operator import attrgetter
 
 import torch
@@ -18,6 +18,7 @@ from torch.autograd.graph import Node
 from torch.optim import Optimizer
 
 from zerograd.engine import refusals
+from zerograd.engine.weighing import Number
 
 
 class Scaling:
@@ -25,13 +26,17 @@ class Scaling:
         self.scaler = scaler
         self.optimizer = optimizers[0]  # in whose name the scaler is told
         self._ids = [id(optimizer) for optimizer in optimizers]
+        self.round = _rounds.setdefault(scaler, _Round())
         self._one: Tensor | None = None
         self.found: Tensor
 
     def read(self, device: torch.device) -> Tensor:
         """The scale, as a tensor on the device: to know it as a number would be to wait for it."""
         if self._one is None or self._one.device != device:
-            self._one = torch.ones((), device=device)
+            self._one = torch.ones((), dtype=torch.float32, device=device)
+        scale = self.scaler._scale
+        if scale is not None and type(self.scaler).scale is GradScaler.scale:
+            return scale.clone() if scale.device == device else scale.to(device)
         try:
             return self.scaler.scale(self._one)
         except BaseException:
@@ -41,13 +46,17 @@ class Scaling:
 
     def refuse_by_hand(self) -> None:
         """unscale_() divides without a trace in the version counters: only the scaler itself remembers it."""
-        if any(self._stage(optimizer) is not OptState.READY for optimizer in self._ids):
-            raise refusals.unscaled_inside()
+        states = self.scaler._per_optimizer_states
+        for optimizer in self._ids:
+            if optimizer in states and states[optimizer]["stage"] is not OptState.READY:
+                raise refusals.unscaled_inside()
 
     def refuse_scaled(self, loss: Tensor, *, recorded: bool) -> None:
         """scaler.scale() was written by hand: the update would be tens of thousands of times too large."""
-        scale = self.scaler._scale
-        if scale is not None and any(_is_scale(factor, scale, recorded=recorded) for factor in _factors(loss)):
+        scale, root = self.scaler._scale, loss.grad_fn
+        if scale is None or root is None or not _is_linear(root.name()):
+            return
+        if any(_is_scale(factor, scale, recorded=recorded) for factor in _factors(loss)):
             raise refusals.scaled_by_hand()
 
     def tell(self, found: Tensor) -> None:
@@ -64,20 +73,18 @@ class Scaling:
         """No loss scale is left to lower: it is not the scale that makes the gradients infinite."""
         return self.scaler.get_scale() <= 1.0
 
-    def _stage(self, optimizer: int) -> OptState:
-        states = self.scaler._per_optimizer_states
-        stage: OptState = states[optimizer]["stage"] if optimizer in states else OptState.READY
-        return stage
-
 
 def updates(scalings: Sequence[Scaling], *, recorded: bool) -> list[Callable[[], object]]:
     """What updates each scaler once, however many Steps end together; `recorded`: as part of a captured step."""
+    if len(scalings) == 1 and not recorded:
+        return scalings[0].round.acts(scalings[0].scaler, scalings)
     acts: list[Callable[[], object]] = []
     for scaler in {id(scaling.scaler): scaling.scaler for scaling in scalings}.values():
         if recorded:
             acts.append(scaler.update)
         else:
-            acts += _rounds.setdefault(scaler, _Round()).acts(scaler, [one for one in scalings if one.scaler is scaler])
+            mine = [one for one in scalings if one.scaler is scaler]
+            acts += mine[0].round.acts(scaler, mine)
     return acts
 
 
@@ -89,8 +96,8 @@ class _Round:
     """
 
     def __init__(self) -> None:
-        self._found: list[tuple[weakref.ref[Optimizer], Tensor]] = []
-        self._before: tuple[Tensor, Tensor] | None = None  # scale and growth tracker when it began
+        self._found: list[tuple[weakref.ref[Optimizer], Number]] = []
+        self._before: tuple[Number, Number] | None = None  # scale and growth tracker when it began
         self._version: deque[int] = deque([-1], maxlen=1)  # of the scale, when it was last updated
 
     def acts(self, scaler: GradScaler, scalings: Sequence[Scaling]) -> list[Callable[[], object]]:
@@ -99,18 +106,27 @@ class _Round:
         assert scale is not None
         assert tracker is not None
         earlier, before = self._found, self._before
-        again = any(ref() is one.optimizer for ref, _ in earlier for one in scalings)
+        again = False
+        for ref, _ in earlier:
+            for one in scalings:
+                again |= ref() is one.optimizer
         acts: list[Callable[[], object]] = []
         if before is None or again or scale._version != self._version[0]:
-            earlier, before = [], (scale.clone(), tracker.clone())
+            earlier, before = [], (_number(scale), _number(tracker))
         else:
-            acts += [partial(scale.copy_, before[0]), partial(tracker.copy_, before[1])]
-        for place, (_, found) in enumerate(earlier):
-            scaler._per_optimizer_states[-1 - place]["found_inf_per_device"] = {found.device: found.clone()}
-        found_now = [*earlier, *((weakref.ref(one.optimizer), one.found.clone()) for one in scalings)]
+            acts += [partial(scale.fill_, before[0]), partial(tracker.fill_, before[1])]
+        for place, (_, number) in enumerate(earlier):
+            found = number.clone() if isinstance(number, Tensor) else torch.full((), number, dtype=torch.float32)
+            scaler._per_optimizer_states[-1 - place]["found_inf_per_device"] = {found.device: found}
+        found_now = [*earlier, *[(weakref.ref(one.optimizer), _number(one.found)) for one in scalings]]
         # Lazily: the version is read when the update is over.
         version = partial(self._version.extend, map(_version, (scale,)))
         return [*acts, scaler.update, version, partial(vars(self).update, _found=found_now, _before=before)]
+
+
+def _number(tensor: Tensor) -> Number:
+    """What it is now; as a copy where to know the number would be to wait for it."""
+    return tensor.item() if tensor.is_cpu else tensor.clone()
 
 
 _version = attrgetter("_version")
@@ -143,13 +159,18 @@ _LINEAR = frozenset(
 )
 
 
+@cache
+def _is_linear(kind: str) -> bool:
+    return kind.rstrip("0123456789").removesuffix("Backward") in _LINEAR
+
+
 def _factors(loss: Tensor) -> Iterator[Tensor]:
     """What the loss, or a term of it, was multiplied by."""
     nodes = [loss.grad_fn]
     seen = {None, *nodes}
     for node in nodes:
         kind = "" if node is None else node.name()
-        if kind.rstrip("0123456789").removesuffix("Backward") in _LINEAR and node is not None:
+        if node is not None and _is_linear(kind):
             if kind.startswith("Mul"):
                 yield from _other(node)
             nodes += [following for following, _ in node.next_functions if following not in seen]

@@ -21,18 +21,23 @@ class Slots:
 
     def __init__(self, optimizers: Sequence[Optimizer], model: nn.Module | None) -> None:
         self._optimizers, self._model = optimizers, model
-        self._listed, self._sizes = _listed(optimizers)
+        groups = list(map(_params, chain.from_iterable(map(_groups, optimizers))))
+        self._listed, self._sizes = list(chain.from_iterable(groups)), list(map(len, groups))
         # By id: a parameter that two of the optimizers hold is one slot, divided and counted once.
         self.parameters = list({id(parameter): parameter for parameter in self._in_order()}.values())
         self.nothing = [None] * len(self.parameters)
-        self.device = self.parameters[0].device if self.parameters else torch.device("cpu")
+        self.device = self._listed[0].device if self._listed else torch.device("cpu")
+        # Not by `device.type`: torch writes that name anew each time it is asked, for 3 us.
+        self.on_cuda = bool(self._listed) and self._listed[0].is_cuda
         self.plain = all(type(parameter) in (Tensor, nn.Parameter) for parameter in self.parameters)
 
     def current(self) -> "Slots":
         """These, unless a group was added, or a parameter put into or out of one."""
-        listed, sizes = _listed(self._optimizers)
-        if sizes == self._sizes and not any(map(is_not, listed, self._listed)):
-            self.device = listed[0].device if listed else self.device
+        groups = list(map(_params, chain.from_iterable(map(_groups, self._optimizers))))
+        known = self._listed
+        if list(map(len, groups)) == self._sizes and not any(map(is_not, chain.from_iterable(groups), known)):
+            if known:
+                self.device, self.on_cuda = known[0].device, known[0].is_cuda
             return self
         return Slots(self._optimizers, self._model)
 
@@ -85,9 +90,3 @@ class Slots:
         if self._model is not None:
             names |= {id(parameter): name for name, parameter in self._model.named_parameters()}
         return [names[id(parameter)] for parameter in self.parameters]
-
-
-def _listed(optimizers: Sequence[Optimizer]) -> tuple[list[Tensor], list[int]]:
-    """The parameters of all groups, and how many each of them has."""
-    groups = list(map(_params, chain.from_iterable(map(_groups, optimizers))))
-    return list(chain.from_iterable(groups)), list(map(len, groups))

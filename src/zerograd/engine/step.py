@@ -19,7 +19,7 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
 from zerograd.core.events import Event
-from zerograd.engine import commit, copying, minimizing, refusals, resuming, splitting, terms
+from zerograd.engine import copying, minimizing, refusals, resuming, splitting, terms
 from zerograd.engine.block import Block, iterate
 from zerograd.engine.capturing import Captured
 from zerograd.engine.compiling import calling
@@ -133,7 +133,8 @@ class Step(Entered):
     # The block
 
     def __enter__(self) -> "Step":
-        transaction = Transaction.begun_by(self, commit.left_behind)
+        transaction = self._begins or self._begin()
+        self._begins = None
         self._transaction, latest = transaction, self._transaction
         try:
             open_block(transaction, self, self._new_block())

@@ -9,6 +9,7 @@ line. But Python asks for __exit__ when a `with` begins, keeps what it was given
 however that came about. So each with gets an exit of its own, and when that exit is dropped its transaction is over.
 """
 
+import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import attrgetter, call, length_hint
@@ -36,7 +37,7 @@ class Move:
     def __init__(self, ending: Ending, acts: Sequence[Callable[[], object]]) -> None:
         self.ending = ending  # if it is made
         self._acts = len(acts)
-        self._left = iter(list(acts))
+        self._left = iter(acts)
         self._made: list[object] = []
 
     def make(self) -> None:
@@ -64,19 +65,7 @@ class Transaction:
     cause = "it was interrupted"  # why nothing has moved
     told = False  # the trace knows how it has ended
     watch: ref[Any] | None = None  # on the exit of the `with`, as long as there is something to finish
-
-    def __init__(self) -> None:
-        self.blocks: list[Block] = []
-
-    @classmethod
-    def begun_by(cls, thing: Any, left: "Callable[[Transaction], None]") -> "Transaction":
-        """Calls `left` when the `with` of `thing` that begins now is over. See [Note: the way out]."""
-        made = cls()
-        way = thing._way and thing._way()
-        if way:  # else it is no `with`: somebody calls __enter__
-            made.watch = ref(way, partial(_dropped, made, left))
-        thing._way = None
-        return made
+    blocks: "tuple[Block, ...]" = ()
 
     @property
     def over(self) -> bool:
@@ -98,18 +87,27 @@ class Transaction:
         return Ending.ABORTED if self.aborted else Ending.ROLLED_BACK
 
 
-def _dropped(transaction: Transaction, left: Callable[[Transaction], None], way: object) -> None:
-    left(transaction)
-
-
 class WayOut:
-    """`__exit__ = WayOut()`: each `with` is given an exit of its own, which calls `_exit`. See [Note: the way out]."""
+    """`__exit__ = WayOut(left)`: each `with` is given an exit of its own, which calls `_exit`.
+
+    When that is dropped, `left` is called with the transaction of the `with`. See [Note: the way out].
+    """
+
+    def __init__(self, left: Callable[[Transaction, object], None]) -> None:
+        self._left = left
+        self._of_class = threading.local()
 
     def __get__(self, thing: Any, kind: Any) -> Callable[..., bool]:
-        if thing is None:  # contextlib.ExitStack asks the class
+        transaction = Transaction()
+        if thing is None:  # contextlib.ExitStack asks the class, and calls __enter__ next
             way = partial(kind._exit)
-            kind._way = ref(way)
+            self._of_class.begins = transaction
         else:
             way = partial(kind._exit, thing)
-            thing._way = ref(way)
+            thing._begins = transaction
+        transaction.watch = ref(way, partial(self._left, transaction))
         return way
+
+    def asked_of_the_class(self) -> Transaction:
+        """The one whose exit this thread has asked the class for, if it has; else somebody calls __enter__ by hand."""
+        return vars(self._of_class).pop("begins", None) or Transaction()

@@ -26,6 +26,7 @@ from zerograd.engine.slots import Slots
 from zerograd.engine.weighing import Number
 
 T = TypeVar("T")
+_available = dist.is_available()  # how torch was built
 _voters: "weakref.WeakKeyDictionary[dist.ProcessGroup, Voters]" = weakref.WeakKeyDictionary()
 
 
@@ -95,7 +96,7 @@ class Search:
 
     def look(self, slots: Slots) -> Party | None:
         """Who takes the next step together; None if this process steps alone."""
-        world = dist.group.WORLD if dist.is_available() else None
+        world = dist.group.WORLD if _available else None
         if (
             world is not self._world
             or slots is not self._slots
