@@ -103,7 +103,9 @@ def faults(cases: list[Case], mirrors: Path, home: Path) -> Iterator[tuple[Case,
         os.chdir(folder)
         readers = Readers()
         said = {path: readers.read(path) for path in sorted({case.path for case in here})}
-        yield from ((case, *(_told(case, said[case.path][name]) for name in READERS)) for case in here)
+        for case in here:
+            old, new = (_told(case, said[case.path][name]) for name in READERS)
+            yield case, old, new
         for path, readings in said.items():
             _complain(snapshot, path, readings)
 
