@@ -14,12 +14,10 @@ from zerograd.rules.scenery import ACCUMULATED
 
 BAD = """\
 for i, (x, y) in enumerate(loader):
+    optimizer.zero_grad()
     loss = nn.functional.mse_loss(model(x), y) / accumulation_steps
     loss.backward()
-    if (i + 1) % accumulation_steps == 0:
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()  # error: [ZG106]
-    optimizer.zero_grad()
 """
 
 GOOD = """\
