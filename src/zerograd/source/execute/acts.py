@@ -403,9 +403,14 @@ def _note_plain(ex: Execution, optimizer: Obj, given: Value, node: ast.AST) -> N
     for obj in given.objects:
         if obj.kind is ObjectKind.CONTAINER:
             listed = next((one for one in obj.key if isinstance(one, ast.expr)), node)
-            for (_, place), value in ex.store.fields(obj):
-                if isinstance(place, tuple):
-                    _note_plain(ex, optimizer, value, listed)
+            group = ex.store.get((obj, containers.at(spelling.PARAMS)))
+            fields = (
+                [group]
+                if group is not None
+                else [value for (_, place), value in ex.store.fields(obj) if isinstance(place, tuple)]
+            )
+            for value in fields:
+                _note_plain(ex, optimizer, value, listed)
     if given.graph is Graph.CUT and given.exact and not given.objects and not ex.loops:
         ex.ungraded.setdefault(given.id, (ex.site(node), optimizer))
 
