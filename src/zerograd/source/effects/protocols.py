@@ -63,15 +63,6 @@ def is_schedule_of_torch(uses: Uses) -> bool:
     return "step()" in uses and bool(uses & SCHEDULER_FIELDS)
 
 
-# Methods that begin something anew, show it or close it: nothing is deposited or stepped by them.
-_QUIET = frozenset({"reset", "render", "close", "flush"})
-
-
-def is_quiet(method: str) -> bool:
-    """Whether a method of this name neither goes backward nor steps, whatever it is a method of."""
-    return method in _QUIET
-
-
 def is_engine(uses: Uses) -> bool:
     """Whether it goes backward and steps by itself, as DeepSpeed's engine does."""
     return "backward(x)" in uses and ("step()" in uses or "step(x)" in uses) and "zero_grad()" not in uses

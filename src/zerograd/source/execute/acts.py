@@ -15,7 +15,7 @@ from zerograd.source.effects.lookup import (
     text_method,
     unbound_method,
 )
-from zerograd.source.effects.protocols import STEPS_OPTIMIZERS, is_quiet
+from zerograd.source.effects.protocols import STEPS_OPTIMIZERS
 from zerograd.source.effects.rows import Act, Row
 from zerograd.source.execute import (
     attributes,
@@ -292,9 +292,6 @@ def _call_given(
         return _carry_out(ex, Call(tensor, receiver, None, positional, keywords, node))
     if receiver.graph is Graph.LIVE:
         return call_tensor(ex, receiver, name, positional, keywords, node)
-    if is_quiet(name) and not positional and not keywords and node is ex.dropped:
-        gradients.doubt_optimizers(ex, gradients.optimizers(ex), frozenset({Kind.CLEAR}))
-        return ex.none
     computed = receiver if is_result(obj) else None  # a distribution, an output: whose graph is its own
     return gradients.unknown_call(ex, obj, positional, keywords, node, receiver=computed)
 
@@ -1436,9 +1433,11 @@ def _range(ex: Execution, call: Call) -> Value:
         length = Linear(end.base, end.offset - begins.offset) if begins.base is None else None
         if length is not None and begins.offset == 0 and isinstance(call.node, ast.Call) and call.node.args:
             ex.tables.named.setdefault(length, ast.unparse(call.node.args[-1]))
-    elif all(one.constant is not None and isinstance(one.constant.value, int) for one in call.positional):
+    else:
         told = [one.constant.value for one in call.positional if one.constant is not None]
-        length = Linear(None, len(range(*told))) if told[2] else None  # type: ignore[call-overload]
+        whole = [one for one in told if isinstance(one, int)]
+        if len(whole) == 3 and whole[2]:
+            length = Linear(None, len(range(whole[0], whole[1], whole[2])))
     return Value(ex.fresh(call.node), frozenset({obj}), length=length)
 
 
