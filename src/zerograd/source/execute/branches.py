@@ -144,8 +144,9 @@ def weigh(ex: Execution, test: Test, node: Hashable) -> None:
             tables.weigh(question, node)
         elif isinstance(question, Asked):
             equal = equated(question)
-            if equal is not None:
-                tables.weigh(("==", equal[0]), node)
+            if equal is not None:  # one chain of elif asks one question
+                whole = ex.frame.file.chains.get(node, node) if isinstance(node, ast.AST) else node
+                tables.weigh(("==", equal[0]), whole)
             tables.weigh(question, node)
             for one in question.of:
                 base = one.base if isinstance(one, Linear) else one

@@ -16,6 +16,7 @@ from zerograd.source.execute import (
     iterators,
     ranks,
     statements,
+    summaries,
 )
 from zerograd.source.execute.execution import Execution, Exhausted, Frame, Unreachable
 from zerograd.source.execute.paths import State
@@ -304,11 +305,32 @@ def inline(
         return gradients.unknown_call(ex, None, handed, keywords, node, harmless=not names_events(ex, function))
     if function.generates and not running:
         return _generator(ex, obj, positional, keywords, node, receiver, cls)
+
+    def run() -> Value:
+        return _enter(ex, obj, function, handed, keywords, node, receiver, cls, consuming)
+
+    if running or consuming is not None or names_events(ex, function):
+        return run()
+    return summaries.once(ex, function, obj.frame, handed, keywords, node, run)
+
+
+def _enter(
+    ex: Execution,
+    obj: Obj,
+    function: Function,
+    handed: Arguments,
+    keywords: Keywords,
+    node: ast.AST,
+    receiver: Value | None,
+    cls: Class | None,
+    consuming: Callable[[Value], None] | None,
+) -> Value:
     context = ex.context.then(node)
     parent = obj.frame if isinstance(obj.frame, Frame) else None
     frame = Frame(context.frame(function.node), function.file, function, parent, context)
     frame.receiver, frame.cls = receiver, cls or function.cls
-    frame.consumer, frame.called_at, frame.about = consuming, node, about
+    frame.consumer, frame.called_at = consuming, node
+    frame.about = tuple(value.objects for value in handed)
     frame.forwards = _is_forwarded(ex, function, receiver)
     frame.level = ex.store.open()
     ex.frames.append(frame)
@@ -328,6 +350,7 @@ def inline(
         ex.grad_mode = mode
     if value is None:
         ex.path = before  # whoever writes it will return something
+        positional = handed[1:] if receiver is not None else handed
         return gradients.unknown_call(ex, None, positional, keywords, node, receiver=receiver)
     return ex.picked_at(value, node) if isinstance(node, ast.expr) else value
 

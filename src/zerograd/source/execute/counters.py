@@ -213,7 +213,7 @@ def learn(ex: Execution, loop: Hashable, key: Key, back: Value | None) -> None:
             increment = 0
     if count.increment is None or count.increment not in (increment, UNSTEADY):
         count.increment = increment if count.increment is None else UNSTEADY
-        ex.tables.grown = True
+        ex.tables.grown = ex.tables.grown or ex.tables.has_events(loop)
 
 
 def normalised(ex: Execution, key: Key, value: Value | None, path: Path) -> tuple[Value | None, Path]:
@@ -310,6 +310,8 @@ def window_test(ex: Execution, number: Remainder, other: Value) -> Test | None:
     want, shift = {0: (FIRST, 0), -1: (LAST, 0)}.get(rest, (LAST, rest + 1))
     place = Place(counter, of, shift)
     ex.tables.add(ex.tables.windows.setdefault(counter, set()), place)
+    if of.base is not None:
+        ex.tables.lengths.add(of.base)
     return At(place, want)
 
 

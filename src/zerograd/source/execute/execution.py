@@ -26,10 +26,11 @@ from zerograd.source.project.index import Class, File, Function
 class Context:
     """The calls that lead to where the machine stands, and the rounds of short loops: one object for each chain."""
 
-    __slots__ = ("_frames", "_later", "first")
+    __slots__ = ("_frames", "_later", "first", "outer")
 
-    def __init__(self, first: Hashable = None) -> None:
+    def __init__(self, first: Hashable = None, outer: "Context | None" = None) -> None:
         self.first = first  # the outermost call, if there is any
+        self.outer = outer
         self._later: dict[Hashable, Context] = {}
         self._frames: dict[ast.AST, object] = {}
 
@@ -37,8 +38,15 @@ class Context:
         """The context of what is called here, or of a round."""
         known = self._later.get(entered)
         if known is None:
-            known = self._later[entered] = Context(self.first or entered)
+            known = self._later[entered] = Context(self.first or entered, self)
         return known
+
+    def is_in(self, other: "Context") -> bool:
+        """Whether the calls of the other one lead here."""
+        context: Context | None = self
+        while context is not None and context is not other:
+            context = context.outer
+        return context is other
 
     def frame(self, function: ast.AST) -> object:
         """What stands for the names of a function that is executed in this context."""
@@ -154,6 +162,8 @@ class Execution:
         self.symbolic = False  # the root's own parameters are symbols, whatever their defaults
         self._version: Hashable = None
         self.records_of: dict[Hashable, list[Any]] = {}  # see [Note: replaying]
+        self.summaries: dict[Hashable, list[Any]] = {}  # see [Note: summaries]
+        self.telling: dict[Hashable, int] = {}  # calls that have no summary, and how often one was tried
         self.entered: set[Function] = set()
         self.visited: set[ast.stmt] = set()
         self.begin_pass()
@@ -184,7 +194,7 @@ class Execution:
         self.renewed: list[int] | None = None
         version = self.tables.version()
         if version != self._version:  # what is known of things has changed: nothing is as it was
-            self._version, self.records_of = version, {}
+            self._version, self.records_of, self.summaries, self.telling = version, {}, {}, {}
             self._forget_kept()
         self.met: dict[tuple[Any, Site | None], Any] = {}  # the laws that were broken, by place
         self.told: set[tuple[Any, Site | None]] = set()
@@ -304,6 +314,16 @@ class Execution:
             self.renewed.append(identity)
         self.renew(identity)
         return identity
+
+    def known_as(self, identity: int, other: int) -> None:
+        """What is known of one identity is known of another."""
+        for marked in (self.tensor_ids, self.graphed):
+            if identity in marked:
+                marked.add(other)
+        if identity in self.unless_told:
+            self.unless_told[other] = self.unless_told[identity]
+        if identity in self.by_default:
+            self.by_default[other] = self.by_default[identity]
 
     def renew(self, identity: int) -> None:
         """A value is computed anew: what was answered about the last one is forgotten, and it has no gradient yet."""

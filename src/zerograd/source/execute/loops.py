@@ -180,7 +180,10 @@ def _repeat(ex: Execution, node: ast.For | ast.AsyncFor | ast.While, iterated: V
     entry = ex.here.copy()
     skipping = State({}, entry)
     whole = ex.store.open()
-    ex.path = ex.here.copy()
+    if ex.exploring and loop not in ex.tables.explored:
+        ex.tables.explored.add(loop)
+        _look_ahead(ex, node, iterated, loop, changed)
+    ex.path = entry.copy()
     counting = _enter(ex, loop, changed, iterated)
     counters.start(ex, counting, loop)
     head = ex.here
@@ -209,6 +212,24 @@ def _repeat(ex: Execution, node: ast.For | ast.AsyncFor | ast.While, iterated: V
                 ex.excuses.note(ex, slot, kinds, node, Why.LOOP)
                 facts[slot] = doubt(facts[slot], kinds)
     _leave(ex, node, loop, whole, skipping, ends, breaks)
+
+
+def _look_ahead(
+    ex: Execution,
+    node: ast.For | ast.AsyncFor | ast.While,
+    iterated: Value | None,
+    loop: Hashable,
+    changed: dict[Key, None],
+) -> None:
+    """One iteration for what it changes alone: whoever knows that can learn how the next one counts."""
+    level = ex.store.open()
+    ex.path = ex.here.copy()
+    counters.start(ex, _enter(ex, loop, changed, iterated), loop)
+    head = ex.here
+    _, back, _ = _iterate(ex, node, iterated, loop, head)
+    if back is not None:
+        _grow_head(ex, loop, changed, head, back)
+    ex.store.undo(level)
 
 
 def _doubt_skipped(ex: Execution, node: ast.While, loop: Hashable, first: dict[Slot, Facts], path: Path) -> None:
@@ -378,7 +399,7 @@ def _grow_head(ex: Execution, loop: Hashable, changed: dict[Key, None], head: Pa
             continue
         if key not in changed:
             changed[key] = None
-            ex.tables.grown = True
+            ex.tables.grown = ex.tables.grown or ex.tables.has_events(loop)
         if isinstance(later.number, Linear) and later.number.base == now.id and later.number.offset:
             ex.tables.add(ex.tables.counting, key)
         phi = ex.identities.of("looped", loop, key)

@@ -59,10 +59,13 @@ class Tables:
         self.emitted: dict[Branch, dict[Slot, Doubts]] = {}  # what each branch does to each slot
         self.doubted: dict[Branch, dict[Slot, Doubts]] = {}  # what it may do, unseen
         self.changed: dict[Hashable, dict[Key, None]] = {}  # what each loop changes
+        self.explored: set[Hashable] = set()  # loops of which that was found out in the first pass
         self.weighty: dict[Hashable, set[object]] = {}  # questions, with the places where they decide over events
+        self.weighty_flags = 0  # questions among them that every write of a name answers
         self.asked_of: set[int] = set()  # the values that weighty questions ask
         self.counts: dict[Counter, Count] = {}
         self.windows: dict[Counter, set[Place]] = {}  # the windows that each counter is asked its place in
+        self.lengths: set[Hashable] = set()  # the values that are lengths of windows
         self.named: dict[Linear, str] = {}  # what the program calls the lengths of windows
         self.decided: dict[Place, dict[Any, Any]] = {}  # the tests that ask for a place and decide over events
         self.firsts: dict[Counter, set[int]] = {}
@@ -118,6 +121,8 @@ class Tables:
             len(self.resets),
             len(self.volatile),
             asked,
+            len(self.lengths),
+            self.weighty_flags,
         )
 
     def add(self, table: set[T], item: T) -> None:
@@ -131,6 +136,10 @@ class Tables:
         if not kinds <= before:
             known[slot] = before | kinds
             self.grown = True
+
+    def has_events(self, loop: Hashable) -> bool:
+        """Whether anything happens in a loop, or may: in others nobody asks which iteration it is."""
+        return loop in self.emitted or loop in self.doubted
 
     def skipped(self, branch: Branch) -> dict[Slot, Doubts]:
         """What a branch may have done to each slot, for those who did not take it."""
@@ -146,6 +155,8 @@ class Tables:
         return found.get(slot, NO_DOUBT) if found else NO_DOUBT
 
     def weigh(self, question: Hashable, node: object) -> None:
+        if question not in self.weighty and isinstance(question, Asked) and question.what == "flag":  # not a name
+            self.weighty_flags += 1
         self.add(self.weighty.setdefault(question, set()), node)
 
     def keeps(self, question: Any) -> bool:
@@ -163,7 +174,8 @@ def _is_kept(tables: Tables, question: Any) -> bool:
         if question.what == "flag":  # not a name: of a question
             return places is not None
         if question.what in ("<", "==") and ("k", 1) in question.of:
-            return True
+            bases = [one.base if isinstance(one, Linear) else one for one in question.of]
+            return places is not None or not tables.lengths.isdisjoint(bases)
         equal = equated(question)
         if equal is not None and len(tables.weighty.get(("==", equal[0]), ())) > 1:
             return True

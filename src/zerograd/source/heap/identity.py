@@ -5,6 +5,13 @@ so that answers about a value can be forgotten when it is computed anew.
 """
 
 from collections.abc import Hashable
+from typing import NamedTuple
+
+
+class Identity(NamedTuple):
+    """An identity among other parts of a description, where plain numbers stand as well."""
+
+    id: int
 
 
 class Identities:
@@ -23,6 +30,10 @@ class Identities:
             self._made_of.append(made_of)
             self._names.append(what)
         return known
+
+    def described(self, identity: int) -> tuple[Hashable, ...]:
+        """What an identity stands for, and what that is computed from."""
+        return (*self._names[identity], *[Identity(part) for part in self._made_of[identity]])
 
     def is_length(self, identity: int) -> bool:
         """Whether this is how many things something has, and no number that was told."""

@@ -78,6 +78,7 @@ class File:
         self.function_of: dict[ast.AST, Function] = {}
         self.class_of: dict[ast.AST, Class] = {}
         self.jumping: set[ast.AST] = set()  # the compound statements that hold a jump
+        self.chains: dict[ast.AST, ast.If] = {}  # of an elif: the first `if` of its chain
         self.comprehensions: dict[ast.expr, ast.For] = {}  # the for-loops that comprehensions are, once it was asked
         self.iterations: dict[ast.While, ast.For | None] = {}  # the for-loops that while-loops are, once it was asked
         self.attributes: set[str] = set()
@@ -124,6 +125,8 @@ class File:
                 inside[-1].generates = True
             elif isinstance(child, _JUMPS):
                 self.jumping.update(above)
+            if isinstance(child, ast.If) and len(child.orelse) == 1 and isinstance(child.orelse[0], ast.If):
+                self.chains[child.orelse[0]] = self.chains.get(child, child)
             if isinstance(child, _COMPOUND):
                 above.append(child)
                 self._walk(child, inside, None, above)

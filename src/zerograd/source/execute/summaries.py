@@ -1,0 +1,472 @@
+"""What a function that does nothing to gradients has done once is not executed again where it is called the same way.
+
+[Note: summaries] Loggers, meters, tokenizers and the like are called from everywhere, and nothing that they do decides
+over a gradient. The first call is executed; what it gave and wrote is kept, if none of it can tell one call from another:
+no graph, no counter, no answer to a test, no network that it made. The next call that is handed the same kinds of things,
+and reads the same kinds of things, gets the same under identities of its own. A function that gives a counter, a test or
+a network is executed wherever it is called.
+"""
+
+import ast
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple
+
+from zerograd.core.facts import Facts
+from zerograd.source.execute import gradients
+from zerograd.source.execute.containers import LENGTH
+from zerograd.source.execute.execution import Context, Execution
+from zerograd.source.execute.paths import Slot
+from zerograd.source.heap.answers import answers_of
+from zerograd.source.heap.conditions import Asked, Both, Known, Linear, Not, Remainder, Test, leaves
+from zerograd.source.heap.identity import Identity
+from zerograd.source.heap.objects import Obj, ObjectKind
+from zerograd.source.heap.store import COUNT, Changes, Key, Reads
+from zerograd.source.heap.values import NO_OBJECTS, Graph, Value, join
+from zerograd.source.project.files import File
+from zerograd.source.project.index import Function
+
+_KEPT = 4  # summaries of one function that is called in one way
+_TRIED = 2  # calls of one way that had none, before nobody tries again
+_DEEPEST = 2  # containers in containers that are handed in
+_WIDEST = 24  # fields of one of them
+_VAGUE = (ObjectKind.NONE, ObjectKind.CONTAINER, ObjectKind.GIVEN)
+_READ_ONCE = (ObjectKind.GENERATOR, ObjectKind.ITERATOR, ObjectKind.CONTEXT, ObjectKind.REPLAY)
+
+Where = tuple[Hashable, ...]
+Used = tuple[frozenset[str], bool]  # how a thing was used; whether it was shown to somebody who cannot be read
+
+
+class Telling(Exception):
+    """This can tell one call from another: there is no summary."""
+
+
+class Summary(NamedTuple):
+    loose: tuple[Obj, ...]  # the containers and given things that it was handed: those of another call stand for them
+    ids: tuple[int, ...]  # of the values that it was handed
+    reads: dict[Key, int | Value | None]  # of what was there before the call
+    writes: dict[Key, Value | None]
+    result: Value
+    made: tuple[Obj, ...]  # what it hands out of what it has made: each call gets its own
+    inner: frozenset[int]  # the identities of what each call has anew
+    uses: tuple[Used, ...]  # what was done with each of the loose things
+    noticed: tuple[bool, bool]  # a loss was computed; somebody may have looked at gradients
+    is_vague: bool  # it hands out and writes nothing but plain values, whatever it reads
+
+
+def once(
+    ex: Execution,
+    function: Function,
+    closure: Hashable,
+    handed: Sequence[Value],
+    keywords: dict[str, Value],
+    node: ast.AST,
+    run: Callable[[], Value],
+) -> Value:
+    """What a function gives that does nothing to gradients: from its summary, or by executing it."""
+    try:
+        given = _Handed(ex, [*handed, *keywords.values()])
+    except Telling:
+        return run()
+    where = (function, closure, tuple(keywords), given.shape, *_mode(ex))
+    for summary in ex.summaries.get(where, ()):
+        again = _Again(ex, summary, given)
+        if again.fits():
+            return again.put_down(node)
+    if len(ex.summaries.get(where, ())) >= _KEPT or ex.telling.get(where, 0) >= _TRIED:
+        return run()
+    return _recorded(ex, where, given, node, run)
+
+
+def _mode(ex: Execution) -> Where:
+    here = ex.here
+    modes = (ex.exploring, ex.grad_mode, ex.accumulating, ex.each, here.frozen, here.wrapped)
+    return (*modes, tuple(ex.quiet), bool(ex.handlers))
+
+
+# --- what a call is handed
+
+
+class _Handed:
+    """`shape` is equal for calls that are alike."""
+
+    def __init__(self, ex: Execution, values: Sequence[Value]) -> None:
+        self._ex = ex
+        self.loose: dict[Obj, int] = {}
+        self.ids: list[int] = []
+        self.shape = tuple([self._of(value, 0) for value in values])
+
+    def _of(self, value: Value, depth: int) -> Hashable:
+        self.ids.append(value.id)
+        if not value.objects:
+            return outline(value)
+        return outline(value), tuple([self._object(one, depth) for one in sorted(value.objects)])
+
+    def _object(self, obj: Obj, depth: int) -> Hashable:
+        if obj.kind in _READ_ONCE:
+            raise Telling
+        number = self.loose.get(obj)
+        if number is not None:
+            return number
+        if obj.kind is ObjectKind.GIVEN and not (obj.optimizers or obj.held):
+            self.loose[obj] = len(self.loose)
+            return obj.kind, obj.shown, obj.constructed
+        if obj.kind is not ObjectKind.CONTAINER:
+            return obj
+        self.loose[obj] = len(self.loose)
+        fields = self._ex.store.fields(obj)
+        if depth > _DEEPEST or len(fields) > _WIDEST:
+            raise Telling
+        return obj.shape, tuple([(name, self._of(held, depth + 1)) for (_, name), held in fields])
+
+
+def outline(value: Value) -> Hashable:
+    """What is known of a value beside its identity, its objects, and the values that it is told from."""
+    if value.iterators:
+        raise Telling
+    counts = value.number is not None and value.constant is None
+    told_from = (counts, value.test is not None, value.none_test is not None)
+    rare = (value.sure, value.divisors, value.idle, value.applied, value.slopes, value.kept, value.passes)
+    known = (value.constant, value.exact, value.graph, value.made_of, value.cut_from, *told_from)
+    if not any(rare) and not value.scaled and not value.reduction and value.output_of is None and value.picked is None:
+        return known  # as nearly all are
+    return (*known, *rare, value.scaled, value.reduction, value.output_of, value.coat, value.picked)
+
+
+# --- what it did
+
+
+def _recorded(ex: Execution, where: Where, given: _Handed, node: ast.AST, run: Callable[[], Value]) -> Value:
+    """Execute it, and keep what it did if there is a summary of that."""
+    store = ex.store
+    before, facts = ex.effects(), dict(ex.here.facts)
+    shapes = [(one, one.shown, set(one.uses), _parts(one)) for one in _things(given)]
+    outer_frames = {frame.id for frame in ex.frames}
+    outer, store.reads = store.reads, {}
+    level = store.open()
+    try:
+        value = run()
+        if ex.path is not None:
+            try:
+                if any(_parts(one) != parts for one, _, _, parts in shapes):
+                    raise Telling
+                done = _Done(ex, given, ex.context.then(node), outer_frames)
+                noticed = done.noticed(before, facts)
+                uses = {one: (frozenset(one.uses - used), one.shown and not shown) for one, shown, used, _ in shapes}
+                summary = done.summary(store.reads, store.changes(level), value, uses, noticed)
+                ex.summaries.setdefault(where, []).append(summary)
+            except Telling:
+                ex.telling[where] = ex.telling.get(where, 0) + 1
+    finally:
+        reads, store.reads = store.reads, outer
+        store.commit(level)
+        if outer is not None and reads is not None:
+            for key, read in reads.items():
+                outer.setdefault(key, read)
+    return value
+
+
+def _things(given: _Handed) -> list[Obj]:
+    return list(given.loose)
+
+
+def _parts(obj: Obj) -> tuple[int, int, int, int]:
+    """What is noted on an object that is handed in, and in no field of it."""
+    return (len(obj.children), len(obj.taken), len(obj.loose), len(obj.optimizers))
+
+
+class _Done:
+    """What one execution has done, told so that it can be put down elsewhere."""
+
+    def __init__(self, ex: Execution, given: _Handed, context: Context, outer_frames: set[Hashable]) -> None:
+        self._ex, self._given, self._context, self._outer = ex, given, context, outer_frames
+        self._inner: dict[Hashable, bool] = {}
+        self._made: dict[Obj, None] = {}
+
+    def noticed(self, before: tuple[Hashable, ...], facts: dict[Slot, Facts]) -> tuple[bool, bool]:
+        """Whether a loss was computed, and whether somebody may have looked at gradients; Telling for all else."""
+        now, after = self._ex.here.facts, self._ex.effects()
+        if after[:-2] != before[:-2] or now.keys() != facts.keys():
+            raise Telling
+        known: dict[tuple[int, int], bool] = {}  # most slots have the very same facts
+        for slot, then in facts.items():
+            pair = id(then), id(now[slot])
+            if then is not now[slot] and pair not in known:
+                known[pair] = self._outer_facts(then) == self._outer_facts(now[slot])
+                if not known[pair]:
+                    raise Telling
+        return after[-2] != before[-2], after[-1] != before[-1]
+
+    def _outer_facts(self, facts: Facts) -> set[tuple[Hashable, ...]]:
+        """Facts, without how tests were answered that ask what was made in this call."""
+        return {
+            (fact.state, fact.doubts, frozenset([pair for pair in answers_of(fact) if not self._asks_inner(pair[0])]))
+            for fact in facts
+        }
+
+    def _asks_inner(self, question: Hashable) -> bool:
+        if not isinstance(question, Asked):
+            return self._is_from_here(question)
+        asked = [one.base if isinstance(one, Linear) else one for one in question.of]
+        bases = [one for one in asked if isinstance(one, int)]
+        return bool(bases) and all(self._is_inner(base) for base in bases)
+
+    def summary(
+        self,
+        reads: Reads,
+        changes: Changes,
+        result: Value,
+        uses: dict[Obj, Used],
+        noticed: tuple[bool, bool],
+    ) -> Summary:
+        fields: dict[Obj, dict[Key, Value | None]] = {}
+        kept: dict[Key, Value | None] = {}
+        for key, value in changes.items():
+            owner = key[0]
+            if isinstance(owner, Obj) and self._is_inner(owner):
+                fields.setdefault(owner, {})[key] = value
+            elif isinstance(owner, (Obj, File)) or owner in self._outer:
+                kept[key] = value
+        for value in list(kept.values()):
+            if value is not None:
+                self._keep(value, fields, kept)
+        self._keep(result, fields, kept)
+        read: dict[Key, int | Value | None] = {}
+        for key, then in reads.items():
+            owner = key[0]
+            if isinstance(owner, Obj):
+                if self._is_inner(owner):
+                    continue
+            elif not isinstance(owner, File) and owner not in self._outer:
+                continue
+            if isinstance(then, Value):
+                outline(then)
+            read[key] = then
+        loose = tuple(self._given.loose)
+        told = tuple([uses[one] for one in loose])
+        inner = frozenset([one for one, is_inner in self._inner.items() if is_inner and isinstance(one, int)])
+        ids, made = tuple(self._given.ids), tuple(self._made)
+        values = [result, *[value for value in kept.values() if value is not None]]
+        is_vague = not any(self._is_of_interest(one) for value in values for one in value.objects)
+        return Summary(loose, ids, read, kept, result, made, inner, told, noticed, is_vague)
+
+    def _is_of_interest(self, obj: Obj) -> bool:
+        """Whether it makes a difference which object this is."""
+        if obj in self._made or obj in self._given.loose:
+            return False
+        return obj.kind not in _VAGUE
+
+    def _keep(self, value: Value, fields: dict[Obj, dict[Key, Value | None]], kept: dict[Key, Value | None]) -> None:
+        """What is put down elsewhere, with all that can be reached from it, tells nothing of this call."""
+        outline(value)
+        if value.graph is Graph.LIVE or value.passes or value.slopes:
+            raise Telling
+        if value.picked is not None:
+            self._of_test(value.picked.test)
+        if value.constant is None:
+            self._told_from(value.id)
+            self._of_number(value.number)
+            self._of_number(value.length)
+            for test in (value.test, value.none_test):
+                if test is not None:
+                    self._of_test(test)
+        for one in value.objects:
+            if one in self._made or not self._is_inner(one):
+                continue
+            if not _can_be_made_again(one):
+                raise Telling
+            self._made[one] = None
+            for key, held in fields.get(one, {}).items():
+                kept[key] = held
+                if held is not None:
+                    self._keep(held, fields, kept)
+
+    def _of_number(self, number: Linear | Remainder | None) -> None:
+        if isinstance(number, Remainder):
+            raise Telling
+        if number is not None and number.base is not None:
+            self._told_from(number.base)
+
+    def _of_test(self, test: Test) -> None:
+        for question in leaves(test):
+            if isinstance(question, Known):
+                continue
+            if not isinstance(question, Asked) or question.what == "flag":  # not a name: of a question
+                raise Telling
+            for one in question.of:
+                if isinstance(one, (Linear, int)):
+                    self._of_number(one if isinstance(one, Linear) else Linear(one, 0))
+
+    def _told_from(self, identity: int) -> None:
+        """The identity of something that each call has anew, or of what was there before."""
+        ex = self._ex
+        if self._is_inner(identity) and identity not in self._given.ids:
+            if identity in ex.counter_ids:
+                raise Telling
+
+    def _is_inner(self, thing: Obj | int) -> bool:
+        """Whether an object, or the identity of a value, was made in this call."""
+        known = self._inner.get(thing)
+        if known is None:
+            self._inner[thing] = False
+            parts = thing.key if isinstance(thing, Obj) else self._ex.identities.described(thing)
+            known = self._inner[thing] = self._is_from_here(parts)
+        return known
+
+    def _is_from_here(self, part: Hashable) -> bool:
+        if isinstance(part, Context):
+            return part.is_in(self._context)
+        if isinstance(part, tuple):
+            return any(self._is_from_here(one) for one in part)
+        return isinstance(part, (Obj, Identity)) and self._is_inner(part if isinstance(part, Obj) else part.id)
+
+
+def _can_be_made_again(obj: Obj) -> bool:
+    """Whether an object is nothing but its fields, and what is done with it."""
+    if obj.kind not in (ObjectKind.CONTAINER, ObjectKind.INSTANCE, ObjectKind.GIVEN):
+        return False
+    return not (obj.optimizers or obj.held or obj.children or obj.taken)
+
+
+# --- the same again
+
+
+class _Again:
+    """A summary, at another call."""
+
+    def __init__(self, ex: Execution, summary: Summary, given: _Handed) -> None:
+        self._ex, self._summary = ex, summary
+        self._things: dict[Obj, Obj] = dict(zip(summary.loose, given.loose, strict=True))
+        self._ids: dict[int, int] = dict(zip(summary.ids, given.ids, strict=True))
+        self._is_vague = False  # it reads something else than it did
+
+    def fits(self) -> bool:
+        """Whether it would read what it read then: of a vague one, whether it would read nothing of interest."""
+        store, summary = self._ex.store, self._summary
+        for (owner, name), then in summary.reads.items():
+            key = (self._thing(owner), name)
+            if name is COUNT:
+                if not summary.is_vague and len(store.fields(key[0])) != then:
+                    return False
+                continue
+            now = store.get(key)
+            if now is then:
+                continue
+            known = isinstance(then, Value) and now is not None and self._is_like(then, now)
+            if not known and not (summary.is_vague and self._is_plain(now, key) and self._is_plain(then, key)):
+                return False
+            self._is_vague = self._is_vague or not known
+        return True
+
+    def _is_plain(self, value: int | Value | None, key: Key) -> bool:
+        """Whether it makes no difference what is read there."""
+        if not isinstance(value, Value):
+            return value is None and not isinstance(key[1], str)
+        if value.graph is Graph.LIVE or value.test is not None or value.none_test is not None or value.iterators:
+            return False
+        if value.constant is not None and not isinstance(value.constant.value, str) and key[1] != LENGTH:
+            return False
+        return all(one.kind in _VAGUE for one in value.objects)
+
+    def _is_like(self, then: Value, now: Value) -> bool:
+        try:
+            alike = outline(then) == outline(now)
+        except Telling:
+            return False
+        if not alike or frozenset([self._thing(one) for one in then.objects]) != now.objects:
+            return False
+        return self._ids.setdefault(then.id, now.id) == now.id
+
+    def put_down(self, node: ast.AST) -> Value:
+        ex, summary = self._ex, self._summary
+        for index, one in enumerate(summary.made):
+            self._things[one] = self._made_anew(one, index, node)
+        for (owner, name), value in summary.writes.items():
+            key = (self._thing(owner), name)
+            now = ex.store.get(key) if self._is_vague else None
+            if value is None:
+                ex.store.drop(key)
+            elif now is None:
+                ex.store.put(key, self._value(value, node))
+            else:
+                ex.store.put(key, join(now, self._value(value, node), ex.identities.of("written again", *key)))
+        if summary.noticed[0]:
+            gradients.note_loss(ex)
+        if summary.noticed[1]:
+            gradients.look_at(ex)
+        for one, (used, shown) in zip(summary.loose, summary.uses, strict=True):
+            self._things[one].uses |= used
+            if shown:
+                gradients.show(ex, [ex.thing(self._things[one])])
+        result = self._value(summary.result, node)
+        if self._is_vague and result.constant is not None and node is not ex.dropped:
+            return Value(ex.fresh(node, "again"), exact=False)
+        return result
+
+    def _made_anew(self, obj: Obj, index: int, node: ast.AST) -> Obj:
+        ex = self._ex
+        if obj.kind is ObjectKind.GIVEN:
+            (made,) = ex.given("result", node, ex.context, index).objects
+            made.constructed, made.born = obj.constructed, tuple(ex.loops)
+            made.regions = frozenset([self._things.get(one, one) for one in obj.regions])
+        else:
+            made = ex.heap.of("again", node, ex.context, index, kind=obj.kind)
+            made.shape, made.cls, made.born, made.context = obj.shape, obj.cls, tuple(ex.loops), ex.context
+            for key, _ in ex.store.fields(made):
+                ex.store.drop(key)
+        return made
+
+    def _thing(self, owner: Hashable) -> Hashable:
+        return self._things.get(owner, owner) if isinstance(owner, Obj) else owner
+
+    def _value(self, value: Value, node: ast.AST) -> Value:
+        if value.constant is not None:
+            return value
+        if not value.objects:
+            objects = NO_OBJECTS
+        else:
+            objects = frozenset([self._things.get(one, one) for one in value.objects])
+        told = value._replace(id=self._id_of(value, objects, node), objects=objects)
+        if value.picked is not None:
+            yes, no = (frozenset([self._things.get(one, one) for one in side]) for side in value.picked[1:3])
+            told = told._replace(picked=value.picked._replace(test=self._test(value.picked.test, node), yes=yes, no=no))
+        if value.number is None and value.length is None and value.test is None and value.none_test is None:
+            return told
+        return told._replace(
+            number=self._number(value.number, node),
+            length=self._number(value.length, node),
+            test=self._test(value.test, node) if value.test is not None else None,
+            none_test=self._test(value.none_test, node) if value.none_test is not None else None,
+        )
+
+    def _id_of(self, value: Value, objects: frozenset[Obj], node: ast.AST) -> int:
+        if len(objects) == 1:
+            (one,) = value.objects
+            if value.id == self._ex.identities.of("object", one):
+                return self._ex.identities.of("object", *objects)
+        return self._id(value.id, node)
+
+    def _id(self, identity: int, node: ast.AST) -> int:
+        ex = self._ex
+        known = self._ids.get(identity)
+        if known is None:
+            known = identity
+            if identity in self._summary.inner:
+                known = ex.fresh(node, "again", made_of=(identity,))
+                ex.known_as(identity, known)
+            self._ids[identity] = known
+        return known
+
+    def _number(self, number: Any, node: ast.AST) -> Any:
+        if not isinstance(number, Linear) or number.base is None:
+            return number
+        return Linear(self._id(number.base, node), number.offset)
+
+    def _test(self, test: Test, node: ast.AST) -> Test:
+        if isinstance(test, Not):
+            return Not(self._test(test.test, node))
+        if isinstance(test, Both):
+            return Both(self._test(test.one, node), self._test(test.other, node))
+        if not isinstance(test, Asked):
+            return test
+        asked = [self._id(one, node) if isinstance(one, int) else self._number(one, node) for one in test.of]
+        return Asked(test.what, tuple(asked))
