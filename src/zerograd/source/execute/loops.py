@@ -356,6 +356,13 @@ def _enter(ex: Execution, loop: Hashable, changed: dict[Key, None], iterated: Va
     return counting
 
 
+def _is_entered_otherwise(ex: Execution, key: Key, value: Value) -> bool:
+    """Whether a name that holds this is something else at the head of a loop that is known to change it."""
+    if isinstance(value.number, Linear) or key in ex.tables.counting:
+        return True
+    return value.constant is not None and value.constant.value is not None
+
+
 def enter_calls(ex: Execution, whole: Hashable) -> list[Counter]:
     """A function that is called again and again, and counts its calls in the fields of its object, is a loop."""
     changed = ex.tables.changed.setdefault(whole, {})
@@ -399,7 +406,7 @@ def _grow_head(ex: Execution, loop: Hashable, changed: dict[Key, None], head: Pa
             continue
         if key not in changed:
             changed[key] = None
-            ex.tables.grown = ex.tables.grown or ex.tables.has_events(loop)
+            ex.tables.grown = ex.tables.grown or (_is_entered_otherwise(ex, key, now) and ex.tables.has_events(loop))
         if isinstance(later.number, Linear) and later.number.base == now.id and later.number.offset:
             ex.tables.add(ex.tables.counting, key)
         phi = ex.identities.of("looped", loop, key)
