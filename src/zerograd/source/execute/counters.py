@@ -69,7 +69,7 @@ def whole_counter(ex: Execution, one: Value, other: Value) -> Linear | None:
             outer = counter_of(ex, number.base)
             if outer is None or factor != length or not _is_inside(ex, counter, outer):
                 continue
-            if outer.key is not None and count_of(ex, outer).increment != 1:
+            if outer.key is not None and not count_of(ex, outer).counts_by_one():
                 continue
             begins = count_of(ex, outer).start
             first = ex.unless_told.get(begins.base) if begins.base is not None else 0
@@ -149,7 +149,7 @@ def next_iteration(ex: Execution, loop: Hashable, path: Path) -> Path:
         first = First(counter, at)
         if first in tables.weighty:
             count = count_of(ex, counter)
-            later = False if count.start == Linear(None, at) and count.increment == 1 else None
+            later = False if count.counts_by_one() and count.start == Linear(None, at) else None
             facts = {slot: answers.with_answer(known, first, later) for slot, known in facts.items()}
     return path.with_facts(facts)
 
@@ -163,7 +163,7 @@ def _move(ex: Execution, counters: list[Counter], facts: dict[Slot, Facts]) -> d
 
 
 def _moved_by_one(ex: Execution, counter: Counter, facts: Facts, place: Place) -> Facts:
-    if count_of(ex, counter).increment == 1:
+    if count_of(ex, counter).counts_by_one():
         return answers.moved(facts, place)
     return answers.placed(facts, place, places_of(place.of))
 
@@ -213,7 +213,7 @@ def learn(ex: Execution, loop: Hashable, key: Key, back: Value | None) -> None:
             increment = 0
     if count.increment is None or count.increment not in (increment, UNSTEADY):
         count.increment = increment if count.increment is None else UNSTEADY
-        ex.tables.grown = ex.tables.grown or ex.tables.has_events(loop)
+        ex.tables.grown = ex.tables.grown or (count.is_asked and ex.tables.has_events(loop))
 
 
 def normalised(ex: Execution, key: Key, value: Value | None, path: Path) -> tuple[Value | None, Path]:
@@ -322,7 +322,7 @@ def first_test(ex: Execution, counter: Counter, at: int) -> Test:
         return At(known[0], FIRST)
     ex.tables.add(ex.tables.firsts.setdefault(counter, set()), at)
     count = count_of(ex, counter)
-    if count.start == Linear(None, at) and count.increment == 1:
+    if count.counts_by_one() and count.start == Linear(None, at):
         return First(counter, at)
     return Asked("==", (ex.identities.of("counter", counter), ("k", at)))
 
@@ -332,7 +332,7 @@ def last_test(ex: Execution, one: Value, other: Value) -> Test | None:
     for value, limit in ((one, other), (other, one)):
         mine, theirs = linear(value), linear(limit)
         counter = counter_of(ex, mine.base)
-        if counter is None or count_of(ex, counter).increment != 1:
+        if counter is None or not count_of(ex, counter).counts_by_one():
             continue
         length, begins = count_of(ex, Counter(counter.loop, None)).length, count_of(ex, counter).start
         if length is None or begins.base is not None or theirs.base != length.base:

@@ -436,7 +436,7 @@ def _has_reached(ex: Execution, number: Linear, bound: Linear) -> Test | None:
             return ends
     count = counters.count_of(ex, counter)
     begins, first = count.start, bound.offset - number.offset  # true from `first` on
-    if bound.base is not None or begins.base is not None or count.increment != 1:
+    if not count.counts_by_one() or bound.base is not None or begins.base is not None:
         return None
     if begins.offset >= first:
         return YES

@@ -25,12 +25,17 @@ UNSTEADY = -99  # the increment of a counter that different paths move different
 class Count:
     """What is known of a counter."""
 
-    __slots__ = ("increment", "length", "start")
+    __slots__ = ("increment", "is_asked", "length", "start")
 
     def __init__(self) -> None:
         self.start = Linear(None, 0)
         self.increment: int | None = None
         self.length: Linear | None = None  # how often its loop runs
+        self.is_asked = False  # something depends on the increment
+
+    def counts_by_one(self) -> bool:
+        self.is_asked = True
+        return self.increment == 1
 
 
 class Leaves(NamedTuple):
@@ -155,9 +160,21 @@ class Tables:
         return found.get(slot, NO_DOUBT) if found else NO_DOUBT
 
     def weigh(self, question: Hashable, node: object) -> None:
-        if question not in self.weighty and isinstance(question, Asked) and question.what == "flag":  # not a name
+        """An answer decides over events here. A pass must be begun anew only if it is to be kept from now on."""
+        places = self.weighty.setdefault(question, set())
+        if node in places:
+            return
+        what = question.what if isinstance(question, Asked) else ""
+        if what == "flag" and not places:  # not a name: of a question
             self.weighty_flags += 1
-        self.add(self.weighty.setdefault(question, set()), node)
+        was_kept = self.keeps(question)
+        places.add(node)
+        if what in ("flag", "which"):  # not a name: of a question
+            self.grown = self.grown or len(places) == 1
+        elif isinstance(question, tuple) and question[:1] == ("==",):  # not a name: of all questions about one value
+            self.grown = self.grown or len(places) == 2
+        else:
+            self.grown = self.grown or self.keeps(question) != was_kept
 
     def keeps(self, question: Any) -> bool:
         """Whether an answer is worth remembering. See [Note: weighty answers]."""
