@@ -1100,8 +1100,7 @@ def _seen_by(ex: Execution, obj: Obj) -> list[Value]:
     while isinstance(frame, Frame):
         scopes.append(frame.id)
         frame = frame.parent
-    named = {node.id for node in ast.walk(obj.function.node) if isinstance(node, ast.Name)}
-    found = [ex.store.get((scope, name)) for scope in scopes for name in sorted(named)]
+    found = [ex.store.get((scope, name)) for scope in scopes for name in obj.function.names]
     return [value for value in found if value is not None]
 
 

@@ -33,7 +33,7 @@ def as_flag(ex: Execution, key: Key, now: bool) -> Value:
 def for_loop(ex: Execution, node: ast.For | ast.AsyncFor) -> None:
     iterated = expressions.evaluate(ex, node.iter)
     if iterated.iterators:
-        left = any(isinstance(one, ast.Break) for one in ast.walk(node))  # some are left for others to read
+        left = ex.frame.file.loop(node).breaks  # some are left for others to read
         iterators.read(ex, iterated, node.iter, by="the loop", surely=not left)
         iterated = iterated._replace(iterators=NO_ITERATORS)
     unrolled = containers.unrolled(ex, iterated)
@@ -172,7 +172,7 @@ def _repeat(ex: Execution, node: ast.For | ast.AsyncFor | ast.While, iterated: V
         ex.tables.add(ex.tables.training, loop)
     if iterated is not None and _is_over_parameters(ex, iterated):
         ex.over_parameters.add(loop)
-    if iterated is not None and not isinstance(node, ast.While) and _goes_through_a_batch(node, iterated):
+    if iterated is not None and not isinstance(node, ast.While) and _goes_through_a_batch(ex, node, iterated):
         ex.tables.add(ex.tables.parted, loop)
     if iterated is not None and any(one.shape is Shape.RANGE for one in iterated.objects):
         ex.ranges.add(loop)
@@ -443,14 +443,13 @@ def _is_over_parameters(ex: Execution, iterated: Value) -> bool:
     return not kinds.isdisjoint({ObjectKind.PARAMETERS, ObjectKind.PARAMETER, ObjectKind.LEAF})
 
 
-def _goes_through_a_batch(node: ast.For | ast.AsyncFor, iterated: Value) -> bool:
+def _goes_through_a_batch(ex: Execution, node: ast.For | ast.AsyncFor, iterated: Value) -> bool:
     """Whether each iteration is for another part of a batch, or does what the others do: nobody asks which it is."""
     if containers.is_batch_in_parts(iterated):
         return True
     if not containers.counts(iterated) or not isinstance(node.target, ast.Name):
         return False
-    names = [part for statement in node.body for part in ast.walk(statement) if isinstance(part, ast.Name)]
-    return all(part.id != node.target.id for part in names)
+    return node.target.id not in ex.frame.file.loop(node).names
 
 
 def _trains_each(ex: Execution, iterated: Value) -> bool:

@@ -65,7 +65,10 @@ def _tell_outer(ex: Execution, reads: Reads | None, renewed: list[int] | None) -
     """Whoever records around this has read and renewed the same."""
     outer = ex.store.reads
     if outer is not None and reads is not None:
-        for key, value in reads.items():
-            outer.setdefault(key, value)
+        if 3 * len(reads) < len(outer):
+            for key, value in reads.items():
+                outer.setdefault(key, value)
+        else:
+            ex.store.reads = reads | outer  # what was read first counts
     if ex.renewed is not None and renewed:
         ex.renewed.extend(renewed)

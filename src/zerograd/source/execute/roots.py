@@ -308,12 +308,7 @@ def _own_fields(ex: Execution, function: Function, receiver: Value | None, back:
     if receiver is None or function.cls is None:
         return set()
     changed = {key for key in back.changes if key[0] in receiver.objects and isinstance(key[1], str)}
-    inside = set(ast.walk(function.cls.node)) if changed else set()
-    set_outside = {
-        node.attr
-        for node in (ast.walk(ex.main.tree) if changed else ())
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node not in inside
-    }
+    set_outside = ex.main.set_outside(function.cls) if changed else set()
     return {key for key in changed if key[1] not in set_outside}
 
 
@@ -378,9 +373,7 @@ def _set_by_others(ex: Execution, function: Function) -> set[str]:
     for name, method in ex.classes.of(function.cls).methods.items():
         if name == python.INIT or method is function:
             continue
-        for node in ast.walk(method.node):
-            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-                found.add(node.attr)
+        found |= method.sets
     return found
 
 

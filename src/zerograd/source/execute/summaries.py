@@ -1,10 +1,9 @@
 """What a function that does nothing to gradients has done once is not executed again where it is called the same way.
 
 [Note: summaries] Loggers, meters, tokenizers and the like are called from everywhere, and nothing that they do decides
-over a gradient. The first call is executed; what it gave and wrote is kept, if none of it can tell one call from another:
-no graph, no counter, no answer to a test, no network that it made. The next call that is handed the same kinds of things,
-and reads the same kinds of things, gets the same under identities of its own. A function that gives a counter, a test or
-a network is executed wherever it is called.
+over a gradient. The first call is executed; what it gave and wrote is kept, if none of it can tell one call from
+another: no graph, no counter, no network that it made. The next call that is handed the same kinds of things, and reads
+the same kinds of things, gets the same under identities of its own.
 """
 
 import ast
@@ -22,8 +21,7 @@ from zerograd.source.heap.identity import Identity
 from zerograd.source.heap.objects import Obj, ObjectKind
 from zerograd.source.heap.store import COUNT, Changes, Key, Reads
 from zerograd.source.heap.values import NO_OBJECTS, Graph, Value, join
-from zerograd.source.project.files import File
-from zerograd.source.project.index import Function
+from zerograd.source.project.index import File, Function
 
 _KEPT = 4  # summaries of one function that is called in one way
 _TRIED = 2  # calls of one way that had none, before nobody tries again
@@ -299,9 +297,8 @@ class _Done:
     def _told_from(self, identity: int) -> None:
         """The identity of something that each call has anew, or of what was there before."""
         ex = self._ex
-        if self._is_inner(identity) and identity not in self._given.ids:
-            if identity in ex.counter_ids:
-                raise Telling
+        if identity in ex.counter_ids and self._is_inner(identity) and identity not in self._given.ids:
+            raise Telling
 
     def _is_inner(self, thing: Obj | int) -> bool:
         """Whether an object, or the identity of a value, was made in this call."""
@@ -421,10 +418,7 @@ class _Again:
     def _value(self, value: Value, node: ast.AST) -> Value:
         if value.constant is not None:
             return value
-        if not value.objects:
-            objects = NO_OBJECTS
-        else:
-            objects = frozenset([self._things.get(one, one) for one in value.objects])
+        objects = frozenset([self._things.get(one, one) for one in value.objects]) if value.objects else NO_OBJECTS
         told = value._replace(id=self._id_of(value, objects, node), objects=objects)
         if value.picked is not None:
             yes, no = (frozenset([self._things.get(one, one) for one in side]) for side in value.picked[1:3])

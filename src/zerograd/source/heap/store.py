@@ -96,10 +96,14 @@ class Store:
 
     def commit(self, level: int) -> None:
         """What was written since the level was opened belongs to the level below it."""
-        while len(self._levels) > level:
-            below = self._levels[-2]
-            for key, old in self._levels.pop().items():
-                below.setdefault(key, old)
+        levels = self._levels
+        while len(levels) > level:
+            above = levels.pop()
+            if 3 * len(above) < len(levels[-1]):
+                for key, old in above.items():
+                    levels[-1].setdefault(key, old)
+            elif above:
+                levels[-1] = above | levels[-1]  # what it held first counts
 
     def apply(self, changes: Changes) -> None:
         for key, value in changes.items():

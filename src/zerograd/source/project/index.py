@@ -1,18 +1,37 @@
 """One walk over a file: its functions and classes, what each names, and where its imports lead to."""
 
 import ast
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-_JUMPS = (ast.Continue, ast.Break, ast.Return, ast.Raise)
-_COMPOUND = (ast.If, ast.Try, ast.With, ast.AsyncWith, ast.Match)
-_LEAVES = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.Constant)
+_JUMPS = frozenset({ast.Continue, ast.Break, ast.Return, ast.Raise})
+_COMPOUND = frozenset({ast.If, ast.Try, ast.With, ast.AsyncWith, ast.Match})
+_FUNCTIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda})
+_YIELDS = frozenset({ast.Yield, ast.YieldFrom})
+_TOKENS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
+# Nothing of interest stands below these.
+_LEAVES = frozenset([one for base in _TOKENS for one in base.__subclasses__()]) | {
+    *(ast.Constant, ast.Name, ast.Global, ast.Nonlocal, ast.Pass),
+    *(str, int, type(None)),
+}
 
 
 class Function:
     """A function of the project, nested ones and lambdas included."""
 
-    __slots__ = ("attributes", "called", "captures", "cls", "file", "forwards", "generates", "node", "outer")
+    __slots__ = (
+        "_names",
+        "_sets",
+        "attributes",
+        "called",
+        "captures",
+        "cls",
+        "file",
+        "forwards",
+        "generates",
+        "node",
+        "outer",
+    )
 
     def __init__(self, node: FunctionNode, file: "File", cls: "Class | None", outer: "Function | None") -> None:
         self.node = node
@@ -24,6 +43,25 @@ class Function:
         self.captures = False  # another function stands in it, which may outlive a call
         self.generates = False
         self.forwards = _only_calls(node)  # it does nothing but call something else
+        self._names: list[str] | None = None
+        self._sets: set[str] | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """The names that stand in it, in order."""
+        if self._names is None:
+            self._names = sorted({node.id for node in ast.walk(self.node) if isinstance(node, ast.Name)})
+        return self._names
+
+    @property
+    def sets(self) -> set[str]:
+        """The attributes that it sets."""
+        if self._sets is None:
+            parts = ast.walk(self.node)
+            self._sets = {
+                node.attr for node in parts if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+            }
+        return self._sets
 
     @property
     def name(self) -> str:
@@ -46,6 +84,13 @@ class Class:
         self.methods: dict[str, Function] = {}
         self.setters: dict[str, Function] = {}
         self.attributes: dict[str, ast.expr] = {}
+
+
+class Loop(NamedTuple):
+    """What stands in a loop."""
+
+    breaks: bool  # somewhere, be it out of a loop within
+    names: frozenset[str]  # in its body
 
 
 class Imported(NamedTuple):
@@ -78,6 +123,8 @@ class File:
         self.function_of: dict[ast.AST, Function] = {}
         self.class_of: dict[ast.AST, Class] = {}
         self.jumping: set[ast.AST] = set()  # the compound statements that hold a jump
+        self._loops: dict[ast.AST, Loop] = {}
+        self._set_outside: dict[Class, set[str]] = {}
         self.chains: dict[ast.AST, ast.If] = {}  # of an elif: the first `if` of its chain
         self.comprehensions: dict[ast.expr, ast.For] = {}  # the for-loops that comprehensions are, once it was asked
         self.iterations: dict[ast.While, ast.For | None] = {}  # the for-loops that while-loops are, once it was asked
@@ -87,6 +134,33 @@ class File:
         self.stars: list[str] = []  # the modules of which everything is imported
         self._walk(tree, (), None, [])
         self._collect(tree.body)
+
+    def loop(self, node: ast.AST) -> "Loop":
+        known = self._loops.get(node)
+        if known is None:
+            parts = list(ast.walk(node))
+            names = frozenset(
+                [
+                    part.id
+                    for statement in getattr(node, "body", ())
+                    for part in ast.walk(statement)
+                    if isinstance(part, ast.Name)
+                ]
+            )
+            known = self._loops[node] = Loop(any(isinstance(part, ast.Break) for part in parts), names)
+        return known
+
+    def set_outside(self, cls: Class) -> set[str]:
+        """The attributes that this file sets outside of a class."""
+        known = self._set_outside.get(cls)
+        if known is None:
+            inside = set(ast.walk(cls.node))
+            known = self._set_outside[cls] = {
+                node.attr
+                for node in ast.walk(self.tree)
+                if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node not in inside
+            }
+        return known
 
     def acting(self, names: frozenset[str], elsewhere: set[str]) -> set[Function]:
         """The functions that name one of these, or call one that does: of this file, or one of those `elsewhere`."""
@@ -106,33 +180,42 @@ class File:
             called = {one.name for one in more}
 
     def _walk(self, node: ast.AST, inside: tuple[Function, ...], cls: Class | None, above: list[ast.AST]) -> None:
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, _LEAVES):
-                continue
-            if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-                self._enter_function(child, inside, cls)
-                continue
-            if isinstance(child, ast.ClassDef):
-                self._enter_class(child, inside, above)
-                continue
-            if isinstance(child, ast.Attribute):
-                self.attributes.add(child.attr)
-                for function in inside:
-                    function.attributes.add(child.attr)
-            elif isinstance(child, ast.Call):
-                self._note_call(child, inside)
-            elif isinstance(child, (ast.Yield, ast.YieldFrom)) and inside:
-                inside[-1].generates = True
-            elif isinstance(child, _JUMPS):
-                self.jumping.update(above)
-            if isinstance(child, ast.If) and len(child.orelse) == 1 and isinstance(child.orelse[0], ast.If):
-                self.chains[child.orelse[0]] = self.chains.get(child, child)
-            if isinstance(child, _COMPOUND):
-                above.append(child)
-                self._walk(child, inside, None, above)
-                above.pop()
-            else:
-                self._walk(child, inside, None, above)
+        for field in node._fields:
+            value = getattr(node, field, None)
+            if type(value) is list:
+                for child in value:
+                    if type(child) not in _LEAVES:
+                        self._visit(child, inside, cls, above)
+            elif isinstance(value, ast.AST) and type(value) not in _LEAVES:
+                self._visit(value, inside, cls, above)
+
+    def _visit(self, child: ast.AST, inside: tuple[Function, ...], cls: Class | None, above: list[ast.AST]) -> None:
+        kind = type(child)
+        if kind in _FUNCTIONS:
+            self._enter_function(cast(FunctionNode, child), inside, cls)
+            return
+        if kind is ast.ClassDef:
+            self._enter_class(cast(ast.ClassDef, child), inside, above)
+            return
+        if kind is ast.Attribute:
+            name = cast(ast.Attribute, child).attr
+            self.attributes.add(name)
+            for function in inside:
+                function.attributes.add(name)
+        elif kind is ast.Call:
+            self._note_call(cast(ast.Call, child), inside)
+        elif kind in _YIELDS and inside:
+            inside[-1].generates = True
+        elif kind in _JUMPS:
+            self.jumping.update(above)
+        if kind not in _COMPOUND:
+            self._walk(child, inside, None, above)
+            return
+        if isinstance(child, ast.If) and len(child.orelse) == 1 and isinstance(child.orelse[0], ast.If):
+            self.chains[child.orelse[0]] = self.chains.get(child, child)
+        above.append(child)
+        self._walk(child, inside, None, above)
+        above.pop()
 
     def _enter_function(self, node: FunctionNode, inside: tuple[Function, ...], cls: Class | None) -> None:
         function = Function(node, self, cls, inside[-1] if inside else None)
