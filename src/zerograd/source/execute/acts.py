@@ -211,6 +211,8 @@ def call_known(
         return _unknown_method_of_module(ex, obj, positional, keywords, node)
     if name and obj.kind is ObjectKind.INSTANCE and obj.cls is not None and not ex.classes.of(obj.cls).outside:
         field = attributes.read(ex, receiver, name, node)  # no method of its class: somebody has put it there
+        if any(one.kind is ObjectKind.BOUND and one.name == name for one in field.objects):  # it may be this very one
+            return gradients.unknown_call(ex, None, positional, keywords, node, receiver=receiver)
         return calls.call(ex, field, positional, keywords, node)
     if obj.kind in (ObjectKind.INSTANCE, ObjectKind.FUNCTION):
         return gradients.unknown_call(ex, None, positional, keywords, node, receiver=receiver)
