@@ -52,6 +52,18 @@ _EVENTS = frozenset(
 )
 
 
+# What a meter, a dict or any tensor has as well: most who name these do nothing to gradients.
+_COMMON = frozenset(
+    {
+        *(Act.UPDATES, Act.CASTS, Act.REPLACES, Act.ADDS, Act.TOUCHES, Act.FILLS, Act.CLAMPS),
+        *(Act.ASKS, Act.RESTORES, Act.LOSS_SCALE),
+    }
+)
+_PLAIN_EVENTS = _EVENTS - frozenset(
+    name for rows in (torch.OPTIMIZER, torch.SCALER, torch.GRADIENT) for name, row in rows.items() if row.act in _COMMON
+)
+
+
 def names_events(ex: Execution, function: Function) -> bool:
     """Whether a function, or one of the project that it calls, may do something to gradients."""
     return function in acting_functions(ex.project, function.file)
@@ -309,9 +321,10 @@ def inline(
     def run() -> Value:
         return _enter(ex, obj, function, handed, keywords, node, receiver, cls, consuming)
 
-    if running or consuming is not None or names_events(ex, function):
+    if running or consuming is not None or function in ex.project.acting(function.file, _PLAIN_EVENTS):
         return run()
-    return summaries.once(ex, function, obj.frame, handed, keywords, node, run)
+    may_act = names_events(ex, function)
+    return summaries.once(ex, function, obj.frame, handed, keywords, node, run, may_act=may_act)
 
 
 def _enter(

@@ -1,7 +1,7 @@
 """The machine of the abstract run: where it stands, and what every part of it needs."""
 
 import ast
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sized
 from typing import Any, Concatenate, NamedTuple, ParamSpec
 
 from zerograd.core.events import Site
@@ -166,9 +166,11 @@ class Execution:
         self.telling: dict[Hashable, int] = {}  # calls that have no summary, and how often one was tried
         self.entered: set[Function] = set()
         self.visited: set[ast.stmt] = set()
+        self.passes = 0
         self.begin_pass()
 
     def begin_pass(self) -> None:
+        self.passes += 1
         self.store = Store()
         self.path: Path | None = Path.start(list(self.tables.slots))
         self.frames: list[Frame] = []
@@ -236,6 +238,12 @@ class Execution:
         self.hooks: dict[Obj, dict[Site, str]] = {}  # hooks that clip what comes into a region
         self.hook: list[Regions] | None = None  # while a hook is tried: what it clips in place
         self.tables.grown = False
+        self._notes: tuple[Sized, ...] = (
+            *(self.met, self.deposits, self.windows, self.fed, self.taken, self.closures, self.held_twice),
+            *(self.ungraded, self.cleared, self.exhausted, self.shared, self.clears, self.wasted, self.clips),
+            *(self.stepped_each, self.stepped_under, self.scalers, self.steps_of_scalers, self.updated_scalers),
+            *(self.unsettled, self.forgetful, self.copies, self.hooks),
+        )
 
     def _forget_kept(self) -> None:
         """What iterations leave behind is found anew, as all statements are executed anew."""
@@ -423,6 +431,10 @@ class Execution:
             self.has_loss,
             self.looks,
         )
+
+    def notes(self) -> tuple[int, ...]:
+        """How much was noted in this pass of clips, scalers, windows and whatever else no name and no fact shows."""
+        return tuple(map(len, self._notes))
 
     # --- where paths meet
 

@@ -59,13 +59,18 @@ def once(
     keywords: dict[str, Value],
     node: ast.AST,
     run: Callable[[], Value],
+    *,
+    may_act: bool,
 ) -> Value:
-    """What a function gives that does nothing to gradients: from its summary, or by executing it."""
+    """What a function gives that does nothing to gradients: from its summary, or by executing it.
+
+    `may_act`: by its names alone it might do something to them; then a summary serves for one pass.
+    """
     try:
         given = _Handed(ex, [*handed, *keywords.values()])
     except Telling:
         return run()
-    where = (function, closure, tuple(keywords), given.shape, *_mode(ex))
+    where = (function, closure, tuple(keywords), given.shape, *_mode(ex), ex.passes if may_act else 0)
     for summary in ex.summaries.get(where, ()):
         again = _Again(ex, summary, given)
         if again.fits():
@@ -136,7 +141,7 @@ def outline(value: Value) -> Hashable:
 def _recorded(ex: Execution, where: Where, given: _Handed, node: ast.AST, run: Callable[[], Value]) -> Value:
     """Execute it, and keep what it did if there is a summary of that."""
     store = ex.store
-    before, facts = ex.effects(), dict(ex.here.facts)
+    before, facts, notes = ex.effects(), dict(ex.here.facts), ex.notes()
     shapes = [(one, one.shown, set(one.uses), _parts(one)) for one in _things(given)]
     outer_frames = {frame.id for frame in ex.frames}
     outer, store.reads = store.reads, {}
@@ -145,7 +150,7 @@ def _recorded(ex: Execution, where: Where, given: _Handed, node: ast.AST, run: C
         value = run()
         if ex.path is not None:
             try:
-                if any(_parts(one) != parts for one, _, _, parts in shapes):
+                if ex.notes() != notes or any(_parts(one) != parts for one, _, _, parts in shapes):
                     raise Telling
                 done = _Done(ex, given, ex.context.then(node), outer_frames)
                 noticed = done.noticed(before, facts)

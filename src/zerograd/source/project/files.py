@@ -44,7 +44,7 @@ class Project:
         self._files: dict[str, File | None] = {}
         self._found: dict[tuple[str, str, str], Definition | None] = {}
         self._texts: dict[str, str] | None = None
-        self._acting: dict[File, set[Function]] = {}
+        self._acting: dict[tuple[File, frozenset[str]], set[Function]] = {}
         self._asked: dict[str, set[str]] = {}  # by file, the files that were looked for on its behalf
         self._asked_of_all: set[str] = set()  # the files on whose behalf every file was looked at
 
@@ -125,11 +125,12 @@ class Project:
 
     def acting(self, file: File, names: frozenset[str]) -> set[Function]:
         """The functions of a file that name one of these, or call one of the project that does: in the file, or in one
-        that it imports. Always asked with the same names."""
-        known = self._acting.get(file)
+        that it imports."""
+        key = (file, names)
+        known = self._acting.get(key)
         if known is None:
-            self._acting[file] = set()  # in a cycle of imports, this one is still to come
-            known = self._acting[file] = file.acting(names, self._acting_elsewhere(file, names))
+            self._acting[key] = set()  # in a cycle of imports, this one is still to come
+            known = self._acting[key] = file.acting(names, self._acting_elsewhere(file, names))
         return known
 
     def _acting_elsewhere(self, file: File, names: frozenset[str]) -> set[str]:
