@@ -69,9 +69,9 @@ def names_events(ex: Execution, function: Function) -> bool:
     return function in acting_functions(ex.project, function.file)
 
 
-def acting_functions(project: Project, file: File) -> set[Function]:
-    """The functions of a file that may do something to gradients."""
-    return project.acting(file, _EVENTS)
+def acting_functions(project: Project, file: File, *, plainly: bool = False) -> set[Function]:
+    """The functions of a file that may do something to gradients. `plainly`: by names that little else has."""
+    return project.acting(file, _PLAIN_EVENTS if plainly else _EVENTS)
 
 
 # --- functions and classes as values
@@ -321,7 +321,7 @@ def inline(
     def run() -> Value:
         return _enter(ex, obj, function, handed, keywords, node, receiver, cls, consuming)
 
-    if running or consuming is not None or function in ex.project.acting(function.file, _PLAIN_EVENTS):
+    if running or consuming is not None or function in acting_functions(ex.project, function.file, plainly=True):
         return run()
     may_act = names_events(ex, function)
     return summaries.once(ex, function, obj.frame, handed, keywords, node, run, may_act=may_act)

@@ -114,7 +114,7 @@ def _hot_functions(project: Project, file: File) -> list[Function]:
         for name in function.called:
             if name != function.name:
                 callers.setdefault(name, set()).add(function)
-    hot = set(calls.acting_functions(project, file))
+    hot = set(calls.acting_functions(project, file, plainly=True))
     hot |= {method for one in file.classes if (method := one.methods.get(spelling.TRAINING_STEP)) is not None}
     hot |= {function for function in file.functions if not _READ_PARAMETERS.isdisjoint(function.called)}
     names = {function.name for function in hot}
