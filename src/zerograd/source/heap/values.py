@@ -123,6 +123,9 @@ class Value(NamedTuple):
     iterators: Iterators = NO_ITERATORS  # which are used up when it is read
 
 
+_SELDOM = slice(Value._fields.index("length"), None)  # the fields in which few values differ
+
+
 def joined_graph(one: Graph, other: Graph) -> Graph:
     if one is other:
         return one
@@ -159,6 +162,22 @@ def join(one: Value, other: Value, identity: int, test: Test | None = None) -> V
     if test is not None:
         flag = _flag(one, other, test)
         none_test = _none_test(one, other, test)
+    elif one[_SELDOM] == other[_SELDOM] and one.graph is other.graph:  # as nearly all are: nothing to be joined there
+        return Value._make(
+            (
+                one.id if alike else identity,
+                one.objects | other.objects,
+                one.exact and other.exact,
+                one.number if one.number == other.number else None,
+                one.graph,
+                one.made_of | other.made_of,
+                one.sure & other.sure if both_tensors else one.sure or other.sure,
+                one.test if one.test == other.test else None,
+                one.none_test if one.none_test == other.none_test else None,
+                one.constant if one.constant == other.constant else None,
+                *one[_SELDOM],
+            )
+        )
     return Value(
         one.id if alike else identity,
         one.objects | other.objects,
