@@ -53,6 +53,7 @@ from zerograd.source.heap.values import (
     Times,
     Value,
     is_none,
+    join,
     linear,
     name_of,
 )
@@ -1084,16 +1085,42 @@ def _optimizers(ex: Execution, call: Call) -> Value:
 
 def _first_optimizers(ex: Execution, value: Value) -> Value:
     """Of optimizers with their schedules, the optimizers; of a list of one, that one."""
-    places = containers.places(ex, value)
+    places = _side_by_side(ex, value)
     if places is None:
-        for obj in value.objects:
-            named = ex.store.get((obj, containers.at(spelling.OPTIMIZER_KEYWORD)))
-            if named is not None:
-                return named
-        return value
+        return _with_its_schedule(ex, value)
     if places and containers.places(ex, places[0]) is not None:
         return _first_optimizers(ex, places[0])
-    return places[0] if len(places) == 1 else value
+    bare = [_with_its_schedule(ex, one) for one in places]
+    if len(bare) == 1:
+        return bare[0]
+    if all(one is other for one, other in zip(bare, places, strict=True)):
+        return value
+    obj = ex.heap.of("bare", value.id, kind=ObjectKind.CONTAINER)
+    containers.fill(ex, obj, bare)
+    return ex.thing(obj)
+
+
+def _side_by_side(ex: Execution, value: Value) -> list[Value] | None:
+    """The elements of a list; of one of several lists that are as long, what each place may hold."""
+    rows = [containers.places(ex, ex.thing(one)) for one in sorted(value.objects)] if value.exact else []
+    known = [row for row in rows if row is not None]
+    if not known or len(known) < len(rows) or len({len(row) for row in known}) > 1:
+        return None
+    whole, *others = known
+    for row in others:
+        met = [ex.identities.of("beside", made_of=(one.id, other.id)) for one, other in zip(whole, row, strict=True)]
+        whole = [join(one, other, at) for one, other, at in zip(whole, row, met, strict=True)]
+    return whole
+
+
+def _with_its_schedule(ex: Execution, value: Value) -> Value:
+    """Of `{"optimizer": optimizer, "lr_scheduler": schedule}` the optimizer, of anything else itself."""
+    found: Value | None = None
+    for obj in sorted(value.objects):
+        named = ex.store.get((obj, containers.at(spelling.OPTIMIZER_KEYWORD)))
+        if named is not None:
+            found = named if found is None else join(found, named, ex.identities.of("bare", made_of=(value.id,)))
+    return found if found is not None else value
 
 
 def _toggles(ex: Execution, call: Call) -> Value:
