@@ -198,6 +198,8 @@ def _repeat(ex: Execution, node: ast.For | ast.AsyncFor | ast.While, iterated: V
         grown, head_later = _grow_head(ex, loop, changed, head, back)
         if loop in ex.over_parameters:
             head_later = head  # the next one is another parameter: nothing was done to it yet
+        elif loop in ex.tables.in_turn:
+            head_later = _another_one(ex, loop, head, head_later)
         if not grown and head_later.same_as(head):
             break
         head = head_later
@@ -230,6 +232,15 @@ def _look_ahead(
     if back is not None:
         _grow_head(ex, loop, changed, head, back)
     ex.store.undo(level)
+
+
+def _another_one(ex: Execution, loop: Hashable, head: Path, later: Path) -> Path:
+    """At the head of a loop that takes another optimizer in each iteration: nothing was done to that one yet."""
+    facts = dict(later.facts)
+    for slot in facts:
+        if slot[0] in ex.tables.in_turn[loop] and slot in head.facts:
+            facts[slot] = head.facts[slot]
+    return later.with_facts(facts)
 
 
 def _doubt_skipped(ex: Execution, node: ast.While, loop: Hashable, first: dict[Slot, Facts], path: Path) -> None:

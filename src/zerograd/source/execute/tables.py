@@ -84,6 +84,7 @@ class Tables:
         self.deposits: dict[Site, Deposit] = {}  # of the last pass
         self.stepping: dict[Obj, set[tuple[Place, str]]] = {}  # at which place of which window each optimizer steps
         self.calls: set[Hashable] = set()  # functions that count how often they are called: each call is an iteration
+        self.in_turn: dict[Hashable, set[Obj]] = {}  # optimizers of which each iteration of a loop takes another one
         self.parted: set[Hashable] = set()  # loops whose iterations are the micro-batches of one batch
         self.shares: set[tuple[Linear, Hashable]] = set()  # numbers, and what they were divided by
         self.divided: set[tuple[int, Hashable]] = set()  # what is told of losses, and what it was divided by
