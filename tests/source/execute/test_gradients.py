@@ -1,5 +1,7 @@
 """Who holds what, what a loss reaches, and for whom a backward was meant."""
 
+import pytest
+
 from source.execute.reading import certain, found
 
 GAN = """
@@ -210,3 +212,21 @@ class Net(pl.LightningModule):
 """
     assert "ZG002" in certain(body.format(clear=""))
     assert "ZG002" not in certain(body.format(clear="if i % 4 == 0: "))
+
+
+WAITING = """
+def train(n, total, retried):
+    for i, (x, y) in enumerate(loader):
+        if retried:
+            {early}.zero_grad()
+        F.mse_loss(model(x), y).backward()
+        if (i + 1) % n == 0 or {end}:
+            optimizer.step()
+            {late}.zero_grad()
+"""
+
+
+@pytest.mark.parametrize("end", ["i + 1 == total", "i + 1 == len(loader)", "i == n + total"])
+def test_a_window_may_end_early_where_the_loop_does(end: str) -> None:
+    assert "ZG002" in certain(WAITING.format(end=end, early="optimizer", late="nobody"))
+    assert "ZG002" not in certain(WAITING.format(end=end, early="nobody", late="optimizer"))

@@ -60,7 +60,7 @@ def take(ex: Execution, node: ast.stmt, test: Test, arms: Sequence[tuple[Path, l
             outs.append(None)
             continue
         ex.path = path
-        if not is_followed(test):
+        if not is_sure(ex, test, yes=number == 0):
             _doubt_others(ex, node, test, branches, number)
         level = ex.store.open()
         ex.records.append(branches[number])
@@ -101,6 +101,29 @@ def _doubt_others(ex: Execution, node: ast.stmt, test: Test, branches: list[Hash
                 ex.excuses.note(ex, slot, skipped, node, Why.TEST)
                 counted = frozenset(fact for fact in facts[slot] if number and _is_counted(fact, test))
                 facts[slot] = joined(doubt(facts[slot] - counted, skipped), counted)
+
+
+def is_sure(ex: Execution, test: Test, *, yes: bool) -> bool:
+    """Whether it is beyond doubt that some iteration answers a test so: a counter is equal to a number only once."""
+    if is_followed(test):
+        return True
+    if isinstance(test, Not):
+        return is_sure(ex, test.test, yes=not yes)
+    if isinstance(test, Both):
+        return is_sure(ex, test.one, yes=yes) and is_sure(ex, test.other, yes=yes)
+    return not yes and isinstance(test, Asked) and test.what == "==" and _is_once(ex, test)  # not a name: asked so
+
+
+def _is_once(ex: Execution, question: Asked) -> bool:
+    """Whether a question compares the counter of a loop with what that loop leaves as it is."""
+    bases = [one.base if isinstance(one, Linear) else one for one in question.of]
+    for base, other in (bases, bases[::-1]):
+        counter = ex.counter_ids.get(base) if isinstance(base, int) else None
+        if counter is None or counter.key is not None or counter.loop not in ex.loops:
+            continue
+        parts = ex.identities.parts(other) if isinstance(other, int) else frozenset()
+        return not any(_changes(ex, part) for part in parts)
+    return False
 
 
 def _is_counted(fact: Fact, test: Test) -> bool:

@@ -60,8 +60,10 @@ from zerograd.source.heap.conditions import (
     Place,
     Synced,
     Test,
+    alternatives_of,
     is_followed,
     leaves,
+    negate,
 )
 from zerograd.source.heap.objects import Mode, Obj, ObjectKind, Shape
 from zerograd.source.heap.regions import Covers, is_fresh, is_result, reach
@@ -645,15 +647,27 @@ def _note_window(ex: Execution, optimizer: Obj, slot: Slot, site: Site) -> None:
         (fact, frozenset((asked, told) for asked, told in answers.answers_of(fact) if isinstance(asked, Place)))
         for fact in ex.here.facts[slot]
     ]
+    ends = _other_ends(ex)
     for fact, mine in placed:
         if any(answers.is_single(fact, place.of) for place, _ in mine):
             continue  # a window of one micro-batch has one place
+        if any(windows.last_of(ex, fact, place) for place, _ in mine if place.counter.loop in ex.loops):
+            continue  # what is left over is stepped on where the loop ends
+        if mine.isdisjoint(ends):
+            mine |= ends
         common = mine if common is None else common & mine
     if common is None:
         return  # windows of one micro-batch only
     inside = frozenset((place, told) for place, told in common if place.counter.loop in ex.loops)
     known = ex.windows.get((optimizer, site))
     ex.windows[(optimizer, site)] = inside if known is None else known & inside
+
+
+def _other_ends(ex: Execution) -> frozenset[tuple[Place, str]]:
+    """The one place of a window at which one steps, or where something else is right: it steps there all the same."""
+    asked = [part for guard in ex.guards for part in alternatives_of(guard.test if guard.yes else negate(guard.test))]
+    ends = {(part.place, part.want) for part in asked if isinstance(part, At)}
+    return frozenset(ends) if len(ends) == 1 else frozenset()
 
 
 def clear(
@@ -754,9 +768,9 @@ def _erased_midway(ex: Execution, slot: Slot, *, direct: bool = False) -> Facts:
         ends = facts if direct else answers.assume(facts, Synced(ex.accumulating), True, tables.keeps)
         unsure = tables.plugins and ex.accumulating.given
         return NOWHERE if unsure else frozenset(fact for fact in ends if fact.state.content is Content.FRESH)
-    windows = tables.stepping.get(optimizer, set())
-    if len(windows) == 1 and all(is_followed(guard.test) for guard in guards):
-        ((place, want),) = windows
+    stepping = tables.stepping.get(optimizer, set())
+    if len(stepping) == 1 and all(guard.steady or is_followed(guard.test) for guard in guards):
+        ((place, want),) = stepping
         asked = {
             question.place.counter for guard in guards for question in leaves(guard.test) if isinstance(question, At)
         }
@@ -767,9 +781,7 @@ def _erased_midway(ex: Execution, slot: Slot, *, direct: bool = False) -> Facts:
         grouped = want == LAST or (want == FIRST and _is_divided(ex, optimizer, place))
         if grouped and not shared and asked <= {place.counter} and place.counter.loop in ex.loops:
             return frozenset(
-                fact
-                for fact in facts
-                if answers.answer(fact, place) in (MIDDLE, LAST) and fact.state.content is Content.FRESH
+                fact for fact in facts if fact.state.content is Content.FRESH and _is_inside_window(ex, fact, place)
             )
     if ex.loops and ex.loops[-1] not in tables.retries and all(is_followed(one.test) for one in guards if one.inside):
         inner = tables.does(ex.loops[-1], slot)
@@ -780,6 +792,11 @@ def _erased_midway(ex: Execution, slot: Slot, *, direct: bool = False) -> Facts:
         if Kind.DEPOSIT in inner and not _steps_in(ex, ex.loops[-1], slot) and mine:
             return frozenset(fact for fact in facts if fact.state.content is Content.FRESH)
     return NOWHERE
+
+
+def _is_inside_window(ex: Execution, fact: Fact, place: Place) -> bool:
+    """Whether earlier micro-batches lie in the window. In the last iteration of a loop it ends, wherever it stands."""
+    return answers.answer(fact, place) in (MIDDLE, LAST) and not windows.last_of(ex, fact, place)
 
 
 def _steps_in(ex: Execution, loop: Hashable, slot: Slot) -> bool:

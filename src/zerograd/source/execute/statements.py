@@ -26,7 +26,7 @@ from zerograd.source.execute.execution import Execution, Frame, Guard, Handler, 
 from zerograd.source.execute.paths import State
 from zerograd.source.execute.walked import Why
 from zerograd.source.heap import answers
-from zerograd.source.heap.conditions import YES, Asked, Known, Test, both, is_followed, negate
+from zerograd.source.heap.conditions import YES, Asked, Known, Test, both, negate
 from zerograd.source.heap.objects import ObjectKind
 from zerograd.source.heap.store import Key
 from zerograd.source.heap.values import Value
@@ -285,7 +285,7 @@ def skip_rest(ex: Execution) -> None:
     for guard in reversed(ex.frame.guards):
         if guard.loops != depth:
             break
-        if is_followed(guard.test):
+        if branches.is_sure(ex, guard.test, yes=guard.yes):
             continue
         for slot, kinds in ex.tables.skipped(ex.branch(guard.node, "rest")).items():
             if slot in facts:
