@@ -1084,43 +1084,29 @@ def _optimizers(ex: Execution, call: Call) -> Value:
 
 
 def _first_optimizers(ex: Execution, value: Value) -> Value:
-    """Of optimizers with their schedules, the optimizers; of a list of one, that one."""
-    places = _side_by_side(ex, value)
-    if places is None:
-        return _with_its_schedule(ex, value)
-    if places and containers.places(ex, places[0]) is not None:
-        return _first_optimizers(ex, places[0])
-    bare = [_with_its_schedule(ex, one) for one in places]
-    if len(bare) == 1:
-        return bare[0]
-    if all(one is other for one, other in zip(bare, places, strict=True)):
-        return value
-    obj = ex.heap.of("bare", value.id, kind=ObjectKind.CONTAINER)
-    containers.fill(ex, obj, bare)
-    return ex.thing(obj)
-
-
-def _side_by_side(ex: Execution, value: Value) -> list[Value] | None:
-    """The elements of a list; of one of several lists that are as long, what each place may hold."""
-    rows = [containers.places(ex, ex.thing(one)) for one in sorted(value.objects)] if value.exact else []
-    known = [row for row in rows if row is not None]
-    if not known or len(known) < len(rows) or len({len(row) for row in known}) > 1:
-        return None
-    whole, *others = known
-    for row in others:
-        met = [ex.identities.of("beside", made_of=(one.id, other.id)) for one, other in zip(whole, row, strict=True)]
-        whole = [join(one, other, at) for one, other, at in zip(whole, row, met, strict=True)]
-    return whole
-
-
-def _with_its_schedule(ex: Execution, value: Value) -> Value:
-    """Of `{"optimizer": optimizer, "lr_scheduler": schedule}` the optimizer, of anything else itself."""
+    """Of optimizers with their schedules, the optimizers; of a list of one, that one; whichever was returned."""
     found: Value | None = None
     for obj in sorted(value.objects):
-        named = ex.store.get((obj, containers.at(spelling.OPTIMIZER_KEYWORD)))
-        if named is not None:
-            found = named if found is None else join(found, named, ex.identities.of("bare", made_of=(value.id,)))
+        one = _optimizers_in(ex, obj, value)
+        found = one if found is None else join(found, one, ex.identities.of("met", "optimizers", made_of=(value.id,)))
     return found if found is not None else value
+
+
+def _optimizers_in(ex: Execution, obj: Obj, value: Value) -> Value:
+    whole = value if len(value.objects) == 1 or not value.exact else ex.thing(obj)
+    listed = containers.places(ex, whole)
+    if listed is None:
+        return ex.store.get((obj, containers.at(spelling.OPTIMIZER_KEYWORD))) or whole
+    if listed and containers.places(ex, listed[0]) is not None:  # and their schedules stand in the second list
+        return _first_optimizers(ex, listed[0])
+    inner = [_first_optimizers(ex, one) for one in listed]
+    if len(inner) == 1:
+        return inner[0]
+    if inner == listed:
+        return whole
+    made = ex.heap.of("optimizers of", obj, kind=ObjectKind.CONTAINER)
+    containers.fill(ex, made, inner)
+    return ex.thing(made)
 
 
 def _toggles(ex: Execution, call: Call) -> Value:
