@@ -21,6 +21,7 @@ from zerograd.source.execute import (
     keeping,
     loops,
     replaying,
+    updates,
 )
 from zerograd.source.execute.execution import Execution, Frame, Guard, Handler, Unreachable
 from zerograd.source.execute.paths import State
@@ -156,6 +157,7 @@ def bind(ex: Execution, target: ast.expr, value: Value, node: ast.AST) -> None:
         for obj in sorted(base.objects):
             if obj.kind is ObjectKind.GRADIENT:
                 gradients.written_into(ex, obj, value, node, whole=_is_whole(target.slice))
+        updates.update(ex, base, [value], node, target)
         filled = value.graph > base.graph and not base.objects
         if filled and isinstance(target.value, (ast.Name, ast.Attribute)):
             whole = graphs.tensor(ex, [base, value], base.id)
