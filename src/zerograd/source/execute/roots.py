@@ -48,7 +48,7 @@ class Executed(NamedTuple):
 class Moves:
     """How many statements a pass may execute. Each root that cannot be finished leaves half of that for the others.
 
-    `work` is what all passes of all roots may cost; one root may use two thirds of what the others have left.
+    `work` is what all passes of all roots may cost; one root may use three quarters of what the others have left.
     """
 
     def __init__(self) -> None:
@@ -166,7 +166,7 @@ def _execute(
     refusals: Refusals,
 ) -> Execution | None:
     """One root, pass by pass until nothing more is learned. None if it could not be finished."""
-    allowed = moves.work * 2 // 3
+    allowed = moves.work * 3 // 4
     ex = Execution(project, classes, laws, file, moves=moves.left, work=allowed)
     ex.root_class = function.cls if function is not None else None
     ex.refusals = refusals
