@@ -677,8 +677,10 @@ def ask_gradient(ex: Execution, subject: Value, target: ast.expr | None, node: a
 
 
 def _autograd(ex: Execution, call: Call) -> Value:
-    made = _cuts(ex, call)
-    keeping.use(ex, _held(ex, call))
+    made, held = _cuts(ex, call), _held(ex, call)
+    keeping.use(ex, held)
+    for leaf_of in {one for value in held for one in value.objects if one.kind is ObjectKind.LEAF}:
+        ex.tables.add(ex.tables.graded, leaf_of)
     graph = call.keywords.get(spelling.CREATE_GRAPH) or (call.positional[4] if len(call.positional) > 4 else None)
     if calls.REST in call.keywords:
         graph = call.keywords[calls.REST]

@@ -252,6 +252,8 @@ class Execution:
         self.wanted: frozenset[Site] = frozenset()  # kept graphs that a backward goes through
         self.emptied: set[Obj] = set()  # lists out of which something is taken
         self.given_away: frozenset[Site] = frozenset()  # or may
+        self.leaves_kept: set[Obj] = set()  # in fields, where anybody may find them
+        self.handed_back: dict[ast.Return, dict[Context, Value]] = {}  # to whoever calls
 
     # --- where the machine stands
 

@@ -117,6 +117,7 @@ def _hot_functions(project: Project, file: File) -> list[Function]:
     hot = set(calls.acting_functions(project, file))
     hot |= {method for one in file.classes if (method := one.methods.get(spelling.TRAINING_STEP)) is not None}
     hot |= {function for function in file.functions if not _READ_PARAMETERS.isdisjoint(function.called)}
+    hot |= {function for function in file.functions if spelling.REQUIRES_GRAD in function.keywords}
     names = {function.name for function in hot}
     while names and len(hot) < _HOT:
         more = {function for name in names for function in callers.get(name, ())} - hot

@@ -220,6 +220,7 @@ def _nonlocal(ex: Execution, node: ast.Nonlocal) -> None:
 
 def _return(ex: Execution, node: ast.Return) -> None:
     value = expressions.evaluate(ex, node.value) if node.value is not None else ex.none
+    ex.handed_back.setdefault(node, {})[ex.context] = value
     skip_rest(ex)
     gradients.give_up(ex, node)
     _finish(ex, 0)
