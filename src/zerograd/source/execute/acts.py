@@ -923,8 +923,10 @@ def _half_steps(ex: Execution, call: Call) -> Value:
     """Half a sharpness-aware step. The first one consumes the gradients as a whole step does, but proves nothing."""
     obj = call.obj
     assert obj is not None
-    gradients.consume(ex, obj, call.node, weak=call.weak, judged=call.row.act is Act.DESCENDS)
     told = call.first or call.keywords.get(spelling.ZERO_GRAD)
+    if call.row.act is Act.ASCENDS and told is not None and told.constant is not None and told.constant.value:
+        gradients.climb(ex, obj, call.node)
+    gradients.consume(ex, obj, call.node, weak=call.weak, judged=call.row.act is Act.DESCENDS)
     if told is not None and not (told.constant is not None and not told.constant.value):
         gradients.clear(ex, gradients.held_by(obj), call.node, of=obj, weak=call.weak or told.constant is None)
     return ex.none

@@ -30,6 +30,7 @@ from zerograd.core.machine import HOLLOW, START, Content
 from zerograd.source.effects import python, spelling
 from zerograd.source.effects.protocols import STEPPED_BY_SCALER
 from zerograd.source.execute import (
+    branches,
     calls,
     clearing,
     clipping,
@@ -45,7 +46,7 @@ from zerograd.source.execute import (
     updates,
     windows,
 )
-from zerograd.source.execute.execution import Execution, Frame, Unreachable
+from zerograd.source.execute.execution import Execution, Frame, Guard, Unreachable
 from zerograd.source.execute.paths import PATH, Pending, Slot, State
 from zerograd.source.execute.tables import Branch, Deposit, Leaves
 from zerograd.source.execute.walked import Answered, Events, Why
@@ -57,6 +58,7 @@ from zerograd.source.heap.conditions import (
     Asked,
     At,
     Both,
+    Linear,
     Place,
     Synced,
     Test,
@@ -67,7 +69,7 @@ from zerograd.source.heap.conditions import (
 )
 from zerograd.source.heap.objects import Mode, Obj, ObjectKind, Shape
 from zerograd.source.heap.regions import Covers, is_fresh, is_result, reach
-from zerograd.source.heap.values import MAYBE_SCALED, NO_OBJECTS, Graph, Regions, Value, is_none, join, linear
+from zerograd.source.heap.values import MAYBE_SCALED, NO_OBJECTS, Graph, Regions, Value, is_none, join, linear, plain
 from zerograd.source.project.index import dotted_name
 
 _UNREAD = (Content.FRESH, Content.MIXED)
@@ -743,11 +745,34 @@ def _clear_slot(
     ex: Execution, slot: Slot, node: ast.AST, *, weak: bool, judged: bool = True, direct: bool = False
 ) -> list[tuple[Verdict[Any], Slot]]:
     if judged and not weak:
-        fresh = _erased_midway(ex, slot, direct=direct)
-        if fresh:
-            event = Event(Kind.CLEAR, str(slot), ex.site(node), what=wording(node), midway=True)
-            tell(ex, [(verdict, slot) for verdict in judge(fresh, event, ex.laws)], [slot])
+        _tell_erased(ex, slot, _erased_midway(ex, slot, direct=direct), node)
     return emit(ex, slot, Kind.CLEAR, node, weak=weak, direct=direct)
+
+
+def _tell_erased(ex: Execution, slot: Slot, fresh: Facts, node: ast.AST) -> None:
+    """A clear inside a window, in these facts."""
+    if fresh:
+        event = Event(Kind.CLEAR, str(slot), ex.site(node), what=wording(node), midway=True)
+        tell(ex, [(verdict, slot) for verdict in judge(fresh, event, ex.laws)], [slot])
+
+
+def climb(ex: Execution, optimizer: Obj, node: ast.AST) -> None:
+    """Half a step that moves along the gradient and clears: of a window, the other half finds one micro-batch.
+
+    That is so if each loss is for one of them, and no loop goes through all of them once more.
+    """
+    known = [met for met in ex.tables.deposits.values() if optimizer in met.optimizers]
+    again = any(set(met.loops) > set(ex.loops) for met in known)
+    lengths = {place.of for place, _ in ex.tables.stepping.get(optimizer, ())}
+    if ex.accumulating is None and not again and all(_is_part(met.value, of) for met in known for of in lengths):
+        for slot in slots_of(ex, optimizer):
+            _tell_erased(ex, slot, _erased_midway(ex, slot), node)
+
+
+def _is_part(loss: Value, of: Linear) -> bool:
+    """Whether the length of a window divides a loss."""
+    names = {of, of.base} - {None} if of.base is not None else {("k", of.offset)}
+    return not names.isdisjoint(map(plain, loss.divisors))
 
 
 def _is_divided(ex: Execution, optimizer: Obj, place: Place) -> bool:
@@ -769,7 +794,7 @@ def _erased_midway(ex: Execution, slot: Slot, *, direct: bool = False) -> Facts:
         unsure = tables.plugins and ex.accumulating.given
         return NOWHERE if unsure else frozenset(fact for fact in ends if fact.state.content is Content.FRESH)
     stepping = tables.stepping.get(optimizer, set())
-    if len(stepping) == 1 and all(guard.steady or is_followed(guard.test) for guard in guards):
+    if len(stepping) == 1 and all(_is_settled(ex, guard) for guard in guards):
         ((place, want),) = stepping
         asked = {
             question.place.counter for guard in guards for question in leaves(guard.test) if isinstance(question, At)
@@ -792,6 +817,11 @@ def _erased_midway(ex: Execution, slot: Slot, *, direct: bool = False) -> Facts:
         if Kind.DEPOSIT in inner and not _steps_in(ex, ex.loops[-1], slot) and mine:
             return frozenset(fact for fact in facts if fact.state.content is Content.FRESH)
     return NOWHERE
+
+
+def _is_settled(ex: Execution, guard: Guard) -> bool:
+    """Whether a branch asks for counters, and else for what every iteration answers alike."""
+    return guard.steady or all(is_followed(one) or not branches.varies(ex, one) for one in leaves(guard.test))
 
 
 def _is_inside_window(ex: Execution, fact: Fact, place: Place) -> bool:
