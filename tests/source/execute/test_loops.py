@@ -193,3 +193,17 @@ def train(n):
 """
     assert certain(body.format("i")) == []
     assert certain(body.format("0")) == ["ZG004"]
+
+
+def test_a_counter_that_was_given_counts_from_what_it_was() -> None:
+    body = """
+def train(state, n):
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.mse_loss(model(x), y).backward()
+        if (state.seen + 1) % {of} == 0:
+            optimizer.step()
+        {count}
+"""
+    assert "ZG002" in certain(body.format(of="n", count="state.seen += 1"))
+    assert "ZG002" not in certain(body.format(of="n", count="pass"))

@@ -335,7 +335,7 @@ def _enter(ex: Execution, loop: Hashable, changed: dict[Key, None], iterated: Va
     """At the head, what the loop is known to change is no longer what it was before it."""
     counting = [Counter(loop, None)] if iterated is not None else []
     for key in list(changed):
-        value = ex.store.get(key)
+        value = ex.store.get(key) or ex.tables.unset.get(key)
         if value is None:
             continue
         if isinstance(value.number, Linear) or key in ex.tables.counting:
@@ -408,7 +408,7 @@ def _grow_head(ex: Execution, loop: Hashable, changed: dict[Key, None], head: Pa
     path = counters.next_iteration(ex, loop, state.path)
     grown = False
     for key, later in state.changes.items():
-        now = ex.store.get(key)
+        now = ex.store.get(key) or ex.tables.unset.get(key)
         if later is None or later == now:
             continue
         if now is None:

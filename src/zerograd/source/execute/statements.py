@@ -82,6 +82,7 @@ def _annotated(ex: Execution, node: ast.AnnAssign) -> None:
 
 def _augmented(ex: Execution, node: ast.AugAssign) -> None:
     old = expressions.evaluate(ex, expressions.as_load(node.target))
+    _note_unset(ex, node.target, old)
     new = expressions.evaluate(ex, node.value)
     held = [one for one in old.objects if one.kind is ObjectKind.CONTAINER]
     if held and isinstance(node.op, ast.Add):
@@ -93,6 +94,15 @@ def _augmented(ex: Execution, node: ast.AugAssign) -> None:
         gradients.changed_in_place(ex, old, new, node)
         return
     bind(ex, node.target, expressions.combine(ex, node, node.op, old, new), node)
+
+
+def _note_unset(ex: Execution, target: ast.expr, old: Value) -> None:
+    """A field of what was given is changed, and nobody has set it: a loop finds it at its head all the same."""
+    if not isinstance(target, ast.Attribute) or not isinstance(target.value, (ast.Name, ast.Attribute)):
+        return
+    for obj in expressions.evaluate(ex, target.value).objects:
+        if obj.kind is ObjectKind.GIVEN and ex.store.get((obj, target.attr)) is None:
+            ex.tables.unset.setdefault((obj, target.attr), old)
 
 
 def _delete(ex: Execution, node: ast.Delete) -> None:

@@ -77,6 +77,7 @@ class Tables:
         self.resets: set[Counter] = set()  # counters that are set back in their loop
         self.wraps: dict[Counter, Linear] = {}  # counters that begin again behind so many: n = (n + 1) % N
         self.unsteady: set[Counter] = set()  # counters that a micro-batch may leave where they are
+        self.unset: dict[Key, Value] = {}  # what fields held that the program only changes
         self.counting: set[Key] = set()  # names that a loop counts up from a number nobody knows
         self.flags: set[Key] = set()  # names that a loop sets to yes or no
         self.owners: dict[Site, set[Obj]] = {}  # who steps next behind each backward
