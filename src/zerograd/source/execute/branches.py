@@ -1,10 +1,10 @@
 """Branches: a test is answered both ways, each arm is executed, and each doubts what the other may have done."""
 
 import ast
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 from zerograd.core.events import Kind
-from zerograd.core.facts import NO_DOUBT, Fact, Facts, doubt
+from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT, NOWHERE, Fact, Facts, doubt
 from zerograd.core.facts import join as joined
 from zerograd.source.execute import expressions, gradients, schedules, statements, windows
 from zerograd.source.execute.execution import Execution, Guard
@@ -38,6 +38,8 @@ def split(ex: Execution, test: Test) -> tuple[Path, Path]:
     if isinstance(test, Known):
         nowhere = here.with_facts(dict.fromkeys(here.facts, frozenset()))
         return (here, nowhere) if test.answer else (nowhere, here)
+    if ex.tables.mixed:
+        _doubt_mixed(ex, test)
     known: dict[Facts, tuple[Facts, Facts]] = {}  # slots that nothing has hit have the same facts
     yes: dict[Slot, Facts] = {}
     no: dict[Slot, Facts] = {}
@@ -81,8 +83,41 @@ def take(ex: Execution, node: ast.stmt, test: Test, arms: Sequence[tuple[Path, l
     if len(arms) == 2 and len(ended) == 1 and _refuses(arms[ended[0]][1]):
         refuse(ex, test, yes=ended[0] == 1)
     ex.meet(outs, (node, ex.context), test if len(arms) == 2 else None)
-    if ex.path is not None and len(ex.path.facts[PATH]) > _MANY_FACTS:
-        ex.each_fact(answers.forgetting(lambda question: isinstance(question, Asked)))
+    if ex.path is not None:
+        forget_the_lightest(ex, ex.path, [PATH], _MANY_FACTS)
+
+
+def forget_the_lightest(ex: Execution, path: Path, slots: Iterable[Slot], most: int) -> None:
+    """Where too many paths are told apart, forget the answers that decide over the fewest events."""
+    while True:
+        crowd = max((path.facts[slot] for slot in slots), key=len, default=NOWHERE)
+        asked = {question for fact in crowd for question, _ in answers.answers_of(fact)} if len(crowd) > most else set()
+        questions = [question for question in asked if isinstance(question, Asked)]
+        if not questions:
+            return
+        lightest = min(questions, key=lambda question: _weight(ex, question))
+        ex.tables.mixed.add(lightest)
+        forget = answers.forgetting(lightest.__eq__)
+        for slot, facts in path.facts.items():
+            path.facts[slot] = forget(facts)
+
+
+def _weight(ex: Execution, question: Asked) -> tuple[bool, int, str]:
+    """How much the answer decides: whether it trains or not, and at how many places."""
+    places = ex.tables.weighty.get(question, ())
+    return any(isinstance(one, tuple) for one in places), len(places), repr(question)
+
+
+def _doubt_mixed(ex: Execution, test: Test) -> None:
+    """It was forgotten how paths had answered this: each may have done what only those did that answered otherwise."""
+    for question in leaves(test):
+        if question in ex.tables.mixed and ex.tables.keeps(question):
+            ex.each_fact(_doubt_unless_answered, question)
+
+
+def _doubt_unless_answered(facts: Facts, question: Hashable) -> Facts:
+    unsure = frozenset(fact for fact in facts if answers.answer(fact, question) is None)
+    return joined(doubt(unsure, ALL_DOUBTS), facts - unsure) if unsure else facts
 
 
 def _doubt_others(ex: Execution, node: ast.stmt, test: Test, branches: list[Hashable], number: int) -> None:

@@ -432,10 +432,7 @@ def _grow_head(ex: Execution, loop: Hashable, changed: dict[Key, None], head: Pa
             ex.store.put(key, joined)
             grown = True
     path = meet(head, path)
-    forget = answers.forgetting(lambda question: isinstance(question, Asked))
-    for slot, facts in path.facts.items():
-        if len(facts) > _MANY_FACTS:
-            path.facts[slot] = forget(facts)
+    branches.forget_the_lightest(ex, path, list(path.facts), _MANY_FACTS)
     return grown, path
 
 

@@ -67,6 +67,7 @@ class Tables:
         self.explored: set[Hashable] = set()  # loops of which that was found out in the first pass
         self.weighty: dict[Hashable, set[object]] = {}  # questions, with the places where they decide over events
         self.weighty_flags = 0  # questions among them that every write of a name answers
+        self.mixed: set[Hashable] = set()  # questions of which the answers were forgotten: there were too many paths
         self.asked_of: set[int] = set()  # the values that weighty questions ask
         self.counts: dict[Counter, Count] = {}
         self.windows: dict[Counter, set[Place]] = {}  # the windows that each counter is asked its place in
