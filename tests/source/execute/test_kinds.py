@@ -82,3 +82,31 @@ class Judge:
 def test_the_only_optimizer_that_was_given_steps_the_only_network_that_was_given() -> None:
     assert _certain(CRITIC.format(seen="made")) == ["ZG005"]
     assert "ZG005" not in _certain(CRITIC.format(seen="made.detach()"))
+
+
+ACCUMULATED = """\
+import torch
+
+
+class Trainer:
+    def __init__(self, hand, policy, stepping):
+        self.hand, self.policy, self.stepping = hand, policy, stepping
+
+    def compute(self, batch):
+        raise NotImplementedError
+
+    def run(self, batches):
+        for batch in batches:
+            with self.hand.accumulate(self.policy):
+                loss = self.compute(batch)
+                self.hand.backward(loss)
+                if self.hand.sync_gradients:
+                    self.hand.clip_grad_norm_(self.policy.parameters(), 1.0)
+                self.stepping.step()
+                self.{cleared}.zero_grad()
+"""
+
+
+def test_an_optimizer_that_is_given_holds_what_is_accumulated_around_its_step() -> None:
+    assert _certain(ACCUMULATED.format(cleared="policy")) == ["ZG002"]
+    assert _certain(ACCUMULATED.format(cleared="stepping")) == []

@@ -803,6 +803,7 @@ def _accumulates(ex: Execution, call: Call) -> Value:
     made = _context(ex, call, Mode.ACCUMULATES)
     (obj,) = made.objects
     obj.source = call.obj
+    obj.regions = frozenset().union(*(gradients.regions_of(ex, value) for value in call.positional))
     return made
 
 

@@ -561,6 +561,8 @@ def consume(
             tables.add(tables.owners.setdefault(waits.site, set()), optimizer)
     homeless = any(waits.optimizer is optimizer and waits in path.homeless for waits in path.pending)
     tables.add(tables.active, optimizer)
+    if ex.accumulating is not None:
+        tables.stepped_over.setdefault(optimizer, set()).update(ex.accumulated)
     path.stepped = True
     sharing.stepped(ex, optimizer)
     severed, path.severed = path.severed, frozenset()
@@ -1241,11 +1243,11 @@ def enter(ex: Execution, value: Value, node: ast.expr) -> Callable[[], None]:
     """Enter a `with`; what is handed back leaves it again."""
     modes = {one.mode for one in value.objects if one.kind is ObjectKind.CONTEXT}
     others = any(one.kind is not ObjectKind.CONTEXT for one in value.objects)
-    mode, accumulating = ex.grad_mode, ex.accumulating
+    mode, accumulating, accumulated = ex.grad_mode, ex.accumulating, ex.accumulated
     leave_quiet = ranks.enter(ex, value, node)
 
     def leave() -> None:
-        ex.grad_mode, ex.accumulating = mode, accumulating
+        ex.grad_mode, ex.accumulating, ex.accumulated = mode, accumulating, accumulated
         leave_quiet()
 
     if Mode.MAYBE in modes or (Mode.OFF in modes and (len(modes) > 1 or others)):
@@ -1254,7 +1256,7 @@ def enter(ex: Execution, value: Value, node: ast.expr) -> Callable[[], None]:
         ex.grad_mode = next(iter(modes & {Mode.ON, Mode.OFF}))
     for obj in sorted(value.objects):
         if obj.kind is ObjectKind.CONTEXT and obj.mode is Mode.ACCUMULATES:
-            ex.accumulating = obj.source
+            ex.accumulating, ex.accumulated = obj.source, obj.regions
             ex.each_fact(answers.with_answer, Synced(obj.source), None)
         elif obj.kind is ObjectKind.CONTEXT and obj.mode is Mode.SCALES_LOSS:
             return lambda obj=obj: _leave_scaled(ex, obj, node)  # type: ignore[misc]

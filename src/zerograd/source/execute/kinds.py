@@ -56,7 +56,7 @@ def infer(ex: Execution) -> bool:
         if whole is not None and whole.kind is ObjectKind.GIVEN and python.CALL in whole.uses:
             whole.kind = ObjectKind.MODULE
             changed = True
-    changed = _of_networks(ex) or _of_the_one_left(ex) or changed
+    changed = _of_networks(ex) or _of_the_one_left(ex) or _of_the_accumulated(ex) or changed
     return _by_elimination(ex, steppers) or changed
 
 
@@ -97,6 +97,20 @@ def _of_the_one_left(ex: Execution) -> bool:
     network.kind, optimizer.held = ObjectKind.MODULE, frozenset({network})
     ex.tables.slots.pop((optimizer, optimizer), None)
     return True
+
+
+def _of_the_accumulated(ex: Execution) -> bool:
+    """The only optimizer that steps where an accelerator accumulates over one network holds the parameters of that."""
+    changed = False
+    for optimizer, networks in ex.tables.stepped_over.items():
+        others = {one for one, theirs in ex.tables.stepped_over.items() if not theirs.isdisjoint(networks)}
+        alone = others == {optimizer} or ex.tables.met_with.get(optimizer) == {frozenset(others)}  # whichever it is
+        if optimizer.given and not optimizer.held and len(networks) == 1 and alone:
+            (network,) = networks
+            network.kind, optimizer.held = ObjectKind.MODULE, frozenset({network})
+            ex.tables.slots.pop((optimizer, optimizer), None)
+            changed = True
+    return changed
 
 
 def _is_called(obj: Obj) -> bool:

@@ -95,6 +95,7 @@ class Tables:
         self.training: set[Hashable] = set()  # loops in which something goes backward; 0: anything does
         self.met_with: dict[Obj, set[frozenset[Obj]]] = {}  # the alternatives that an optimizer is met with
         self.active: set[Obj] = set()  # optimizers that step
+        self.stepped_over: dict[Obj, set[Obj]] = {}  # the networks that accelerators were told around each step
         self.under: dict[tuple[Test, bool], dict[Slot, Doubts]] = {}  # what happens where a test was answered so
         self.stepped_under: dict[Slot, set[frozenset[tuple[Test, bool]]]] = {}  # how tests were answered at each step
         self.volatile: set[Obj] = set()  # given things that are told something in a loop: what they say may change
