@@ -287,3 +287,27 @@ class Net(pl.LightningModule):
 """
     assert "ZG002" in certain(body % "one")
     assert "ZG002" not in certain(body % "other")
+
+
+def test_a_dict_that_may_be_something_else_is_not_known_to_be_empty() -> None:
+    body = """
+from settings import read
+
+def as_dict(settings):
+    if settings is None:
+        return {{}}
+    return read(settings)
+
+def train(settings):
+    {made}
+    n = int(told.get("n", 1))
+    if n > 1:
+        optimizer.zero_grad()
+    for x, y in loader:
+        F.mse_loss(model(x), y).backward()
+        optimizer.step()
+        if n > 1:
+            optimizer.zero_grad()
+"""
+    assert certain(body.format(made="told = {}")) == ["ZG001"]
+    assert certain(body.format(made="told = as_dict(settings)")) == []

@@ -1312,9 +1312,21 @@ def _gets(ex: Execution, call: Call) -> Value:
         found = containers.read(ex, call.receiver, call.positional[0], call.node)
         held = ex.store.get((call.obj, containers.ELEMENT))
         if held is None and len(call.positional) > 1:
-            return call.positional[1]
+            return call.positional[1] if call.receiver.exact else _unless_set(ex, call)
         return found
     return ex.store.get((call.obj, containers.ELEMENT)) or ex.unknown(call.node)
+
+
+def _unless_set(ex: Execution, call: Call) -> Value:
+    """get(name, default) of what may be an empty dict, or something that nobody knows: a setting."""
+    assert call.receiver is not None
+    name, default = call.positional[:2]
+    identity = ex.identities.of("item", name_of(name), made_of=(call.receiver.id,))
+    if default.constant is not None:
+        ex.by_default[identity] = default.constant.value
+    if isinstance(default.number, Linear) and default.number.base is None:
+        ex.unless_told[identity] = default.number.offset
+    return Value(identity, exact=False)
 
 
 def _pops(ex: Execution, call: Call) -> Value:
