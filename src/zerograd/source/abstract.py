@@ -22,6 +22,7 @@ from zerograd.source.heap.objects import Obj, ObjectKind
 from zerograd.source.project.files import Project
 from zerograd.source.project.index import File
 from zerograd.source.questions import (
+    barren,
     clears,
     clips,
     closures,
@@ -38,6 +39,7 @@ from zerograd.source.questions.world import SourceWorld
 from zerograd.source.text.triggers import may_train
 
 UNGRADED = "a tensor that takes no gradient is given to the optimizer: no step will move it"
+BARREN = "the loss is made a new leaf: backward() stops there, and nothing that it was computed from gets a gradient"
 NOT_HANDED = "training_step() returns no loss: Lightning has nothing to go backward with"
 KEPT = "{what} keeps the graph of every iteration alive"
 IDLE = "a term of this loss was cut from its graph: it is in the value and teaches nothing"
@@ -121,7 +123,8 @@ def _report(root: Executed, file: File) -> Iterator[Finding]:
         finding = note(rule, site, certain=certain)
         if _is_here(finding, root, file):
             yield finding
-    for message, sites in ((UNGRADED, ungraded.ungraded(ex)), (NOT_HANDED, handed.not_handed(ex))):
+    told = [(UNGRADED, ungraded.ungraded(ex)), (NOT_HANDED, handed.not_handed(ex)), (BARREN, barren.barren(ex))]
+    for message, sites in told:
         rule = REGISTRY["ZG003"]._replace(message=message)
         for site in sites:
             finding = note(rule, site, certain=True)

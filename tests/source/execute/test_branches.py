@@ -65,3 +65,26 @@ for x, y in loader:
         optimizer.zero_grad()
 """
     assert certain(body) == ["ZG007"]
+
+
+def test_the_answers_that_decide_most_are_forgotten_last() -> None:
+    peek = "        if settings.s{n}:\n            nn.utils.clip_grad_norm_(model.parameters(), {n})\n"
+    many = "".join(peek.format(n=n) for n in range(1, 8))
+    body = """
+def train(settings, n):
+    scaler = torch.amp.GradScaler()
+    for i, (x, y) in enumerate(loader):
+        loss = F.mse_loss(model(x), y)
+        if settings.half:
+            scaler.scale(loss).backward()
+            if (i + 1) % n == 0:
+                scaler.step(optimizer)
+                scaler.update()
+                optimizer.zero_grad()
+        else:
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+{many}{many}
+"""
+    assert not {"ZG001", "ZG202"} & set(certain(body.format(many=many)))

@@ -263,3 +263,51 @@ def train(keeper):
         optimizer.step()
 """
     assert certain(body) == []
+
+
+def test_lightning_hands_out_optimizers_without_their_schedules() -> None:
+    body = """
+import lightning as pl
+
+
+class Net(pl.LightningModule):
+    def configure_optimizers(self):
+        one, other = torch.optim.Adam(model.parameters()), torch.optim.Adam(self.head.parameters())
+        if self.plain:
+            return [{"optimizer": one}, {"optimizer": other}]
+        paced = torch.optim.lr_scheduler.StepLR(one, 1)
+        return [{"optimizer": one, "lr_scheduler": paced}, {"optimizer": other}]
+
+    def training_step(self, batch, i):
+        one, other = self.optimizers()
+        %s.zero_grad()
+        self.manual_backward(F.mse_loss(model(batch), batch))
+        if (i + 1) %% 4 == 0:
+            one.step()
+"""
+    assert "ZG002" in certain(body % "one")
+    assert "ZG002" not in certain(body % "other")
+
+
+def test_a_dict_that_may_be_something_else_is_not_known_to_be_empty() -> None:
+    body = """
+from settings import read
+
+def as_dict(settings):
+    if settings is None:
+        return {{}}
+    return read(settings)
+
+def train(settings):
+    {made}
+    n = int(told.get("n", 1))
+    if n > 1:
+        optimizer.zero_grad()
+    for x, y in loader:
+        F.mse_loss(model(x), y).backward()
+        optimizer.step()
+        if n > 1:
+            optimizer.zero_grad()
+"""
+    assert certain(body.format(made="told = {}")) == ["ZG001"]
+    assert certain(body.format(made="told = as_dict(settings)")) == []

@@ -1,5 +1,7 @@
 """Who holds what, what a loss reaches, and for whom a backward was meant."""
 
+import pytest
+
 from source.execute.reading import certain, found
 
 GAN = """
@@ -210,3 +212,43 @@ class Net(pl.LightningModule):
 """
     assert "ZG002" in certain(body.format(clear=""))
     assert "ZG002" not in certain(body.format(clear="if i % 4 == 0: "))
+
+
+WAITING = """
+def train(n, total, retried):
+    for i, (x, y) in enumerate(loader):
+        if retried:
+            {early}.zero_grad()
+        F.mse_loss(model(x), y).backward()
+        if (i + 1) % n == 0 or {end}:
+            optimizer.step()
+            {late}.zero_grad()
+"""
+
+
+@pytest.mark.parametrize("end", ["i + 1 == total", "i + 1 == len(loader)", "i == n + total"])
+def test_a_window_may_end_early_where_the_loop_does(end: str) -> None:
+    assert "ZG002" in certain(WAITING.format(end=end, early="optimizer", late="nobody"))
+    assert "ZG002" not in certain(WAITING.format(end=end, early="nobody", late="optimizer"))
+
+
+SHARP = """
+from sam import SAM
+
+climber = SAM(model.parameters(), torch.optim.SGD, lr=0.1)
+def train(n, held):
+    for i, (x, y) in enumerate(loader):
+        held.append((x, y))
+        (F.mse_loss(model(x), y) / n).backward()
+        if (i + 1) % n == 0:
+            climber.first_step(zero_grad=True)
+            {again}.backward()
+            climber.second_step(zero_grad=True)
+"""
+
+
+def test_the_other_half_of_a_step_asks_for_the_whole_window() -> None:
+    assert "ZG002" in certain(SHARP.format(again="(F.mse_loss(model(x), y) / n)"))
+    assert "ZG002" not in certain(SHARP.format(again="F.mse_loss(model(torch.cat(held)), y)"))
+    each = "for x, y in held: (F.mse_loss(model(x), y) / n)"
+    assert "ZG002" not in certain(SHARP.format(again=each))

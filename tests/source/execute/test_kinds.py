@@ -56,3 +56,57 @@ def test_an_optimizer_that_is_handed_in_may_clear_by_itself(tmp_path: Path, last
 def test_what_is_imported_from_a_file_that_cannot_be_read_is_told_by_its_uses() -> None:
     assert _certain(IMPORTED.format(names="net, thing, loader", first="net.train()")) == ["ZG001"]
     assert _certain(IMPORTED.format(names="net, thing, loader", first="thing.zero_grad()")) == []
+
+
+CRITIC = """\
+import torch
+
+
+class Judge:
+    def __init__(self):
+        self.critic = torch.nn.Linear(4, 1)
+        self.own = torch.optim.Adam(self.critic.parameters())
+
+    def teach(self, data, made_by, theirs):
+        made = made_by(data)
+        told = self.critic(made)
+        theirs.zero_grad()
+        told.mean().backward(retain_graph=True)
+        self.own.zero_grad()
+        (self.critic({seen}).mean() - self.critic(data).mean()).backward()
+        theirs.step()
+        self.own.step()
+"""
+
+
+def test_the_only_optimizer_that_was_given_steps_the_only_network_that_was_given() -> None:
+    assert _certain(CRITIC.format(seen="made")) == ["ZG005"]
+    assert "ZG005" not in _certain(CRITIC.format(seen="made.detach()"))
+
+
+ACCUMULATED = """\
+import torch
+
+
+class Trainer:
+    def __init__(self, hand, policy, stepping):
+        self.hand, self.policy, self.stepping = hand, policy, stepping
+
+    def compute(self, batch):
+        raise NotImplementedError
+
+    def run(self, batches):
+        for batch in batches:
+            with self.hand.accumulate(self.policy):
+                loss = self.compute(batch)
+                self.hand.backward(loss)
+                if self.hand.sync_gradients:
+                    self.hand.clip_grad_norm_(self.policy.parameters(), 1.0)
+                self.stepping.step()
+                self.{cleared}.zero_grad()
+"""
+
+
+def test_an_optimizer_that_is_given_holds_what_is_accumulated_around_its_step() -> None:
+    assert _certain(ACCUMULATED.format(cleared="policy")) == ["ZG002"]
+    assert _certain(ACCUMULATED.format(cleared="stepping")) == []

@@ -174,3 +174,36 @@ for x, y in loader:
     optimizer.step()
 """
     assert certain(body) == []
+
+
+def test_what_a_counter_takes_out_of_a_list_is_another_one_in_each_iteration() -> None:
+    body = """
+def train(n):
+    nets, opts = [], []
+    for i in range(n):
+        net = nn.Linear(4, 1)
+        nets.append(net)
+        opts.append(torch.optim.Adam(net.parameters()))
+    for x, y in loader:
+        for i in range(n):
+            opts[i].zero_grad()
+        sum(F.mse_loss(net(x), y) for net in nets).backward()
+        for i in range(n):
+            opts[{}].step()
+"""
+    assert certain(body.format("i")) == []
+    assert certain(body.format("0")) == ["ZG004"]
+
+
+def test_a_counter_that_was_given_counts_from_what_it_was() -> None:
+    body = """
+def train(state, n):
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.mse_loss(model(x), y).backward()
+        if (state.seen + 1) % {of} == 0:
+            optimizer.step()
+        {count}
+"""
+    assert "ZG002" in certain(body.format(of="n", count="state.seen += 1"))
+    assert "ZG002" not in certain(body.format(of="n", count="pass"))

@@ -21,7 +21,12 @@ def test_each_word_for_a_clear_clears() -> None:
 
 
 def test_each_word_for_an_update_updates() -> None:
-    for update in ("w.data.sub_(0.1 * w.grad)", "w.data = w - 0.1 * w.grad.sign()", "w.copy_(w.detach() - w.grad)"):
+    for update in (
+        "w.data.sub_(0.1 * w.grad)",
+        "w.data = w - 0.1 * w.grad.sign()",
+        "w.copy_(w.detach() - w.grad)",
+        "w[y] = w - w.grad",
+    ):
         assert certain(BY_HAND.replace("w -= 0.1 * w.grad", update)) == ["ZG001"]
 
 

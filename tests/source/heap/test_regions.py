@@ -34,3 +34,12 @@ def test_what_was_given_may_be_what_was_made() -> None:
     assert Overlap().of(made, {given}) is Covers.MAYBE
     assert Overlap().of(given, {module(heap, "other", given=True)}) is Covers.NO
     assert Overlap().of(made, {heap.anything}) is Covers.MAYBE
+
+
+def test_what_was_made_later_is_in_no_part_of_what_was_there() -> None:
+    heap = Heap()
+    whole = module(heap, "whole", given=True)
+    made = module(heap, "made")
+    part = heap.of("part", whole, "head", kind=ObjectKind.MODULE)
+    part.given = True
+    assert Overlap().of(made, {part}) is Covers.NO

@@ -38,6 +38,7 @@ FUNCTIONS: dict[str, Row] = {
 PREFIXES: dict[str, Row] = {
     "transformers.optimization": Row(Act.SCHEDULER),
     "bitsandbytes.optim": Row(Act.OPTIMIZER),
+    "bitsandbytes.optim.GlobalOptimManager": Row(Act.NOTHING),
     "apex.optimizers": Row(Act.OPTIMIZER),
     "torchmetrics": Row(Act.NOTHING),
 }

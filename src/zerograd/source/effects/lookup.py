@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from zerograd.source.effects import frameworks, python, torch
+from zerograd.source.effects import frameworks, python, spelling, torch
 from zerograd.source.effects.rows import Act, Row
 
 _FUNCTIONS = {**python.FUNCTIONS, **frameworks.FUNCTIONS, **torch.FUNCTIONS}
@@ -15,6 +15,10 @@ _PREFIXES = {**python.PREFIXES, **frameworks.PREFIXES, **torch.PREFIXES}
 UNSCALING = frozenset(
     name for table in (torch.SCALER, frameworks.ACCELERATOR) for name, row in table.items() if row.act is Act.UNSCALES
 )
+
+
+# The keywords by which a new tensor is told to take a gradient.
+ASKING = frozenset({spelling.REQUIRES_GRAD})
 
 
 # The last names of what ends the program.

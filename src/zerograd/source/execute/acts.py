@@ -53,6 +53,7 @@ from zerograd.source.heap.values import (
     Times,
     Value,
     is_none,
+    join,
     linear,
     name_of,
 )
@@ -676,8 +677,10 @@ def ask_gradient(ex: Execution, subject: Value, target: ast.expr | None, node: a
 
 
 def _autograd(ex: Execution, call: Call) -> Value:
-    made = _cuts(ex, call)
-    keeping.use(ex, _held(ex, call))
+    made, held = _cuts(ex, call), _held(ex, call)
+    keeping.use(ex, held)
+    for leaf_of in {one for value in held for one in value.objects if one.kind is ObjectKind.LEAF}:
+        ex.tables.add(ex.tables.graded, leaf_of)
     graph = call.keywords.get(spelling.CREATE_GRAPH) or (call.positional[4] if len(call.positional) > 4 else None)
     if calls.REST in call.keywords:
         graph = call.keywords[calls.REST]
@@ -800,6 +803,7 @@ def _accumulates(ex: Execution, call: Call) -> Value:
     made = _context(ex, call, Mode.ACCUMULATES)
     (obj,) = made.objects
     obj.source = call.obj
+    obj.regions = frozenset().union(*(gradients.regions_of(ex, value) for value in call.positional))
     return made
 
 
@@ -920,8 +924,10 @@ def _half_steps(ex: Execution, call: Call) -> Value:
     """Half a sharpness-aware step. The first one consumes the gradients as a whole step does, but proves nothing."""
     obj = call.obj
     assert obj is not None
-    gradients.consume(ex, obj, call.node, weak=call.weak, judged=call.row.act is Act.DESCENDS)
     told = call.first or call.keywords.get(spelling.ZERO_GRAD)
+    if call.row.act is Act.ASCENDS and told is not None and told.constant is not None and told.constant.value:
+        gradients.climb(ex, obj, call.node)
+    gradients.consume(ex, obj, call.node, weak=call.weak, judged=call.row.act is Act.DESCENDS)
     if told is not None and not (told.constant is not None and not told.constant.value):
         gradients.clear(ex, gradients.held_by(obj), call.node, of=obj, weak=call.weak or told.constant is None)
     return ex.none
@@ -1083,17 +1089,29 @@ def _optimizers(ex: Execution, call: Call) -> Value:
 
 
 def _first_optimizers(ex: Execution, value: Value) -> Value:
-    """Of optimizers with their schedules, the optimizers; of a list of one, that one."""
-    places = containers.places(ex, value)
-    if places is None:
-        for obj in value.objects:
-            named = ex.store.get((obj, containers.at(spelling.OPTIMIZER_KEYWORD)))
-            if named is not None:
-                return named
-        return value
-    if places and containers.places(ex, places[0]) is not None:
-        return _first_optimizers(ex, places[0])
-    return places[0] if len(places) == 1 else value
+    """Of optimizers with their schedules, the optimizers; of a list of one, that one; whichever was returned."""
+    found: Value | None = None
+    for obj in sorted(value.objects):
+        one = _optimizers_in(ex, obj, value)
+        found = one if found is None else join(found, one, ex.identities.of("met", "optimizers", made_of=(value.id,)))
+    return found if found is not None else value
+
+
+def _optimizers_in(ex: Execution, obj: Obj, value: Value) -> Value:
+    whole = value if len(value.objects) == 1 or not value.exact else ex.thing(obj)
+    listed = containers.places(ex, whole)
+    if listed is None:
+        return ex.store.get((obj, containers.at(spelling.OPTIMIZER_KEYWORD))) or whole
+    if listed and containers.places(ex, listed[0]) is not None:  # and their schedules stand in the second list
+        return _first_optimizers(ex, listed[0])
+    inner = [_first_optimizers(ex, one) for one in listed]
+    if len(inner) == 1:
+        return inner[0]
+    if inner == listed:
+        return whole
+    made = ex.heap.of("optimizers of", obj, kind=ObjectKind.CONTAINER)
+    containers.fill(ex, made, inner)
+    return ex.thing(made)
 
 
 def _toggles(ex: Execution, call: Call) -> Value:
@@ -1294,9 +1312,21 @@ def _gets(ex: Execution, call: Call) -> Value:
         found = containers.read(ex, call.receiver, call.positional[0], call.node)
         held = ex.store.get((call.obj, containers.ELEMENT))
         if held is None and len(call.positional) > 1:
-            return call.positional[1]
+            return call.positional[1] if call.receiver.exact else _unless_set(ex, call)
         return found
     return ex.store.get((call.obj, containers.ELEMENT)) or ex.unknown(call.node)
+
+
+def _unless_set(ex: Execution, call: Call) -> Value:
+    """get(name, default) of what may be an empty dict, or something that nobody knows: a setting."""
+    assert call.receiver is not None
+    name, default = call.positional[:2]
+    identity = ex.identities.of("item", name_of(name), made_of=(call.receiver.id,))
+    if default.constant is not None:
+        ex.by_default[identity] = default.constant.value
+    if isinstance(default.number, Linear) and default.number.base is None:
+        ex.unless_told[identity] = default.number.offset
+    return Value(identity, exact=False)
 
 
 def _pops(ex: Execution, call: Call) -> Value:

@@ -238,6 +238,7 @@ def write(ex: Execution, base: Value, name: str, value: Value, node: ast.AST, *,
             continue
         if obj.given or obj.shown:
             gradients.show(ex, [value])
+        ex.leaves_kept |= {one for one in value.objects if one.kind is ObjectKind.LEAF}
         if obj.kind is ObjectKind.FILE and obj.file is not None:
             statements.put(ex, (statements.module_frame(obj.file), name), value)
         elif (len(base.objects) == 1 and base.exact) or obj.given:

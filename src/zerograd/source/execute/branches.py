@@ -1,10 +1,10 @@
 """Branches: a test is answered both ways, each arm is executed, and each doubts what the other may have done."""
 
 import ast
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 from zerograd.core.events import Kind
-from zerograd.core.facts import NO_DOUBT, Fact, Facts, doubt
+from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT, NOWHERE, Fact, Facts, doubt
 from zerograd.core.facts import join as joined
 from zerograd.source.execute import expressions, gradients, schedules, statements, windows
 from zerograd.source.execute.execution import Execution, Guard
@@ -38,6 +38,8 @@ def split(ex: Execution, test: Test) -> tuple[Path, Path]:
     if isinstance(test, Known):
         nowhere = here.with_facts(dict.fromkeys(here.facts, frozenset()))
         return (here, nowhere) if test.answer else (nowhere, here)
+    if ex.tables.mixed:
+        _doubt_mixed(ex, test)
     known: dict[Facts, tuple[Facts, Facts]] = {}  # slots that nothing has hit have the same facts
     yes: dict[Slot, Facts] = {}
     no: dict[Slot, Facts] = {}
@@ -60,7 +62,7 @@ def take(ex: Execution, node: ast.stmt, test: Test, arms: Sequence[tuple[Path, l
             outs.append(None)
             continue
         ex.path = path
-        if not is_followed(test):
+        if not is_sure(ex, test, yes=number == 0):
             _doubt_others(ex, node, test, branches, number)
         level = ex.store.open()
         ex.records.append(branches[number])
@@ -81,8 +83,41 @@ def take(ex: Execution, node: ast.stmt, test: Test, arms: Sequence[tuple[Path, l
     if len(arms) == 2 and len(ended) == 1 and _refuses(arms[ended[0]][1]):
         refuse(ex, test, yes=ended[0] == 1)
     ex.meet(outs, (node, ex.context), test if len(arms) == 2 else None)
-    if ex.path is not None and len(ex.path.facts[PATH]) > _MANY_FACTS:
-        ex.each_fact(answers.forgetting(lambda question: isinstance(question, Asked)))
+    if ex.path is not None:
+        forget_the_lightest(ex, ex.path, [PATH], _MANY_FACTS)
+
+
+def forget_the_lightest(ex: Execution, path: Path, slots: Iterable[Slot], most: int) -> None:
+    """Where too many paths are told apart, forget the answers that decide over the fewest events."""
+    while True:
+        crowd = max((path.facts[slot] for slot in slots), key=len, default=NOWHERE)
+        asked = {question for fact in crowd for question, _ in answers.answers_of(fact)} if len(crowd) > most else set()
+        questions = [question for question in asked if isinstance(question, Asked)]
+        if not questions:
+            return
+        lightest = min(questions, key=lambda question: _weight(ex, question))
+        ex.tables.mixed.add(lightest)
+        forget = answers.forgetting(lightest.__eq__)
+        for slot, facts in path.facts.items():
+            path.facts[slot] = forget(facts)
+
+
+def _weight(ex: Execution, question: Asked) -> tuple[bool, int, str]:
+    """How much the answer decides: whether it trains or not, and at how many places."""
+    places = ex.tables.weighty.get(question, ())
+    return any(isinstance(one, tuple) for one in places), len(places), repr(question)
+
+
+def _doubt_mixed(ex: Execution, test: Test) -> None:
+    """It was forgotten how paths had answered this: each may have done what only those did that answered otherwise."""
+    for question in leaves(test):
+        if question in ex.tables.mixed and ex.tables.keeps(question):
+            ex.each_fact(_doubt_unless_answered, question)
+
+
+def _doubt_unless_answered(facts: Facts, question: Hashable) -> Facts:
+    unsure = frozenset(fact for fact in facts if answers.answer(fact, question) is None)
+    return joined(doubt(unsure, ALL_DOUBTS), facts - unsure) if unsure else facts
 
 
 def _doubt_others(ex: Execution, node: ast.stmt, test: Test, branches: list[Hashable], number: int) -> None:
@@ -101,6 +136,29 @@ def _doubt_others(ex: Execution, node: ast.stmt, test: Test, branches: list[Hash
                 ex.excuses.note(ex, slot, skipped, node, Why.TEST)
                 counted = frozenset(fact for fact in facts[slot] if number and _is_counted(fact, test))
                 facts[slot] = joined(doubt(facts[slot] - counted, skipped), counted)
+
+
+def is_sure(ex: Execution, test: Test, *, yes: bool) -> bool:
+    """Whether it is beyond doubt that some iteration answers a test so: a counter is equal to a number only once."""
+    if is_followed(test):
+        return True
+    if isinstance(test, Not):
+        return is_sure(ex, test.test, yes=not yes)
+    if isinstance(test, Both):
+        return is_sure(ex, test.one, yes=yes) and is_sure(ex, test.other, yes=yes)
+    return not yes and isinstance(test, Asked) and test.what == "==" and _is_once(ex, test)  # not a name: asked so
+
+
+def _is_once(ex: Execution, question: Asked) -> bool:
+    """Whether a question compares the counter of a loop with what that loop leaves as it is."""
+    bases = [one.base if isinstance(one, Linear) else one for one in question.of]
+    for base, other in (bases, bases[::-1]):
+        counter = ex.counter_ids.get(base) if isinstance(base, int) else None
+        if counter is None or counter.key is not None or counter.loop not in ex.loops:
+            continue
+        parts = ex.identities.parts(other) if isinstance(other, int) else frozenset()
+        return not any(_changes(ex, part) for part in parts)
+    return False
 
 
 def _is_counted(fact: Fact, test: Test) -> bool:

@@ -443,7 +443,10 @@ def _read_from(ex: Execution, obj: Obj, value: Value, index: Value, node: ast.AS
                 if length is not None and length.constant is not None and isinstance(length.constant.value, int):
                     place = length.constant.value + known
             found = ex.store.get((obj, at(place)))
-        found = found or ex.store.get((obj, ELEMENT))
+        if found is None:
+            found = ex.store.get((obj, ELEMENT))
+            if found is not None and index.constant is None:
+                _take_in_turn(ex, obj, index, found)
         return found if found is not None or obj.shape not in COUNTING else Value(ex.fresh(node))
     if obj.kind is ObjectKind.MODULE:
         held = ex.store.get((obj, at(known))) if index.constant is not None else None
@@ -471,6 +474,21 @@ def _read_from(ex: Execution, obj: Obj, value: Value, index: Value, node: ast.AS
     if obj.kind is ObjectKind.PARAMETERS:
         return element(ex, value, node)
     return None
+
+
+def _take_in_turn(ex: Execution, obj: Obj, index: Value, found: Value) -> None:
+    """items[i], where a loop counts i: one after the other. What one thing stands for is another in each iteration."""
+    number = linear(index)
+    counter = counters.counter_of(ex, number.base)
+    if counter is None or number.offset or counter.key is not None or counter.loop not in ex.loops:
+        return
+    length = ex.store.get((obj, LENGTH))
+    if length is not None and length.constant is not None:
+        return  # its things are told apart
+    things = {one for one in found.objects if one.kind is ObjectKind.OPTIMIZER}
+    ex.each |= things
+    for one in things:
+        ex.tables.add(ex.tables.in_turn.setdefault(counter.loop, set()), one)
 
 
 def write(ex: Execution, base: Value, index: Value, value: Value, node: ast.AST) -> None:

@@ -17,7 +17,7 @@ from zerograd.source.heap.identity import Identities
 from zerograd.source.heap.objects import Heap, Mode, Obj, ObjectKind
 from zerograd.source.heap.regions import Overlap
 from zerograd.source.heap.store import Changes, Key, Store
-from zerograd.source.heap.values import Constant, Graph, Regions, Value, join
+from zerograd.source.heap.values import NO_OBJECTS, Constant, Graph, Regions, Value, join
 from zerograd.source.project.classes import Classes
 from zerograd.source.project.files import Project
 from zerograd.source.project.index import Class, File, Function
@@ -180,6 +180,7 @@ class Execution:
         self.moves = self.moves_of_a_pass
         self.grad_mode = Mode.ON  # or OFF, or MAYBE
         self.accumulating: Obj | None = None
+        self.accumulated: Regions = NO_OBJECTS  # the networks that it was told
         self.quiet: list[Any] = []  # the blocks around that keep gradients to the rank: see [Note: ranks]
         self.dropped: ast.AST | None = None  # the expression whose result nobody takes
         self.each: frozenset[Obj] = frozenset()  # the objects of a loop that is executed once for each of them
@@ -252,6 +253,8 @@ class Execution:
         self.wanted: frozenset[Site] = frozenset()  # kept graphs that a backward goes through
         self.emptied: set[Obj] = set()  # lists out of which something is taken
         self.given_away: frozenset[Site] = frozenset()  # or may
+        self.leaves_kept: set[Obj] = set()  # in fields, where anybody may find them
+        self.handed_back: dict[ast.Return, dict[Context, Value]] = {}  # to whoever calls
 
     # --- where the machine stands
 

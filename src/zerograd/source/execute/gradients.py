@@ -30,6 +30,7 @@ from zerograd.core.machine import HOLLOW, START, Content
 from zerograd.source.effects import python, spelling
 from zerograd.source.effects.protocols import STEPPED_BY_SCALER
 from zerograd.source.execute import (
+    branches,
     calls,
     clearing,
     clipping,
@@ -45,7 +46,7 @@ from zerograd.source.execute import (
     updates,
     windows,
 )
-from zerograd.source.execute.execution import Execution, Frame, Unreachable
+from zerograd.source.execute.execution import Execution, Frame, Guard, Unreachable
 from zerograd.source.execute.paths import PATH, Pending, Slot, State
 from zerograd.source.execute.tables import Branch, Deposit, Leaves
 from zerograd.source.execute.walked import Answered, Events, Why
@@ -57,15 +58,18 @@ from zerograd.source.heap.conditions import (
     Asked,
     At,
     Both,
+    Linear,
     Place,
     Synced,
     Test,
+    alternatives_of,
     is_followed,
     leaves,
+    negate,
 )
 from zerograd.source.heap.objects import Mode, Obj, ObjectKind, Shape
 from zerograd.source.heap.regions import Covers, is_fresh, is_result, reach
-from zerograd.source.heap.values import MAYBE_SCALED, NO_OBJECTS, Graph, Regions, Value, is_none, join, linear
+from zerograd.source.heap.values import MAYBE_SCALED, NO_OBJECTS, Graph, Regions, Value, is_none, join, linear, plain
 from zerograd.source.project.index import dotted_name
 
 _UNREAD = (Content.FRESH, Content.MIXED)
@@ -557,6 +561,8 @@ def consume(
             tables.add(tables.owners.setdefault(waits.site, set()), optimizer)
     homeless = any(waits.optimizer is optimizer and waits in path.homeless for waits in path.pending)
     tables.add(tables.active, optimizer)
+    if ex.accumulating is not None:
+        tables.stepped_over.setdefault(optimizer, set()).update(ex.accumulated)
     path.stepped = True
     sharing.stepped(ex, optimizer)
     severed, path.severed = path.severed, frozenset()
@@ -645,15 +651,27 @@ def _note_window(ex: Execution, optimizer: Obj, slot: Slot, site: Site) -> None:
         (fact, frozenset((asked, told) for asked, told in answers.answers_of(fact) if isinstance(asked, Place)))
         for fact in ex.here.facts[slot]
     ]
+    ends = _other_ends(ex)
     for fact, mine in placed:
         if any(answers.is_single(fact, place.of) for place, _ in mine):
             continue  # a window of one micro-batch has one place
+        if any(windows.last_of(ex, fact, place) for place, _ in mine if place.counter.loop in ex.loops):
+            continue  # what is left over is stepped on where the loop ends
+        if mine.isdisjoint(ends):
+            mine |= ends
         common = mine if common is None else common & mine
     if common is None:
         return  # windows of one micro-batch only
     inside = frozenset((place, told) for place, told in common if place.counter.loop in ex.loops)
     known = ex.windows.get((optimizer, site))
     ex.windows[(optimizer, site)] = inside if known is None else known & inside
+
+
+def _other_ends(ex: Execution) -> frozenset[tuple[Place, str]]:
+    """The one place of a window at which one steps, or where something else is right: it steps there all the same."""
+    asked = [part for guard in ex.guards for part in alternatives_of(guard.test if guard.yes else negate(guard.test))]
+    ends = {(part.place, part.want) for part in asked if isinstance(part, At)}
+    return frozenset(ends) if len(ends) == 1 else frozenset()
 
 
 def clear(
@@ -729,11 +747,34 @@ def _clear_slot(
     ex: Execution, slot: Slot, node: ast.AST, *, weak: bool, judged: bool = True, direct: bool = False
 ) -> list[tuple[Verdict[Any], Slot]]:
     if judged and not weak:
-        fresh = _erased_midway(ex, slot, direct=direct)
-        if fresh:
-            event = Event(Kind.CLEAR, str(slot), ex.site(node), what=wording(node), midway=True)
-            tell(ex, [(verdict, slot) for verdict in judge(fresh, event, ex.laws)], [slot])
+        _tell_erased(ex, slot, _erased_midway(ex, slot, direct=direct), node)
     return emit(ex, slot, Kind.CLEAR, node, weak=weak, direct=direct)
+
+
+def _tell_erased(ex: Execution, slot: Slot, fresh: Facts, node: ast.AST) -> None:
+    """A clear inside a window, in these facts."""
+    if fresh:
+        event = Event(Kind.CLEAR, str(slot), ex.site(node), what=wording(node), midway=True)
+        tell(ex, [(verdict, slot) for verdict in judge(fresh, event, ex.laws)], [slot])
+
+
+def climb(ex: Execution, optimizer: Obj, node: ast.AST) -> None:
+    """Half a step that moves along the gradient and clears: of a window, the other half finds one micro-batch.
+
+    That is so if each loss is for one of them, and no loop goes through all of them once more.
+    """
+    known = [met for met in ex.tables.deposits.values() if optimizer in met.optimizers]
+    again = any(set(met.loops) > set(ex.loops) for met in known)
+    lengths = {place.of for place, _ in ex.tables.stepping.get(optimizer, ())}
+    if ex.accumulating is None and not again and all(_is_part(met.value, of) for met in known for of in lengths):
+        for slot in slots_of(ex, optimizer):
+            _tell_erased(ex, slot, _erased_midway(ex, slot), node)
+
+
+def _is_part(loss: Value, of: Linear) -> bool:
+    """Whether the length of a window divides a loss."""
+    names = {of, of.base} - {None} if of.base is not None else {("k", of.offset)}
+    return not names.isdisjoint(map(plain, loss.divisors))
 
 
 def _is_divided(ex: Execution, optimizer: Obj, place: Place) -> bool:
@@ -754,9 +795,9 @@ def _erased_midway(ex: Execution, slot: Slot, *, direct: bool = False) -> Facts:
         ends = facts if direct else answers.assume(facts, Synced(ex.accumulating), True, tables.keeps)
         unsure = tables.plugins and ex.accumulating.given
         return NOWHERE if unsure else frozenset(fact for fact in ends if fact.state.content is Content.FRESH)
-    windows = tables.stepping.get(optimizer, set())
-    if len(windows) == 1 and all(is_followed(guard.test) for guard in guards):
-        ((place, want),) = windows
+    stepping = tables.stepping.get(optimizer, set())
+    if len(stepping) == 1 and all(_is_settled(ex, guard) for guard in guards):
+        ((place, want),) = stepping
         asked = {
             question.place.counter for guard in guards for question in leaves(guard.test) if isinstance(question, At)
         }
@@ -767,9 +808,7 @@ def _erased_midway(ex: Execution, slot: Slot, *, direct: bool = False) -> Facts:
         grouped = want == LAST or (want == FIRST and _is_divided(ex, optimizer, place))
         if grouped and not shared and asked <= {place.counter} and place.counter.loop in ex.loops:
             return frozenset(
-                fact
-                for fact in facts
-                if answers.answer(fact, place) in (MIDDLE, LAST) and fact.state.content is Content.FRESH
+                fact for fact in facts if fact.state.content is Content.FRESH and _is_inside_window(ex, fact, place)
             )
     if ex.loops and ex.loops[-1] not in tables.retries and all(is_followed(one.test) for one in guards if one.inside):
         inner = tables.does(ex.loops[-1], slot)
@@ -780,6 +819,16 @@ def _erased_midway(ex: Execution, slot: Slot, *, direct: bool = False) -> Facts:
         if Kind.DEPOSIT in inner and not _steps_in(ex, ex.loops[-1], slot) and mine:
             return frozenset(fact for fact in facts if fact.state.content is Content.FRESH)
     return NOWHERE
+
+
+def _is_settled(ex: Execution, guard: Guard) -> bool:
+    """Whether a branch asks for counters, and else for what every iteration answers alike."""
+    return guard.steady or all(is_followed(one) or not branches.varies(ex, one) for one in leaves(guard.test))
+
+
+def _is_inside_window(ex: Execution, fact: Fact, place: Place) -> bool:
+    """Whether earlier micro-batches lie in the window. In the last iteration of a loop it ends, wherever it stands."""
+    return answers.answer(fact, place) in (MIDDLE, LAST) and not windows.last_of(ex, fact, place)
 
 
 def _steps_in(ex: Execution, loop: Hashable, slot: Slot) -> bool:
@@ -1194,11 +1243,11 @@ def enter(ex: Execution, value: Value, node: ast.expr) -> Callable[[], None]:
     """Enter a `with`; what is handed back leaves it again."""
     modes = {one.mode for one in value.objects if one.kind is ObjectKind.CONTEXT}
     others = any(one.kind is not ObjectKind.CONTEXT for one in value.objects)
-    mode, accumulating = ex.grad_mode, ex.accumulating
+    mode, accumulating, accumulated = ex.grad_mode, ex.accumulating, ex.accumulated
     leave_quiet = ranks.enter(ex, value, node)
 
     def leave() -> None:
-        ex.grad_mode, ex.accumulating = mode, accumulating
+        ex.grad_mode, ex.accumulating, ex.accumulated = mode, accumulating, accumulated
         leave_quiet()
 
     if Mode.MAYBE in modes or (Mode.OFF in modes and (len(modes) > 1 or others)):
@@ -1207,7 +1256,7 @@ def enter(ex: Execution, value: Value, node: ast.expr) -> Callable[[], None]:
         ex.grad_mode = next(iter(modes & {Mode.ON, Mode.OFF}))
     for obj in sorted(value.objects):
         if obj.kind is ObjectKind.CONTEXT and obj.mode is Mode.ACCUMULATES:
-            ex.accumulating = obj.source
+            ex.accumulating, ex.accumulated = obj.source, obj.regions
             ex.each_fact(answers.with_answer, Synced(obj.source), None)
         elif obj.kind is ObjectKind.CONTEXT and obj.mode is Mode.SCALES_LOSS:
             return lambda obj=obj: _leave_scaled(ex, obj, node)  # type: ignore[misc]

@@ -18,6 +18,7 @@ from zerograd.source.effects.rows import Act
 from zerograd.source.execute import calls
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.objects import Obj, ObjectKind
+from zerograd.source.heap.regions import Covers
 from zerograd.source.project.hints import Role, role_of
 
 _KINDS = {
@@ -55,7 +56,7 @@ def infer(ex: Execution) -> bool:
         if whole is not None and whole.kind is ObjectKind.GIVEN and python.CALL in whole.uses:
             whole.kind = ObjectKind.MODULE
             changed = True
-    changed = _of_networks(ex) or changed
+    changed = _of_networks(ex) or _of_the_one_left(ex) or _of_the_accumulated(ex) or changed
     return _by_elimination(ex, steppers) or changed
 
 
@@ -74,6 +75,46 @@ def _of_networks(ex: Execution) -> bool:
             ex.tables.slots.pop((optimizer, optimizer), None)
             changed = True
     return changed
+
+
+def _of_the_one_left(ex: Execution) -> bool:
+    """Beside optimizers made in sight, the only one that was given steps the only network that was given.
+
+    Its losses go through that one, and through what the others hold.
+    """
+    unknown = [one for one in ex.tables.active if one.given and not one.held]
+    others = [one for one in ex.tables.active if one not in unknown]
+    if len(unknown) != 1 or not others or any(one.given or not one.held for one in others):
+        return False
+    (optimizer,) = unknown
+    reached = [met.value.made_of for site, met in ex.tables.deposits.items() if optimizer in ex.tables.owners[site]]
+    theirs = [region for one in others for region in one.held]
+    called = {one for made_of in reached for one in made_of if _is_called(one)}
+    networks = {one for one in called if ex.overlap.of(one, theirs) is not Covers.YES}
+    if len(networks) != 1 or any(networks.isdisjoint(made_of) for made_of in reached):
+        return False
+    (network,) = networks
+    network.kind, optimizer.held = ObjectKind.MODULE, frozenset({network})
+    ex.tables.slots.pop((optimizer, optimizer), None)
+    return True
+
+
+def _of_the_accumulated(ex: Execution) -> bool:
+    """The only optimizer that steps where an accelerator accumulates over one network holds the parameters of that."""
+    changed = False
+    for optimizer, networks in ex.tables.stepped_over.items():
+        others = {one for one, theirs in ex.tables.stepped_over.items() if not theirs.isdisjoint(networks)}
+        alone = others == {optimizer} or ex.tables.met_with.get(optimizer) == {frozenset(others)}  # whichever it is
+        if optimizer.given and not optimizer.held and len(networks) == 1 and alone:
+            (network,) = networks
+            network.kind, optimizer.held = ObjectKind.MODULE, frozenset({network})
+            ex.tables.slots.pop((optimizer, optimizer), None)
+            changed = True
+    return changed
+
+
+def _is_called(obj: Obj) -> bool:
+    return obj.given and obj.kind in (ObjectKind.GIVEN, ObjectKind.MODULE) and python.CALL in obj.uses
 
 
 def _is_given(obj: Obj) -> bool:

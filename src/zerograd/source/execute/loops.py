@@ -198,6 +198,8 @@ def _repeat(ex: Execution, node: ast.For | ast.AsyncFor | ast.While, iterated: V
         grown, head_later = _grow_head(ex, loop, changed, head, back)
         if loop in ex.over_parameters:
             head_later = head  # the next one is another parameter: nothing was done to it yet
+        elif loop in ex.tables.in_turn:
+            head_later = _another_one(ex, loop, head, head_later)
         if not grown and head_later.same_as(head):
             break
         head = head_later
@@ -230,6 +232,15 @@ def _look_ahead(
     if back is not None:
         _grow_head(ex, loop, changed, head, back)
     ex.store.undo(level)
+
+
+def _another_one(ex: Execution, loop: Hashable, head: Path, later: Path) -> Path:
+    """At the head of a loop that takes another optimizer in each iteration: nothing was done to that one yet."""
+    facts = dict(later.facts)
+    for slot in facts:
+        if slot[0] in ex.tables.in_turn[loop] and slot in head.facts:
+            facts[slot] = head.facts[slot]
+    return later.with_facts(facts)
 
 
 def _doubt_skipped(ex: Execution, node: ast.While, loop: Hashable, first: dict[Slot, Facts], path: Path) -> None:
@@ -324,7 +335,7 @@ def _enter(ex: Execution, loop: Hashable, changed: dict[Key, None], iterated: Va
     """At the head, what the loop is known to change is no longer what it was before it."""
     counting = [Counter(loop, None)] if iterated is not None else []
     for key in list(changed):
-        value = ex.store.get(key)
+        value = ex.store.get(key) or ex.tables.unset.get(key)
         if value is None:
             continue
         if isinstance(value.number, Linear) or key in ex.tables.counting:
@@ -397,7 +408,7 @@ def _grow_head(ex: Execution, loop: Hashable, changed: dict[Key, None], head: Pa
     path = counters.next_iteration(ex, loop, state.path)
     grown = False
     for key, later in state.changes.items():
-        now = ex.store.get(key)
+        now = ex.store.get(key) or ex.tables.unset.get(key)
         if later is None or later == now:
             continue
         if now is None:
@@ -421,10 +432,7 @@ def _grow_head(ex: Execution, loop: Hashable, changed: dict[Key, None], head: Pa
             ex.store.put(key, joined)
             grown = True
     path = meet(head, path)
-    forget = answers.forgetting(lambda question: isinstance(question, Asked))
-    for slot, facts in path.facts.items():
-        if len(facts) > _MANY_FACTS:
-            path.facts[slot] = forget(facts)
+    branches.forget_the_lightest(ex, path, list(path.facts), _MANY_FACTS)
     return grown, path
 
 

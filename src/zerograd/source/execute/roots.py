@@ -12,7 +12,7 @@ from zerograd.core.events import Kind
 from zerograd.core.facts import ALL_DOUBTS, doubt
 from zerograd.core.judgement import Code
 from zerograd.source.effects import python, spelling, torch
-from zerograd.source.effects.lookup import ENDING, is_lightning
+from zerograd.source.effects.lookup import ASKING, ENDING, is_lightning
 from zerograd.source.effects.rows import Act
 from zerograd.source.execute import attributes, calls, containers, counters, keeping, kinds, loops, statements
 from zerograd.source.execute.execution import Execution, Exhausted, Frame, Unreachable
@@ -48,7 +48,7 @@ class Executed(NamedTuple):
 class Moves:
     """How many statements a pass may execute. Each root that cannot be finished leaves half of that for the others.
 
-    `work` is what all passes of all roots may cost; one root may use two thirds of what the others have left.
+    `work` is what all passes of all roots may cost; one root may use three quarters of what the others have left.
     """
 
     def __init__(self) -> None:
@@ -117,6 +117,7 @@ def _hot_functions(project: Project, file: File) -> list[Function]:
     hot = set(calls.acting_functions(project, file, plainly=True))
     hot |= {method for one in file.classes if (method := one.methods.get(spelling.TRAINING_STEP)) is not None}
     hot |= {function for function in file.functions if not _READ_PARAMETERS.isdisjoint(function.called)}
+    hot |= {function for function in file.functions if not ASKING.isdisjoint(function.keywords)}
     names = {function.name for function in hot}
     while names and len(hot) < _HOT:
         more = {function for name in names for function in callers.get(name, ())} - hot
@@ -166,7 +167,7 @@ def _execute(
     refusals: Refusals,
 ) -> Execution | None:
     """One root, pass by pass until nothing more is learned. None if it could not be finished."""
-    allowed = moves.work * 2 // 3
+    allowed = moves.work * 3 // 4
     ex = Execution(project, classes, laws, file, moves=moves.left, work=allowed)
     ex.root_class = function.cls if function is not None else None
     ex.refusals = refusals

@@ -21,12 +21,13 @@ from zerograd.source.execute import (
     keeping,
     loops,
     replaying,
+    updates,
 )
 from zerograd.source.execute.execution import Execution, Frame, Guard, Handler, Unreachable
 from zerograd.source.execute.paths import State
 from zerograd.source.execute.walked import Why
 from zerograd.source.heap import answers
-from zerograd.source.heap.conditions import YES, Asked, Known, Test, both, is_followed, negate
+from zerograd.source.heap.conditions import YES, Asked, Known, Test, both, negate
 from zerograd.source.heap.objects import ObjectKind
 from zerograd.source.heap.store import Key
 from zerograd.source.heap.values import Value
@@ -81,6 +82,7 @@ def _annotated(ex: Execution, node: ast.AnnAssign) -> None:
 
 def _augmented(ex: Execution, node: ast.AugAssign) -> None:
     old = expressions.evaluate(ex, expressions.as_load(node.target))
+    _note_unset(ex, node.target, old)
     new = expressions.evaluate(ex, node.value)
     held = [one for one in old.objects if one.kind is ObjectKind.CONTAINER]
     if held and isinstance(node.op, ast.Add):
@@ -92,6 +94,15 @@ def _augmented(ex: Execution, node: ast.AugAssign) -> None:
         gradients.changed_in_place(ex, old, new, node)
         return
     bind(ex, node.target, expressions.combine(ex, node, node.op, old, new), node)
+
+
+def _note_unset(ex: Execution, target: ast.expr, old: Value) -> None:
+    """A field of what was given is changed, and nobody has set it: a loop finds it at its head all the same."""
+    if not isinstance(target, ast.Attribute) or not isinstance(target.value, (ast.Name, ast.Attribute)):
+        return
+    for obj in expressions.evaluate(ex, target.value).objects:
+        if obj.kind is ObjectKind.GIVEN and ex.store.get((obj, target.attr)) is None:
+            ex.tables.unset.setdefault((obj, target.attr), old)
 
 
 def _delete(ex: Execution, node: ast.Delete) -> None:
@@ -156,6 +167,7 @@ def bind(ex: Execution, target: ast.expr, value: Value, node: ast.AST) -> None:
         for obj in sorted(base.objects):
             if obj.kind is ObjectKind.GRADIENT:
                 gradients.written_into(ex, obj, value, node, whole=_is_whole(target.slice))
+        updates.update(ex, base, [value], node, target)
         filled = value.graph > base.graph and not base.objects
         if filled and isinstance(target.value, (ast.Name, ast.Attribute)):
             whole = graphs.tensor(ex, [base, value], base.id)
@@ -218,6 +230,7 @@ def _nonlocal(ex: Execution, node: ast.Nonlocal) -> None:
 
 def _return(ex: Execution, node: ast.Return) -> None:
     value = expressions.evaluate(ex, node.value) if node.value is not None else ex.none
+    ex.handed_back.setdefault(node, {})[ex.context] = value
     skip_rest(ex)
     gradients.give_up(ex, node)
     _finish(ex, 0)
@@ -285,7 +298,7 @@ def skip_rest(ex: Execution) -> None:
     for guard in reversed(ex.frame.guards):
         if guard.loops != depth:
             break
-        if is_followed(guard.test):
+        if branches.is_sure(ex, guard.test, yes=guard.yes):
             continue
         for slot, kinds in ex.tables.skipped(ex.branch(guard.node, "rest")).items():
             if slot in facts:

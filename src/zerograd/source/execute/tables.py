@@ -67,6 +67,7 @@ class Tables:
         self.explored: set[Hashable] = set()  # loops of which that was found out in the first pass
         self.weighty: dict[Hashable, set[object]] = {}  # questions, with the places where they decide over events
         self.weighty_flags = 0  # questions among them that every write of a name answers
+        self.mixed: set[Hashable] = set()  # questions of which the answers were forgotten: there were too many paths
         self.asked_of: set[int] = set()  # the values that weighty questions ask
         self.counts: dict[Counter, Count] = {}
         self.windows: dict[Counter, set[Place]] = {}  # the windows that each counter is asked its place in
@@ -77,6 +78,7 @@ class Tables:
         self.resets: set[Counter] = set()  # counters that are set back in their loop
         self.wraps: dict[Counter, Linear] = {}  # counters that begin again behind so many: n = (n + 1) % N
         self.unsteady: set[Counter] = set()  # counters that a micro-batch may leave where they are
+        self.unset: dict[Key, Value] = {}  # what fields held that the program only changes
         self.counting: set[Key] = set()  # names that a loop counts up from a number nobody knows
         self.flags: set[Key] = set()  # names that a loop sets to yes or no
         self.owners: dict[Site, set[Obj]] = {}  # who steps next behind each backward
@@ -84,6 +86,7 @@ class Tables:
         self.deposits: dict[Site, Deposit] = {}  # of the last pass
         self.stepping: dict[Obj, set[tuple[Place, str]]] = {}  # at which place of which window each optimizer steps
         self.calls: set[Hashable] = set()  # functions that count how often they are called: each call is an iteration
+        self.in_turn: dict[Hashable, set[Obj]] = {}  # optimizers of which each iteration of a loop takes another one
         self.parted: set[Hashable] = set()  # loops whose iterations are the micro-batches of one batch
         self.shares: set[tuple[Linear, Hashable]] = set()  # numbers, and what they were divided by
         self.divided: set[tuple[int, Hashable]] = set()  # what is told of losses, and what it was divided by
@@ -92,6 +95,7 @@ class Tables:
         self.training: set[Hashable] = set()  # loops in which something goes backward; 0: anything does
         self.met_with: dict[Obj, set[frozenset[Obj]]] = {}  # the alternatives that an optimizer is met with
         self.active: set[Obj] = set()  # optimizers that step
+        self.stepped_over: dict[Obj, set[Obj]] = {}  # the networks that accelerators were told around each step
         self.under: dict[tuple[Test, bool], dict[Slot, Doubts]] = {}  # what happens where a test was answered so
         self.stepped_under: dict[Slot, set[frozenset[tuple[Test, bool]]]] = {}  # how tests were answered at each step
         self.volatile: set[Obj] = set()  # given things that are told something in a loop: what they say may change

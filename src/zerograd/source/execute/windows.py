@@ -92,14 +92,14 @@ def note_step(
         for place in asked:
             if answers.is_single(fact, place.of):
                 continue  # a window of one micro-batch has one place
-            last = _last_of(ex, fact, place)
+            last = last_of(ex, fact, place)
             if last:
                 known.forced.update(last)
             else:
                 known.places.setdefault(place, set()).add(answers.answer(fact, place))
 
 
-def _last_of(ex: Execution, fact: Fact, place: Place) -> set[Hashable]:
+def last_of(ex: Execution, fact: Fact, place: Place) -> set[Hashable]:
     """The loops that count, or stand in one that does, whose last iteration it is."""
     inside = ex.loops[ex.loops.index(place.counter.loop) :]
     return {loop for loop in inside if answers.answer(fact, Last(loop)) is True}

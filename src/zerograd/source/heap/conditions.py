@@ -131,6 +131,13 @@ def is_followed(test: Test) -> bool:
     return not isinstance(test, Asked)
 
 
+def alternatives_of(test: Test) -> list[Test]:
+    """The tests of which one at least is answered yes where the whole is."""
+    if isinstance(test, Not) and isinstance(test.test, Both):
+        return alternatives_of(negate(test.test.one)) + alternatives_of(negate(test.test.other))
+    return [test]
+
+
 def leaves(test: Test) -> list[Test]:
     """The questions that a test is made of."""
     if isinstance(test, Not):

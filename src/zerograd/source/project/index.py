@@ -29,6 +29,7 @@ class Function:
         "file",
         "forwards",
         "generates",
+        "keywords",
         "node",
         "outer",
     )
@@ -40,6 +41,7 @@ class Function:
         self.outer = outer
         self.attributes: set[str] = set()  # named in it, what is nested in it included
         self.called: set[str] = set()  # by the last part of the name that is called
+        self.keywords: set[str] = set()  # by which something is handed over in it
         self.captures = False  # another function stands in it, which may outlive a call
         self.generates = False
         self.forwards = _only_calls(node)  # it does nothing but call something else
@@ -247,6 +249,7 @@ class File:
             self.called.add(name)
             for function in inside:
                 function.called.add(name)
+                function.keywords.update(keyword.arg for keyword in call.keywords if keyword.arg)
 
     def _collect(self, body: list[ast.stmt]) -> None:
         for statement in body:

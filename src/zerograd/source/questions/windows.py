@@ -194,7 +194,7 @@ def _fit(ex: Execution, optimizer: Obj, taken: Taken, place: Place, feeding: dic
     """How the groups lie to the window. See [Note: groups]."""
     fed = [ex.fed[(site, optimizer)] for site in feeding if (site, optimizer) in ex.fed]
     begins = {one for each in fed for one in each.begins.get(place, ())}
-    if not begins or _is_rescaled(ex, optimizer):
+    if not begins or _is_rescaled(ex, optimizer) or _is_erased(ex, optimizer):
         return Fit.UNKNOWN
     meant = place._replace(of=place.of._replace(offset=0))
     if place.of.base is not None and place.of.offset and _are_divided(ex, feeding, meant):
@@ -205,6 +205,12 @@ def _fit(ex: Execution, optimizer: Obj, taken: Taken, place: Place, feeding: dic
     # Behind the first place of a window whose length nobody knows comes one in the middle, or the last.
     alike = len(begins) == 1 or (place.of.base is not None and FIRST not in begins)
     return Fit.WHOLE if alike else Fit.SHIFTED
+
+
+def _is_erased(ex: Execution, optimizer: Obj) -> bool:
+    """Whether something clears inside a window: then that is what is wrong with its groups."""
+    told = [met for met in ex.met.values() if met.slot[0] is optimizer and met.certain]
+    return any(met.verdict.event.kind is Kind.CLEAR and met.verdict.event.midway for met in told)
 
 
 def _are_divided(ex: Execution, feeding: dict[Site, Deposit], place: Place) -> bool:
