@@ -54,6 +54,7 @@ class Act(Enum):
     SCALE_LOSS = auto()  # apex: a block that hands out the scaled loss, and unscales where it ends
     CONTEXT = auto()  # a block that changes nothing here
     CAPTURE = auto()  # a CUDA graph records what the block does
+    FAILS = auto()  # a block in which something is to go wrong: a test of errors
     # Does something to gradients.
     DEPOSITS = auto()
     STEPS = auto()

@@ -8,6 +8,7 @@ from zerograd.core.events import Kind
 from zerograd.source.effects import frameworks, python, spelling, torch
 from zerograd.source.effects.lookup import (
     container_method,
+    inherited_method,
     module_method,
     optimizer_method,
     row_of,
@@ -53,6 +54,7 @@ from zerograd.source.heap.values import (
     Times,
     Value,
     is_none,
+    join,
     linear,
     name_of,
 )
@@ -214,6 +216,11 @@ def call_known(
         if any(one.kind is ObjectKind.BOUND and one.name == name for one in field.objects):  # it may be this very one
             return gradients.unknown_call(ex, None, positional, keywords, node, receiver=receiver)
         return calls.call(ex, field, positional, keywords, node)
+    if obj.kind is ObjectKind.INSTANCE and obj.cls is not None:
+        rows = [inherited_method(base, name) for base in ex.classes.of(obj.cls).outside]
+        for inherited in rows:
+            if inherited is not None:
+                return _carry_out(ex, Call(inherited, None, None, positional, keywords, node))
     if obj.kind in (ObjectKind.INSTANCE, ObjectKind.FUNCTION):
         return gradients.unknown_call(ex, None, positional, keywords, node, receiver=receiver)
     if obj.kind is ObjectKind.REPLAY:
@@ -757,6 +764,10 @@ def _plain_context(ex: Execution, call: Call) -> Value:
     return _context(ex, call, Mode.PLAIN)
 
 
+def _fails(ex: Execution, call: Call) -> Value:
+    return _context(ex, call, Mode.FAILS)
+
+
 def _capture(ex: Execution, call: Call) -> Value:
     ex.captures = True
     return _context(ex, call, Mode.PLAIN)
@@ -1083,17 +1094,29 @@ def _optimizers(ex: Execution, call: Call) -> Value:
 
 
 def _first_optimizers(ex: Execution, value: Value) -> Value:
-    """Of optimizers with their schedules, the optimizers; of a list of one, that one."""
-    places = containers.places(ex, value)
-    if places is None:
-        for obj in value.objects:
-            named = ex.store.get((obj, containers.at(spelling.OPTIMIZER_KEYWORD)))
-            if named is not None:
-                return named
-        return value
-    if places and containers.places(ex, places[0]) is not None:
-        return _first_optimizers(ex, places[0])
-    return places[0] if len(places) == 1 else value
+    """Of optimizers with their schedules, the optimizers; of a list of one, that one; whichever was returned."""
+    found: Value | None = None
+    for obj in sorted(value.objects):
+        one = _optimizers_in(ex, obj, value)
+        found = one if found is None else join(found, one, ex.identities.of("met", "optimizers", made_of=(value.id,)))
+    return found if found is not None else value
+
+
+def _optimizers_in(ex: Execution, obj: Obj, value: Value) -> Value:
+    whole = value if len(value.objects) == 1 or not value.exact else ex.thing(obj)
+    listed = containers.places(ex, whole)
+    if listed is None:
+        return ex.store.get((obj, containers.at(spelling.OPTIMIZER_KEYWORD))) or whole
+    if listed and containers.places(ex, listed[0]) is not None:  # and their schedules stand in the second list
+        return _first_optimizers(ex, listed[0])
+    inner = [_first_optimizers(ex, one) for one in listed]
+    if len(inner) == 1:
+        return inner[0]
+    if inner == listed:
+        return whole
+    made = ex.heap.of("optimizers of", obj, kind=ObjectKind.CONTAINER)
+    containers.fill(ex, made, inner)
+    return ex.thing(made)
 
 
 def _toggles(ex: Execution, call: Call) -> Value:
@@ -1709,6 +1732,7 @@ _ACTS: dict[Act, Callable[[Execution, Call], Value]] = {
     Act.GRAD_IF: _grad_if,
     Act.CONTEXT: _plain_context,
     Act.CAPTURE: _capture,
+    Act.FAILS: _fails,
     Act.ACCUMULATES: _accumulates,
     Act.COPIES_WEIGHTS: _copies_weights,
     Act.SCALE_LOSS: _scale_loss,

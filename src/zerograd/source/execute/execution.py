@@ -180,6 +180,7 @@ class Execution:
         self.moves = self.moves_of_a_pass
         self.grad_mode = Mode.ON  # or OFF, or MAYBE
         self.accumulating: Obj | None = None
+        self.failing = False  # in a block in which something is to go wrong
         self.quiet: list[Any] = []  # the blocks around that keep gradients to the rank: see [Note: ranks]
         self.dropped: ast.AST | None = None  # the expression whose result nobody takes
         self.each: frozenset[Obj] = frozenset()  # the objects of a loop that is executed once for each of them

@@ -76,6 +76,7 @@ class Mode(Enum):
     SCALES_LOSS = auto()
     PREPARED = auto()
     QUIET = auto()  # gradients are not averaged over the ranks
+    FAILS = auto()  # something is to go wrong
 
     __hash__ = object.__hash__
 
