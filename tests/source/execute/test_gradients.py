@@ -210,3 +210,55 @@ class Net(pl.LightningModule):
 """
     assert "ZG002" in certain(body.format(clear=""))
     assert "ZG002" not in certain(body.format(clear="if i % 4 == 0: "))
+
+
+def test_lightning_is_told_its_optimizers_in_several_ways() -> None:
+    body = """
+import lightning as pl
+
+
+class Net(pl.LightningModule):
+    def __init__(self, schedule):
+        self.one, self.other, self.schedule = nn.Linear(4, 1), nn.Linear(4, 1), schedule
+
+    def configure_optimizers(self):
+        first = torch.optim.SGD(self.one.parameters())
+        second = torch.optim.SGD(self.other.parameters())
+        if self.schedule:
+            return [{{"optimizer": first}}, {{"optimizer": second, "lr_scheduler": self.schedule(second)}}]
+        return [{{"optimizer": first}}, {{"optimizer": second}}]
+
+    def training_step(self, batch, i):
+        first, second = self.optimizers()
+        self.manual_backward(F.mse_loss(self.one(batch), batch) / 4)
+        if (i + 1) % 4 == 0:
+            self.clip_gradients(first, gradient_clip_val=1.0)
+            first.step()
+            first.zero_grad()
+        {clear}second.zero_grad()
+        self.manual_backward(F.mse_loss(self.other(batch), batch) / 4)
+        if (i + 1) % 4 == 0:
+            second.step()
+"""
+    assert "ZG002" in certain(body.format(clear=""))
+    assert {"ZG002", "ZG302"}.isdisjoint(certain(body.format(clear="if i % 4 == 0: ")))
+
+
+def test_another_loss_behind_the_step_makes_no_group_longer() -> None:
+    body = """
+critic = nn.Linear(4, 1)
+second = torch.optim.SGD(critic.parameters())
+
+
+def train(n):
+    for i, (x, y) in enumerate(loader):
+        (F.mse_loss(critic(model(x)), y) / n).backward()
+        if (i + 1) % n == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+        (F.mse_loss(critic(model(x)), -y) / n).backward()
+        if (i + 1) % n == 0:
+            second.step()
+            second.zero_grad()
+"""
+    assert "ZG103" not in certain(body)

@@ -250,8 +250,8 @@ SCHEDULER_FIELDS = frozenset(
 CRITERION: dict[str, Row] = _each(Act.SAME, _MODULE_ITSELF)
 TENSOR: dict[str, Row] = {
     "backward": Row(Act.DEPOSITS),
-    **_each(Act.NUMBER, "item tolist numpy data_ptr numel dim nelement element_size get_device"),
-    "size": Row(Act.ASKS, asks="size"),
+    **_each(Act.NUMBER, "item tolist numpy data_ptr element_size get_device"),
+    **{name: Row(Act.ASKS, asks=name) for name in ("size", "numel", "nelement", "dim")},
     **_each(
         Act.CUTS,
         "detach argmax argmin bool eq ne lt gt le ge isnan isinf isfinite argsort any all long int new_zeros new_ones "

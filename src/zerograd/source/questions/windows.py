@@ -203,8 +203,10 @@ def _fit(ex: Execution, optimizer: Obj, taken: Taken, place: Place, feeding: dic
         all_but_one = len(taken.places[place]) == len(places_of(place.of)) - 1
         return Fit.INVERTED if all_but_one and _are_divided(ex, feeding, place) else Fit.UNKNOWN
     # Behind the first place of a window whose length nobody knows comes one in the middle, or the last.
-    alike = len(begins) == 1 or (place.of.base is not None and FIRST not in begins)
-    return Fit.WHOLE if alike else Fit.SHIFTED
+    if len(begins) == 1 or (place.of.base is not None and FIRST not in begins):
+        return Fit.WHOLE
+    # Where no backward begins groups at two places, what comes behind the step is another loss, not another window.
+    return Fit.SHIFTED if any(len(each.begins.get(place, ())) > 1 for each in fed) else Fit.UNKNOWN
 
 
 def _are_divided(ex: Execution, feeding: dict[Site, Deposit], place: Place) -> bool:
