@@ -56,3 +56,36 @@ def test_an_optimizer_that_is_handed_in_may_clear_by_itself(tmp_path: Path, last
 def test_what_is_imported_from_a_file_that_cannot_be_read_is_told_by_its_uses() -> None:
     assert _certain(IMPORTED.format(names="net, thing, loader", first="net.train()")) == ["ZG001"]
     assert _certain(IMPORTED.format(names="net, thing, loader", first="thing.zero_grad()")) == []
+
+
+UPDATER = """\
+import torch
+
+
+class Updater:
+    def __init__(self, config, network):
+        self.network, self.config, self.moving = network, config, None
+        for name in ("one", "other"):
+            if config.float(name, 0.0):
+                raise NotImplementedError
+        self.limit = config.float("limit", 0.0)
+
+    def create(self):
+        self.moving = self.config.make(self.network.parameters())
+
+    def update(self, keeper=None):
+        if keeper is not None:
+            {first}
+        if self.limit:
+            torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.limit)
+        if keeper is not None:
+            keeper.step(self.moving)
+            keeper.update()
+        else:
+            self.moving.step()
+"""
+
+
+def test_who_is_handed_what_others_step_and_is_updated_is_a_scaler() -> None:
+    assert _certain(UPDATER.format(first="pass")) == ["ZG201"]
+    assert _certain(UPDATER.format(first="keeper.unscale_(self.moving)")) == []

@@ -156,6 +156,7 @@ class Row(NamedTuple):
     keyword: str = ""  # the name of its first argument
     divides: str = ""  # of an accelerator: the keyword that tells by which number its backward() divides
     asks: str = ""  # of what answers the same as long as its subject is the same: what is asked
+    alone: bool = False  # it is handed nothing: a method of this name that is handed something is another one
     repeats: bool = False  # an optimizer whose step evaluates its closure again and again
 
 

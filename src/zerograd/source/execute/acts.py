@@ -281,11 +281,14 @@ def _call_given(
         return _carry_out(ex, Call(tensor, receiver, None, positional, keywords, node))
     if module is not None and module.act in (Act.PARAMETERS, Act.NAMED_PARAMETERS, Act.FORWARD_HOOK):
         return _carry_out(ex, Call(module, receiver, obj, positional, keywords, node))
-    if (module is not None and module.act is Act.SAME) or (tensor is not None and tensor.act is Act.SAME):
+    if any(row is not None and row.act is Act.SAME and not (row.alone and positional) for row in (module, tensor)):
         return receiver
     if optimizer is not None and optimizer.act in (Act.STEPS, Act.CLEARS):
-        if any(one.kind is ObjectKind.OPTIMIZER for value in positional for one in value.objects):
+        handed_over = {one for value in positional for one in value.objects}
+        if any(one.kind is ObjectKind.OPTIMIZER for one in handed_over):
             obj.uses.add(STEPS_OPTIMIZERS)
+        if optimizer.act is Act.STEPS and handed_over:
+            ex.tables.told_to_step.setdefault(obj, set()).update(handed_over)
         return ex.unknown(node)
     if container is not None and container.act in (Act.ITEMS, Act.VALUES):
         return _carry_out(ex, Call(container, receiver, obj, positional, keywords, node))

@@ -94,6 +94,7 @@ class Tables:
         self.active: set[Obj] = set()  # optimizers that step
         self.under: dict[tuple[Test, bool], dict[Slot, Doubts]] = {}  # what happens where a test was answered so
         self.stepped_under: dict[Slot, set[frozenset[tuple[Test, bool]]]] = {}  # how tests were answered at each step
+        self.told_to_step: dict[Obj, set[Obj]] = {}  # given things that are handed something to step, and what
         self.volatile: set[Obj] = set()  # given things that are told something in a loop: what they say may change
         self.read: set[Obj] = set()  # optimizers whose rate or groups are read
         self.slopes_read: set[Obj] = set()  # leaves whose gradient is read by hand
