@@ -243,7 +243,8 @@ def emit(
         events.note(state, event, taken)
     if weak:
         ex.excuses.note(ex, slot, frozenset({kind}), node, Why.OTHERS)
-    after = lift_weak(facts, event) if weak else lift(facts, event)
+    changes = weak and kind is not Kind.SCHEDULE  # whether or not a schedule moves, gradients are what they were
+    after = lift_weak(facts, event) if changes else lift(facts, event)
     ex.here.facts[slot] = joined(after, apart) if apart else after
     return [(verdict, slot) for verdict in found]
 

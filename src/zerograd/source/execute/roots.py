@@ -261,7 +261,7 @@ def _again_and_again(ex: Execution, obj: Obj, function: Function, receiver: Valu
             break  # it has a loop that trains: that is all the repetition there is
         for slot, facts in left.facts.items():
             if slot != PATH:
-                undone = ALL_DOUBTS - ex.tables.does(whole, slot)
+                undone = ALL_DOUBTS - {Kind.SCHEDULE} - ex.tables.does(whole, slot)
                 private = slot[0] is not None and _is_private(ex, slot[0], receiver)
                 if Kind.CLEAR in undone and private and not _is_in_a_branch(ex, slot):
                     undone -= {Kind.CLEAR}

@@ -8,7 +8,7 @@ import ast
 from collections.abc import Hashable
 from typing import Any, NamedTuple, TypeVar
 
-from zerograd.core.events import Site
+from zerograd.core.events import Kind, Site
 from zerograd.core.facts import NO_DOUBT, Doubts
 from zerograd.source.execute.paths import Slot
 from zerograd.source.heap.conditions import Asked, Counter, First, Last, Linear, Place, Synced, Test, equated
@@ -148,13 +148,10 @@ class Tables:
         return loop in self.emitted or loop in self.doubted
 
     def skipped(self, branch: Branch) -> dict[Slot, Doubts]:
-        """What a branch may have done to each slot, for those who did not take it."""
-        sure, maybe = self.emitted.get(branch), self.doubted.get(branch)
-        if not maybe:
-            return sure or {}
-        if not sure:
-            return maybe
-        return {slot: sure.get(slot, NO_DOUBT) | maybe.get(slot, NO_DOUBT) for slot in [*sure, *maybe]}
+        """What a branch may have done to each slot, for those who did not take it. A schedule steps nobody."""
+        sure, maybe = self.emitted.get(branch, {}), self.doubted.get(branch, {})
+        found = {slot: sure.get(slot, NO_DOUBT) | maybe.get(slot, NO_DOUBT) for slot in [*sure, *maybe]}
+        return {slot: kinds if Kind.CONSUME in kinds else kinds - {Kind.SCHEDULE} for slot, kinds in found.items()}
 
     def does(self, branch: Hashable, slot: Slot) -> Doubts:
         found = self.emitted.get(branch)
