@@ -913,12 +913,7 @@ def _steps(ex: Execution, call: Call) -> Value:
     assert obj is not None
     if obj.kind is ObjectKind.SCALER:
         for value in [call.first] if call.first is not None else []:
-            chosen = gradients.stepped_by_scaler(value)
-            for one in chosen:
-                gradients.consume(ex, one, call.node, scaled=not obj.off, weak=len(chosen) > 1)
-                if not obj.off:
-                    scaling.divided(ex, one, call.node, weak=len(chosen) > 1, loosely=True)
-                scaling.stepped(ex, obj, one, value, call.node, weak=len(chosen) > 1 or call.weak)
+            _steps_through(ex, obj, value, call)
         return ex.unknown(call.node)
     for value in (*call.positional, *call.keywords.values()):
         for one in value.objects:
@@ -928,6 +923,18 @@ def _steps(ex: Execution, call: Call) -> Value:
     told = obj.given and any(not _is_closure(value) for value in (*call.positional, *call.keywords.values()))
     gradients.consume(ex, obj, call.node, scaled=obj.mode is Mode.PREPARED, weak=call.weak or told)
     return ex.unknown(call.node)
+
+
+def _steps_through(ex: Execution, scaler: Obj, value: Value, call: Call) -> None:
+    """scaler.step(optimizer), which is one of several perhaps."""
+    chosen = gradients.stepped_by_scaler(value)
+    with gradients.alternatives(ex, chosen) as alternative:
+        for one in chosen:
+            weak = not alternative(one) and len(chosen) > 1
+            gradients.consume(ex, one, call.node, scaled=not scaler.off, weak=weak)
+            if not scaler.off:
+                scaling.divided(ex, one, call.node, weak=weak, loosely=True)
+            scaling.stepped(ex, scaler, one, value, call.node, weak=weak or call.weak)
 
 
 def _half_steps(ex: Execution, call: Call) -> Value:
