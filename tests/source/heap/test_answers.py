@@ -1,7 +1,7 @@
 """How a path answered is carried by its facts: a test answered once is answered the same way again."""
 
-from zerograd.core.facts import CLEAN
-from zerograd.source.heap.answers import answer, assume, moved, placed
+from zerograd.core.facts import ALL_DOUBTS, CLEAN
+from zerograd.source.heap.answers import answer, assume, forget_tests, moved, placed
 from zerograd.source.heap.conditions import (
     FIRST,
     LAST,
@@ -66,3 +66,9 @@ def test_the_algebra_of_tests() -> None:
     assert both(AMP, NO) == NO
     assert is_followed(At(WINDOW, LAST))
     assert not is_followed(either(At(WINDOW, LAST), AMP))
+
+
+def test_nothing_is_certain_of_paths_that_were_mixed_up() -> None:
+    (mixed,) = forget_tests(assume(CLEAN, AMP, True, always) | assume(CLEAN, AMP, False, always))
+    assert mixed.doubts == ALL_DOUBTS
+    assert forget_tests(CLEAN) == CLEAN

@@ -82,7 +82,7 @@ def take(ex: Execution, node: ast.stmt, test: Test, arms: Sequence[tuple[Path, l
         refuse(ex, test, yes=ended[0] == 1)
     ex.meet(outs, (node, ex.context), test if len(arms) == 2 else None)
     if ex.path is not None and len(ex.path.facts[PATH]) > _MANY_FACTS:
-        ex.each_fact(answers.forgetting(lambda question: isinstance(question, Asked)))
+        ex.each_fact(answers.forget_tests)
 
 
 def _doubt_others(ex: Execution, node: ast.stmt, test: Test, branches: list[Hashable], number: int) -> None:

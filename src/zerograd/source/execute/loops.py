@@ -431,10 +431,9 @@ def _grow_head(ex: Execution, loop: Hashable, changed: dict[Key, None], head: Pa
             ex.store.put(key, joined)
             grown = True
     path = meet(head, path)
-    forget = answers.forgetting(lambda question: isinstance(question, Asked))
     for slot, facts in path.facts.items():
         if len(facts) > _MANY_FACTS:
-            path.facts[slot] = forget(facts)
+            path.facts[slot] = answers.forget_tests(facts)
     return grown, path
 
 

@@ -7,7 +7,7 @@ with every branch of the program.
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, cast
 
-from zerograd.core.facts import NOWHERE, Assumptions, Fact, Facts, join, reassume, slim
+from zerograd.core.facts import ALL_DOUBTS, NOWHERE, Assumptions, Fact, Facts, doubt, join, reassume, slim
 from zerograd.source.heap.conditions import (
     FIRST,
     LAST,
@@ -83,6 +83,13 @@ def forgetting(drop: Callable[[Any], bool]) -> Callable[[Facts], Facts]:
         return later
 
     return lambda facts: reassume(facts, without)
+
+
+def forget_tests(facts: Facts) -> Facts:
+    """Too many facts, without their answers to tests. Paths that never meet are mixed up: nothing is certain of them."""
+    without = forgetting(lambda question: isinstance(question, Asked))(facts)
+    kept = frozenset(fact for fact in facts if not any(isinstance(asked, Asked) for asked, _ in answers_of(fact)))
+    return join(doubt(without - kept, ALL_DOUBTS), kept) if kept else doubt(without, ALL_DOUBTS)
 
 
 def with_answer(facts: Facts, question: Hashable, now: Hashable | None) -> Facts:
