@@ -86,7 +86,7 @@ def forgetting(drop: Callable[[Any], bool]) -> Callable[[Facts], Facts]:
 
 
 def forget_tests(facts: Facts) -> Facts:
-    """Too many facts, without their answers to tests. Paths that never meet are mixed up: nothing is certain of them."""
+    """Too many facts, without their answers to tests. They mix up paths that never meet: nothing is certain."""
     without = forgetting(lambda question: isinstance(question, Asked))(facts)
     kept = frozenset(fact for fact in facts if not any(isinstance(asked, Asked) for asked, _ in answers_of(fact)))
     return join(doubt(without - kept, ALL_DOUBTS), kept) if kept else doubt(without, ALL_DOUBTS)
