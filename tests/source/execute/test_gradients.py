@@ -262,3 +262,25 @@ def train(n):
             second.zero_grad()
 """
     assert "ZG103" not in certain(body)
+
+
+def test_how_many_parameters_there_are_has_no_graph() -> None:
+    body = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.ModuleDict({"table": nn.Embedding(4, 4)})
+
+    def size(self):
+        return self.inner.table.weight.numel()
+
+
+net, kept = Net(), 0.0
+moving = torch.optim.SGD(net.parameters())
+for x, y in loader:
+    moving.zero_grad()
+    F.mse_loss(net(x), y).backward()
+    moving.step()
+    kept = 0.9 * kept + 0.1 * net.size()
+"""
+    assert certain(body) == []

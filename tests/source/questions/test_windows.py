@@ -398,3 +398,23 @@ def train(x, y, k):
 """
     (window,) = windows(body)
     assert [loss.is_mean for loss in window.losses] == [mean]
+
+
+@pytest.mark.parametrize(("loss", "divided"), [("loss", False), ("(loss / every)", True)])
+def test_a_number_that_somebody_else_keeps_counts_the_calls(loss: str, divided: bool) -> None:
+    body = f"""
+def prepare(settings):
+    every = settings.every
+
+    def update(engine, batch):
+        loss = F.mse_loss(model(batch), batch)
+        {loss}.backward()
+        if engine.state.iteration % every == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+
+    return update
+"""
+    (window,) = windows(body)
+    assert [one.is_divided for one in window.losses] == [divided]
+    assert window.drops_tail is None

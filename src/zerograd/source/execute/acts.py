@@ -104,6 +104,9 @@ _METHODS: dict[ObjectKind, dict[str, Row]] = {
 }
 
 
+_TELLS_NUMBERS = (Act.NUMBER, Act.ASKS, Act.CUTS)
+
+
 def is_method(name: str) -> bool:
     """Whether something of torch's, of Python's or of a framework has a method of this name."""
     return any(name in methods for methods in (*_METHODS.values(), torch.TENSOR))
@@ -210,6 +213,9 @@ def call_known(
         gradients.read_by_hand(ex, obj.regions)
         return call_tensor(ex, receiver, name, positional, keywords, node)
     if obj.kind is ObjectKind.MODULE:
+        tensor = tensor_method(name)
+        if tensor is not None and tensor.act in _TELLS_NUMBERS and containers.is_part(obj):
+            return _carry_out(ex, Call(tensor, receiver, None, positional, keywords, node))  # a parameter, not a module
         return _unknown_method_of_module(ex, obj, positional, keywords, node)
     if name and obj.kind is ObjectKind.INSTANCE and obj.cls is not None and not ex.classes.of(obj.cls).outside:
         field = attributes.read(ex, receiver, name, node)  # no method of its class: somebody has put it there

@@ -165,6 +165,7 @@ class Execution:
         self.summaries: dict[Hashable, list[Any]] = {}  # see [Note: summaries]
         self.telling: dict[Hashable, int] = {}  # calls that have no summary, and how often one was tried
         self.entered: set[Function] = set()
+        self.handed_out: set[Function] = set()  # functions that a root has made, for others to call
         self.visited: set[ast.stmt] = set()
         self.passes = 0
         self.begin_pass()

@@ -83,6 +83,7 @@ class Tables:
         self.clips_used: dict[Site, set[Obj]] = {}  # who may step next behind each clip
         self.deposits: dict[Site, Deposit] = {}  # of the last pass
         self.stepping: dict[Obj, set[tuple[Place, str]]] = {}  # at which place of which window each optimizer steps
+        self.told: dict[Counter, int] = {}  # numbers that somebody else keeps, and that count the calls of a root
         self.calls: set[Hashable] = set()  # functions that count how often they are called: each call is an iteration
         self.parted: set[Hashable] = set()  # loops whose iterations are the micro-batches of one batch
         self.shares: set[tuple[Linear, Hashable]] = set()  # numbers, and what they were divided by
