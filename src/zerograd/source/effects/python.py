@@ -113,8 +113,9 @@ TEXT: dict[str, Row] = {
     ]
 }
 # Names that the language itself calls.
-INIT, CALL, ENTER, EXIT, ITER, NEXT_ITEM, FORWARD, MAIN = (
+INIT, POST_INIT, CALL, ENTER, EXIT, ITER, NEXT_ITEM, FORWARD, MAIN = (
     "__init__",
+    "__post_init__",
     "__call__",
     "__enter__",
     "__exit__",
