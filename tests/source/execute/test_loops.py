@@ -174,3 +174,17 @@ for x, y in loader:
     optimizer.step()
 """
     assert certain(body) == []
+
+
+def test_micro_batches_may_ask_which_of_them_is_the_last() -> None:
+    body = """
+def train(n, get):
+    optimizer.zero_grad()
+    for micro in range(n):
+        last = micro == {which}
+        x, y = get()
+        F.mse_loss(model(x), y).backward()
+    optimizer.step()
+"""
+    assert certain(body.format(which="n - 1")) == ["ZG101"]
+    assert certain(body.format(which="2")) == []

@@ -8,7 +8,7 @@ over epochs or set back to 0 are all one case.
 one: a counter of the outer loop that the inner one moves. A break leaves some out, and then nobody knows its place.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 
 from zerograd.core.facts import Facts
 from zerograd.source.execute.execution import Execution
@@ -28,6 +28,7 @@ from zerograd.source.heap.conditions import (
     Place,
     Remainder,
     Test,
+    leaves,
     places_of,
 )
 from zerograd.source.heap.store import Key
@@ -289,6 +290,14 @@ def _compare(ex: Execution, counter: Counter, first: Linear, second: Linear, one
 
 
 # --- tests of counters
+
+
+def note_asked(ex: Execution, operands: Iterable[Value], test: Test) -> None:
+    """A loop that asks which iteration it is does other things in some. Which one is the last, all may ask."""
+    for operand in operands:
+        counter = counter_of(ex, linear(operand).base)
+        if counter is not None and counter.key is None and not all(isinstance(one, Last) for one in leaves(test)):
+            ex.tables.add(ex.tables.told_apart, counter.loop)
 
 
 def window_test(ex: Execution, number: Remainder, other: Value) -> Test | None:

@@ -453,12 +453,15 @@ def _is_over_parameters(ex: Execution, iterated: Value) -> bool:
 
 
 def _goes_through_a_batch(ex: Execution, node: ast.For | ast.AsyncFor, iterated: Value) -> bool:
-    """Whether each iteration is for another part of a batch, or does what the others do: nobody asks which it is."""
+    """Whether each iteration is for another part of a batch, or does what the others do: nobody uses its number.
+
+    Whether somebody compares it is known behind the loop: see `counters.note_asked`.
+    """
     if containers.is_batch_in_parts(iterated):
         return True
     if not containers.counts(iterated) or not isinstance(node.target, ast.Name):
         return False
-    return node.target.id not in ex.frame.file.loop(node).names
+    return node.target.id not in ex.frame.file.loop(node).used
 
 
 def _trains_each(ex: Execution, iterated: Value) -> bool:

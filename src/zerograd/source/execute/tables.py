@@ -85,6 +85,7 @@ class Tables:
         self.stepping: dict[Obj, set[tuple[Place, str]]] = {}  # at which place of which window each optimizer steps
         self.told: dict[Counter, int] = {}  # numbers that somebody else keeps, and that count the calls of a root
         self.calls: set[Hashable] = set()  # functions that count how often they are called: each call is an iteration
+        self.told_apart: set[Hashable] = set()  # loops that ask which iteration it is, and not only whether the last
         self.parted: set[Hashable] = set()  # loops whose iterations are the micro-batches of one batch
         self.shares: set[tuple[Linear, Hashable]] = set()  # numbers, and what they were divided by
         self.divided: set[tuple[int, Hashable]] = set()  # what is told of losses, and what it was divided by

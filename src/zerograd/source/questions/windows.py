@@ -124,7 +124,7 @@ def _are_micro_batches(ex: Execution, loop: Hashable, of: Linear, feeding: dict[
     """Whether the iterations of a loop are for parts of one batch, or the program tells the mean of their losses."""
     if any(one.kind is ObjectKind.LEAF for deposit in feeding.values() for one in deposit.value.made_of):
         return False  # it looks for an input, or for weights of its own
-    if loop in ex.tables.parted:
+    if loop in ex.tables.parted - ex.tables.told_apart:
         return True
     parts = ex.identities.parts
     losses = {deposit.value.id for deposit in feeding.values()}
