@@ -284,3 +284,18 @@ for x, y in loader:
     kept = 0.9 * kept + 0.1 * net.size()
 """
     assert certain(body) == []
+
+
+def test_a_shape_has_no_graph_whatever_it_is_the_shape_of() -> None:
+    body = """
+from data import make_loader
+
+seen = 0
+for batch in make_loader(model.tokenizer):
+    one = batch["tokens"].to(device="cpu")
+    optimizer.zero_grad()
+    model(one).mean().backward()
+    optimizer.step()
+    seen += one.shape[0]
+"""
+    assert certain(body) == []
