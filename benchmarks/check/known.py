@@ -31,7 +31,7 @@ from zerograd.source.project.files import Project
 from zerograd.source.text.triggers import may_train
 
 _CODES = "ZG001 ZG002 ZG003 ZG004 ZG005 ZG006 ZG007 ZG009 ZG201 ZG202 ZG204 ZG301 ZG302"
-CODES = frozenset(_CODES.split())  # that both readers answer for
+CODES = set(_CODES.split())  # that both readers answer for
 SLOW = 3.0  # seconds of CPU for one file that deserve a look
 PATIENCE = 60  # seconds of CPU after which a file is given up
 READERS = ("old", "new")
@@ -185,14 +185,18 @@ def main() -> None:
     parser.add_argument("--kept", type=Path, default=Path(tempfile.gettempdir()) / "zerograd-known")
     parser.add_argument("--repo", default="", help="only repositories with this in their name")
     parser.add_argument("--repositories", action="store_true")
+    parser.add_argument("--codes", nargs="*", default=[], help="other codes beside those, such as ZG101")
+    parser.add_argument("--kinds", nargs="*", default=[""], help="only faults whose kind begins so")
     options = parser.parse_args()
+    CODES.update(options.codes)
     options.kept.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGVTALRM, _give_up)
     mirrors, home = options.mirrors.resolve(), options.kept.resolve()
     if options.repositories:
         repositories([one for one in read_repositories(options.facts) if options.repo in one.repo], mirrors, home)
     else:
-        recall([one for one in read_cases(options.facts) if options.repo in one.repo], mirrors, home)
+        cases = [one for one in read_cases(options.facts) if options.repo in one.repo]
+        recall([one for one in cases if one.kind.startswith(tuple(options.kinds))], mirrors, home)
 
 
 if __name__ == "__main__":

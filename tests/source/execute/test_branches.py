@@ -88,3 +88,40 @@ def train(settings, n):
 {many}{many}
 """
     assert not {"ZG001", "ZG202"} & set(certain(body.format(many=many)))
+
+
+def test_who_jumps_out_of_a_block_leaves_it_alone() -> None:
+    body = """
+for x, y in loader:
+    optimizer.zero_grad()
+    with torch.no_grad():
+        if x is None:
+            continue
+        out = model(x)
+    loss = F.mse_loss(out, y)
+    loss.backward()
+    optimizer.step()
+"""
+    assert certain(body) == ["ZG003"]
+
+
+def test_a_block_in_which_something_is_to_fail_accuses_nobody() -> None:
+    body = """
+import unittest
+
+
+def train(one, clears):
+    for x, y in loader:
+        if clears:
+            one.zero_grad()
+        F.mse_loss(model(x), y).backward()
+        one.step()
+
+
+class Tests(unittest.TestCase):
+    def test_it(self):
+        {block}
+            train(optimizer, False)
+"""
+    assert certain(body.format(block="if True:")) == ["ZG001"]
+    assert certain(body.format(block="with self.assertRaises(ValueError):")) == []

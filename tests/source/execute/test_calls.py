@@ -311,3 +311,28 @@ def train(settings):
 """
     assert certain(body.format(made="told = {}")) == ["ZG001"]
     assert certain(body.format(made="told = as_dict(settings)")) == []
+
+
+@pytest.mark.parametrize("made", ["Config(4)", "Config(**options)"])
+def test_a_dataclass_does_something_behind_its_fields(made: str) -> None:
+    body = f"""
+from dataclasses import dataclass
+
+
+@dataclass
+class Config:
+    size: int
+    rounded: int = None
+
+    def __post_init__(self):
+        self.rounded = self.size + 1
+
+
+def train(options):
+    config = {made}
+    assert config.rounded is not None
+    for x, y in loader:
+        F.mse_loss(model(x), y).backward()
+        optimizer.step()
+"""
+    assert certain(body) == ["ZG001"]

@@ -114,3 +114,34 @@ def read(parser):
 """
     assert certain(train, made=NETS) == ["ZG302"]
     assert certain(train + read, made=NETS) == []
+
+
+UNSEEN = """
+class Weighting:
+    def __init__(self, limit):
+        self.limit = limit
+
+    def backward(self, losses, shared):
+        loss = losses.mean()
+        {first}
+        if self.limit > 0:
+            nn.utils.clip_grad_norm_(shared, self.limit)
+        {last}
+        return loss
+"""
+
+
+def test_a_clip_before_the_backward_of_a_function_is_for_nobody_whoever_steps() -> None:
+    assert certain(UNSEEN.format(first="pass", last="loss.backward()")) == ["ZG302"]
+    assert certain(UNSEEN.format(first="loss.backward()", last="pass")) == []
+    assert certain(UNSEEN.format(first="pass", last="pass")) == []
+
+
+def test_who_is_out_of_sight_may_step_behind_every_clip() -> None:
+    body = """
+def train(network, shared, work):
+    for x in work:
+        F.mse_loss(network(x), x).backward()
+        nn.utils.clip_grad_norm_(shared, 1.0)
+"""
+    assert certain(body, made="from torch import nn\nfrom torch.nn import functional as F\n") == []

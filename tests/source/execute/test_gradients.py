@@ -252,3 +252,92 @@ def test_the_other_half_of_a_step_asks_for_the_whole_window() -> None:
     assert "ZG002" not in certain(SHARP.format(again="F.mse_loss(model(torch.cat(held)), y)"))
     each = "for x, y in held: (F.mse_loss(model(x), y) / n)"
     assert "ZG002" not in certain(SHARP.format(again=each))
+
+
+def test_lightning_is_told_its_optimizers_in_several_ways() -> None:
+    body = """
+import lightning as pl
+
+
+class Net(pl.LightningModule):
+    def __init__(self, schedule):
+        self.one, self.other, self.schedule = nn.Linear(4, 1), nn.Linear(4, 1), schedule
+
+    def configure_optimizers(self):
+        first = torch.optim.SGD(self.one.parameters())
+        second = torch.optim.SGD(self.other.parameters())
+        if self.schedule:
+            return [{{"optimizer": first}}, {{"optimizer": second, "lr_scheduler": self.schedule(second)}}]
+        return [{{"optimizer": first}}, {{"optimizer": second}}]
+
+    def training_step(self, batch, i):
+        first, second = self.optimizers()
+        self.manual_backward(F.mse_loss(self.one(batch), batch) / 4)
+        if (i + 1) % 4 == 0:
+            self.clip_gradients(first, gradient_clip_val=1.0)
+            first.step()
+            first.zero_grad()
+        {clear}second.zero_grad()
+        self.manual_backward(F.mse_loss(self.other(batch), batch) / 4)
+        if (i + 1) % 4 == 0:
+            second.step()
+"""
+    assert "ZG002" in certain(body.format(clear=""))
+    assert {"ZG002", "ZG302"}.isdisjoint(certain(body.format(clear="if i % 4 == 0: ")))
+
+
+def test_another_loss_behind_the_step_makes_no_group_longer() -> None:
+    body = """
+critic = nn.Linear(4, 1)
+second = torch.optim.SGD(critic.parameters())
+
+
+def train(n):
+    for i, (x, y) in enumerate(loader):
+        (F.mse_loss(critic(model(x)), y) / n).backward()
+        if (i + 1) % n == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+        (F.mse_loss(critic(model(x)), -y) / n).backward()
+        if (i + 1) % n == 0:
+            second.step()
+            second.zero_grad()
+"""
+    assert "ZG103" not in certain(body)
+
+
+def test_how_many_parameters_there_are_has_no_graph() -> None:
+    body = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.ModuleDict({"table": nn.Embedding(4, 4)})
+
+    def size(self):
+        return self.inner.table.weight.numel()
+
+
+net, kept = Net(), 0.0
+moving = torch.optim.SGD(net.parameters())
+for x, y in loader:
+    moving.zero_grad()
+    F.mse_loss(net(x), y).backward()
+    moving.step()
+    kept = 0.9 * kept + 0.1 * net.size()
+"""
+    assert certain(body) == []
+
+
+def test_a_shape_has_no_graph_whatever_it_is_the_shape_of() -> None:
+    body = """
+from data import make_loader
+
+seen = 0
+for batch in make_loader(model.tokenizer):
+    one = batch["tokens"].to(device="cpu")
+    optimizer.zero_grad()
+    model(one).mean().backward()
+    optimizer.step()
+    seen += one.shape[0]
+"""
+    assert certain(body) == []

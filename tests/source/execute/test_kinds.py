@@ -110,3 +110,36 @@ class Trainer:
 def test_an_optimizer_that_is_given_holds_what_is_accumulated_around_its_step() -> None:
     assert _certain(ACCUMULATED.format(cleared="policy")) == ["ZG002"]
     assert _certain(ACCUMULATED.format(cleared="stepping")) == []
+
+
+UPDATER = """\
+import torch
+
+
+class Updater:
+    def __init__(self, config, network):
+        self.network, self.config, self.moving = network, config, None
+        for name in ("one", "other"):
+            if config.float(name, 0.0):
+                raise NotImplementedError
+        self.limit = config.float("limit", 0.0)
+
+    def create(self):
+        self.moving = self.config.make(self.network.parameters())
+
+    def update(self, keeper=None):
+        if keeper is not None:
+            {first}
+        if self.limit:
+            torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.limit)
+        if keeper is not None:
+            keeper.step(self.moving)
+            keeper.update()
+        else:
+            self.moving.step()
+"""
+
+
+def test_who_is_handed_what_others_step_and_is_updated_is_a_scaler() -> None:
+    assert _certain(UPDATER.format(first="pass")) == ["ZG201"]
+    assert _certain(UPDATER.format(first="keeper.unscale_(self.moving)")) == []

@@ -207,3 +207,17 @@ def train(state, n):
 """
     assert "ZG002" in certain(body.format(of="n", count="state.seen += 1"))
     assert "ZG002" not in certain(body.format(of="n", count="pass"))
+
+
+def test_micro_batches_may_ask_which_of_them_is_the_last() -> None:
+    body = """
+def train(n, get):
+    optimizer.zero_grad()
+    for micro in range(n):
+        last = micro == {which}
+        x, y = get()
+        F.mse_loss(model(x), y).backward()
+    optimizer.step()
+"""
+    assert certain(body.format(which="n - 1")) == ["ZG101"]
+    assert certain(body.format(which="2")) == []

@@ -164,3 +164,22 @@ def train(model, loader, optimizer, scaler, cfg):
 """
     assert certain(body.format(behind="if not skip:\n            scaler.update()"), made=MADE) == ["ZG204"]
     assert certain(body.format(behind="scaler.update()"), made=MADE) == []
+
+
+def test_one_of_several_optimizers_goes_through_the_scaler() -> None:
+    body = """
+def train(model, loader, scaler, name, n):
+    if name == "sgd":
+        optimizer = torch.optim.SGD(model.parameters())
+    else:
+        optimizer = torch.optim.Adam(model.parameters())
+    for i, x in enumerate(loader):
+        scaler.scale(model(x).mean() / n).backward()
+        {each}
+        if (i + 1) % n == 0:
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()
+"""
+    assert "ZG204" in certain(body.format(each="scaler.unscale_(optimizer)"), made=MADE)
+    assert "ZG204" not in certain(body.format(each="if (i + 1) % n == 0: scaler.unscale_(optimizer)"), made=MADE)

@@ -92,3 +92,10 @@ def test_files_that_import_each_other_act_as_they_do(tmp_path: Path) -> None:
 def test_the_files_that_a_text_imports_are_found_without_parsing_it(tmp_path: Path, line: str) -> None:
     files = project(tmp_path, HANDS)
     assert list(files.imported_texts(str(tmp_path / "main.py"), f"import torch\n{line}\n")) == [HANDS["hands.py"]]
+
+
+def test_a_part_of_a_package_is_not_what_its_short_name_brings(tmp_path: Path) -> None:
+    texts = {"mine/__init__.py": "", "mine/torch/__init__.py": "", "mine/torch/loop.py": "import torch\n"}
+    files = project(tmp_path, {**texts, "torch_like.py": "", "mine/other.py": "import torch_like\n"})
+    assert files.definition(opened(files, tmp_path / "mine/torch/loop.py"), "torch") == External("torch")
+    assert isinstance(files.definition(opened(files, tmp_path / "mine/other.py"), "torch_like"), File)

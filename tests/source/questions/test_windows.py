@@ -382,3 +382,39 @@ def train(loader, n):
 """
     (window,) = windows(body)
     assert [loss.is_divided for loss in window.losses] == [None]
+
+
+@pytest.mark.parametrize(
+    ("items", "mean"), [("y.numel()", False), ("len(y)", False), ("part.numel()", True), ("len(part)", True)]
+)
+def test_a_sum_over_a_part_is_a_mean_if_it_is_divided_by_the_items_of_that_part(items: str, mean: bool) -> None:
+    body = f"""
+def train(x, y, k):
+    optimizer.zero_grad()
+    for one, part in zip(x.chunk(k), y.chunk(k)):
+        loss = F.mse_loss(model(one), part, reduction="sum") / {items}
+        loss.backward()
+    optimizer.step()
+"""
+    (window,) = windows(body)
+    assert [loss.is_mean for loss in window.losses] == [mean]
+
+
+@pytest.mark.parametrize(("loss", "divided"), [("loss", False), ("(loss / every)", True)])
+def test_a_number_that_somebody_else_keeps_counts_the_calls(loss: str, divided: bool) -> None:
+    body = f"""
+def prepare(settings):
+    every = settings.every
+
+    def update(engine, batch):
+        loss = F.mse_loss(model(batch), batch)
+        {loss}.backward()
+        if engine.state.iteration % every == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+
+    return update
+"""
+    (window,) = windows(body)
+    assert [one.is_divided for one in window.losses] == [divided]
+    assert window.drops_tail is None

@@ -35,6 +35,11 @@ def row_of(name: str) -> Row | None:
     return found
 
 
+def inherited_method(base: str, name: str) -> Row | None:
+    """What a method does that a class of the project inherits from this one, if a table has a row for it."""
+    return _FUNCTIONS.get(f"{base}.{name}")
+
+
 @lru_cache(maxsize=1024)
 def is_module_base(name: str) -> bool:
     """Whether a class from outside is a network: what it makes has parameters."""

@@ -58,6 +58,11 @@ STEPPED_BY_SCALER = "<stepped by a scaler>"
 STEPS_OPTIMIZERS = "<is told to step an optimizer>"
 
 
+def is_updated(uses: Uses) -> bool:
+    """Whether it is told that an iteration is over, as scalers are."""
+    return "update()" in uses
+
+
 def is_schedule_of_torch(uses: Uses) -> bool:
     """Whether it is asked for what schedules of torch's own classes have, and steps."""
     return "step()" in uses and bool(uses & SCHEDULER_FIELDS)

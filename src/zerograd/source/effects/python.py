@@ -44,6 +44,10 @@ FUNCTIONS: dict[str, Row] = {
     "contextlib.asynccontextmanager": Row(Act.CONTEXT_MANAGER),
     "contextlib.nullcontext": Row(Act.CONTEXT),
     "contextlib.suppress": Row(Act.CONTEXT),
+    "pytest.raises": Row(Act.FAILS),
+    **_each(Act.FAILS, "assertRaises assertRaisesRegex", before="unittest.TestCase."),
+    **_each(Act.FAILS, "assertRaises assertRaisesRegex", before="unittest.case.TestCase."),
+    **_each(Act.FAILS, "assertRaises assertRaisesRegex", before="torch.testing._internal.common_utils.TestCase."),
     **_each(Act.SAME_FUNCTION, "wraps lru_cache cache singledispatch", before="functools."),
     "functools.partial": Row(Act.CALLS),
     "itertools.chain": Row(Act.CHAINS),
@@ -109,8 +113,9 @@ TEXT: dict[str, Row] = {
     ]
 }
 # Names that the language itself calls.
-INIT, CALL, ENTER, EXIT, ITER, NEXT_ITEM, FORWARD, MAIN = (
+INIT, POST_INIT, CALL, ENTER, EXIT, ITER, NEXT_ITEM, FORWARD, MAIN = (
     "__init__",
+    "__post_init__",
     "__call__",
     "__enter__",
     "__exit__",

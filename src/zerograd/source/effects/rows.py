@@ -54,6 +54,7 @@ class Act(Enum):
     SCALE_LOSS = auto()  # apex: a block that hands out the scaled loss, and unscales where it ends
     CONTEXT = auto()  # a block that changes nothing here
     CAPTURE = auto()  # a CUDA graph records what the block does
+    FAILS = auto()  # a block in which something is to go wrong: a test of errors
     # Does something to gradients.
     DEPOSITS = auto()
     STEPS = auto()
@@ -155,6 +156,7 @@ class Row(NamedTuple):
     keyword: str = ""  # the name of its first argument
     divides: str = ""  # of an accelerator: the keyword that tells by which number its backward() divides
     asks: str = ""  # of what answers the same as long as its subject is the same: what is asked
+    alone: bool = False  # it is handed nothing: a method of this name that is handed something is another one
     repeats: bool = False  # an optimizer whose step evaluates its closure again and again
 
 

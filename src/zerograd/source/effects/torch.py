@@ -188,9 +188,13 @@ PREFIXES: dict[str, Row] = {
 # Of these a result is a module, whatever the name of the class.
 MODULE_BASES = ("torch.nn", "transformers", "lightning", "pytorch_lightning", "timm", "torchvision.models")
 
-_MODULE_ITSELF = "to cuda cpu train eval half float double apply share_memory bfloat16 compile type"
+_ALONE = ("cpu", "eval", "half", "float", "double", "bfloat16", "share_memory")
+_MODULE_ITSELF: dict[str, Row] = {
+    **_each(Act.SAME, "to cuda train apply compile type"),
+    **{name: Row(Act.SAME, alone=True) for name in _ALONE},
+}
 MODULE: dict[str, Row] = {
-    **_each(Act.SAME, _MODULE_ITSELF),
+    **_MODULE_ITSELF,
     "zero_grad": Row(Act.CLEARS),
     "parameters": Row(Act.PARAMETERS),
     "named_parameters": Row(Act.NAMED_PARAMETERS),
@@ -247,11 +251,11 @@ SCHEDULER: dict[str, Row] = {
 SCHEDULER_FIELDS = frozenset(
     ["T_cur", "T_max", "T_i", "T_mult", "max_lrs", "milestones", "lr_lambdas", "step_size_up", "base_momentums"]
 )
-CRITERION: dict[str, Row] = _each(Act.SAME, _MODULE_ITSELF)
+CRITERION = _MODULE_ITSELF
 TENSOR: dict[str, Row] = {
     "backward": Row(Act.DEPOSITS),
-    **_each(Act.NUMBER, "item tolist numpy data_ptr numel dim nelement element_size get_device"),
-    "size": Row(Act.ASKS, asks="size"),
+    **_each(Act.NUMBER, "item tolist numpy data_ptr element_size get_device"),
+    **{name: Row(Act.ASKS, asks=name) for name in ("size", "numel", "nelement", "dim")},
     **_each(
         Act.CUTS,
         "detach argmax argmin bool eq ne lt gt le ge isnan isinf isfinite argsort any all long int new_zeros new_ones "

@@ -8,6 +8,7 @@ from zerograd.core.events import Kind
 from zerograd.source.effects import frameworks, python, spelling, torch
 from zerograd.source.effects.lookup import (
     container_method,
+    inherited_method,
     module_method,
     optimizer_method,
     row_of,
@@ -101,6 +102,9 @@ _METHODS: dict[ObjectKind, dict[str, Row]] = {
     ObjectKind.CONTAINER: python.CONTAINER,
     ObjectKind.PARAMETERS: python.CONTAINER,
 }
+
+
+_TELLS_NUMBERS = (Act.NUMBER, Act.ASKS, Act.CUTS)
 
 
 def is_method(name: str) -> bool:
@@ -209,12 +213,20 @@ def call_known(
         gradients.read_by_hand(ex, obj.regions)
         return call_tensor(ex, receiver, name, positional, keywords, node)
     if obj.kind is ObjectKind.MODULE:
+        tensor = tensor_method(name)
+        if tensor is not None and tensor.act in _TELLS_NUMBERS and containers.is_part(obj):
+            return _carry_out(ex, Call(tensor, receiver, None, positional, keywords, node))  # a parameter, not a module
         return _unknown_method_of_module(ex, obj, positional, keywords, node)
     if name and obj.kind is ObjectKind.INSTANCE and obj.cls is not None and not ex.classes.of(obj.cls).outside:
         field = attributes.read(ex, receiver, name, node)  # no method of its class: somebody has put it there
         if any(one.kind is ObjectKind.BOUND and one.name == name for one in field.objects):  # it may be this very one
             return gradients.unknown_call(ex, None, positional, keywords, node, receiver=receiver)
         return calls.call(ex, field, positional, keywords, node)
+    if obj.kind is ObjectKind.INSTANCE and obj.cls is not None:
+        rows = [inherited_method(base, name) for base in ex.classes.of(obj.cls).outside]
+        for inherited in rows:
+            if inherited is not None:
+                return _carry_out(ex, Call(inherited, None, None, positional, keywords, node))
     if obj.kind in (ObjectKind.INSTANCE, ObjectKind.FUNCTION):
         return gradients.unknown_call(ex, None, positional, keywords, node, receiver=receiver)
     if obj.kind is ObjectKind.REPLAY:
@@ -275,11 +287,14 @@ def _call_given(
         return _carry_out(ex, Call(tensor, receiver, None, positional, keywords, node))
     if module is not None and module.act in (Act.PARAMETERS, Act.NAMED_PARAMETERS, Act.FORWARD_HOOK):
         return _carry_out(ex, Call(module, receiver, obj, positional, keywords, node))
-    if (module is not None and module.act is Act.SAME) or (tensor is not None and tensor.act is Act.SAME):
+    if any(row is not None and row.act is Act.SAME and not (row.alone and positional) for row in (module, tensor)):
         return receiver
     if optimizer is not None and optimizer.act in (Act.STEPS, Act.CLEARS):
-        if any(one.kind is ObjectKind.OPTIMIZER for value in positional for one in value.objects):
+        handed_over = {one for value in positional for one in value.objects}
+        if any(one.kind is ObjectKind.OPTIMIZER for one in handed_over):
             obj.uses.add(STEPS_OPTIMIZERS)
+        if optimizer.act is Act.STEPS and handed_over:
+            ex.tables.told_to_step.setdefault(obj, set()).update(handed_over)
         return ex.unknown(node)
     if container is not None and container.act in (Act.ITEMS, Act.VALUES):
         return _carry_out(ex, Call(container, receiver, obj, positional, keywords, node))
@@ -760,6 +775,10 @@ def _plain_context(ex: Execution, call: Call) -> Value:
     return _context(ex, call, Mode.PLAIN)
 
 
+def _fails(ex: Execution, call: Call) -> Value:
+    return _context(ex, call, Mode.FAILS)
+
+
 def _capture(ex: Execution, call: Call) -> Value:
     ex.captures = True
     return _context(ex, call, Mode.PLAIN)
@@ -903,12 +922,7 @@ def _steps(ex: Execution, call: Call) -> Value:
     assert obj is not None
     if obj.kind is ObjectKind.SCALER:
         for value in [call.first] if call.first is not None else []:
-            chosen = gradients.stepped_by_scaler(value)
-            for one in chosen:
-                gradients.consume(ex, one, call.node, scaled=not obj.off, weak=len(chosen) > 1)
-                if not obj.off:
-                    scaling.divided(ex, one, call.node, weak=len(chosen) > 1, loosely=True)
-                scaling.stepped(ex, obj, one, value, call.node, weak=len(chosen) > 1 or call.weak)
+            _steps_through(ex, obj, value, call)
         return ex.unknown(call.node)
     for value in (*call.positional, *call.keywords.values()):
         for one in value.objects:
@@ -918,6 +932,18 @@ def _steps(ex: Execution, call: Call) -> Value:
     told = obj.given and any(not _is_closure(value) for value in (*call.positional, *call.keywords.values()))
     gradients.consume(ex, obj, call.node, scaled=obj.mode is Mode.PREPARED, weak=call.weak or told)
     return ex.unknown(call.node)
+
+
+def _steps_through(ex: Execution, scaler: Obj, value: Value, call: Call) -> None:
+    """scaler.step(optimizer), which is one of several perhaps."""
+    chosen = gradients.stepped_by_scaler(value)
+    with gradients.alternatives(ex, chosen) as alternative:
+        for one in chosen:
+            weak = not alternative(one) and len(chosen) > 1
+            gradients.consume(ex, one, call.node, scaled=not scaler.off, weak=weak)
+            if not scaler.off:
+                scaling.divided(ex, one, call.node, weak=weak, loosely=True)
+            scaling.stepped(ex, scaler, one, value, call.node, weak=weak or call.weak)
 
 
 def _half_steps(ex: Execution, call: Call) -> Value:
@@ -1739,6 +1765,7 @@ _ACTS: dict[Act, Callable[[Execution, Call], Value]] = {
     Act.GRAD_IF: _grad_if,
     Act.CONTEXT: _plain_context,
     Act.CAPTURE: _capture,
+    Act.FAILS: _fails,
     Act.ACCUMULATES: _accumulates,
     Act.COPIES_WEIGHTS: _copies_weights,
     Act.SCALE_LOSS: _scale_loss,

@@ -11,7 +11,7 @@ from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.conditions import Synced
 from zerograd.source.heap.objects import Obj, ObjectKind, Shape
 from zerograd.source.heap.regions import reach
-from zerograd.source.heap.values import Graph, Value, join
+from zerograd.source.heap.values import NO_OBJECTS, Graph, Value, join
 
 _TRAITS: dict[ObjectKind, dict[str, Trait]] = {
     ObjectKind.PARAMETER: torch.ATTRIBUTES["parameter"],
@@ -128,9 +128,11 @@ def _of_unknown(ex: Execution, obj: Obj, base: Value, name: str, node: ast.AST) 
         obj.uses.add(name)
         if torch.ATTRIBUTES["parameter"].get(name) is Trait.GRADIENT and ex.path is not None:
             gradients.look_at(ex)
-        made = ex.given(obj, name, name=name, of=obj, made_of=(base.id,))._replace(
-            graph=base.graph, made_of=base.made_of
-        )
+        made = ex.given(obj, name, name=name, of=obj, made_of=(base.id,))
+        if torch.ATTRIBUTES["tensor"].get(name) is Trait.NUMBER:  # of whatever it is, that has no graph
+            made = made._replace(graph=Graph.NONE, made_of=NO_OBJECTS)
+        else:
+            made = made._replace(graph=base.graph, made_of=base.made_of)
         (attribute,) = made.objects
         attribute.receiver = base  # of what, if it turns out to be a method
         if obj in ex.tables.volatile and ex.loops:

@@ -705,11 +705,16 @@ def instantiate(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywor
             ex.store.drop(key)
         inline(ex, method_object(ex, init), positional, keywords, node, receiver=me, cls=init.cls)
     else:
-        _take_fields(ex, made, cls, positional, keywords)
+        _take_fields(ex, made, cls, positional, keywords, node)
+        last = known.methods.get(python.POST_INIT)
+        if last is not None:
+            inline(ex, method_object(ex, last), [], {}, node, receiver=me, cls=last.cls)
     return me
 
 
-def _take_fields(ex: Execution, made: Obj, cls: Class, positional: Arguments, keywords: Keywords) -> None:
+def _take_fields(
+    ex: Execution, made: Obj, cls: Class, positional: Arguments, keywords: Keywords, node: ast.AST
+) -> None:
     """A dataclass or a named tuple: its fields, in order."""
     fields = [
         one.target.id for one in cls.node.body if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)
@@ -721,6 +726,8 @@ def _take_fields(ex: Execution, made: Obj, cls: Class, positional: Arguments, ke
                     made.children.add(one)
                 elif one.kind is ObjectKind.GIVEN:
                     made.taken.add(one)
+    for name in fields if REST in keywords else ():  # nobody knows which of them it is told
+        ex.store.put((made, name), ex.given("field", name, node, ex.context, name=name))
     for name, value in zip(fields, positional, strict=False):
         ex.store.put((made, name), value)
     for name, value in keywords.items():

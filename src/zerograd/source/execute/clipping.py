@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from zerograd.core.events import Event, Kind, Site
-from zerograd.core.facts import NO_DOUBT, Fact
+from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT, Fact
 from zerograd.core.judgement import Verdict, judge
 from zerograd.core.machine import START, Content, Mark, advance
 from zerograd.source.execute import branches, calls, gradients
@@ -47,7 +47,7 @@ def clip(ex: Execution, regions: Regions, node: ast.AST, *, scaled: bool = False
     """Clip these parameters. `scaled`: the loss scale is divided out first, perhaps of prepared optimizers alone."""
     site = ex.site(node)
     known = {optimizer: _hit(ex, optimizer, regions) for optimizer in gradients.optimizers(ex)}
-    hit = {optimizer: slots for optimizer, slots in known.items() if slots}
+    hit = {optimizer: slots for optimizer, slots in known.items() if slots} or _out_of_sight(ex, regions)
     stepping = {optimizer: slots for optimizer, slots in hit.items() if optimizer in ex.tables.active}
     hit = stepping or hit  # who never steps uses nothing
     _wait(ex, regions, node)
@@ -66,6 +66,17 @@ def clip(ex: Execution, regions: Regions, node: ast.AST, *, scaled: bool = False
                 found += gradients.emit(ex, slot, Kind.CLIP, node, scaled=divides, weak=weak)
         found = [(one._replace(certain=True) if one.law in shared else one, slot) for one, slot in found]
         gradients.tell(ex, found, list(slots))
+        if optimizer.shape is Shape.UNSEEN:  # it may step and clear at any time from here on
+            gradients.doubt_slots(ex, slots, ALL_DOUBTS - {Kind.DEPOSIT})
+
+
+def _out_of_sight(ex: Execution, regions: Regions) -> dict[Obj, dict[Slot, Covers]]:
+    """Where nobody steps: whoever is to step on what is clipped. It holds that, and is elsewhere."""
+    if ex.tables.active or not regions or ex.exploring:
+        return {}
+    optimizer = ex.heap.of("unseen", regions, kind=ObjectKind.OPTIMIZER)
+    optimizer.given, optimizer.held, optimizer.shape = True, regions, Shape.UNSEEN
+    return {optimizer: _hit(ex, optimizer, regions)}
 
 
 def _is_unsteady(ex: Execution, slot: Slot) -> bool:

@@ -8,7 +8,7 @@ over epochs or set back to 0 are all one case.
 one: a counter of the outer loop that the inner one moves. A break leaves some out, and then nobody knows its place.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 
 from zerograd.core.facts import Facts
 from zerograd.source.execute.execution import Execution
@@ -28,10 +28,12 @@ from zerograd.source.heap.conditions import (
     Place,
     Remainder,
     Test,
+    leaves,
     places_of,
 )
 from zerograd.source.heap.store import Key
 from zerograd.source.heap.values import Value, linear
+from zerograd.source.project.index import Function
 
 Differing = list[tuple[Key, Value | None, Value | None]]
 
@@ -290,9 +292,17 @@ def _compare(ex: Execution, counter: Counter, first: Linear, second: Linear, one
 # --- tests of counters
 
 
+def note_asked(ex: Execution, operands: Iterable[Value], test: Test) -> None:
+    """A loop that asks which iteration it is does other things in some. Which one is the last, all may ask."""
+    for operand in operands:
+        counter = counter_of(ex, linear(operand).base)
+        if counter is not None and counter.key is None and not all(isinstance(one, Last) for one in leaves(test)):
+            ex.tables.add(ex.tables.told_apart, counter.loop)
+
+
 def window_test(ex: Execution, number: Remainder, other: Value) -> Test | None:
     """(counter + k) % n == other"""
-    counter = counter_of(ex, number.base)
+    counter = counter_of(ex, number.base) or _told_counter(ex, number.base)
     if counter is None:
         return None
     of, wanted = number.of, linear(other)
@@ -313,6 +323,36 @@ def window_test(ex: Execution, number: Remainder, other: Value) -> Test | None:
     if of.base is not None:
         ex.tables.lengths.add(of.base)
     return At(place, want)
+
+
+def _told_counter(ex: Execution, base: int) -> Counter | None:
+    """A number that somebody else keeps, and that a function asks at each call: it counts the calls."""
+    function = ex.frames[1].function if len(ex.frames) > 1 else None
+    if not ex.symbolic or ex.loops or not ex.identities.field(base) or function is None:
+        return None
+    counter = Counter(whole_of(function), None)
+    if counter not in ex.tables.told:
+        ex.tables.told[counter] = base
+        ex.tables.grown = True
+    return counter if ex.tables.told[counter] == base else None
+
+
+def whole_of(function: Function) -> Hashable:
+    """What stands for all calls of a root."""
+    return ("root", function)
+
+
+def told(ex: Execution, function: Function) -> list[Counter]:
+    """The counter of a root's calls that it is told of. Nobody knows where it begins."""
+    counter = Counter(whole_of(function), None)
+    base = ex.tables.told.get(counter)
+    if base is None:
+        return []
+    ex.counter_ids[base] = counter
+    ex.tables.add(ex.tables.calls, whole_of(function))
+    count = count_of(ex, counter)
+    count.start, count.increment = Linear(base, 0), 1
+    return [counter]
 
 
 def first_test(ex: Execution, counter: Counter, at: int) -> Test:

@@ -165,6 +165,7 @@ class Execution:
         self.summaries: dict[Hashable, list[Any]] = {}  # see [Note: summaries]
         self.telling: dict[Hashable, int] = {}  # calls that have no summary, and how often one was tried
         self.entered: set[Function] = set()
+        self.handed_out: set[Function] = set()  # functions that a root has made, for others to call
         self.visited: set[ast.stmt] = set()
         self.passes = 0
         self.begin_pass()
@@ -181,6 +182,7 @@ class Execution:
         self.grad_mode = Mode.ON  # or OFF, or MAYBE
         self.accumulating: Obj | None = None
         self.accumulated: Regions = NO_OBJECTS  # the networks that it was told
+        self.failing = False  # in a block in which something is to go wrong
         self.quiet: list[Any] = []  # the blocks around that keep gradients to the rank: see [Note: ranks]
         self.dropped: ast.AST | None = None  # the expression whose result nobody takes
         self.each: frozenset[Obj] = frozenset()  # the objects of a loop that is executed once for each of them

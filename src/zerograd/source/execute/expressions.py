@@ -324,8 +324,9 @@ def _compare(ex: Execution, node: ast.Compare) -> Value:
     for operator, right in zip(node.ops, node.comparators, strict=True):
         other = evaluate(ex, right)
         operands.append(other)
-        test = both(test, compare(ex, operator, left, other))
-        left = other
+        asked = compare(ex, operator, left, other)
+        counters.note_asked(ex, (left, other), asked)
+        test, left = both(test, asked), other
     identity = ex.fresh(node)
     graphs.mark(ex, identity, operands)
     if any(operand.graph for operand in operands) and not any(is_none(operand) for operand in operands):

@@ -241,12 +241,14 @@ def emit(
         apart = answers.assume(facts, ends, False, ex.tables.keeps)
         facts = answers.assume(facts, ends, True, ex.tables.keeps)
     events, taken = ex.events.setdefault(slot, Events()), ex.answered()
+    judged = judged and not ex.failing
     found = list(judge(facts, event, ex.laws, weak=weak or optimizer.hinted)) if judged else []
     for state in {fact.state for fact in facts}:
         events.note(state, event, taken)
     if weak:
         ex.excuses.note(ex, slot, frozenset({kind}), node, Why.OTHERS)
-    after = lift_weak(facts, event) if weak else lift(facts, event)
+    changes = weak and kind is not Kind.SCHEDULE  # whether or not a schedule moves, gradients are what they were
+    after = lift_weak(facts, event) if changes else lift(facts, event)
     ex.here.facts[slot] = joined(after, apart) if apart else after
     return [(verdict, slot) for verdict in found]
 
@@ -1260,12 +1262,26 @@ def enter(ex: Execution, value: Value, node: ast.expr) -> Callable[[], None]:
             ex.each_fact(answers.with_answer, Synced(obj.source), None)
         elif obj.kind is ObjectKind.CONTEXT and obj.mode is Mode.SCALES_LOSS:
             return lambda obj=obj: _leave_scaled(ex, obj, node)  # type: ignore[misc]
+        elif obj.kind is ObjectKind.CONTEXT and obj.mode is Mode.FAILS:
+            return _expect_failure(ex)
         elif obj.kind is ObjectKind.INSTANCE and obj.cls is not None:
             if python.ENTER in ex.classes.of(obj.cls).methods:
                 calls.call_method(ex, ex.thing(obj), python.ENTER, [], {}, node)
                 return lambda: _exit(ex, value, node)
         elif obj.kind is ObjectKind.GIVEN and not is_result(obj) and isinstance(node, (ast.Name, ast.Attribute)):
             doubt_all(ex)
+    return leave
+
+
+def _expect_failure(ex: Execution) -> Callable[[], None]:
+    """A test of errors: what goes wrong in the block is meant to, and nobody knows how far it gets."""
+    before, ex.failing = ex.failing, True
+
+    def leave() -> None:
+        ex.failing = before
+        if ex.path is not None:
+            doubt_all(ex)
+
     return leave
 
 

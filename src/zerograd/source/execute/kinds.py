@@ -5,10 +5,13 @@ import sys
 from zerograd.source.effects import python, torch
 from zerograd.source.effects.lookup import row_of
 from zerograd.source.effects.protocols import (
+    STEPPED_BY_SCALER,
+    STEPS_OPTIMIZERS,
     called_so,
     is_engine,
     is_schedule_of_torch,
     is_stepped,
+    is_updated,
     may_be_schedule,
     may_be_stepped,
     role_by_use,
@@ -37,6 +40,7 @@ def infer(ex: Execution) -> bool:
     """Settle what a pass has shown. Whether anything changed."""
     changed = False
     steppers: list[Obj] = []
+    _pair_scalers(ex)
     for obj in ex.heap.all():
         if not obj.uses or not (_is_given(obj) or _is_imported(obj)):
             continue
@@ -58,6 +62,16 @@ def infer(ex: Execution) -> bool:
             changed = True
     changed = _of_networks(ex) or _of_the_one_left(ex) or _of_the_accumulated(ex) or changed
     return _by_elimination(ex, steppers) or changed
+
+
+def _pair_scalers(ex: Execution) -> None:
+    """Who is updated, and handed what others step by itself, is a scaler; and what it is handed an optimizer."""
+    for obj, handed in ex.tables.told_to_step.items():
+        if is_updated(obj.uses):
+            for one in handed:
+                if one.kind is ObjectKind.GIVEN and steps(one.uses):
+                    obj.uses.add(STEPS_OPTIMIZERS)
+                    one.uses.add(STEPPED_BY_SCALER)
 
 
 def _of_networks(ex: Execution) -> bool:

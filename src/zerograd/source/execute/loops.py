@@ -300,7 +300,7 @@ def _iterate(
     if ex.path is not None:
         ex.loops.append(loop)
         if iterated is not None and not isinstance(node, ast.While):
-            statements.bind(ex, node.target, containers.element(ex, iterated, node, loop), node)
+            statements.bind(ex, node.target, _next_of(ex, node, iterated, loop), node)
         statements.execute(ex, node.body)
         ex.loops.pop()
     ex.frame.loops.pop()
@@ -317,6 +317,16 @@ def _iterate(
         ended = _normalised(ex, loop, ex.tables.changed[loop], back)
         ends = State(ended.changes, counters.last_iteration(ex, loop, ended.path))
     return record, back, ends
+
+
+def _next_of(ex: Execution, node: ast.For | ast.AsyncFor, iterated: Value, loop: Hashable) -> Value:
+    """What this iteration is for. Of a batch in parts, each is another tensor."""
+    value = containers.element(ex, iterated, node, loop)
+    if containers.is_batch_in_parts(iterated):
+        rows = [field for obj in value.objects for _, field in ex.store.fields(obj)]
+        for part in (value, *rows):
+            ex.born[part.id] = ex.born.get(part.id, frozenset()) | {loop}
+    return value
 
 
 def _normalised(ex: Execution, loop: Hashable, changed: dict[Key, None], state: State) -> State:
@@ -452,12 +462,15 @@ def _is_over_parameters(ex: Execution, iterated: Value) -> bool:
 
 
 def _goes_through_a_batch(ex: Execution, node: ast.For | ast.AsyncFor, iterated: Value) -> bool:
-    """Whether each iteration is for another part of a batch, or does what the others do: nobody asks which it is."""
+    """Whether each iteration is for another part of a batch, or does what the others do: nobody uses its number.
+
+    Whether somebody compares it is known behind the loop: see `counters.note_asked`.
+    """
     if containers.is_batch_in_parts(iterated):
         return True
     if not containers.counts(iterated) or not isinstance(node.target, ast.Name):
         return False
-    return node.target.id not in ex.frame.file.loop(node).names
+    return node.target.id not in ex.frame.file.loop(node).used
 
 
 def _trains_each(ex: Execution, iterated: Value) -> bool:

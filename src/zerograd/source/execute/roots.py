@@ -241,16 +241,20 @@ def _enter(ex: Execution, file: File, function: Function) -> None:
 
 def _again_and_again(ex: Execution, obj: Obj, function: Function, receiver: Value | None) -> None:
     """Anybody may call a function again. What it leaves undone, its caller may do in between."""
-    whole = ("root", function)
+    whole = counters.whole_of(function)
     ex.records.append(whole)
     counting = loops.enter_calls(ex, whole)
     numbered = _batch_number(ex, function, whole)
+    told = counters.told(ex, function) if not numbered else []
+    if told:
+        ex.path = ex.here.copy()
+        counters.start(ex, told, whole)
     entry = ex.here
     for number in range(_CALLS):
         ex.called_again = number > 0
         level = ex.store.open()
         ex.path = entry.copy()
-        ex.loops = [whole] if counting or numbered else []
+        ex.loops = [whole] if counting or numbered or told else []
         value = calls.inline(ex, obj, [], numbered, function.node, receiver=receiver, cls=function.cls, running=True)
         keeping.lose(ex, containers.deep(ex, value))
         if receiver is not None and _is_training_step(ex, function):
@@ -262,7 +266,7 @@ def _again_and_again(ex: Execution, obj: Obj, function: Function, receiver: Valu
             break  # it has a loop that trains: that is all the repetition there is
         for slot, facts in left.facts.items():
             if slot != PATH:
-                undone = ALL_DOUBTS - ex.tables.does(whole, slot)
+                undone = ALL_DOUBTS - {Kind.SCHEDULE} - ex.tables.does(whole, slot)
                 private = slot[0] is not None and _is_private(ex, slot[0], receiver)
                 if Kind.CLEAR in undone and private and not _is_in_a_branch(ex, slot):
                     undone -= {Kind.CLEAR}
@@ -272,6 +276,26 @@ def _again_and_again(ex: Execution, obj: Obj, function: Function, receiver: Valu
         if later.same_as(entry):
             break
         entry = later
+    ex.records.remove(whole)
+    made = _handed_out(ex, value)
+    if made is not None and made.function is not None:  # whoever gets it will call it, again and again
+        ex.loops = []
+        ex.meet([back], (function.node, ex.context, "handed out"))
+        _again_and_again(ex, made, made.function, made.receiver)
+
+
+def _handed_out(ex: Execution, value: Value) -> Obj | None:
+    """The function that a root has made, and that nobody here has called."""
+    if len(value.objects) != 1 or not value.exact:
+        return None
+    (made,) = value.objects
+    function = made.function
+    if made.kind is not ObjectKind.FUNCTION or function is None or made.frame is None:
+        return None
+    if function in ex.entered - ex.handed_out or not calls.names_events(ex, function):
+        return None
+    ex.handed_out.add(function)
+    return made
 
 
 def _is_training_step(ex: Execution, function: Function) -> bool:

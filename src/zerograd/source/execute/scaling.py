@@ -50,20 +50,26 @@ class Made(NamedTuple):
 def unscale_one(ex: Execution, scaler: Obj, value: Value, node: ast.AST) -> None:
     """unscale_(): the gradients are divided, and the scaler remembers it. See [Note: stages]."""
     chosen = gradients.stepped_by_scaler(value)
-    unscale(ex, chosen, node)
-    weak = len(chosen) > 1 or _is_renewed(ex, value, ex.loops)
-    for optimizer in chosen:
-        slot = _slot(ex, optimizer, scaler, Shape.PLAIN)
-        gradients.tell(ex, gradients.emit(ex, slot, Kind.UNSCALE, node, weak=weak), [slot])
+    renewed = _is_renewed(ex, value, ex.loops)
+    with gradients.alternatives(ex, chosen) as alternative:
+        for optimizer in chosen:
+            weak = not alternative(optimizer) and len(chosen) > 1
+            _unscale(ex, optimizer, node, weak=weak)
+            slot = _slot(ex, optimizer, scaler, Shape.PLAIN)
+            gradients.tell(ex, gradients.emit(ex, slot, Kind.UNSCALE, node, weak=weak or renewed), [slot])
 
 
 def unscale(ex: Execution, known: Iterable[Obj], node: ast.AST) -> None:
     """The loss scale is divided out of what these hold."""
     chosen = sorted(known)
     for optimizer in chosen:
-        for slot in gradients.slots_of(ex, optimizer):
-            gradients.emit(ex, slot, Kind.UNSCALE, node, weak=len(chosen) > 1, judged=False)
-        divided(ex, optimizer, node, weak=len(chosen) > 1)
+        _unscale(ex, optimizer, node, weak=len(chosen) > 1)
+
+
+def _unscale(ex: Execution, optimizer: Obj, node: ast.AST, *, weak: bool) -> None:
+    for slot in gradients.slots_of(ex, optimizer):
+        gradients.emit(ex, slot, Kind.UNSCALE, node, weak=weak, judged=False)
+    divided(ex, optimizer, node, weak=weak)
 
 
 def divided(ex: Execution, optimizer: Obj, node: ast.AST, *, weak: bool = False, loosely: bool = False) -> None:

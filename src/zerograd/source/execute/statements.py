@@ -281,14 +281,18 @@ def _continue(ex: Execution, node: ast.Continue) -> None:
 
 
 def _finish(ex: Execution, loops_left: int) -> None:
-    """Run what stands in `finally`, and the exits of contexts, between a jump and its target."""
+    """Run what stands in `finally`, and the exits of contexts, between a jump and its target.
+
+    Only this path leaves: whoever took another arm is still in the block.
+    """
     frame = ex.frame
-    kept = list(frame.finals)
+    kept, inside = list(frame.finals), (ex.grad_mode, ex.accumulating, ex.failing, list(ex.quiet))
     while frame.finals and frame.finals[-1][0] >= loops_left:
         _, final = frame.finals.pop()
         if ex.path is not None:
             final()
     frame.finals[:] = kept
+    ex.grad_mode, ex.accumulating, ex.failing, ex.quiet = inside
 
 
 def skip_rest(ex: Execution) -> None:

@@ -8,7 +8,7 @@ import ast
 from collections.abc import Hashable
 from typing import Any, NamedTuple, TypeVar
 
-from zerograd.core.events import Site
+from zerograd.core.events import Kind, Site
 from zerograd.core.facts import NO_DOUBT, Doubts
 from zerograd.source.execute.paths import Slot
 from zerograd.source.heap.conditions import Asked, Counter, First, Last, Linear, Place, Synced, Test, equated
@@ -85,8 +85,10 @@ class Tables:
         self.clips_used: dict[Site, set[Obj]] = {}  # who may step next behind each clip
         self.deposits: dict[Site, Deposit] = {}  # of the last pass
         self.stepping: dict[Obj, set[tuple[Place, str]]] = {}  # at which place of which window each optimizer steps
+        self.told: dict[Counter, int] = {}  # numbers that somebody else keeps, and that count the calls of a root
         self.calls: set[Hashable] = set()  # functions that count how often they are called: each call is an iteration
         self.in_turn: dict[Hashable, set[Obj]] = {}  # optimizers of which each iteration of a loop takes another one
+        self.told_apart: set[Hashable] = set()  # loops that ask which iteration it is, and not only whether the last
         self.parted: set[Hashable] = set()  # loops whose iterations are the micro-batches of one batch
         self.shares: set[tuple[Linear, Hashable]] = set()  # numbers, and what they were divided by
         self.divided: set[tuple[int, Hashable]] = set()  # what is told of losses, and what it was divided by
@@ -98,6 +100,7 @@ class Tables:
         self.stepped_over: dict[Obj, set[Obj]] = {}  # the networks that accelerators were told around each step
         self.under: dict[tuple[Test, bool], dict[Slot, Doubts]] = {}  # what happens where a test was answered so
         self.stepped_under: dict[Slot, set[frozenset[tuple[Test, bool]]]] = {}  # how tests were answered at each step
+        self.told_to_step: dict[Obj, set[Obj]] = {}  # given things that are handed something to step, and what
         self.volatile: set[Obj] = set()  # given things that are told something in a loop: what they say may change
         self.read: set[Obj] = set()  # optimizers whose rate or groups are read
         self.slopes_read: set[Obj] = set()  # leaves whose gradient is read by hand
@@ -151,13 +154,10 @@ class Tables:
         return loop in self.emitted or loop in self.doubted
 
     def skipped(self, branch: Branch) -> dict[Slot, Doubts]:
-        """What a branch may have done to each slot, for those who did not take it."""
-        sure, maybe = self.emitted.get(branch), self.doubted.get(branch)
-        if not maybe:
-            return sure or {}
-        if not sure:
-            return maybe
-        return {slot: sure.get(slot, NO_DOUBT) | maybe.get(slot, NO_DOUBT) for slot in [*sure, *maybe]}
+        """What a branch may have done to each slot, for those who did not take it. A schedule steps nobody."""
+        sure, maybe = self.emitted.get(branch, {}), self.doubted.get(branch, {})
+        found = {slot: sure.get(slot, NO_DOUBT) | maybe.get(slot, NO_DOUBT) for slot in [*sure, *maybe]}
+        return {slot: kinds if Kind.CONSUME in kinds else kinds - {Kind.SCHEDULE} for slot, kinds in found.items()}
 
     def does(self, branch: Hashable, slot: Slot) -> Doubts:
         found = self.emitted.get(branch)

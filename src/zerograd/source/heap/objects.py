@@ -56,6 +56,7 @@ class Shape(Enum):
     PARTS = auto()  # the parts of a batch
     GROUPS = auto()  # an optimizer's
     NAMED = auto()  # of PARAMETERS: with their names
+    UNSEEN = auto()  # of an OPTIMIZER: whoever is to step on what was clipped here, elsewhere
     REPEATS = auto()  # of an OPTIMIZER: its step evaluates its closure again and again
     CALLABLE = auto()  # of a SCALER: one call does it all
     SETTLED = auto()  # of a STAGE: whether a scaler was updated behind a step
@@ -76,6 +77,7 @@ class Mode(Enum):
     SCALES_LOSS = auto()
     PREPARED = auto()
     QUIET = auto()  # gradients are not averaged over the ranks
+    FAILS = auto()  # something is to go wrong
 
     __hash__ = object.__hash__
 

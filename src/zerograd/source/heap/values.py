@@ -123,9 +123,6 @@ class Value(NamedTuple):
     iterators: Iterators = NO_ITERATORS  # which are used up when it is read
 
 
-_SELDOM = slice(Value._fields.index("length"), None)  # the fields in which few values differ
-
-
 def joined_graph(one: Graph, other: Graph) -> Graph:
     if one is other:
         return one
@@ -162,7 +159,7 @@ def join(one: Value, other: Value, identity: int, test: Test | None = None) -> V
     if test is not None:
         flag = _flag(one, other, test)
         none_test = _none_test(one, other, test)
-    elif one[_SELDOM] == other[_SELDOM] and one.graph is other.graph:  # as nearly all are: nothing to be joined there
+    elif one[10:] == other[10:] and one.graph is other.graph:  # as nearly all are: in `length` and what follows
         return Value._make(
             (
                 one.id if alike else identity,
@@ -175,7 +172,7 @@ def join(one: Value, other: Value, identity: int, test: Test | None = None) -> V
                 one.test if one.test == other.test else None,
                 one.none_test if one.none_test == other.none_test else None,
                 one.constant if one.constant == other.constant else None,
-                *one[_SELDOM],
+                *one[10:],
             )
         )
     return Value(

@@ -200,13 +200,24 @@ class Project:
     def _module(self, path: str, module: str, name: str) -> tuple[str, str]:
         """Where a module lies that has this name in it: as a folder, and as a file. Either may be nothing."""
         parts = [part for part in module.lstrip(".").split(".") if part]
-        for folder in self._folders(path, len(module) - len(module.lstrip("."))):
+        level = len(module) - len(module.lstrip("."))
+        for folder in self._folders(path, level):
+            if not level and parts and self._is_inside(path, folder, parts[0]):
+                continue
             stem = os.path.join(folder, *parts)
             candidates = [os.path.join(stem, "__init__.py")] + ([stem + ".py"] if parts else [])
             target = next((one for one in candidates if self._exists(one, path)), "")
             if target or (name and self._exists(os.path.join(stem, name + ".py"), path)):
                 return stem, target
         return "", ""
+
+    def _is_inside(self, path: str, package: str, name: str) -> bool:
+        """Whether a file lies in a part of a package that has this name: from inside, it is called by its whole name.
+
+        `import torch` in mine/torch/loop.py brings torch.
+        """
+        part = os.path.join(package, name) + os.sep
+        return os.path.abspath(path).startswith(part) and self._exists(os.path.join(package, "__init__.py"), path)
 
     def _exists(self, path: str, importing: str) -> bool:
         self._asked.setdefault(os.path.abspath(importing), set()).add(path)

@@ -92,7 +92,7 @@ class Loop(NamedTuple):
     """What stands in a loop."""
 
     breaks: bool  # somewhere, be it out of a loop within
-    names: frozenset[str]  # in its body
+    used: frozenset[str]  # the names in its body, but for what is only compared
 
 
 class Imported(NamedTuple):
@@ -140,16 +140,13 @@ class File:
     def loop(self, node: ast.AST) -> "Loop":
         known = self._loops.get(node)
         if known is None:
-            parts = list(ast.walk(node))
-            names = frozenset(
-                [
-                    part.id
-                    for statement in getattr(node, "body", ())
-                    for part in ast.walk(statement)
-                    if isinstance(part, ast.Name)
-                ]
-            )
-            known = self._loops[node] = Loop(any(isinstance(part, ast.Break) for part in parts), names)
+            body = [part for statement in getattr(node, "body", ()) for part in ast.walk(statement)]
+            compared = {
+                id(one) for part in body if isinstance(part, ast.Compare) for one in (part.left, *part.comparators)
+            }
+            used = frozenset([part.id for part in body if isinstance(part, ast.Name) and id(part) not in compared])
+            breaks = any(isinstance(part, ast.Break) for part in ast.walk(node))
+            known = self._loops[node] = Loop(breaks, used)
         return known
 
     def set_outside(self, cls: Class) -> set[str]:

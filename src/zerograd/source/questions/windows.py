@@ -124,7 +124,7 @@ def _are_micro_batches(ex: Execution, loop: Hashable, of: Linear, feeding: dict[
     """Whether the iterations of a loop are for parts of one batch, or the program tells the mean of their losses."""
     if any(one.kind is ObjectKind.LEAF for deposit in feeding.values() for one in deposit.value.made_of):
         return False  # it looks for an input, or for weights of its own
-    if loop in ex.tables.parted:
+    if loop in ex.tables.parted - ex.tables.told_apart:
         return True
     parts = ex.identities.parts
     losses = {deposit.value.id for deposit in feeding.values()}
@@ -203,8 +203,10 @@ def _fit(ex: Execution, optimizer: Obj, taken: Taken, place: Place, feeding: dic
         all_but_one = len(taken.places[place]) == len(places_of(place.of)) - 1
         return Fit.INVERTED if all_but_one and _are_divided(ex, feeding, place) else Fit.UNKNOWN
     # Behind the first place of a window whose length nobody knows comes one in the middle, or the last.
-    alike = len(begins) == 1 or (place.of.base is not None and FIRST not in begins)
-    return Fit.WHOLE if alike else Fit.SHIFTED
+    if len(begins) == 1 or (place.of.base is not None and FIRST not in begins):
+        return Fit.WHOLE
+    # Where no backward begins groups at two places, what comes behind the step is another loss, not another window.
+    return Fit.SHIFTED if any(len(each.begins.get(place, ())) > 1 for each in fed) else Fit.UNKNOWN
 
 
 def _is_erased(ex: Execution, optimizer: Obj) -> bool:
