@@ -238,7 +238,7 @@ def _tell(ex: Execution, law: Rule, met: Met) -> Finding | None:
     lengths = {place.of.base for place, _ in windows}
     if law.at is Kind.CLIP and met.verdict.event.kind is Kind.DEPOSIT:  # once per micro-batch, whichever window it is
         lengths |= {place.of.base for places in ex.tables.windows.values() for place in places}
-    certain = certain and not any(ex.is_refused(length) for length in lengths)
+    certain = certain and not any(ex.is_refused(length, met.slot) for length in lengths)
     if is_starved(met.verdict):
         certain = certain and not any(
             site == met.verdict.event.site and True in starved.values() and False in starved.values()

@@ -125,3 +125,22 @@ class Tests(unittest.TestCase):
 """
     assert certain(body.format(block="if True:")) == ["ZG001"]
     assert certain(body.format(block="with self.assertRaises(ValueError):")) == []
+
+
+REFUSED = """
+def train(settings, scaler, n):
+    if settings.{switch} and n > 1:
+        raise ValueError
+    for i, (x, y) in enumerate(loader):
+        optimizer.zero_grad()
+        (F.mse_loss(model(x), y) / n).backward()
+        if settings.clipped:
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        if (i + 1) % n == 0:
+            optimizer.step()
+"""
+
+
+def test_what_is_refused_together_with_a_switch_matters_where_that_decides() -> None:
+    assert "ZG002" in certain(REFUSED.format(switch="remote"))
+    assert "ZG302" not in certain(REFUSED.format(switch="clipped"))

@@ -246,10 +246,9 @@ def refuse(ex: Execution, test: Test, *, yes: bool = True) -> None:
         refuse(ex, test.test, yes=not yes)
     elif isinstance(test, Both) and not yes:  # refused together with a setting that is on or off
         parts = [test.one, test.other]
-        if any(_is_switch(part) for part in parts):
-            for part in parts:
-                if isinstance(part, Asked) and part.what == "<" and part.of[0] == ("k", 1):
-                    ex.tables.add(ex.tables.refused, part.of[1])
+        for part, other in zip(parts, parts[::-1], strict=True):
+            if _is_switch(other) and isinstance(part, Asked) and part.what == "<" and part.of[0] == ("k", 1):
+                ex.tables.add(ex.tables.refused_with.setdefault(part.of[1], set()), other)
     elif isinstance(test, Asked) and yes and test.what in ("==", "in"):
         for one in test.of:
             if not isinstance(one, tuple) or isinstance(one, Linear):

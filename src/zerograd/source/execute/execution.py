@@ -12,7 +12,7 @@ from zerograd.source.execute.paths import PATH, Path, Slot, State, meet
 from zerograd.source.execute.tables import Branch, Deposit, Tables
 from zerograd.source.execute.walked import Answered, Events, Excuses
 from zerograd.source.heap import answers
-from zerograd.source.heap.conditions import Asked, Counter, Linear, Place, Test
+from zerograd.source.heap.conditions import Asked, Counter, Linear, Place, Test, leaves
 from zerograd.source.heap.identity import Identities
 from zerograd.source.heap.objects import Heap, Mode, Obj, ObjectKind
 from zerograd.source.heap.regions import Overlap
@@ -521,12 +521,21 @@ class Execution:
                 later = changed[id(known)] = change(known, *args, **options)
             facts[slot] = later
 
-    def is_refused(self, base: int | None) -> bool:
-        """Whether the program refuses that a number is other than a few constants, here or where settings are read."""
+    def is_refused(self, base: int | None, slot: Slot | None = None) -> bool:
+        """Whether the program refuses that a number is other than a few constants, here or where settings are read.
+
+        Where it does so together with a switch, that says nothing of slots whose events no such switch decides over.
+        """
         if base in self.tables.refused:
+            return True
+        switches = self.tables.refused_with.get(base, set())
+        if switches and (slot is None or any(self._decides_over(slot, one) for one in switches)):
             return True
         field = self.identities.field(base) if base is not None else ""
         return bool(field) and self.refusals is not None and field in self.refusals.fields()
+
+    def _decides_over(self, slot: Slot, switch: Test) -> bool:
+        return any(slot in slots and switch in leaves(test) for (test, _), slots in self.tables.under.items())
 
     def slots(self) -> list[Slot]:
         return [slot for slot in self.here.facts if slot != PATH]

@@ -145,7 +145,7 @@ class Refusals:
             for function in self._file.functions:
                 if function.outer is None and _may_refuse(function):
                     done = _execute(self._project, self._classes, self._laws, self._file, function, moves, self)
-                    refused = done.tables.refused if done is not None else set()
+                    refused = done.tables.refused.union(done.tables.refused_with) if done is not None else set()
                     names = {done.identities.field(one) for one in refused if done is not None and isinstance(one, int)}
                     self._fields |= {name for name in names if name}
         return self._fields

@@ -112,6 +112,7 @@ class Tables:
         self.hooks: dict[Obj, Value] = {}  # what is called with all that a network computes
         self.asked_for_gradient: set[int] = set()  # tensors that are told to take a gradient, or may be
         self.refused: set[Hashable] = set()  # values for which the program refuses all but a few constants
+        self.refused_with: dict[Hashable, set[Test]] = {}  # the same, where one of these is answered yes
         self.slots: dict[Slot, None] = {}
         self.reads: dict[Obj, dict[tuple[ast.AST, Hashable], str]] = {}  # where each iterator is read to its end
         self.examined = False  # a tensor is compared in an assert outside loops: a test of gradients

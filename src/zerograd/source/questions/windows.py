@@ -72,7 +72,8 @@ def _meant(ex: Execution, optimizer: Obj, taken: Taken, feeding: dict[Site, Depo
     for one in sorted(frozenset.intersection(*map(frozenset, divisors)), key=repr):
         of = one if isinstance(one, Linear) else Linear(one, 0)
         steady = not any(ex.changing_in(part, taken.loops) for part in ex.identities.parts(of.base or 0))
-        if of.base in ex.tables.refused or of.base in ex.counter_ids or not steady:
+        refused = of.base in ex.tables.refused or of.base in ex.tables.refused_with
+        if refused or of.base in ex.counter_ids or not steady:
             continue
         sums = any(deposit.value.reduction == SUM for deposit in feeding.values())
         counted = _counts_micro_batches(ex, taken, of)
