@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from source.execute.reading import MADE, certain
 
+from source.execute.reading import MADE, certain
 from zerograd.rules import REGISTRY
 from zerograd.source.abstract import CODES, check_abstractly
 from zerograd.source.execute import calls
