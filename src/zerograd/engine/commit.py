@@ -24,6 +24,7 @@ from zerograd.engine.ranks.exchange import Exchange
 from zerograd.engine.ready import Ready
 from zerograd.engine.scaling import updates
 from zerograd.engine.skips import say_skipped
+from zerograd.engine.supply import supply
 from zerograd.engine.transaction import Move, Transaction, open_blocks
 from zerograd.engine.weighing import MEAN, Number
 from zerograd.errors import TornStep
@@ -208,6 +209,8 @@ def _end(block: Block, ending: Ending, cause: str) -> None:
         block.over = True  # it cannot be undone, and says so: that does not keep it open for ever
         raise
     block.close()
+    if supply.owners and all(other is block or other.over for other in open_blocks):
+        supply.clear()
     block.over = True
     block.let_go()
     if block in open_blocks:

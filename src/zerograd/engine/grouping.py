@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TypeVar
 
+from zerograd.engine.supply import supply
 from zerograd.errors import StepError
 
 T = TypeVar("T")
@@ -30,6 +31,19 @@ def groups(iterable: Iterable[T], n: int, *, begun: int = 0) -> Iterator[list[T]
 
 def _groups(items: Iterator[T], n: int, begun: int) -> Iterator[list[T]]:
     if begun:
-        yield list(islice(items, n - begun))  # empty, if only the commit was missing
-    while group := list(islice(items, n)):
+        yield _group(items, n - begun)  # empty, if only the commit was missing
+    while group := _group(items, n):
         yield group
+
+
+def _group(items: Iterator[T], n: int) -> list[T]:
+    """The next items. What a Cursor has handed out for each of them is noted: see [Note: known items]."""
+    first, before = len(supply.items), len(supply.owners)
+    group: list[T] = []
+    until: list[int] = []
+    for item in islice(items, n):
+        group.append(item)
+        until.append(len(supply.owners))
+    if len(supply.owners) > before and not supply.overflowed:
+        supply.regroup(first, group, until)
+    return group

@@ -46,10 +46,11 @@ _TOLD = {
 class MicroBatch:
     """Items whose losses share a weight. Several deposits of one micro-batch add; it weighs once."""
 
-    __slots__ = ("deposited", "filler", "weighing", "weight")
+    __slots__ = ("deposited", "filler", "number", "weighing", "weight")
 
-    def __init__(self, weighing: Weighing, weight: Number, *, filler: bool = False) -> None:
+    def __init__(self, weighing: Weighing, weight: Number, *, filler: bool = False, number: int = 0) -> None:
         self.weighing, self.weight, self.deposited = weighing, weight, False
+        self.number = number  # among the items of its group, from 1
         self.filler = filler  # run because other ranks have a micro-batch and this one has none
 
 

@@ -19,6 +19,7 @@ import torch
 from torch.utils.data import BatchSampler, DataLoader, IterableDataset
 
 from zerograd.engine.checkpoint import chance, refusals
+from zerograd.engine.supply import supply
 
 _CPU = torch.device("cpu")
 _STATE = ("epoch", "taken", "begun", "generators")
@@ -57,11 +58,14 @@ class Cursor:
     def _counted(self, batches: Iterator[Any]) -> Iterator[Any]:
         for batch in batches:
             self._batches += 1
+            supply.hand_out(self, batch)
             yield batch
         self._ended = self._state(0)
         self.epoch, self._batches, self._left_out, self._begun = self.epoch + 1, 0, 0, None
 
     def _beginning(self) -> Iterator[Any]:
+        if self._begun is not None:
+            supply.give_up(self)
         self._batches, self._left_out, self._ended = 0, 0, None
         self._begun, self._waited = self._chance(), self._workers_wait()
         return iter(self._loader)
@@ -187,6 +191,8 @@ class Cursor:
         """
         if inside and self._ended is not None:
             return {**self._ended, "taken": self._ended["taken"] - pending * self._size()}
+        if pending > self._batches:
+            raise refusals.two_epochs()
         return self._state(pending)
 
     def _state(self, pending: int) -> dict[str, Any]:
@@ -207,6 +213,7 @@ class Cursor:
         self.epoch, self._begun, self._ended = state["epoch"], state["begun"], None
         self._left_out, self._batches, self._loaded = state["taken"] if taken is None else taken, 0, True
         self._waited = state.get("workers_waited", False)
+        supply.clear()
         self._set_generators(state["generators"])
 
     def _require(self, state: object) -> None:
