@@ -20,13 +20,17 @@ def groups(iterable: Iterable[T], n: int, *, begun: int = 0) -> Iterator[list[T]
     >>> list(groups("bcde", 2, begun=1))
     [['b'], ['c', 'd'], ['e']]
     """
-    if n < 1 or not 0 <= begun <= n:
+    if not (_is_whole(n) and _is_whole(begun)) or n < 1 or not 0 <= begun <= n:
         raise StepError(
             f"groups of {n} with {begun} begun cannot be made",
-            cure="A group has at least one micro-batch, and no more than all of them are done.",
+            cure="Both are whole numbers: a group has at least one micro-batch, and no more than all of them are done.",
             slug="groups",
         )
     return _groups(iter(iterable), n, begun)
+
+
+def _is_whole(number: object) -> bool:
+    return hasattr(number, "__index__")
 
 
 def _groups(items: Iterator[T], n: int, begun: int) -> Iterator[list[T]]:
