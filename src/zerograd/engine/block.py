@@ -91,6 +91,7 @@ class Block:
         if terms.restore:
             self.undo = snapshot(terms.restore, self.slots, terms)
         if terms.scaling is not None:
+            terms.scaling.forget()  # an iteration that was given up after unscale_(): its gradients are cleared, too
             self.scale = terms.scaling.read(self.slots.device)
         if terms.autocast is not None:
             self.casting = Casting(self.slots.device, terms.autocast)
@@ -136,12 +137,15 @@ class Block:
 
     def admit(self, what: str) -> None:
         """Refuse what comes from another thread; go no further after an abort that was swallowed."""
-        if self._thread != threading.get_ident():
-            raise refusals.other_thread(what)
+        self.require_thread(what)
         if self.aborted:
             raise Abort(self)
         if self.captured and what not in _RECORDABLE:
             raise refusals.not_recorded(what)
+
+    def require_thread(self, what: str) -> None:
+        if self._thread != threading.get_ident():
+            raise refusals.other_thread(what)
 
     def abort(self) -> None:
         self.aborted = True

@@ -54,6 +54,8 @@ class Entered:
         return transaction or _way_out.asked_of_the_class()
 
     def _exit(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        for block in self._transaction.blocks:
+            block.require_thread("the block is left")  # it stays open, for its own thread to leave
         return commit.end(self._transaction, error)
 
     if TYPE_CHECKING:
