@@ -81,7 +81,7 @@ class Block:
         self.number = next(_numbers)
         self.tally = Tally()
         self.places: list[int] = []  # of the items that micro_batches() has fetched. See [Note: known items]
-        self._thread = threading.get_ident()
+        self.thread = threading.get_ident()
 
     # Opening
 
@@ -137,15 +137,12 @@ class Block:
 
     def admit(self, what: str) -> None:
         """Refuse what comes from another thread; go no further after an abort that was swallowed."""
-        self.require_thread(what)
+        if self.thread != threading.get_ident():
+            raise refusals.other_thread(what)
         if self.aborted:
             raise Abort(self)
         if self.captured and what not in _RECORDABLE:
             raise refusals.not_recorded(what)
-
-    def require_thread(self, what: str) -> None:
-        if self._thread != threading.get_ident():
-            raise refusals.other_thread(what)
 
     def abort(self) -> None:
         self.aborted = True
