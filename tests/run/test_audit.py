@@ -358,3 +358,18 @@ def test_a_schedule_that_moves_too_soon_is_told_once() -> None:
             schedule.step()
             optimizer.step()
     assert [(finding.code, finding.times) for finding in watch.findings] == [("ZG301", 1)]
+
+
+@pytest.mark.parametrize(("second", "told"), [("part", ["ZG004 possible"]), ("other part", [])])
+def test_two_optimizers_that_step_on_one_gradient_are_possible(second: str, told: list[str]) -> None:
+    model = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 1))
+    whole = torch.optim.SGD(model.parameters() if second == "part" else model[1].parameters(), lr=0.1)
+    part = torch.optim.SGD(model[0].parameters(), lr=0.1)
+    with zerograd.audit(on_finding="collect") as watch:
+        for _ in range(4):
+            model.zero_grad()
+            model(torch.randn(6, 4)).square().mean().backward()
+            whole.step()
+            part.step()
+    assert [f"{finding.code} {finding.certainty.value}" for finding in watch.findings] == told
+    assert all("both hold 2 parameters (0.weight, 0.bias)" in finding.message for finding in watch.findings)

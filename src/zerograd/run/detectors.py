@@ -15,6 +15,7 @@ from zerograd.run.accounts import Accounts
 from zerograd.run.clipping import Clipping
 from zerograd.run.deposit import Deposit
 from zerograd.run.detector import Detector
+from zerograd.run.doubled import Doubled
 from zerograd.run.graph import Survey, survey
 from zerograd.run.groups import Groups
 from zerograd.run.leaks import Leaks
@@ -43,6 +44,7 @@ class Detectors:
         self._listening: list[Detector] = [*reading, *idioms, self.retained, self.syncing, self.scaling]
         self._ears = _ears(self._listening)
         self.lost: tuple[str, ...] = ()  # rules whose detector has failed
+        self.doubled = Doubled(known, say)
         self._surveys = Surveys()
 
     def flush(self) -> None:
