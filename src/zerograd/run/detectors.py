@@ -77,10 +77,16 @@ class Detectors:
         if new and accounts.expecting and accounts.met(found.reached()):
             return self._survey(site, roots, accounts)
         if new:
-            self._owners.surveyed(site, found, owned=accounts.owned)
+            if self._owners.surveyed(site, found, owned=accounts.owned):
+                for account in accounts.ours():
+                    account.fed.strangers()
             self._leaks.surveyed(found)
             self.syncing.search()
         return found
+
+    def filled(self, site: Site, slots: int) -> None:
+        """A backward of this line is over, which has filled so many slots."""
+        self._surveys.filled(site, slots)
 
     def as_before(self, site: Site, roots: Sequence[Tensor], accounts: Accounts) -> bool:
         """Whether nobody has to be told of this line's loss: it fills what it always did."""

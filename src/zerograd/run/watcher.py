@@ -161,6 +161,8 @@ class Watcher:
             account.aliases.backward()
         if not hit and not deposit.reached:
             mine.astray += 1
+        if not raised:
+            self.detectors.filled(deposit.site, sum(len(account.window.hit) for account in hit))
         mine.routine.note(deposit.event)
         if raised:
             mine.routine.spoil()
