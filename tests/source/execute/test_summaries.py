@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from source.execute.reading import MADE, certain
+from source.execute.reading import MADE, certain, found
 from zerograd.rules import REGISTRY
 from zerograd.source.abstract import CODES, check_abstractly
 from zerograd.source.execute import calls
@@ -117,3 +117,20 @@ for x, y in loader:
     second.step()
 """
     assert certain(body) == ["ZG003"]
+
+
+def test_who_is_handed_what_to_call_may_do_anything() -> None:
+    body = """
+def act(what):
+    return what()
+
+def train(enc, dec, loader, first, second):
+    for x in loader:
+        for o in (first, second):
+            act(lambda: o.zero_grad())
+        F.mse_loss(dec(enc(x)), x).backward()
+        for o in (first, second):
+            act(o.step)
+"""
+    assert certain(body) == []
+    assert "ZG001" in dict(found(body.replace("act(lambda: o.zero_grad())", "pass")))

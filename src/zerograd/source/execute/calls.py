@@ -74,6 +74,13 @@ def acting_functions(project: Project, file: File, *, plainly: bool = False) -> 
     return project.acting(file, _PLAIN_EVENTS if plainly else _EVENTS)
 
 
+def may_act(ex: Execution, obj: Obj) -> bool:
+    """Whether who calls this may do something to gradients."""
+    if obj.kind is ObjectKind.FUNCTION and obj.function is not None:
+        return obj.function in acting_functions(ex.project, obj.function.file, plainly=True)
+    return obj.kind in (ObjectKind.BOUND, ObjectKind.CALLER) and (not obj.name or obj.name in _PLAIN_EVENTS)
+
+
 # --- functions and classes as values
 
 

@@ -246,6 +246,7 @@ class Execution:
         self.updated_scalers: set[Obj] = set()
         self.unsettled: dict[Site, Any] = {}  # see [Note: settled]
         self.forgetful: set[Obj] = set()  # scalers that are made anew while their optimizer goes on
+        self.happened = 0  # events and doubts, also those that have changed nothing
         self.noted = 0  # how often something was noted that no name and no fact shows
         self.bounds: dict[Hashable, Hashable] = {}  # what while-loops count up to
         self.over_parameters: set[Hashable] = set()  # loops over parameters

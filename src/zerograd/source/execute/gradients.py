@@ -219,6 +219,7 @@ def emit(
 
     `direct`: a clear of parameters, which accumulate() does not hold back.
     """
+    ex.happened += 1
     facts = ex.here.facts.get(slot)
     optimizer = slot[0]
     if facts is None or optimizer is None:
@@ -934,6 +935,7 @@ def doubt_slots(ex: Execution, chosen: Iterable[Slot], kinds: Doubts) -> None:
             ex.tables.emits(record, slot, kinds, surely=False)
         ex.excuses.note(ex, slot, kinds, ex.calling, Why.UNREAD)
         facts[slot] = doubt(facts[slot], kinds)
+        ex.happened += 1
 
 
 def doubt_all(ex: Execution) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 from zerograd.core.facts import Facts
-from zerograd.source.execute import gradients
+from zerograd.source.execute import calls, gradients
 from zerograd.source.execute.containers import LENGTH
 from zerograd.source.execute.execution import Context, Execution
 from zerograd.source.execute.paths import Slot
@@ -105,7 +105,7 @@ class _Handed:
         return outline(value), tuple([self._object(one, depth) for one in sorted(value.objects)])
 
     def _object(self, obj: Obj, depth: int) -> Hashable:
-        if obj.kind in _READ_ONCE:
+        if obj.kind in _READ_ONCE or calls.may_act(self._ex, obj):
             raise Telling
         number = self.loose.get(obj)
         if number is not None:
@@ -141,7 +141,7 @@ def outline(value: Value) -> Hashable:
 def _recorded(ex: Execution, where: Where, given: _Handed, node: ast.AST, run: Callable[[], Value]) -> Value:
     """Execute it, and keep what it did if there is a summary of that."""
     store = ex.store
-    before, facts, notes = ex.effects(), dict(ex.here.facts), ex.notes()
+    before, facts, notes, happened = ex.effects(), dict(ex.here.facts), ex.notes(), ex.happened
     shapes = [(one, one.shown, set(one.uses), _parts(one)) for one in _things(given)]
     outer_frames = {frame.id for frame in ex.frames}
     outer, store.reads = store.reads, {}
@@ -150,7 +150,11 @@ def _recorded(ex: Execution, where: Where, given: _Handed, node: ast.AST, run: C
         value = run()
         if ex.path is not None:
             try:
-                if ex.notes() != notes or any(_parts(one) != parts for one, _, _, parts in shapes):
+                if (
+                    ex.happened != happened
+                    or ex.notes() != notes
+                    or any(_parts(one) != parts for one, _, _, parts in shapes)
+                ):
                     raise Telling
                 done = _Done(ex, given, ex.context.then(node), outer_frames)
                 noticed = done.noticed(before, facts)
@@ -243,6 +247,8 @@ class _Done:
                 continue
             if isinstance(then, Value):
                 outline(then)
+                if any(calls.may_act(self._ex, one) for one in then.objects):
+                    raise Telling
             read[key] = then
         loose = tuple(self._given.loose)
         told = tuple([uses[one] for one in loose])
