@@ -438,7 +438,7 @@ class _Again:
         )
 
     def _id_of(self, value: Value, objects: frozenset[Obj], node: ast.AST) -> int:
-        if len(objects) == 1:
+        if len(value.objects) == 1:
             (one,) = value.objects
             if value.id == self._ex.identities.of("object", one):
                 return self._ex.identities.of("object", *objects)
