@@ -88,7 +88,7 @@ class Trainer:
             loss.backward()
             self.optimizer.step()
 """
-STEPS = "x_adv = x_adv + self.eps * x_adv.grad.sign()"
+STEPS = "x_adv = x_adv.detach() + self.eps * x_adv.grad.sign()"
 FAULTY_ATTACK = {"before": "pass", "deposit": f"cost.backward(); {STEPS}", "after": "pass"}
 FAULTY_TRAINER = {
     "optimized": "model.parameters()",
