@@ -31,7 +31,13 @@ def test_what_has_no_rows_goes_with_every_part() -> None:
 
 
 @pytest.mark.parametrize(
-    ("batch", "match"), [([X, Y], "columns of the batch or its samples"), ((X, Y[:2]), "rows of a tuple"), (3, "int")]
+    ("batch", "match"),
+    [
+        ([X, Y], "columns of the batch or its samples"),
+        ((X, Y[:2]), "rows of a tuple"),
+        (3, "int"),
+        (torch.tensor(1.0), "a tensor without dimensions"),
+    ],
 )
 def test_what_cannot_be_cut(batch: object, match: str) -> None:
     with pytest.raises(StepError, match=match):

@@ -1,5 +1,6 @@
 """One block: aborts, broken backwards and micro-batches keep to it."""
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
@@ -179,3 +180,16 @@ def test_a_block_that_fails_leaves_gradients_of_late_parameters_alone() -> None:
         step.backward(model(BATCHES[0][0]).sum())
         optimizer.add_param_group({"params": late.parameters()})
     assert late.weight.grad is stale
+
+
+def test_a_block_is_left_by_its_own_thread() -> None:
+    model = make_model()
+    before, step = weights(model), Step(sgd(model))
+    step.__enter__()
+    step.backward(model(X).sum())
+    with ThreadPoolExecutor(1) as other, pytest.raises(StepError, match="the block is left from another thread"):
+        other.submit(step.__exit__, None, None, None).result()
+    assert torch.equal(before, weights(model))
+    step.__exit__(None, None, None)
+    assert step.outcome.kind is Ending.COMMITTED
+    assert not torch.equal(before, weights(model))

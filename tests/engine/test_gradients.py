@@ -126,3 +126,12 @@ def test_what_is_not_finite_among_gradients_of_several_kinds_is_found() -> None:
         some[place][0] = float("nan")
         assert unscale(some, half).item() == 1.0
         assert torch.equal(some[place - 1], kinds[place - 1] / 2)
+
+
+@pytest.mark.parametrize("kinds", [("cfloat", "float"), ("float", "cfloat", "float"), ("cdouble", "float", "cfloat")])
+def test_the_norm_of_complex_and_real_gradients_is_torchs_own(kinds: tuple[str, ...]) -> None:
+    """To the last bit: torch sums the norms kind by kind."""
+    for seed in range(60):
+        torch.manual_seed(seed)
+        gradients = [torch.randn(place + 2, 3, dtype=getattr(torch, kind)) for place, kind in enumerate(kinds * 2)]
+        assert torch.equal(total_norm(gradients), torch.nn.utils.get_total_norm(gradients))

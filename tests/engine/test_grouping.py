@@ -13,7 +13,7 @@ def test_groups() -> None:
     assert list(groups("", 2, begun=1)) == [[]]
 
 
-@pytest.mark.parametrize(("n", "begun"), [(0, 0), (-1, 0), (2, 3), (2, -1)])
+@pytest.mark.parametrize(("n", "begun"), [(0, 0), (-1, 0), (2, 3), (2, -1), (1.5, 0), (2.0, 0), (2, 0.5), ("2", 0)])
 def test_refused(n: int, begun: int) -> None:
     with pytest.raises(StepError, match="cannot be made"):
         groups("abc", n, begun=begun)

@@ -99,3 +99,13 @@ def test_a_skip_stays_a_skip_when_its_warning_is_an_error() -> None:
         with pytest.raises(RuntimeWarning), step:
             step.backward(model(BATCHES[0][0]).sum() * float("inf"))
     assert (step.outcome.kind, step.skipped) == (Ending.SKIPPED, 1)
+
+
+def test_a_schedule_that_raises_is_told_as_one() -> None:
+    model = make_model()
+    optimizer = sgd(model)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda count: 1 / (1 - count))
+    step = Step(optimizer, scheduler=schedule)
+    with pytest.raises(TornStep, match=r"LambdaLR\.step\(\) raised ZeroDivisionError") as caught, step:
+        step.backward(model(BATCHES[0][0]).sum())
+    assert caught.value.cure.startswith("The weights have moved, and the schedule has not")

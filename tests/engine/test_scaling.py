@@ -276,3 +276,29 @@ def test_the_default_dtype_is_nobodys_business(make) -> None:
         torch.set_default_dtype(usual)
     assert [step.committed for step in steps] == [4, 4]
     assert scaler.get_scale() == 2.0**11
+
+
+def test_an_update_by_hand_inside_the_block_is_refused_in_words() -> None:
+    model, scaler = make_model(), _scaler()
+    step = Step(torch.optim.SGD(model.parameters(), lr=0.1), scaler=scaler)
+    before = weights(model)
+    with pytest.raises(StepError, match=r"scaler\.update\(\) was called by hand inside the block"), step:
+        step.backward(_loss(model, 0))
+        scaler.update()
+    assert torch.equal(before, weights(model))
+    with step:
+        step.backward(_loss(model, 0))
+    assert step.outcome.moved
+
+
+def test_what_was_unscaled_before_the_block_is_given_up_with_its_gradients() -> None:
+    model, plain, scaler = make_model(), make_model(), _scaler()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    step = Step(optimizer, scaler=scaler)
+    scaler.scale(_loss(model, 1)).backward()
+    scaler.unscale_(optimizer)  # and then the iteration was given up
+    for net, one in ((model, step), (plain, Step(torch.optim.SGD(plain.parameters(), lr=0.1), scaler=_scaler()))):
+        with one:
+            one.backward(_loss(net, 0))
+    assert step.outcome.moved
+    assert torch.equal(weights(model), weights(plain))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from engine.nets import make_model
-from zerograd import Step
+from zerograd import Step, StepError
 from zerograd.engine.outcome import Ending
 from zerograd.engine.weighing import MicroBatch, Tally, Weighing, power_of_two
 
@@ -161,3 +161,16 @@ def test_weights_that_only_the_device_knows(dtype: torch.dtype, monkeypatch: pyt
             step._block.captured = False
     for a, b in zip(model.parameters(), plain.parameters(), strict=True):
         assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize("most", [1.7e308, torch.tensor(1.7e308, dtype=torch.float64)])
+def test_weights_whose_sum_no_number_can_hold(most: object) -> None:
+    model = make_model(torch.float64)
+    step = Step(torch.optim.SGD(model.parameters(), lr=0.1))
+    with step:
+        for part in step.micro_batches([torch.ones(2, 4, dtype=torch.float64)], weight=lambda _: most):
+            step.backward(model(part).mean())
+    assert step.outcome.moved
+    with pytest.raises(StepError, match="add up to more than a number can hold"), step:
+        for part in step.micro_batches([torch.ones(2, 4, dtype=torch.float64)] * 2, weight=lambda _: most):
+            step.backward(model(part).mean())

@@ -1,5 +1,8 @@
 """The audit sees everything, changes nothing, and leaves no trace."""
 
+import warnings
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import nn
@@ -306,3 +309,67 @@ def test_what_was_watched_can_be_swapped_when_the_audit_is_over() -> None:
     finally:
         torch.__future__.set_swap_module_params_on_conversion(False)
     assert watch.findings == []
+
+
+def _counted(loop: Callable[[nn.Module, Optimizer], None]) -> list[tuple[str, str, int]]:
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with zerograd.audit(on_finding="collect") as watch:
+        for _ in range(20):
+            loop(model, optimizer)
+    return [(finding.code, finding.certainty.value, finding.times) for finding in watch.findings]
+
+
+def _loses(model: nn.Module, optimizer: Optimizer) -> None:
+    model(torch.randn(6, 4)).square().mean().backward()
+    optimizer.zero_grad()
+    optimizer.step()
+
+
+def _never_asks(model: nn.Module, optimizer: Optimizer) -> None:
+    optimizer.zero_grad()
+    model(torch.randn(6, 4)).square().mean()
+    optimizer.step()
+
+
+def _clips_first(model: nn.Module, optimizer: Optimizer) -> None:
+    optimizer.zero_grad()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    model(torch.randn(6, 4)).square().mean().backward()
+    optimizer.step()
+
+
+@pytest.mark.parametrize(
+    ("loop", "code"), [(_loses, "ZG002"), (_never_asks, "ZG003"), (_clips_first, "ZG302")], ids=["2", "3", "302"]
+)
+def test_a_fault_of_every_step_is_counted_once_a_step(loop: Callable[[nn.Module, Optimizer], None], code: str) -> None:
+    assert _counted(loop) == [(code, "certain", 20)]
+
+
+def test_a_schedule_that_moves_too_soon_is_told_once() -> None:
+    weight = nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 3)
+    with zerograd.audit(on_finding="collect") as watch, warnings.catch_warnings(action="ignore"):
+        for _ in range(3):
+            optimizer.zero_grad()
+            weight.sum().backward()
+            schedule.step()
+            optimizer.step()
+    assert [(finding.code, finding.times) for finding in watch.findings] == [("ZG301", 1)]
+
+
+@pytest.mark.parametrize(("second", "told"), [("part", ["ZG004 possible"]), ("other part", [])])
+def test_two_optimizers_that_step_on_one_gradient_are_possible(second: str, told: list[str]) -> None:
+    model = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 1))
+    whole = torch.optim.SGD(model.parameters() if second == "part" else model[1].parameters(), lr=0.1)
+    part = torch.optim.SGD(model[0].parameters(), lr=0.1)
+    with zerograd.audit(on_finding="collect") as watch:
+        for _ in range(4):
+            model.zero_grad()
+            model(torch.randn(6, 4)).square().mean().backward()
+            whole.step()
+            part.step()
+    assert [f"{finding.code} {finding.certainty.value}" for finding in watch.findings] == told
+    assert all("both hold 2 parameters (0.weight, 0.bias)" in finding.message for finding in watch.findings)

@@ -1,6 +1,7 @@
 """A function that a decorator keeps in a cell is patched there: names that were imported early are patched too."""
 
 import contextlib
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -50,3 +51,39 @@ def test_a_clip_that_was_imported_early_is_heard_and_clips() -> None:
     assert weight.grad.tolist() == [0.5, 0.5, 0.5]
     with pytest.raises(RuntimeError):  # torch's own answer to nothing, with the audit and without
         clip_grad_value_([], 0.5)
+
+
+def _warned() -> list[tuple[str, str, int]]:
+    """What torch warns of, and to whose account it lays that."""
+    weight = nn.Parameter(torch.ones(3))
+    replica = nn.Linear(2, 2)
+    replica._is_replica = True
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        optimizer = torch.optim.SGD([weight, weight], lr=0.1)
+        schedule = torch.optim.lr_scheduler.StepLR(optimizer, 3)
+        schedule.step()
+        schedule.step(2)
+        replica.zero_grad()
+        _Warning.apply(weight).sum().backward()
+    return [(str(one.message), one.filename, one.lineno) for one in seen]
+
+
+class _Warning(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+        warnings.warn("as C++ would", stacklevel=3)
+        return gradient
+
+
+def test_a_warning_names_the_line_that_it_names_without_an_audit() -> None:
+    plain = _warned()
+    with zerograd.audit(on_finding="collect"):
+        audited = _warned()
+    assert audited == plain
+    assert len(plain) == 5
+    assert sum(path == __file__ for _, path, _ in plain) == 3

@@ -10,7 +10,9 @@ from torch import nn
 
 torch.manual_seed(0)
 model = nn.Linear(4, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+heads = nn.ModuleList([nn.Linear(4, 1) for _ in range(4)])
+optimizer = torch.optim.SGD([*model.parameters(), *heads.parameters()], lr=0.01)
+share, k = torch.full((6, 1), 1 / 4), 0
 accum_steps = tasks = 4
 """
 LOOP = """\
@@ -21,6 +23,9 @@ for _ in range(4):
     optimizer.step()
     optimizer.zero_grad()
 """
+OUT = "model(torch.randn(6, 4))"
+MSE = f"nn.functional.mse_loss({OUT}, torch.randn(6, 1))"
+WEIGHTED = f"nn.functional.binary_cross_entropy_with_logits({OUT}, torch.rand(6, 1), weight=share)"
 ADDED = LOOP.replace("loss.backward()", "loss.backward()  # error: [ZG101]")
 DIVIDED = {
     "the loss": LOOP.replace("loss.backward()", "(loss / accum_steps).backward()"),
@@ -30,11 +35,25 @@ DIVIDED = {
     "a hook of the step": "optimizer.register_step_pre_hook(lambda *_: (model.weight.grad.div_(4), None)[1])\n" + LOOP,
     "nobody, but it is a sum": LOOP.replace("torch.randn(6, 1))", "torch.randn(6, 1), reduction='sum')"),
     "nobody, but they are tasks": LOOP.replace("accum_steps", "tasks"),
+    "nobody, but each has parameters of its own": LOOP.replace("model(", "heads[k := (k + 1) % 4]("),
+    "weights that sum to 1 over the group": LOOP.replace(MSE, WEIGHTED),
+    "weights by hand": LOOP.replace(MSE, f"(share * {OUT}**2).mean()"),
+    "a factor inside the square": LOOP.replace(MSE, f"({OUT} * 0.5).square().mean()"),
+    "zeros beside it": LOOP.replace(MSE, f"torch.cat([{OUT}, torch.zeros(18, 1)]).square().mean()"),
 }
 
 
-def test_nobody_divides() -> None:
-    program = Program("added", HEAD + ADDED)
+MEANS = {
+    "mse": MSE,
+    "by hand": f"({OUT} - torch.randn(6, 1)).pow(2).mean()",
+    "of a sigmoid": f"nn.functional.l1_loss(torch.sigmoid({OUT}.view(-1)), torch.rand(6))",
+    "of classes": f"nn.functional.cross_entropy(nn.Linear(1, 3)({OUT}), torch.arange(6) % 3, weight=torch.ones(3))",
+}
+
+
+@pytest.mark.parametrize("loss", MEANS.values(), ids=MEANS)
+def test_nobody_divides(loss: str) -> None:
+    program = Program("added", HEAD + ADDED.replace(MSE, loss))
     assert audited_in_full(program) == program.expected_in_run
 
 
@@ -61,3 +80,19 @@ for _ in range(4):
 def test_the_last_batch_of_every_epoch_may_be_smaller(counts: list[int], mark: str) -> None:
     program = Program("unequal", f"{HEAD}counts = {counts}\n{UNEQUAL.replace('MARK', mark)}")
     assert audited_in_full(program) == program.expected_in_run
+
+
+TASKS = """\
+for _ in range(4):
+    for head, count in zip(heads, (4, 6, 8, 8)):
+        loss = nn.functional.mse_loss(head(model(torch.randn(count, 4)).expand(-1, 4)), torch.randn(count, 1)) / 4
+        loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def test_tasks_weigh_what_they_weigh_however_many_items_they_have() -> None:
+    one_head = HEAD.replace("accum_steps = tasks", "tasks") + TASKS.replace("head(", "heads[0](")
+    assert audited_in_full(Program("tasks", HEAD + TASKS)) == set()
+    assert audited_in_full(Program("domains", one_head)) == set()

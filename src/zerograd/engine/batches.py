@@ -20,6 +20,8 @@ def rows_of(batch: object) -> int:
             counts = {len(column) for column in columns if isinstance(column, Tensor) and column.dim()}
             if len(counts) == 1:
                 return counts.pop()
+        case Tensor():
+            raise refusals.uncut_scalar()
         case list():  # the columns of a batch, or its samples? Nobody can tell.
             raise refusals.uncut_list()
         case _ if hasattr(batch, "__len__") and hasattr(batch, "__getitem__"):

@@ -24,6 +24,7 @@ from zerograd.engine.ready import Ready
 from zerograd.engine.record import Record
 from zerograd.engine.restoring import Undo, snapshot
 from zerograd.engine.slots import Slots
+from zerograd.engine.supply import UNKNOWN, supply
 from zerograd.engine.terms import Terms
 from zerograd.engine.weighing import BARE, MEAN, NONE, MicroBatch, Number, Tally, Weighing, checked, is_zero, on_device
 
@@ -62,9 +63,11 @@ class Block:
     micro: MicroBatch | None = None  # the one that micro_batches() is at
     iterating = False
     last = True  # no deposit is known to follow that of the micro-batch it is at
-    fetched = 0  # items of the group that was given to micro_batches(),
-    planned: int | None = None  # of so many, if it is a list;
+    began = 0  # items that loops over micro_batches() before this one have fetched,
+    planned: int | None = None  # which will have fetched so many at its end, if it goes over a list;
     ahead = False  # one of them before its turn
+    loose = 0  # deposits outside of micro_batches()
+    resumed = 0  # micro-batches that were done before a checkpoint was loaded
     graphs = False  # its gradients may have graphs of their own
     dirty = False  # it holds deposits that other ranks have no part in yet,
     laid_aside = False  # and some of them not in the slots, for the time being
@@ -77,7 +80,8 @@ class Block:
         self.name, self.terms, self.slots, self.guard, self.record = name, terms, slots, guard, record
         self.number = next(_numbers)
         self.tally = Tally()
-        self._thread = threading.get_ident()
+        self.places: list[int] = []  # of the items that micro_batches() has fetched. See [Note: known items]
+        self.thread = threading.get_ident()
 
     # Opening
 
@@ -87,6 +91,7 @@ class Block:
         if terms.restore:
             self.undo = snapshot(terms.restore, self.slots, terms)
         if terms.scaling is not None:
+            terms.scaling.forget()  # an iteration that was given up after unscale_(): its gradients are cleared, too
             self.scale = terms.scaling.read(self.slots.device)
         if terms.autocast is not None:
             self.casting = Casting(self.slots.device, terms.autocast)
@@ -99,6 +104,7 @@ class Block:
     def clear(self) -> None:
         """The slots hold nothing, and nothing is counted."""
         self.tally, self._sites = Tally(), ()
+        self.places, self.began, self.loose = [], 0, 0
         self._empty_slots()
 
     def _empty_slots(self) -> None:
@@ -131,7 +137,7 @@ class Block:
 
     def admit(self, what: str) -> None:
         """Refuse what comes from another thread; go no further after an abort that was swallowed."""
-        if self._thread != threading.get_ident():
+        if self.thread != threading.get_ident():
             raise refusals.other_thread(what)
         if self.aborted:
             raise Abort(self)
@@ -164,9 +170,11 @@ class Block:
                 self.run(loss, micro)
             if also:  # it is left out: they get what the other deposits of the block give them
                 self._expect(also).take(also, 1.0)
+            self.loose += self.micro is None
             return
         self.run(loss, micro, also, options)
         self.tally.count(micro)
+        self.loose += self.micro is None
         if micro.weighing is BARE:
             self._sites += (site,)
         if self.terms.trace is not None:
@@ -312,14 +320,21 @@ class Block:
     @property
     def goes_on(self) -> bool:
         """Whether another forward may follow in this block, which can use again what this one has cast."""
-        return self.iterating and (self.planned is None or self.fetched < self.planned or self.ahead)
+        return self.iterating and (self.planned is None or len(self.places) < self.planned or self.ahead)
 
     @property
-    def pending(self) -> int:
-        """Items that were taken from the data and have not deposited yet."""
-        rest = 0 if self.planned is None else self.planned - self.fetched
-        waits = self.micro is not None and not self.micro.deposited and not self.micro.filler
-        return rest + self.ahead + waits
+    def done(self) -> int:
+        """Items that it is done with: those behind the current one, and that if it has deposited."""
+        if self.micro is None:
+            return self.began if self.iterating else len(self.places)
+        if self.micro.filler:  # then there is nothing left of this rank's own
+            return len(self.places)
+        return self.began + self.micro.number - (not self.micro.deposited)
+
+    @property
+    def in_flight(self) -> int:
+        """Micro-batches that are in it, with a gradient or without."""
+        return self.resumed + self.loose + self.done
 
     # Ending
 
@@ -356,13 +371,13 @@ def iterate(
         if block.iterating:
             raise refusals.second_iteration()
     for block in blocks:
-        block.iterating, block.fetched = True, 0
-        block.planned = len(items) if isinstance(items, list | tuple) else None
+        block.began, block.iterating = len(block.places), True
+        block.planned = block.began + len(items) if isinstance(items, list | tuple) else None
     exchange = blocks[0].exchange
     weighed = _weighed(blocks, items, weight, weighing)
     for item, micro in weighed if exchange is None else paced(exchange, weighed, weighing):
         for block in blocks:
-            block.micro = MicroBatch(weighing, micro.weight, filler=micro.filler)
+            block.micro = MicroBatch(weighing, micro.weight, filler=micro.filler, number=micro.number)
         yield item
         for block in blocks:
             block.refuse_if_over()
@@ -374,12 +389,13 @@ def _weighed(
     blocks: Sequence[Block], items: Iterable[T], weight: Callable[[T], float] | None, weighing: Weighing
 ) -> Iterator[tuple[T, MicroBatch]]:
     """The items that weigh something; the others are only counted."""
-    for item in items:
+    for number, item in enumerate(items, 1):
+        place = supply.place_of(item, blocks[0].places) if supply.items else UNKNOWN
         for block in blocks:
-            block.fetched += 1
+            block.places.append(place)
         amount = 1.0 if weight is None else blocks[0].weigh(weight(item))
         if not is_zero(amount):
-            yield item, MicroBatch(weighing, amount)
+            yield item, MicroBatch(weighing, amount, number=number)
         else:
             for block in blocks:
                 block.tally.empty += 1

@@ -22,8 +22,9 @@ from zerograd.engine.interrupts import hold_signals, release_signals
 from zerograd.engine.outcome import COMMITTED, Ending
 from zerograd.engine.ranks.exchange import Exchange
 from zerograd.engine.ready import Ready
-from zerograd.engine.scaling import updates
+from zerograd.engine.scaling import raised_by_update, updates
 from zerograd.engine.skips import say_skipped
+from zerograd.engine.supply import supply
 from zerograd.engine.transaction import Move, Transaction, open_blocks
 from zerograd.engine.weighing import MEAN, Number
 from zerograd.errors import TornStep
@@ -120,10 +121,16 @@ def _is_not_finite(block: Block) -> bool:
 
 
 def _leave_by(transaction: Transaction, error: BaseException) -> None:
-    told = _told(transaction, error)
+    told = _told(transaction, _in_words(transaction, error))
     if told is not error:
         raise told from error
     _give_up(transaction, error)
+
+
+def _in_words(transaction: Transaction, error: BaseException) -> BaseException:
+    """What torch cannot know that it should say: its scaler was updated inside a block."""
+    scaled = any(block.terms.scaling is not None for block in transaction.blocks)
+    return refusals.updated_inside() if scaled and raised_by_update(error) else error
 
 
 def _told(transaction: Transaction, error: BaseException) -> BaseException:
@@ -147,12 +154,21 @@ def _failed(transaction: Transaction, failure: BaseException) -> BaseException:
     if transaction.over:  # when all was done
         told = failure
     elif transaction.ending is Ending.TORN and isinstance(failure, Exception):
-        told = refusals.torn_step(failure)  # Ctrl-C is no StepError: `except StepError: continue` would swallow it
+        told = refusals.torn_step(
+            failure, _schedule_stopped(transaction)
+        )  # Ctrl-C is no StepError: `except StepError: continue` would swallow it
     else:
         told = _told(transaction, failure)
     _give_up(transaction, failure if isinstance(told, TornStep) else told)
     finish(transaction)
     return told
+
+
+def _schedule_stopped(transaction: Transaction) -> str | None:
+    """The class of the schedule that raised; None if it was an optimizer, or a scaler."""
+    act = None if transaction.move is None else transaction.move.stopped_at
+    schedules = [schedule for block in transaction.blocks for schedule in block.terms.schedulers]
+    return next((type(schedule).__name__ for schedule in schedules if act == schedule.step), None)
 
 
 def finish(transaction: Transaction) -> None:
@@ -208,6 +224,8 @@ def _end(block: Block, ending: Ending, cause: str) -> None:
         block.over = True  # it cannot be undone, and says so: that does not keep it open for ever
         raise
     block.close()
+    if supply.owners and all(other is block or other.over for other in open_blocks):
+        supply.clear()
     block.over = True
     block.let_go()
     if block in open_blocks:

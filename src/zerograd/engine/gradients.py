@@ -12,6 +12,7 @@ from torch import Tensor
 
 _LOW = (torch.float16, torch.bfloat16)
 _PRECISE = (torch.float32, torch.float64)
+_MIXED = (*_PRECISE, torch.complex64, torch.complex128)  # whose norms torch takes kind by kind, and in that order
 _PLAIN = {Tensor}  # the types of gradients that are not sharded
 _dtype, _kind = attrgetter("dtype"), attrgetter("device", "dtype", "layout")
 
@@ -25,8 +26,8 @@ def clear(parameters: Iterable[Tensor]) -> None:
 def total_norm(gradients: list[Tensor], order: float = 2.0) -> Tensor:
     """The norm over all gradients, on the first one's device, in float32 or better.
 
-    Finite fp16 gradients of 40,000 have an infinite norm in fp16. For float32 and float64 gradients, also mixed, the
-    value is bit for bit that of torch.nn.utils.get_total_norm.
+    Finite fp16 gradients of 40,000 have an infinite norm in fp16. For float32 and float64 gradients, real or complex,
+    also mixed, the value is bit for bit that of torch.nn.utils.get_total_norm.
     """
     if set(map(type, gradients)) == _PLAIN:  # asked without a frame of Python for each
         return _norm(gradients, order)
@@ -43,7 +44,7 @@ def _norm(gradients: list[Tensor], order: float) -> Tensor:
             return total
         except (RuntimeError, NotImplementedError):  # some are sparse: to ask each first would cost more than the norm
             pass
-    elif all(gradient.dtype in _PRECISE and not gradient.is_sparse for gradient in gradients):
+    elif all(gradient.dtype in _MIXED and not gradient.is_sparse for gradient in gradients):
         return torch.nn.utils.get_total_norm(gradients, order)
     values = [_summed(gradient) for gradient in gradients]
     norms = torch._foreach_norm([value.float() if value.dtype in _LOW else value for value in values], order)

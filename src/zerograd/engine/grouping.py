@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TypeVar
 
+from zerograd.engine.supply import supply
 from zerograd.errors import StepError
 
 T = TypeVar("T")
@@ -19,17 +20,34 @@ def groups(iterable: Iterable[T], n: int, *, begun: int = 0) -> Iterator[list[T]
     >>> list(groups("bcde", 2, begun=1))
     [['b'], ['c', 'd'], ['e']]
     """
-    if n < 1 or not 0 <= begun <= n:
+    if not (_is_whole(n) and _is_whole(begun)) or n < 1 or not 0 <= begun <= n:
         raise StepError(
             f"groups of {n} with {begun} begun cannot be made",
-            cure="A group has at least one micro-batch, and no more than all of them are done.",
+            cure="Both are whole numbers: a group has at least one micro-batch, and no more than all of them are done.",
             slug="groups",
         )
     return _groups(iter(iterable), n, begun)
 
 
+def _is_whole(number: object) -> bool:
+    return hasattr(number, "__index__")
+
+
 def _groups(items: Iterator[T], n: int, begun: int) -> Iterator[list[T]]:
     if begun:
-        yield list(islice(items, n - begun))  # empty, if only the commit was missing
-    while group := list(islice(items, n)):
+        yield _group(items, n - begun)  # empty, if only the commit was missing
+    while group := _group(items, n):
         yield group
+
+
+def _group(items: Iterator[T], n: int) -> list[T]:
+    """The next items. What a Cursor has handed out for each of them is noted: see [Note: known items]."""
+    first, before = len(supply.items), len(supply.owners)
+    group: list[T] = []
+    until: list[int] = []
+    for item in islice(items, n):
+        group.append(item)
+        until.append(len(supply.owners))
+    if len(supply.owners) > before and not supply.overflowed:
+        supply.regroup(first, group, until)
+    return group

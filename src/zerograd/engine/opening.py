@@ -1,5 +1,6 @@
 """Opening blocks: none of two open ones may share a parameter, and whatever strikes meanwhile, they end."""
 
+from threading import get_ident
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,9 @@ class Entered:
         return transaction or _way_out.asked_of_the_class()
 
     def _exit(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        blocks = self._transaction.blocks  # all of one thread
+        if blocks and blocks[0].thread != get_ident():
+            raise refusals.other_thread("the block is left")  # it stays open, for its own thread to leave
         return commit.end(self._transaction, error)
 
     if TYPE_CHECKING:

@@ -188,10 +188,13 @@ def diverged(skips: int) -> Diverged:
     )
 
 
-def torn_step(error: Exception) -> TornStep:
+def torn_step(error: Exception, schedule: str | None = None) -> TornStep:
+    """`schedule`: the class of the one that raised, if it was none of the optimizers."""
+    what = "Some weights may have moved and some not"
     return TornStep(
-        f"optimizer.step() raised {type(error).__name__}: {error}",
-        cure="Some weights may have moved and some not: load a checkpoint before you go on. "
+        f"{schedule or 'optimizer'}.step() raised {type(error).__name__}: {error}",
+        cure=f"{what if schedule is None else 'The weights have moved, and the schedule has not'}: "
+        "load a checkpoint before you go on. "
         'Step(..., restore="weights") keeps a copy, and brings them back.',
         slug="torn-step",
     )
@@ -242,6 +245,14 @@ def unscaled_inside() -> StepError:
     return StepError(
         "scaler.unscale_() or scaler.step() was called by hand inside the block",
         cure="Leave it out: the commit divides by the loss scale. To see true gradients: Step(..., inspect=fn).",
+        slug="scaler",
+    )
+
+
+def updated_inside() -> StepError:
+    return StepError(
+        "scaler.update() was called by hand inside the block",
+        cure="Leave it out: the commit updates the scale, once.",
         slug="scaler",
     )
 
@@ -302,6 +313,14 @@ def uncut(batch: object) -> StepError:
     return StepError(
         f"split() does not know the rows of a {type(batch).__name__}",
         cure="It cuts tensors, tuples and dicts of tensors with as many rows each, and what has len() and slices.",
+        slug="split",
+    )
+
+
+def uncut_scalar() -> StepError:
+    return StepError(
+        "split() was given a tensor without dimensions, which has no rows",
+        cure="Give it the batch; what fn() needs besides goes into the function, or into a tuple with the batch.",
         slug="split",
     )
 

@@ -27,6 +27,11 @@ class InFlight(NamedTuple):
     empty: int
     scale: Tensor | None
     gradients: list[Tensor | None]
+    done: int | None = None  # micro-batches, also those without a deposit
+
+    @property
+    def micro_batches(self) -> int:
+        return self.counted + self.empty if self.done is None else self.done
 
     def go_on(self, block: Block) -> None:
         require_slots(self.gradients, block.slots)  # once more: a group may have been added since
@@ -35,10 +40,14 @@ class InFlight(NamedTuple):
         tally = block.tally
         tally.weighing, tally.unit, tally.total = Weighing(self.weighing), self.unit, self.total
         tally.counted, tally.empty = self.counted, self.empty
+        block.resumed = self.micro_batches
         block.scale = None if self.scale is None else self.scale.to(block.slots.device, copy=True)
         if block.exchange is not None:
             block.dirty = not block.exchange.party.gathers or bool(block.exchange.party.beside)
         block.guard.mark()
+
+
+_GIVEN = [field for field in InFlight._fields if field not in InFlight._field_defaults]
 
 
 def state_dict(record: Record, block: Block | None, resumed: InFlight | None, inflight: str) -> dict[str, Any]:
@@ -49,7 +58,7 @@ def state_dict(record: Record, block: Block | None, resumed: InFlight | None, in
     if pending and inflight == "error":
         raise refusals.in_flight()
     taken = None
-    if pending and inflight == "include":
+    if inflight == "include" and (pending or (block is not None and block.in_flight)):
         taken = _taken(block) if block is not None else resumed
     return {
         "committed": record.known.committed,
@@ -66,7 +75,7 @@ def load_state_dict(record: Record, state: dict[str, Any], slots: Slots) -> InFl
     record.fitted = Fitted(state["fitted"])
     record.known = record.known._replace(**counted, torn=False)  # whoever loads a Step has loaded weights
     inflight = state["inflight"]
-    return None if inflight is None else InFlight(*(inflight[field] for field in InFlight._fields))
+    return None if inflight is None else InFlight(**inflight)
 
 
 def require(state: dict[str, Any], slots: Slots) -> None:
@@ -74,7 +83,7 @@ def require(state: dict[str, Any], slots: Slots) -> None:
     _require_keys("the state of a Step", state, KEYS)
     inflight = state["inflight"]
     if inflight is not None:
-        _require_keys("what is in flight", inflight, InFlight._fields)
+        _require_keys("what is in flight", inflight, _GIVEN)
         require_slots(inflight["gradients"], slots)
 
 
@@ -106,4 +115,5 @@ def _taken(block: Block) -> InFlight:
         tally.empty,
         None if block.scale is None else block.scale.clone(),
         [None if slot.grad is None else slot.grad.clone() for slot in slots],
+        block.in_flight,
     )

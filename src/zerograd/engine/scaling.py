@@ -74,6 +74,14 @@ class Scaling:
         return self.scaler.get_scale() <= 1.0
 
 
+def raised_by_update(error: BaseException) -> bool:
+    """Whether GradScaler.update() found nothing to go by: inside a block nobody has told it anything yet."""
+    trace = error.__traceback__ if isinstance(error, AssertionError) else None
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_code is GradScaler.update.__code__
+
+
 def updates(scalings: Sequence[Scaling], *, recorded: bool) -> list[Callable[[], object]]:
     """What updates each scaler once, however many Steps end together; `recorded`: as part of a captured step."""
     if len(scalings) == 1 and not recorded:

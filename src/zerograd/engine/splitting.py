@@ -80,6 +80,7 @@ def _fits(block: Block, parts: list[tuple[Any, float]], fn: Callable[[Any], Tens
                 block.tally.count(micro)
             else:
                 block.tally.empty += 1
+        block.loose += len(parts) if inside is None else 0
         return True
     # Here, and not in the handler: there the traceback still holds the activations of the failed try.
     block.broken = False

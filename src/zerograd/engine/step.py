@@ -296,7 +296,7 @@ class Step(Entered):
     @property
     def in_flight(self) -> int:
         """Micro-batches that the next block begins with: `groups(rest, n, begun=step.in_flight)`."""
-        return 0 if self._resumed is None else self._resumed.counted + self._resumed.empty
+        return 0 if self._resumed is None else self._resumed.micro_batches
 
 
 def _name(optimizers: Sequence[Optimizer]) -> str:

@@ -32,16 +32,23 @@ class Move:
     the count, at which something could be raised. See [Note: one decision].
     """
 
-    __slots__ = ("_acts", "_left", "_made", "ending")
+    __slots__ = ("_acts", "_all", "_left", "_made", "ending")
 
     def __init__(self, ending: Ending, acts: Sequence[Callable[[], object]]) -> None:
         self.ending = ending  # if it is made
         self._acts = len(acts)
+        self._all: Sequence[Callable[[], object]] = acts
         self._left = iter(acts)
         self._made: list[object] = []
 
     def make(self) -> None:
         self._made.extend(map(call, self._left))
+        self._all = ()  # they know graphs, and functions of the user's
+
+    @property
+    def stopped_at(self) -> Callable[[], object] | None:
+        """The act that raised, if one has."""
+        return self._all[len(self._made)] if self.begun and not self.made else None
 
     @property
     def begun(self) -> bool:

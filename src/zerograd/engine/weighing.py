@@ -19,6 +19,7 @@ from torch import Tensor
 
 from zerograd.errors import StepError
 
+_HUGE = 2.0**960  # from here on the sum of weights may overflow
 Number = float | Tensor  # a tensor where only the device knows it: in a captured step
 
 
@@ -46,10 +47,11 @@ _TOLD = {
 class MicroBatch:
     """Items whose losses share a weight. Several deposits of one micro-batch add; it weighs once."""
 
-    __slots__ = ("deposited", "filler", "weighing", "weight")
+    __slots__ = ("deposited", "filler", "number", "weighing", "weight")
 
-    def __init__(self, weighing: Weighing, weight: Number, *, filler: bool = False) -> None:
+    def __init__(self, weighing: Weighing, weight: Number, *, filler: bool = False, number: int = 0) -> None:
         self.weighing, self.weight, self.deposited = weighing, weight, False
+        self.number = number  # among the items of its group, from 1
         self.filler = filler  # run because other ranks have a micro-batch and this one has none
 
 
@@ -76,8 +78,14 @@ class Tally:
         if micro.weighing is not MEAN or micro.deposited or is_zero(micro.weight):
             return 1.0
         most, unit = self.total + micro.weight if sums_must_fit else micro.weight, self.unit
-        if type(most) is type(unit) is float and most <= unit:
+        if type(most) is type(unit) is float and most <= unit < _HUGE:
             return 1.0
+        if type(most) is float and not math.isfinite(float(self.total) + most):
+            raise StepError(
+                f"the weights of one step add up to more than a number can hold, with one of {micro.weight!r}",
+                cure="A weight is the number of items its loss is a mean over: finite, and not negative.",
+                slug="weight",
+            )
         needed = power_of_two(most)
         return self.change_unit(needed if is_zero(self.unit) else _larger(self.unit, needed))
 
@@ -141,7 +149,7 @@ def is_zero(number: Number) -> bool:
 def power_of_two(weight: Number) -> Number:
     """The nearest one: their quotient is between 0.7 and 1.42."""
     if not isinstance(weight, Tensor):
-        return 2.0 ** round(math.log2(weight))
+        return 2.0 ** min(round(math.log2(weight)), 1023)
     mantissa = torch.frexp(weight).mantissa  # from 0.5 to 1, and it divides the weight without rounding
     nearest = weight / torch.where(mantissa < math.sqrt(0.5), mantissa * 2, mantissa)
     return torch.where(weight > 0, nearest, torch.finfo(weight.dtype).tiny)  # what weighs 0 asks for no unit

@@ -9,7 +9,7 @@ A parameter that stands twice in one group is stepped twice by every `step()`; t
 of all modules below as well.
 
 The same is a gradient that a loop over the parameters has applied by hand, `p.data.add_(p.grad, alpha=-lr)`, before an
-optimizer steps with it.
+optimizer steps with it; only source shows that.
 
 Two optimizers that step after one `backward()` are not this fault where each consumes its own parameters once. They are
 where both hold the same ones: `model` beside `model.encoder`, or two networks that share a trunk.

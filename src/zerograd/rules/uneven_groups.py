@@ -7,6 +7,9 @@ that was divided by N, and every later group is shifted. The same happens with `
 A counter that goes on over the epochs, `len(loader) * epoch + i` or one of an object's own, begins somewhere too: its
 very first group counts.
 
+A run is certain of a counter that starts at 1 only where a DataLoader hands out the batches; a run that resumes in the
+middle of a group looks the same.
+
 `if i % N:` is the guard the wrong way round: it steps on every micro-batch but the last of a group.
 """
 

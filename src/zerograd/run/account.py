@@ -208,6 +208,7 @@ class Account:
         hit = change.replaced | change.written if change.written else change.replaced
         self.books.deposit(ALL if len(hit) == len(now.addresses) else hit, event)
         self.fed.add(hit)
+        self.window.hit = hit
         if mixed := self.books.within({Content.MIXED}):
             self._proof.after_deposit(mixed, self.slots.parameters())
         self._handwork.deposited(event)

@@ -22,7 +22,7 @@ class Deposit:
     """A backward. The same object stands in the window of every optimizer whose slots it hit."""
 
     __slots__ = (
-        "alone", "clipped", "epoch", "event", "fills", "left", "loss", "moment",
+        "alone", "bare", "clipped", "epoch", "event", "fills", "left", "loss", "moment",
         "passed", "past", "probes", "raised", "reached", "reading", "seed", "settled", "synced",
     )  # fmt: skip
 
@@ -43,6 +43,7 @@ class Deposit:
         self.synced: bool | None = None  # whether a DistributedDataParallel averaged it; None: there is none
         self.past = False  # no forward of the DistributedDataParallel came before it
         self.reading: Reading | None = None
+        self.bare = False  # nothing can have divided the loss where its mean is taken: see [Note: bare] in losses.py
         self.seed: Tensor | None = None  # in full mode: what the backward begins with, `loss.backward(seed)`; unread
 
     def finite(self) -> bool:
@@ -72,6 +73,7 @@ class Window:
         self.found: list[Tensor | None] = []  # sizes of what lay there when a line deposited again; not read
         self.whole = True  # it was watched from its beginning. See [Note: unseen]
         self.edited = False  # somebody wrote into gradients by hand
+        self.hit: set[int] = set()  # the slots that the last backward has filled
         self.all_reduced = False  # a collective ran since the last deposit: somebody may average by hand
 
     def add(self, deposit: Deposit) -> None:

@@ -15,6 +15,7 @@ from zerograd.run.accounts import Accounts
 from zerograd.run.clipping import Clipping
 from zerograd.run.deposit import Deposit
 from zerograd.run.detector import Detector
+from zerograd.run.doubled import Doubled
 from zerograd.run.graph import Survey, survey
 from zerograd.run.groups import Groups
 from zerograd.run.leaks import Leaks
@@ -43,6 +44,7 @@ class Detectors:
         self._listening: list[Detector] = [*reading, *idioms, self.retained, self.syncing, self.scaling]
         self._ears = _ears(self._listening)
         self.lost: tuple[str, ...] = ()  # rules whose detector has failed
+        self.doubled = Doubled(known, say)
         self._surveys = Surveys()
 
     def flush(self) -> None:
@@ -75,10 +77,16 @@ class Detectors:
         if new and accounts.expecting and accounts.met(found.reached()):
             return self._survey(site, roots, accounts)
         if new:
-            self._owners.surveyed(site, found, owned=accounts.owned)
+            if self._owners.surveyed(site, found, owned=accounts.owned):
+                for account in accounts.ours():
+                    account.fed.strangers()
             self._leaks.surveyed(found)
             self.syncing.search()
         return found
+
+    def filled(self, site: Site, slots: int) -> None:
+        """A backward of this line is over, which has filled so many slots."""
+        self._surveys.filled(site, slots)
 
     def as_before(self, site: Site, roots: Sequence[Tensor], accounts: Accounts) -> bool:
         """Whether nobody has to be told of this line's loss: it fills what it always did."""

@@ -2,7 +2,8 @@
 
 The engine proxy sees every backward, also of names imported early, checkpointing, DDP and compiled models; its
 `accumulate_grad` argument tells `backward` from `autograd.grad`. Torch's global hooks see steps. The rest is patched to
-learn where something happened, never to decide whether it did.
+learn where something happened, never to decide whether it did. What stands around torch's functions is not in the way
+of their warnings: see [Note: warnings] in patching.py.
 
 Under torch.compile everything but steps and clears keeps out: see [Note: tracing] in patching.py.
 """
@@ -13,6 +14,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import graph
 from torch.autograd.variable import Variable
 from torch.nn.utils import clip_grad
 from torch.optim import Optimizer
@@ -20,9 +22,11 @@ from torch.optim import optimizer as torch_optimizer
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from zerograd.run.clears import Clears
-from zerograd.run.patching import patch, patch_cell, untraced
+from zerograd.run.patching import in_place_of, patch, patch_cell, untraced
 from zerograd.run.replays import Replays
+from zerograd.run.routine import Routine
 from zerograd.run.surroundings import Surroundings
+from zerograd.run.thread import Backward
 from zerograd.run.watcher import Watcher
 from zerograd.trace.announcing import listen
 
@@ -40,20 +44,25 @@ class _EngineProxy:
     def __init__(self, engine: Any, watcher: Watcher) -> None:
         self._engine, self._watcher = engine, watcher
 
+    @in_place_of(graph._engine_run_backward, "run_backward")
     def run_backward(self, roots: tuple[Tensor, ...], *args: Any, **kwargs: Any) -> Any:
-        if not kwargs.get("accumulate_grad"):
+        deposits, backward, raised = bool(kwargs.get("accumulate_grad")), None, True
+        if deposits:
+            backward = self._begins(roots, args)
+        else:
             self._watcher.asked()
-            return self._engine.run_backward(roots, *args, **kwargs)
-        # torch 2.13 autograd/graph.py _engine_run_backward: gradients, retain_graph, create_graph, inputs
-        kept = len(args) > 2 and bool(args[1]) and not args[2]
-        backward = self._watcher.before_backward(roots, seeds=args[0] if args else (), kept=kept)
-        raised = True
         try:
             result = self._engine.run_backward(roots, *args, **kwargs)
             raised = False
             return result
         finally:
-            self._watcher.after_backward(backward, raised=raised)
+            if deposits:
+                self._watcher.after_backward(backward, raised=raised)
+
+    def _begins(self, roots: tuple[Tensor, ...], args: tuple[Any, ...]) -> Backward | Routine | None:
+        # torch 2.13 autograd/graph.py _engine_run_backward: gradients, retain_graph, create_graph, inputs
+        kept = len(args) > 2 and bool(args[1]) and not args[2]
+        return self._watcher.before_backward(roots, seeds=args[0] if args else (), kept=kept)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._engine, name)

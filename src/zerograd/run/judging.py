@@ -229,9 +229,10 @@ class Judge(Detector):
             sure = blind if hollow else same
             told = tell(verdict, account.standing().trail)
             told = told._replace(site=clipped.site or told.site)
-            if hollow and clipped.site not in self._useful:
+            if hollow and not sure and clipped.site not in self._useful:
                 self._single.clipped_first(account, told)
-            self._charge(account, told if sure else told._replace(certainty=Certainty.POSSIBLE))
+            else:
+                self._charge(account, told if sure else told._replace(certainty=Certainty.POSSIBLE))
         self.flush()
 
     # Scalers

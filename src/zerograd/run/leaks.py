@@ -23,6 +23,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from zerograd.core.events import Event, Site
+from zerograd.rules.telling import note
 from zerograd.run.account import Account
 from zerograd.run.bytecode import always_steps, in_one_body, turned_by_its_loss
 from zerograd.run.deposit import Deposit
@@ -94,16 +95,16 @@ class Leaks(Detector):
             return
         site = probes[0].site
         self._probes[site] += 1
+        rule = self.rules.get("ZG005")
+        if rule is None:
+            return
         apart = not in_one_body(user_frame(), site)
-        self.say(
-            "ZG005",
-            step.site or site,
-            certain=apart and self._probes[site] >= _HABIT and not account.window.edited,
-            led=[(probes[-1].event, "left here"), (own.event, "the optimizer's own objective")],
-            step=step.what,
-            deposit=f"backward() on line {site.line}",
-            own=f"backward() on line {own.site.line}",
-        )
+        certain = apart and self._probes[site] >= _HABIT and not account.window.edited
+        left, mine = f"backward() on line {site.line}", f"backward() on line {own.site.line}"
+        told = note(rule, step.site or site, certain=certain, step="", deposit="", own="")
+        said = f"{step.what} consumes what {left} left on its way to an input, beside its own {mine}"
+        led = [(probes[-1].event, "left here"), (own.event, "the optimizer's own objective")]
+        self.say_as(told._replace(message=said), led)
 
     def _passes_through(self, account: int, settler: int, deposit: Deposit, later: list[Deposit]) -> bool:
         if (account, settler) in deposit.passed:

@@ -2,6 +2,10 @@
 
 Read from the last few nodes of its graph (torch 2.13: `NllLossBackward0._saved_reduction`, `_saved_total_weight`,
 `DivBackward0._saved_other`). A node that is not known ends the reading: then nothing is claimed.
+
+[Note: bare] A mean is divided before it is taken as well as behind: by weights that sum to 1 over the group, by a
+factor inside the square. It is bare if every node from it to the layers that hold the parameters is one of those that
+bring no factor. What lies behind these layers is the model's own affair.
 """
 
 from typing import Any, NamedTuple
@@ -13,6 +17,18 @@ _MEAN, _SUM = 1, 2
 _DEEP = 12
 _SCALE = "zerograd: loss scale"
 _TRANSPARENT = ("ToCopyBackward0", "ViewBackward0", "SqueezeBackward", "AliasBackward0", "ReshapeAliasBackward0")
+_MANY = 64  # nodes between a loss and its layers
+# What brings no factor of its own: see [Note: bare].
+_NO_FACTOR = """
+    Abs Alias Amax BinaryCrossEntropy BinaryCrossEntropyWithLogits Clamp ClampMin Clone Elu Exp Expand Expm1 Gather Gelu
+    HuberLoss Index IndexSelect KlDiv L1Loss LeakyRelu LinalgVectorNorm Log Log1P LogSigmoid LogSoftmax Logsumexp Max
+    Mean Min MseLoss Neg NllLoss NllLoss2D Norm Permute Pow Relu ReshapeAlias Select Sigmoid Silu Slice SmoothL1Loss
+    Softmax Softplus Sqrt Squeeze Sum T Tanh ToCopy Transpose Unbind UnsafeView Unsqueeze View
+"""
+_BARE = frozenset(_NO_FACTOR.split())
+_SUMS = ("Add", "Sub")
+_WHOLE = ("Mul", "Div", "Cat", "Stack")  # a constant in them may divide, or thin out
+_TO_PARAMETERS = ("T", "ToCopy", "Transpose", "Permute", "View")
 
 
 class Reading(NamedTuple):
@@ -23,6 +39,12 @@ class Reading(NamedTuple):
 
 def read(loss: Tensor) -> Reading:
     """What the graph of `loss` shows. Never waits for a device: a factor that lies on one is not read."""
+    node, factor = _mean_or_sum(loss)
+    return Reading(factor=factor) if node is None else _reduction(node, node.name())._replace(factor=factor)
+
+
+def _mean_or_sum(loss: Tensor) -> tuple[Any, float]:
+    """The node that may have taken a mean or a sum, and what was multiplied into that; None if it cannot be told."""
     node: Any = loss.grad_fn
     factor = 1.0
     for _ in range(_DEEP):
@@ -34,12 +56,58 @@ def read(loss: Tensor) -> Reading:
         elif name in ("DivBackward0", "MulBackward0"):
             constant = _constant(node)
             if constant is None:
-                return Reading(None, None, factor)
+                return None, factor
             factor = factor / constant if name[0] == "D" else factor * constant
         elif not name.startswith(_TRANSPARENT):
-            return _reduction(node, name)._replace(factor=factor)
+            return node, factor
         node = next((child for child, _ in node.next_functions if child is not None), None)
-    return Reading(None, None, factor)
+    return None, factor
+
+
+def is_bare(loss: Tensor) -> bool:
+    """Whether nothing can have divided what `loss` is a mean of. See [Note: bare]."""
+    node, _ = _mean_or_sum(loss)
+    waiting, seen = [node], {node}
+    while waiting:
+        node = waiting.pop()
+        children = [child for child, _ in node.next_functions if child is not None] if node is not None else []
+        if not children or len(seen) > _MANY:
+            return False
+        if any(map(_leads_to_parameter, children)):
+            continue
+        if not _brings_no_factor(node, whole=len(children) == len(node.next_functions)):
+            return False
+        waiting += [child for child in children if child not in seen]
+        seen.update(children)
+    return True
+
+
+def _leads_to_parameter(node: Any) -> bool:
+    """Whether this is a parameter, perhaps turned or in another precision: what has it for an input is a layer."""
+    for _ in range(_DEEP):
+        if hasattr(node, "variable"):
+            return True
+        if _kind(node) not in _TO_PARAMETERS or len(node.next_functions) != 1:
+            return False
+        ((node, _),) = node.next_functions
+    return False
+
+
+def _brings_no_factor(node: Any, *, whole: bool) -> bool:
+    """`whole`: all that goes into it learns."""
+    kind = _kind(node)
+    if kind in _SUMS:
+        return getattr(node, "_saved_alpha", 1) == 1
+    if kind in _WHOLE:
+        return whole
+    # The weights of classes are divided out again by the mean over them; those of items are not.
+    weighted = kind.startswith("BinaryCrossEntropy") and getattr(node, "_saved_weight", None) is not None
+    return kind in _BARE and not weighted
+
+
+def _kind(node: Any) -> str:
+    """What it is the backward of, without the number of the overload."""
+    return str(node.name()).rstrip("0123456789").removesuffix("Backward")
 
 
 def mark_scale(scaled: Tensor) -> None:

@@ -14,7 +14,7 @@ from weakref import ref
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from zerograd.core.events import Event, Site
+from zerograd.core.events import Site
 from zerograd.run.account import Account
 from zerograd.run.deposit import Deposit
 from zerograd.run.detector import Detector
@@ -66,12 +66,16 @@ class Owners(Detector):
             return math.inf
         return _PATIENCE if any(strays.keys() - owned.keys() for strays in self._strays.values()) else 0
 
-    def surveyed(self, site: Site, found: Survey, *, owned: set[int]) -> None:
-        """The graph of a line's loss was walked. `owned`: what an optimizer holds or once held."""
+    def surveyed(self, site: Site, found: Survey, *, owned: set[int]) -> bool:
+        """The graph of a line's loss was walked. Returns whether it fills strangers that it did not fill before.
+
+        `owned`: what an optimizer holds or once held.
+        """
         known = self._strays.get(site, {})
         alive = [(id(one), one) for reference in found.unowned if (one := reference()) is not None]
         alive = [(number, one) for number, one in alive if number not in owned]
         self._strays[site] = {number: known.get(number) or _Stray(one) for number, one in alive}
+        return not self._strays[site].keys() <= known.keys()
 
     def deposited(self, deposit: Deposit, accounts: Sequence[Account]) -> None:
         strays = self._strays.get(deposit.site)
@@ -94,8 +98,8 @@ class Owners(Detector):
 
     def _judge(self, deposit: Deposit, ripe: list[_Stray], accounts: Sequence[Account]) -> None:
         growing = {id(stray.parameter()) for stray in ripe if stray.grown >= _OFTEN - 1}
-        orphaned = next((account for account in accounts if account.fed.orphans()), None)
-        if not growing and orphaned is None:
+        suspects = [account for account in accounts if account.fed.orphans() or account.fed.left()]
+        if not growing and not suspects:
             return
         asked = self._asked[deposit.site] = self._asked.get(deposit.site, 0) + 1
         if asked & (asked - 1):
@@ -109,27 +113,36 @@ class Owners(Detector):
         grown = [one for one in forgotten if id(one) in growing]
         if not forgotten or any(not account.plain for account in accounts):
             return  # FSDP's unsharded parameters belong to nobody, and their shards to an optimizer
-        if orphaned is not None and orphaned.last_step is not None:
+        if any(self._orphaned(account, deposit, forgotten) for account in suspects):
             self._told.add(deposit.site)
-            orphans = orphaned.fed.orphans()
-            if _unused(orphans):
-                self._explained.add(orphaned.number)
-            step: Event = orphaned.last_step
-            self.say(
-                "ZG010",
-                step.site or deposit.site,
-                certain=_unused(orphans),
-                led=[(deposit.event, "gradients go to parameters that it does not hold")],
-                step=step.what,
-                held=f"{len(orphans)} parameter{'s' * (len(orphans) != 1)}",
-                used=named(forgotten),
-            )
         elif grown:
             self._told.add(deposit.site)
             # Where no optimizer holds a part of a model, inputs are what is trained: images, latents, prompts.
             modules = not _unused([one for account in accounts for one in account.slots.parameters()])
             certain = modules and nobody_looks(user_frame())
             self.say("ZG008", deposit.site, certain=certain, deposit=deposit.event.what, parameters=named(grown))
+
+    def _orphaned(self, account: Account, deposit: Deposit, forgotten: list[Tensor]) -> bool:
+        """Whether an optimizer holds what nobody uses, while gradients go to what was forgotten. If so, it is said."""
+        step = account.last_step
+        orphans = account.fed.orphans()
+        certain = _unused(orphans)
+        if not orphans:
+            orphans = account.fed.left()
+            # Replaced by its like: no module has it, and one has another of the same shape, that nobody holds.
+            gone = bool(orphans) and _unused(orphans) and not _unused(forgotten)
+            if not gone or not {one.shape for one in orphans} <= {one.shape for one in forgotten}:
+                return False
+            certain = nobody_looks(user_frame())
+        if step is None:
+            return False
+        if certain:
+            self._explained.add(account.number)
+        held = f"{len(orphans)} parameter{'s' * (len(orphans) != 1)}"
+        led = [(deposit.event, "gradients go to parameters that it does not hold")]
+        names = {"step": step.what, "held": held, "used": named(forgotten)}
+        self.say("ZG010", step.site or deposit.site, certain=certain, led=led, **names)
+        return True
 
 
 def _owned_by_anyone() -> set[int]:

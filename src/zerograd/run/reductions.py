@@ -2,7 +2,9 @@
 
 Losses of one line are micro-batches of one group when the step stands in the same loop body as the backward, behind a
 guard. A loop of its own around the backward may as well go over tasks or heads, whose losses are added on purpose: then
-it is certain only if the program itself calls their number accumulation.
+it is certain only if the program itself calls their number accumulation. Losses that fill different parameters are
+those of tasks, whatever loop they stand in. And a mean may have been divided before it was taken: it is certain where
+the graph shows that it was not.
 """
 
 from collections.abc import Sequence
@@ -14,7 +16,7 @@ from zerograd.run.account import Account
 from zerograd.run.bytecode import in_one_body
 from zerograd.run.deposit import Deposit
 from zerograd.run.detector import Detector
-from zerograd.run.losses import read
+from zerograd.run.losses import is_bare, read
 from zerograd.run.settings import called_accumulation
 from zerograd.run.sites import user_frame
 
@@ -30,6 +32,8 @@ class Reductions(Detector):
         self._uneven: dict[Site, int] = {}
         self._tails: dict[Site, int | None] = {}  # the epoch of the last group, if it was uneven
         self._groups: dict[tuple[Site, int], bool] = {}  # whether so many backwards of a line are one group
+        self._filled: dict[int, set[int]] = {}  # by account: the slots that the last backward has filled
+        self._tasks: set[Site] = set()  # lines of which one step consumes what filled different parameters
 
     def done_with(self, site: Site) -> bool:
         return False  # every loss is read
@@ -38,6 +42,15 @@ class Reductions(Detector):
         if self.rules and len(roots) == 1 and roots[0].numel() == 1:
             reading = read(roots[0])
             deposit.reading = reading._replace(factor=reading.factor * _weight(deposit.seed))
+            deposit.bare = bool(reading.mean) and is_bare(roots[0])
+
+    def deposited(self, deposit: Deposit, accounts: Sequence[Account]) -> None:
+        for account in accounts:
+            window, before = account.window, self._filled.get(account.number)
+            again = len(window.deposits) > 1 and window.deposits[-2].site == deposit.site
+            if again and before != window.hit:
+                self._tasks.add(deposit.site)
+            self._filled[account.number] = window.hit
 
     def gap(self) -> None:
         self._tails.clear()
@@ -58,8 +71,8 @@ class Reductions(Detector):
             times = self._added[site] = self._added.get(site, 0) + 1
             if times >= _GROUPS:
                 # What another optimizer has stepped on one by one is a batch each, and this one goes at a slower pace.
-                grouped = self._is_group(account, site) and all(one.settled is None for one in window.deposits)
-                self.say("ZG101", site, certain=grouped, led=led, **names)
+                certain = self._is_group(account, site) and all(one.settled is None for one in window.deposits)
+                self.say("ZG101", site, certain=certain, led=led, **names)
         elif len({round(reading.factor, 9) for reading in readings}) == 1:
             counts = [reading.items for reading in readings if reading.items is not None]
             if len(counts) == size:
@@ -67,7 +80,7 @@ class Reductions(Detector):
                 times = self._uneven[site] = self._uneven.get(site, 0) + (len(set(counts)) > 1)
                 if len(set(counts)) > 1 and times >= _GROUPS and not excused:
                     told = ", ".join(f"{int(count)}" for count in counts[:4]) + ", ..." * (len(counts) > 4)
-                    self.say("ZG104", site, certain=True, led=led, counts=told, **names)
+                    self.say("ZG104", site, certain=self._is_group(account, site), led=led, counts=told, **names)
 
     def _is_tail(self, counts: Sequence[float], site: Site, epoch: int) -> bool:
         """Whether the last one is smaller and the group before was even: so every epoch of a DataLoader may end."""
@@ -76,7 +89,10 @@ class Reductions(Detector):
 
     def _is_group(self, account: Account, site: Site) -> bool:
         """Whether the window is one group, and nobody divides where it cannot be seen: hooks of gradients or steps."""
-        size = len(account.window.deposits)
+        deposits = account.window.deposits
+        if site in self._tasks or not all(deposit.bare for deposit in deposits):
+            return False
+        size = len(deposits)
         if (site, size) not in self._groups:
             frame = user_frame()
             grouped = in_one_body(frame, site) or called_accumulation(frame, size) is not None

@@ -50,7 +50,19 @@ def entries(value: object) -> dict[str, object]:
     if type(value) is dict:
         return {str(key): held for key, held in list(value.items())[:_MANY]}
     own: dict[str, object] = {key: held for key, held in vars(type(value)).items() if type(held) is int}
-    return own | dict(getattr(value, "__dict__", {}))
+    return own | dict(getattr(value, "__dict__", {})) | _told(value)
+
+
+def _told(value: object) -> dict[str, object]:
+    """What Accelerate was told, which it keeps behind a property. Not at a loader's last batch: there it always steps.
+
+    Nobody else's properties are asked: they may do whatever they like.
+    """
+    state = getattr(value, "gradient_state", None) if type(value).__module__.startswith("accelerate.") else None
+    if state is None or state.end_of_dataloader:
+        return {}
+    name = "gradient_accumulation_steps"
+    return {name: getattr(value, name, None)}
 
 
 def _is_open(value: object) -> bool:

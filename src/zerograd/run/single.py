@@ -25,14 +25,15 @@ class SingleSteps:
         self._fed: set[Site | None] = set()  # lines at which some step has found something
         self._blind: dict[int, Finding] = {}  # by account: a clip that found nothing, and then came a backward
         self._unclipped: list[Finding] = []  # the same, once a step has consumed it
+        self._excused: list[Finding] = []  # the same, where another clip came before the step, or no step at all
 
     def consuming(self, account: Account, step: Event, *, hooked: bool, left_a_loss: bool) -> bool:
         """A step is about to read. Whether it starves, and is told at the end.
 
         `left_a_loss`: one was computed since the last clear or step, and left at that.
         """
-        if (blind := self._blind.pop(account.number, None)) is not None and account.clipped_by is None:
-            self._unclipped.append(blind)
+        if (blind := self._blind.pop(account.number, None)) is not None:
+            (self._unclipped if account.clipped_by is None else self._excused).append(blind)
         if account.habits.nourished:
             self._fed.add(step.site)
             self._starved.pop(account.number, None)
@@ -46,19 +47,23 @@ class SingleSteps:
         starved = State(content if content is Content.LOST else Content.EMPTY)
         told = tell(Verdict(REGISTRY[code], step, starved, certain=True), account.standing().trail)
         known = self._starved.setdefault(account.number, [])
-        if known is not None:
-            known.append(told)
-        return known is not None and len(known) <= _FEW  # what goes on and on is judged as in any loop
+        if known is None or len(known) >= _FEW:
+            return False  # what goes on and on is judged as in any loop
+        known.append(told)
+        return True
 
     def clipped_first(self, account: Account, told: Finding) -> None:
-        """A backward is over that came behind a clip which had found nothing."""
+        """A backward is over that came behind a clip which had found nothing: to be told at the end, and not before."""
+        self._excused += filter(None, [self._blind.get(account.number)])
         self._blind[account.number] = told
 
     def ended(self) -> Iterator[Finding]:
-        """What is certain now."""
+        """What was not told before, and whether it is certain now."""
         starved = [one for known in self._starved.values() for one in known or () if one.site not in self._fed]
         for finding in (*starved, *self._unclipped):
             yield finding._replace(certainty=Certainty.CERTAIN)
+        for finding in (*self._excused, *self._blind.values()):
+            yield finding._replace(certainty=Certainty.POSSIBLE)
 
 
 def _cleared_for_no_reason(account: Account) -> bool:

@@ -1,8 +1,9 @@
 """When the graph of a line's loss is walked: see graph.py for what that tells.
 
 The first time, and when an optimizer has come or gone. And when it has other nodes than before, because something was
-unfrozen: nodes are numbered as they are made, so how many there are between two losses costs one question. A loop whose
-graphs are never alike (sentences, episodes) is walked at its 1st, 2nd, 4th, 8th ... backward alone.
+unfrozen: nodes are numbered as they are made, so how many there are between two losses costs one question. And when the
+last backward has filled another number of slots: a layer was replaced by one of the same kind. A loop whose graphs are
+never alike (sentences, episodes) is walked at its 1st, 2nd, 4th, 8th ... backward alone.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,12 +17,13 @@ from zerograd.run.graph import Survey, number_of
 class _Line:
     """The last walk from one line, and what has happened there since."""
 
-    __slots__ = ("asked", "changed", "found", "made", "times", "turnovers")
+    __slots__ = ("asked", "changed", "filled", "found", "made", "times", "turnovers")
 
     def __init__(self) -> None:
         self.found = Survey()
         self.turnovers = -1  # as many as there were then
         self.made: int | None = None  # nodes since the backward before, of whichever line
+        self.filled: int | None = None  # slots, by the backward before
         self.changed = False  # there was another number of them, and nobody has asked why
         self.times = 0  # backwards
         self.asked = 0  # walks that found no other reason than `changed`
@@ -48,6 +50,13 @@ class Surveys:
         line.asked += turnovers == line.turnovers
         line.found, line.turnovers, line.changed = walk(), turnovers, False
         return line.found, True
+
+    def filled(self, site: Site, slots: int) -> None:
+        """A backward of this line is over, which has filled so many slots."""
+        line = self._lines.get(site)
+        if line is not None:
+            line.changed = line.changed or line.filled not in (None, slots)
+            line.filled = slots
 
     def _count(self, line: _Line, number: int) -> None:
         made, self._newest = number - self._newest, number

@@ -161,6 +161,8 @@ class Watcher:
             account.aliases.backward()
         if not hit and not deposit.reached:
             mine.astray += 1
+        if not raised:
+            self.detectors.filled(deposit.site, sum(len(account.window.hit) for account in hit))
         mine.routine.note(deposit.event)
         if raised:
             mine.routine.spoil()
@@ -255,6 +257,9 @@ class Watcher:
         self.judge.consume(account, event, hooked=hooked, left_a_loss=left, patience=patience, scale=scale)
         if account.window.whole:
             self.detectors.consuming(account, event, scaler=self.mine.scaler)
+            others = self.accounts.sharing(optimizer)
+            if others and len(self.mine.stepping.optimizers()) == 1:
+                self.detectors.doubled.stepping(account, event, others)
             account.habits.stepped(account.window.size())
         account.window.settle(account.number, self.accounts.clock.tick())
         told = event if self.norms is None else event._replace(numbers=self.detectors.syncing.consumed(account))

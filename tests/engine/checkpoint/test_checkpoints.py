@@ -20,7 +20,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from engine.checkpoint.interrupted import run
 from engine.ranks.company import names_of, told_by
-from zerograd import CheckpointError, Checkpoints, Cursor, Step, StepError
+from zerograd import CheckpointError, Checkpoints, Cursor, Step, StepError, groups
 from zerograd.engine.checkpoint import folder
 from zerograd.engine.checkpoint.stopping import STOPPED
 
@@ -386,3 +386,118 @@ def test_sigterm_finishes_the_step_saves_and_leaves(tmp_path: Path) -> None:
 
 def test_two_ranks(tmp_path: Path) -> None:
     assert told_by(RANKS, tmp_path, ranks=2) == {name: ["ok"] * 2 for name in names_of(RANKS)}
+
+
+class _Stopped(Exception):
+    pass
+
+
+def _counted_batches(path: Path, go_over, *, size: int = 1, stop: int | None = None) -> tuple[list[int], nn.Module]:
+    """The first column of all that is trained on, in groups of 4; stopped behind so many, having saved inside."""
+    torch.manual_seed(0)
+    net = nn.Linear(2, 1)
+    step = Step(torch.optim.SGD(net.parameters(), lr=1e-3))
+    cursor = Cursor(DataLoader(TensorDataset(torch.arange(24.0).reshape(12, 2)), batch_size=size))
+    saved, seen = Checkpoints(path, step, model=net, loader=cursor), []
+    try:
+        saved.resume()
+        for group in groups(cursor, 4, begun=step.in_flight):
+            with step:
+                for batch in go_over(step, group):
+                    seen.append(int(batch[0, 0]) // 2)
+                    if seen[-1] % 4 != 1:  # some are left out
+                        step.backward(net(batch).square().mean())
+                    if len(seen) == stop:
+                        saved.save()
+                        raise _Stopped
+    except _Stopped:
+        pass
+    finally:
+        saved.close()
+    return seen, net
+
+
+def _two_loops(step: Step, group: list):
+    for half in (group[:2], group[2:]):
+        yield from (batch for (batch,) in step.micro_batches(half))
+
+
+LOOPS = {
+    "list": lambda step, group: (batch for (batch,) in step.micro_batches(group)),
+    "zip": lambda step, group: (batch for (batch,), _ in step.micro_batches(zip(group, group, strict=True))),
+    "enumerate": lambda step, group: (batch for _, (batch,) in step.micro_batches(enumerate(group))),
+    "generator": lambda step, group: step.micro_batches(batch for (batch,) in group),
+    "two loops": _two_loops,
+}
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("stop", [1, 3, 4, 5, 7, 12])
+def test_saved_inside_whatever_the_loop_goes_over(tmp_path: Path, loop: str, stop: int) -> None:
+    """Nothing is left out, nothing comes twice, and groups are cut where they were."""
+    seen, net = _counted_batches(tmp_path / "whole", LOOPS[loop])
+    first, _ = _counted_batches(tmp_path / "parts", LOOPS[loop], stop=stop)
+    second, resumed = _counted_batches(tmp_path / "parts", LOOPS[loop])
+    assert seen == list(range(12))
+    assert first + second == seen
+    assert torch.equal(net.weight, resumed.weight)
+
+
+REFUSED = {
+    "parts": lambda step, group: step.micro_batches([part for (batch,) in group for part in batch.split(1)]),
+    "one part": lambda step, group: step.micro_batches([batch[:1] for (batch,) in group]),
+    "copies": lambda step, group: step.micro_batches(batch * 1 for (batch,) in group),
+    "another order": lambda step, group: (batch for (batch,) in step.micro_batches(group[::-1])),
+}
+
+
+@pytest.mark.parametrize("loop", REFUSED)
+@pytest.mark.parametrize("stop", [1, 2])
+def test_saved_inside_where_nobody_can_tell_what_is_to_come(tmp_path: Path, loop: str, stop: int) -> None:
+    with pytest.raises(CheckpointError, match="not the Cursor's batches, one by one and in order"):
+        _counted_batches(tmp_path, REFUSED[loop], size=2, stop=stop)
+    assert not any(tmp_path.iterdir())
+
+
+def _one_step(tmp_path: Path):
+    net = nn.Linear(2, 1)
+    step = Step(torch.optim.SGD(net.parameters(), lr=1e-3))
+    cursor = Cursor(DataLoader(TensorDataset(torch.arange(24.0).reshape(12, 2)), batch_size=3))
+    return net, step, cursor, Checkpoints(tmp_path, step, model=net, loader=cursor)
+
+
+def test_saved_before_the_first_deposit(tmp_path: Path) -> None:
+    """The batch is not used yet."""
+    _, step, cursor, saved = _one_step(tmp_path)
+    for _ in cursor:
+        with step:
+            saved.save()
+            step.abort()
+        break
+    saved.close()
+    _, _, again, saved = _one_step(tmp_path)
+    assert saved.resume()
+    saved.close()
+    assert next(iter(again))[0][0, 0] == 0
+
+
+def test_saved_behind_a_deposit_of_no_micro_batch(tmp_path: Path) -> None:
+    net, step, cursor, saved = _one_step(tmp_path)
+    (batch,) = next(iter(cursor))
+    with pytest.raises(CheckpointError, match=r"deposited outside of micro_batches\(\)"), step:
+        step.backward(net(batch).square().mean())
+        saved.save()
+    saved.close()
+
+
+def test_saved_in_a_group_of_two_epochs(tmp_path: Path) -> None:
+    net, step, cursor, saved = _one_step(tmp_path)
+    batches = (batch for _ in range(2) for (batch,) in cursor)
+    with pytest.raises(CheckpointError, match="began in the epoch before"):
+        for group in groups(batches, 3):
+            with step:
+                for batch in step.micro_batches(group):
+                    if cursor.epoch == 1:
+                        saved.save()
+                    step.backward(net(batch).square().mean())
+    saved.close()

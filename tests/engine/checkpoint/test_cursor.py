@@ -1,11 +1,21 @@
 """A Cursor hands out what its loader does; wherever a loop over it is left, another one goes on with the next batch."""
 
 import random
+from itertools import islice
 
 import numpy
 import pytest
 import torch
-from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, IterableDataset, RandomSampler, TensorDataset
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    Dataset,
+    DistributedSampler,
+    IterableDataset,
+    RandomSampler,
+    Subset,
+    TensorDataset,
+)
 
 from zerograd import CheckpointError, Cursor
 
@@ -34,8 +44,40 @@ def _loaders():
         "a stream": DataLoader(Stream(), batch_size=2),
         "changed on the way": _Tenfold(DATA, batch_size=4, shuffle=True),
         "some left out": _Even(DATA, batch_size=2, shuffle=True),
+        "noise of its own": DataLoader(_Noisy(torch.Generator().manual_seed(9)), batch_size=4, shuffle=True),
+        "noise of a transform": DataLoader(Subset(_Noisy(_Transform()), range(23)), batch_size=4, shuffle=True),
+        "noise of a stream": DataLoader(_NoisyStream(), batch_size=2),
         "one ahead": _Ahead(DATA, batch_size=4, shuffle=True, generator=seeded),
     }
+
+
+class _Transform:
+    def __init__(self) -> None:
+        self.parts = [random.Random(3)]
+
+    def draw(self) -> float:
+        return self.parts[0].random()
+
+
+class _Noisy(Dataset):
+    def __init__(self, noise) -> None:
+        self.noise = noise
+
+    def __len__(self) -> int:
+        return 23
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        drawn = torch.rand((), generator=self.noise) if isinstance(self.noise, torch.Generator) else self.noise.draw()
+        return torch.as_tensor(index + drawn, dtype=torch.float64)
+
+
+class _NoisyStream(IterableDataset):
+    def __init__(self) -> None:
+        self.noise = torch.Generator().manual_seed(9)
+
+    def __iter__(self):
+        for number in range(11):
+            yield number + torch.rand((), generator=self.noise)
 
 
 class _Shuffled:
@@ -190,6 +232,20 @@ def test_it_goes_on_with_the_next_batch(name: str, left_after: int) -> None:
     resumed.load_state_dict(state)
     torch.set_rng_state(chance)
     assert first + _taken(resumed, 20 - left_after) == whole
+
+
+@pytest.mark.parametrize("name", ["noise of its own", "noise of a transform", "noise of a stream"])
+@pytest.mark.parametrize(("taken", "pending"), [(4, 3), (5, 1), (6, 6), (None, 2)])
+def test_what_is_not_used_yet_is_drawn_again(name: str, taken: int | None, pending: int) -> None:
+    """To the end of the epoch, too."""
+    torch.manual_seed(0)
+    whole = [_numbers(batch) for batch in Cursor(_loaders()[name])]
+    torch.manual_seed(0)
+    cursor = Cursor(_loaders()[name])
+    used = [_numbers(batch) for batch in islice(cursor, taken)][: (taken or len(whole)) - pending]
+    resumed = Cursor(_loaders()[name])
+    resumed.load_state_dict(cursor.state_dict(pending=pending, inside=True))
+    assert used + [_numbers(batch) for batch in resumed] == whole
 
 
 def test_what_is_not_used_yet_is_handed_out_again() -> None:

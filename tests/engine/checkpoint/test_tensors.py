@@ -2,6 +2,7 @@
 
 import pickle
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -43,3 +44,16 @@ def test_written_and_read(tmp_path: Path) -> None:
     assert rooms["scalar"] == 1.5
     with pytest.raises(CheckpointError, match="it has no b"):
         tensors.rooms(tmp_path, stored, {"b": None})
+
+
+@pytest.mark.parametrize(("free", "says"), [(100, "No space left on device"), (2**30, "unexpected pos 704 vs 598")])
+def test_a_full_disk_is_told_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, says: str) -> None:
+    """torch says where its file has ended, and not why."""
+
+    def broken(*args: object, **options: object) -> None:
+        raise RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 704 vs 598")
+
+    monkeypatch.setattr(tensors, "save", broken)
+    monkeypatch.setattr(tensors.shutil, "disk_usage", lambda folder: SimpleNamespace(free=free))
+    with pytest.raises((OSError, RuntimeError), match=says):
+        tensors.write(tmp_path, {"weight": torch.zeros(3)}, None)

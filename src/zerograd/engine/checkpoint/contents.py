@@ -6,11 +6,13 @@ from typing import Any, Protocol, TypeVar
 
 from torch import Tensor, nn
 
+from zerograd.engine.block import Block
 from zerograd.engine.checkpoint import chance, optimizers, refusals
 from zerograd.engine.checkpoint.cursor import Cursor
 from zerograd.engine.checkpoint.naming import buffers_beside, parameter_names, state_of, tensors_of
 from zerograd.engine.checkpoint.values import in_path
 from zerograd.engine.step import Step
+from zerograd.engine.supply import supply
 from zerograd.errors import ZerogradError
 
 T = TypeVar("T")
@@ -82,10 +84,12 @@ class Contents:
 
     def _position(self) -> dict[str, Any] | None:
         blocks = [step._block for step in self.steps if step._block is not None]
-        pending = max((block.pending for block in blocks), default=0)
         if isinstance(self.loader, Cursor):
-            return self.loader.state_dict(pending=pending, inside=bool(blocks))
-        if self.loader is not None and pending:
+            pending = {_still_to_come(self.loader, block) for block in blocks} or {0}
+            if len(pending) > 1:
+                raise refusals.unlike_blocks()
+            return self.loader.state_dict(pending=pending.pop(), inside=bool(blocks))
+        if self.loader is not None and any(block.in_flight or block.iterating for block in blocks):
             raise refusals.past_the_group()
         return None if self.loader is None else said("loader", self.loader.state_dict)
 
@@ -112,6 +116,16 @@ class Contents:
             case ["optimizers", number, "state", place, *_] if int(number) < len(self.optimizers):
                 return dict(enumerate(optimizers.parameters_of(self.optimizers[int(number)]))).get(int(place))
         return patterns.get(path)
+
+
+def _still_to_come(cursor: Cursor, block: Block) -> int:
+    """Batches that the cursor has handed out for this block, which it is not done with."""
+    if block.loose:
+        raise refusals.loose_deposits()
+    pending = supply.still_to_come(cursor, block.places[: block.done])
+    if pending is None:
+        raise refusals.unknown_micro_batches()
+    return pending
 
 
 def said(name: str, state_dict: Callable[[], T]) -> T:

@@ -7,20 +7,28 @@ subclass with an `__iter__` of its own makes of its batches, is read and dropped
 
 [Note: workers that wait] A loader draws one number when it starts its workers. Persistent ones are started once: an
 epoch that finds them waiting has no such draw before its order, and none when it is asked for again.
+
+[Note: two kinds of streams] A stream that a sampler holds makes the order, and is put back to where the epoch began.
+One that the data holds makes what is read: it goes on where it was when the next batch had not been read yet. Where
+batches are read again to be dropped, they bring it there themselves.
 """
 
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, islice
+from types import ModuleType
 from typing import Any
 
 import torch
 from torch.utils.data import BatchSampler, DataLoader, IterableDataset
 
 from zerograd.engine.checkpoint import chance, refusals
+from zerograd.engine.supply import supply
 
 _CPU = torch.device("cpu")
+_DEPTH, _SHORT = 4, 32  # how deep the data is searched for random streams, and through which lists
 _STATE = ("epoch", "taken", "begun", "generators")
 
 
@@ -39,6 +47,8 @@ class Cursor:
         self._left_out = 0  # after so much of it that was handed out before: batches, or samples if they can be counted
         self._begun: dict[str, Any] | None = None  # the random state at its beginning
         self._ended: dict[str, Any] | None = None  # the epoch before, until this one begins
+        self._of_data: dict[str, Any] = {}  # streams, in this epoch,
+        self._drawn: deque[tuple[int, dict[str, Any]]] = deque()  # and their states after so many batches
         self._waited = False  # workers, when it began. See [Note: workers that wait]
         self._loaded = False  # and not gone on from yet
 
@@ -57,13 +67,18 @@ class Cursor:
     def _counted(self, batches: Iterator[Any]) -> Iterator[Any]:
         for batch in batches:
             self._batches += 1
+            supply.hand_out(self, batch)
+            self._note_drawn()
             yield batch
         self._ended = self._state(0)
         self.epoch, self._batches, self._left_out, self._begun = self.epoch + 1, 0, 0, None
 
     def _beginning(self) -> Iterator[Any]:
+        if self._begun is not None:
+            supply.give_up(self)
         self._batches, self._left_out, self._ended = 0, 0, None
         self._begun, self._waited = self._chance(), self._workers_wait()
+        self._begin_drawing()
         return iter(self._loader)
 
     def _middle(self) -> Iterator[Any]:
@@ -74,9 +89,14 @@ class Cursor:
         chance.write(self._begun["process"], _CPU)
         self._set_generators(self._begun["generators"])
         try:
-            return self._rest_by_index(skip) if self._is_counted_by_index() else self._rest_by_reading(skip)
+            if not self._is_counted_by_index():
+                return self._rest_by_reading(skip)
+            batches = self._rest_by_index(skip)
+            self._set_generators(self._drawn[0][1] if self._drawn else {})
+            return batches
         finally:
             chance.write(now, _CPU)
+            self._begin_drawing()
 
     def _rest_by_index(self, skip: int) -> Iterator[Any]:
         """As torch makes an epoch, but for the sampler, which leaves out what it has given before."""
@@ -158,20 +178,43 @@ class Cursor:
 
     def _generators(self) -> dict[str, Any]:
         """Random streams of their own that the loader, its samplers and its data hold, by where they hold them."""
-        owners = {"loader": self._loader, "dataset": self._loader.dataset}
+        owners: dict[str, Any] = {"loader": self._loader}
         owners |= {f"sampler {place}": one for place, one in enumerate(self._samplers())}
-        return {
+        of_order = {
             f"{name}.{key}": value
             for name, owner in owners.items()
             for key, value in getattr(owner, "__dict__", {}).items()
             if _is_stream(value)
         }
+        return of_order | self._streams_of_data()
+
+    def _streams_of_data(self) -> dict[str, Any]:
+        """See [Note: two kinds of streams]."""
+        return _streams_in({"dataset": self._loader.dataset, "collate_fn": self._loader.collate_fn})
+
+    def _begin_drawing(self) -> None:
+        self._of_data = self._streams_of_data()
+        self._drawn = deque([(self._batches, _states_of(self._of_data))])
+
+    def _note_drawn(self) -> None:
+        """As far back as a save inside a block may go."""
+        if self._of_data:
+            self._drawn.append((self._batches, _states_of(self._of_data)))
+            while len(self._drawn) > len(supply.owners) + 1:
+                self._drawn.popleft()
+
+    def _drawn_before(self, pending: int) -> dict[str, Any]:
+        """The states of the data's streams when the last `pending` batches had not been read."""
+        if not self._drawn:
+            return {}
+        place = self._drawn[-1][0] - pending
+        return next((states for batches, states in self._drawn if batches == place), {})
 
     def _chance(self) -> dict[str, Any]:
         return {"process": chance.read(_CPU), "generators": self._generator_states()}
 
     def _generator_states(self) -> dict[str, Any]:
-        return {name: _state_of(stream) for name, stream in self._generators().items()}
+        return _states_of(self._generators())
 
     def _set_generators(self, states: dict[str, Any]) -> None:
         for name, stream in self._generators().items():
@@ -186,7 +229,10 @@ class Cursor:
         `inside`: a group is under way. If it is the last of its epoch, that epoch is not over.
         """
         if inside and self._ended is not None:
-            return {**self._ended, "taken": self._ended["taken"] - pending * self._size()}
+            taken = self._ended["taken"] - pending * self._size()
+            return {**self._ended, "taken": taken, "drawn": self._drawn_before(pending)}
+        if pending > self._batches:
+            raise refusals.two_epochs()
         return self._state(pending)
 
     def _state(self, pending: int) -> dict[str, Any]:
@@ -199,6 +245,7 @@ class Cursor:
             "begun": self._begun,
             "generators": between,
             "workers_waited": waited,
+            "drawn": {} if self._begun is None else self._drawn_before(pending),
         }
 
     def load_state_dict(self, state: dict[str, Any], *, taken: int | None = None) -> None:
@@ -207,7 +254,9 @@ class Cursor:
         self.epoch, self._begun, self._ended = state["epoch"], state["begun"], None
         self._left_out, self._batches, self._loaded = state["taken"] if taken is None else taken, 0, True
         self._waited = state.get("workers_waited", False)
+        supply.clear()
         self._set_generators(state["generators"])
+        self._drawn = deque([(0, state.get("drawn", {}))])
 
     def _require(self, state: object) -> None:
         """Refuse what is not the place of a Cursor over such a loader."""
@@ -258,12 +307,41 @@ class _Rest:
             self._order = chain(list(islice(order, 1)), order)
 
 
+def _streams_in(owners: Mapping[str, object]) -> dict[str, Any]:
+    """Random streams by where they are held: by an owner, or what that is made of (a transform, a Subset's dataset)."""
+    found: dict[str, Any] = {}
+    seen: set[int] = set()
+    level = dict(owners)
+    for _ in range(_DEPTH):
+        inner = {f"{name}.{key}": one for name, thing in level.items() for key, one in _held_by(thing).items()}
+        fresh = {name: one for name, one in inner.items() if id(one) not in seen}
+        seen.update(map(id, fresh.values()))
+        found |= {name: one for name, one in fresh.items() if _is_stream(one)}
+        level = fresh
+    return found
+
+
+def _held_by(thing: object) -> dict[str, object]:
+    """Its attributes; the parts of a short list. Not the samples of a dataset: there may be millions."""
+    if _is_stream(thing) or isinstance(thing, torch.Tensor | type | ModuleType):
+        return {}
+    if isinstance(thing, Mapping):
+        return {str(key): one for key, one in thing.items()} if len(thing) <= _SHORT else {}
+    if isinstance(thing, list | tuple):
+        return {str(place): one for place, one in enumerate(thing)} if len(thing) <= _SHORT else {}
+    return dict(getattr(thing, "__dict__", {}))
+
+
 def _is_stream(value: object) -> bool:
     numpy = sys.modules.get("numpy")
     kinds: tuple[type, ...] = (torch.Generator, random.Random)
     if numpy is not None:
         kinds += (numpy.random.Generator, numpy.random.RandomState)
     return isinstance(value, kinds)
+
+
+def _states_of(streams: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _state_of(stream) for name, stream in streams.items()}
 
 
 def _state_of(stream: Any) -> Any:

@@ -55,9 +55,42 @@ def two_names(name: str) -> CheckpointError:
 
 def past_the_group() -> CheckpointError:
     return CheckpointError(
-        "saved inside a block, and the loader has already handed out the rest of its group",
+        "saved inside a block, and the loader cannot say what of its data the block has used",
         cure="Save between the steps, or give Checkpoints a zerograd.Cursor over the loader: it can go back.",
-        slug="checkpoint",
+        slug="inside-a-block",
+    )
+
+
+def unknown_micro_batches() -> CheckpointError:
+    return CheckpointError(
+        "saved inside a block whose micro-batches are not the Cursor's batches, one by one and in order",
+        cure="Nobody can tell which data is still to come. Save between the steps, or loop over "
+        "step.micro_batches(group) as groups(cursor, n) made it, and change the batches inside the loop.",
+        slug="inside-a-block",
+    )
+
+
+def loose_deposits() -> CheckpointError:
+    return CheckpointError(
+        "saved inside a block that has deposited outside of micro_batches()",
+        cure="Nobody can tell whether the batch is used up. Save between the steps: behind the block.",
+        slug="inside-a-block",
+    )
+
+
+def unlike_blocks() -> CheckpointError:
+    return CheckpointError(
+        "saved inside several blocks, which have used different parts of the data",
+        cure="Save between the steps, or loop over the micro_batches() of a join.",
+        slug="inside-a-block",
+    )
+
+
+def two_epochs() -> CheckpointError:
+    return CheckpointError(
+        "saved inside a block whose group began in the epoch before",
+        cure="Save between the steps, or let groups end with the epoch: for group in groups(cursor, n).",
+        slug="inside-a-block",
     )
 
 

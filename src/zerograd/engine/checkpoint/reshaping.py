@@ -19,6 +19,7 @@ from zerograd.engine.checkpoint import refusals
 from zerograd.engine.checkpoint.alike import common_name, own_name
 from zerograd.engine.checkpoint.cursor import Cursor
 from zerograd.engine.checkpoint.values import moved, paths
+from zerograd.engine.resuming import InFlight
 from zerograd.engine.weighing import Weighing
 
 
@@ -90,6 +91,7 @@ def _sum(of_all: list[dict[str, Any]], rank: int, before: int, size: int) -> dic
         "total": 0.0 if rank else sum(one["total"] for one in of_all),
         "counted": 0 if rank else sum(one["counted"] for one in of_all),
         "empty": 0 if rank else sum(one["empty"] for one in of_all),
+        "done": 0 if rank else sum(InFlight(**one).micro_batches for one in of_all),
         "gradients": [_added([one for one in column if one is not None]) for column in columns],
     }
 

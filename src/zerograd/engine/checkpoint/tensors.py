@@ -5,7 +5,10 @@ file is made and refuses every other name, so that no file can make us run code.
 with `weights_only`; anything that is not a tensor is never written, and never read.
 """
 
+import errno
+import os
 import pickle
+import shutil
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +17,7 @@ from typing import Any, BinaryIO
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.default_planner import DefaultLoadPlanner, DefaultSavePlanner
 from torch.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
 from torch.distributed.checkpoint.metadata import Metadata, TensorStorageMetadata
@@ -22,6 +26,7 @@ from torch.distributed.checkpoint.state_dict_saver import save
 
 from zerograd.engine.checkpoint import refusals
 
+_HEADS = 2**16  # bytes that torch writes around the tensors, and more
 _METADATA = "torch.distributed.checkpoint.metadata"
 _KNOWN = {
     (_METADATA, "ChunkStorageMetadata"),
@@ -81,13 +86,27 @@ def write(folder: Path, tensors: Mapping[str, Tensor], group: dist.ProcessGroup 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="torch.distributed is disabled")
         # Not flattened by the planner: the names are paths already, and say what they say.
-        save(
-            dict(tensors),
-            storage_writer=FileSystemWriter(folder),
-            planner=DefaultSavePlanner(flatten_state_dict=False),
-            process_group=group,
-            no_dist=group is None,
-        )
+        try:
+            save(
+                dict(tensors),
+                storage_writer=FileSystemWriter(folder),
+                planner=DefaultSavePlanner(flatten_state_dict=False),
+                process_group=group,
+                no_dist=group is None,
+            )
+        except (Exception, CheckpointException) as error:
+            if not _has_space(folder, tensors):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder)) from error
+            raise
+
+
+def _has_space(folder: Path, tensors: Mapping[str, Tensor]) -> bool:
+    """Whether all of it has, or would have had, room. torch only says at which position its file has ended."""
+    try:
+        written = sum(file.stat().st_size for file in folder.iterdir())
+        return shutil.disk_usage(folder).free + written > sum(tensor.nbytes for tensor in tensors.values()) + _HEADS
+    except OSError:
+        return True
 
 
 def read(folder: Path, metadata: Metadata, into: dict[str, Tensor], group: dist.ProcessGroup | None) -> None:

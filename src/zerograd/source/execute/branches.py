@@ -95,11 +95,17 @@ def forget_the_lightest(ex: Execution, path: Path, slots: Iterable[Slot], most: 
         questions = [question for question in asked if isinstance(question, Asked)]
         if not questions:
             return
-        lightest = min(questions, key=lambda question: _weight(ex, question))
-        ex.tables.mixed.add(lightest)
-        forget = answers.forgetting(lightest.__eq__)
+        by_weight = sorted(questions, key=lambda question: _weight(ex, question))
+        lightest = set(by_weight[: max(1, len(by_weight) // 4)])
+        ex.tables.mixed |= lightest
+        ex.work -= len(path.facts) + len(crowd)
+        forget = answers.forgetting(lightest.__contains__)
+        known: dict[int, Facts] = {}  # slots that nothing has hit have the very same facts
         for slot, facts in path.facts.items():
-            path.facts[slot] = forget(facts)
+            later = known.get(id(facts))
+            if later is None:
+                later = known[id(facts)] = forget(facts)
+            path.facts[slot] = later
 
 
 def _weight(ex: Execution, question: Asked) -> tuple[bool, int, str]:

@@ -58,6 +58,7 @@ class Context:
 
 ONE = Constant(1)
 _NOWHERE: frozenset[Hashable] = frozenset()
+_FAR = 5  # readings of readings
 _FACTS_PER_MOVE = 500  # as many are moved in the time of one statement
 
 
@@ -123,6 +124,17 @@ class Handler(NamedTuple):
 
     level: int
     raised: list[State]
+
+
+def _is_far(obj: Obj | None) -> bool:
+    """Whether a given thing was read from one that was read from another, and so on: what is in it stands for itself.
+
+    A program that writes what it reads back into the same place would else make things for ever.
+    """
+    steps = 0
+    while obj is not None and steps < _FAR:
+        obj, steps = obj.source, steps + 1
+    return obj is not None
 
 
 class Execution:
@@ -391,7 +403,8 @@ class Execution:
 
     def given(self, *key: Hashable, name: str = "", of: Obj | None = None, made_of: tuple[int, ...] = ()) -> Value:
         """A value that comes from outside."""
-        obj = self.heap.of("given", *key, kind=ObjectKind.GIVEN)
+        is_far = of is not None and of.kind is ObjectKind.GIVEN and _is_far(of)
+        obj = of if is_far and of is not None else self.heap.of("given", *key, kind=ObjectKind.GIVEN)
         if not obj.given:
             obj.given, obj.name, obj.source = True, name, of
         identity = self.identities.of("given", *key, made_of=made_of)

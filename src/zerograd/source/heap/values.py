@@ -82,6 +82,7 @@ def plain(divisor: Hashable) -> Hashable:
     return divisor.divisor if isinstance(divisor, Maybe) else divisor
 
 
+_MANY = 40  # objects that one value may be
 _MOST_LEAVES = 4  # questions of one flag
 
 
@@ -163,7 +164,7 @@ def join(one: Value, other: Value, identity: int, test: Test | None = None) -> V
         return Value._make(
             (
                 one.id if alike else identity,
-                one.objects | other.objects,
+                _few(one.objects | other.objects, one.exact and other.exact),
                 one.exact and other.exact,
                 one.number if one.number == other.number else None,
                 one.graph,
@@ -177,7 +178,7 @@ def join(one: Value, other: Value, identity: int, test: Test | None = None) -> V
         )
     return Value(
         one.id if alike else identity,
-        one.objects | other.objects,
+        _few(one.objects | other.objects, one.exact and other.exact),
         one.exact and other.exact,
         one.number if one.number == other.number else None,
         joined_graph(one.graph, other.graph),
@@ -202,6 +203,14 @@ def join(one: Value, other: Value, identity: int, test: Test | None = None) -> V
         _picked(one, other, test) if test is not None else one.picked if one.picked == other.picked else None,
         one.iterators if one.iterators == other.iterators else _iterators(one, other),
     )
+
+
+def _few(objects: frozenset[Obj], exact: bool) -> frozenset[Obj]:
+    """Of what may be something else anyway, not all given things need be named."""
+    if exact or len(objects) <= _MANY:
+        return objects
+    given = sorted(one for one in objects if one.kind is ObjectKind.GIVEN)
+    return objects.difference(given[_MANY:])
 
 
 def _iterators(one: Value, other: Value) -> Iterators:
