@@ -163,6 +163,7 @@ def epoch(self, model, loader):
         self.update(i)
 """
 
+
 @pytest.mark.parametrize(("text", "code"), [(HANDED, "ZG101"), (QUIET, "ZG502")])
 def test_what_nobody_can_prove_is_possible(text: str, code: str) -> None:
     """The loss may have been divided by the caller; another may step at the first micro-batch."""

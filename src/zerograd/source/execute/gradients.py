@@ -349,7 +349,7 @@ def deposit(
     path.pending = waiting if path.stepped else path.pending | waiting
     path.stepped = False
     path.homeless |= {Pending(site, one) for one in known if any(_is_homeless(ex, part, one) for part in made_of)}
-    attacked = _attacks(ex, value.sure)
+    attacked = leaves.recorded is False and _attacks(ex, value.sure)  # else the gradient is part of an objective
     updates.change(ex, made_of)
     updates.deposit(ex, value, node)
     for optimizer in known:
@@ -814,7 +814,9 @@ def _erased_midway(ex: Execution, slot: Slot, *, direct: bool = False) -> Facts:
     if ex.loops and ex.loops[-1] not in tables.retries and all(is_followed(one.test) for one in guards if one.inside):
         inner = tables.does(ex.loops[-1], slot)
         mine = any(
-            optimizer in tables.owners.get(site, ()) and ex.loops[-1] in met.loops and not _attacks(ex, met.value.made_of)
+            optimizer in tables.owners.get(site, ())
+            and ex.loops[-1] in met.loops
+            and not _attacks(ex, met.value.made_of)
             for site, met in tables.deposits.items()
         )
         if Kind.DEPOSIT in inner and not _steps_in(ex, ex.loops[-1], slot) and mine:
