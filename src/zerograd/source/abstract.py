@@ -1,7 +1,7 @@
 """From a text to its findings, by an abstract run: open, execute every root, judge, ask, report.
 
-Stands beside `check.py` until it has taken over every rule: `check_abstractly` returns the same findings type, so that
-both readers can be compared.
+`check.py` asks it for the codes that have moved here. `check_abstractly` tells what it would say of the others, too, so
+that both readers can be compared.
 """
 
 from collections.abc import Iterator
