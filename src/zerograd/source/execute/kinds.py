@@ -3,7 +3,7 @@
 import ast
 import sys
 
-from zerograd.source.effects import python, spelling, torch
+from zerograd.source.effects import python, torch
 from zerograd.source.effects.lookup import row_of
 from zerograd.source.effects.protocols import (
     STEPPED_BY_SCALER,
@@ -18,7 +18,7 @@ from zerograd.source.effects.protocols import (
     role_by_use,
     steps,
 )
-from zerograd.source.effects.rows import Act
+from zerograd.source.effects.rows import Act, Trait
 from zerograd.source.execute import calls
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.objects import Obj, ObjectKind
@@ -36,6 +36,7 @@ _KINDS = {
 
 _STEPS = [name for name, row in torch.OPTIMIZER.items() if row.act is Act.STEPS]
 _MOVES = [name for name, row in torch.SCHEDULER.items() if row.act is Act.SCHEDULES]
+_GROUPS = frozenset(name for name, trait in torch.ATTRIBUTES["optimizer"].items() if trait is Trait.GROUPS)
 _CLEARS = frozenset(name for name, row in torch.OPTIMIZER.items() if row.act is Act.CLEARS)
 
 
@@ -182,7 +183,7 @@ def _may_set_rates(ex: Execution) -> bool:
 def _changes_groups(function: Function) -> bool:
     """Whether it names the groups of an optimizer, and sets an entry of something."""
     entries = (node.ctx for node in ast.walk(function.node) if isinstance(node, ast.Subscript))
-    return spelling.PARAM_GROUPS in function.attributes and any(isinstance(one, ast.Store) for one in entries)
+    return not _GROUPS.isdisjoint(function.attributes) and any(isinstance(one, ast.Store) for one in entries)
 
 
 def _by_elimination(ex: Execution, steppers: list[Obj]) -> bool:
