@@ -29,7 +29,7 @@ from zerograd.source.project.index import Class, File, Function
 _PASSES = 6
 _CALLS = 3  # of one function, before what it leaves behind is all there is
 _MOVES = 30_000  # statements of one pass
-_WORK = 24_000  # statements of all passes of all roots of a file, and what facts cost: two to three seconds
+_WORK = 40_000  # statements of all passes of all roots of a file, and what facts cost: three to four seconds
 _HOT = 200  # functions that lead to an event, at most
 _READ_PARAMETERS = frozenset(
     name for name, row in torch.MODULE.items() if row.act in (Act.PARAMETERS, Act.NAMED_PARAMETERS)
