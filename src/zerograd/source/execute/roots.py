@@ -64,6 +64,7 @@ def execute_all(project: Project, file: File, laws: Code[Any]) -> Iterator[Execu
     entered: set[Function] = set()
     visited: set[ast.stmt] = set()
     rooted: set[Function] = set()
+    begun: set[tuple[Function, Class | None]] = set()
     if body is not None:
         entered |= body.entered
         visited |= body.visited
@@ -81,6 +82,9 @@ def execute_all(project: Project, file: File, laws: Code[Any]) -> Iterator[Execu
             if function in entered:
                 break
         for template in _templates(classes, function):
+            if (template, function.cls) in begun or function in entered:
+                continue
+            begun.add((template, function.cls))
             done = _execute(project, classes, laws, file, template, moves, refusals, function.cls)
             if done is not None:
                 entered |= done.entered
