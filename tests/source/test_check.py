@@ -111,7 +111,7 @@ for x, y in loader:
     optimizer.step()
     print "loss", loss
     try:
-        save()
+        print "saved"
     except IOError, error:
         print >>sys.stderr, error
 """
@@ -162,25 +162,11 @@ def epoch(self, model, loader):
             self.loss(model, batch).backward()
         self.update(i)
 """
-SHARED = """\
-import torch
-
-def step(self, batch):
-    a, b = self.optimizers()
-    one = self.judge(self.net(batch))
-    one.backward()
-    a.step()
-    a.zero_grad()
-    other = self.judge(batch)
-    other.backward()
-    b.step()
-    b.zero_grad()
-"""
 
 
-@pytest.mark.parametrize(("text", "code"), [(HANDED, "ZG101"), (QUIET, "ZG502"), (SHARED, "ZG005")])
+@pytest.mark.parametrize(("text", "code"), [(HANDED, "ZG101"), (QUIET, "ZG502")])
 def test_what_nobody_can_prove_is_possible(text: str, code: str) -> None:
-    """The loss may have been divided by the caller; another may step at the first micro-batch; a module is shared."""
+    """The loss may have been divided by the caller; another may step at the first micro-batch."""
     found = [one for one in check_text(text, "program.py") if one.code == code]
     assert found
     assert {one.certainty for one in found} == {Certainty.POSSIBLE}

@@ -1,7 +1,7 @@
 """From a text to its findings, by an abstract run: open, execute every root, judge, ask, report.
 
-Stands beside `check.py` until it has taken over every rule: `check_abstractly` returns the same findings type, so that
-both readers can be compared.
+`check.py` asks it for the codes that have moved here. `check_abstractly` tells what it would say of the others, too, so
+that both readers can be compared.
 """
 
 from collections.abc import Iterator
@@ -17,6 +17,7 @@ from zerograd.rules.telling import UNUSED, note, tell
 from zerograd.source.effects.lookup import names_training
 from zerograd.source.execute.execution import Execution
 from zerograd.source.execute.gradients import Met, is_starved
+from zerograd.source.execute.paths import Slot
 from zerograd.source.execute.roots import Executed, execute_all
 from zerograd.source.heap.objects import Obj, ObjectKind
 from zerograd.source.project.files import Project
@@ -226,6 +227,13 @@ def _excuse(ex: Execution, law: Rule, met: Met) -> tuple[Related, ...]:
     return (found,) if found is not None else ()
 
 
+def _followed(ex: Execution, slot: Slot) -> Slot:
+    """The slot whose events lead to a fault: of what a scaler remembers, one that its optimizer steps."""
+    if slot[1] is None or slot[1].kind is not ObjectKind.STAGE:
+        return slot
+    return next((one for one in ex.events if one[0] is slot[0] and one != slot), slot)
+
+
 def _tell(ex: Execution, law: Rule, met: Met) -> Finding | None:
     if law.needs_loss and not (met.learns and ex.tables.losses):
         return None
@@ -244,7 +252,7 @@ def _tell(ex: Execution, law: Rule, met: Met) -> Finding | None:
             site == met.verdict.event.site and True in starved.values() and False in starved.values()
             for (site, _), starved in ex.stepped_each.items()
         )
-    events = ex.events.get(met.slot)
+    events = ex.events.get(_followed(ex, met.slot))
     trail = events.on_the_way(met.answered) if events is not None else Trail(latest=False)
     finding = tell(Verdict(law, met.verdict.event, met.verdict.state, certain), trail)
     if not certain:

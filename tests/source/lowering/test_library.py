@@ -222,9 +222,9 @@ class Accelerator:
 @pytest.mark.parametrize(
     ("package", "imports", "certain"),
     [
-        ("accelerate", "from accelerate import Accelerator", True),  # its own methods are known
-        ("project", "from project import Accelerator", False),  # that of anybody else is read
-        (None, "from accelerate import Accelerator", True),
+        ("accelerate", "from accelerate import Accelerator", False),  # a file of that name is what Python imports
+        ("project", "from project import Accelerator", False),
+        (None, "from accelerate import Accelerator", True),  # its own methods are known
     ],
 )
 def test_accelerates_own_object_is_known_by_its_methods(

@@ -88,7 +88,7 @@ class Trainer:
             loss.backward()
             self.optimizer.step()
 """
-STEPS = "x_adv = x_adv + self.eps * x_adv.grad.sign()"
+STEPS = "x_adv = x_adv.detach() + self.eps * x_adv.grad.sign()"
 FAULTY_ATTACK = {"before": "pass", "deposit": f"cost.backward(); {STEPS}", "after": "pass"}
 FAULTY_TRAINER = {
     "optimized": "model.parameters()",
@@ -180,7 +180,6 @@ def train(model, optimizer, loader, delta):
     ("behind", "codes"),
     [
         ("pass", ["ZG005"]),
-        ("nn.functional.cross_entropy(model(x + delta.grad.sign()), y).backward()", []),  # an objective of its own
         ("(delta.grad ** 2).sum().backward()", []),  # a penalty on what was deposited
     ],
 )
@@ -207,6 +206,10 @@ def train(model, optimizer, loader):
         loss = nn.functional.cross_entropy(model(x), y)
         loss.backward()
         optimizer.step()
+
+
+net = nn.Linear(4, 2)
+train(net, torch.optim.SGD(net.parameters(), lr=0.1), loader)
 """
     assert [finding.code for finding in check_text(text, "train.py")] == codes
 

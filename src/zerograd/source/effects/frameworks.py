@@ -32,6 +32,7 @@ FUNCTIONS: dict[str, Row] = {
     "fairscale.nn.data_parallel.FullyShardedDataParallel": Row(Act.WRAPPER),
     "fairscale.optim.grad_scaler.ShardedGradScaler": Row(Act.SCALER),
     "higher.innerloop_ctx": Row(Act.COPIES_WEIGHTS, keyword="model"),
+    "zerograd.lab.language.nats": Row(Act.NUMBER),
     "peft.get_peft_model": Row(Act.WRAPPER),
     "peft.prepare_model_for_kbit_training": Row(Act.WRAPPER),
 }

@@ -350,7 +350,7 @@ def deposit(
     path.pending = waiting if path.stepped else path.pending | waiting
     path.stepped = False
     path.homeless |= {Pending(site, one) for one in known if any(_is_homeless(ex, part, one) for part in made_of)}
-    attacked = _is_attack(ex, value)
+    attacked = leaves.recorded is False and _attacks(ex, value.sure)  # else the gradient is part of an objective
     updates.change(ex, made_of)
     updates.deposit(ex, value, node)
     for optimizer in known:
@@ -524,10 +524,9 @@ def _is_spilled(ex: Execution, optimizer: Obj, region: Obj, value: Value, owners
     return _are_rivals(ex, optimizer, owners) or _is_before(ex, region, theirs, value)
 
 
-def _is_attack(ex: Execution, value: Value) -> bool:
-    """Whether a backward is meant for a leaf that nobody steps, and whose gradient is read by hand."""
-    held = _held(ex)
-    leaves_of = {one for one in value.sure if one.kind is ObjectKind.LEAF and one not in held}
+def _attacks(ex: Execution, made_of: Regions) -> bool:
+    """Whether a backward through these is meant for a leaf that nobody steps, and whose gradient is read by hand."""
+    leaves_of = {one for one in made_of if one.kind is ObjectKind.LEAF} - _held(ex)
     return not leaves_of.isdisjoint(ex.tables.slopes_read)
 
 
@@ -816,7 +815,9 @@ def _erased_midway(ex: Execution, slot: Slot, *, direct: bool = False) -> Facts:
     if ex.loops and ex.loops[-1] not in tables.retries and all(is_followed(one.test) for one in guards if one.inside):
         inner = tables.does(ex.loops[-1], slot)
         mine = any(
-            optimizer in tables.owners.get(site, ()) and ex.loops[-1] in met.loops
+            optimizer in tables.owners.get(site, ())
+            and ex.loops[-1] in met.loops
+            and not _attacks(ex, met.value.made_of)
             for site, met in tables.deposits.items()
         )
         if Kind.DEPOSIT in inner and not _steps_in(ex, ex.loops[-1], slot) and mine:

@@ -30,9 +30,9 @@ def made(ex: Execution, optimizer: Obj, parameters: Value | None, node: ast.AST)
     """An optimizer is made over these parameters."""
     groups = _groups(ex, parameters) if parameters is not None else []
     optimizer.wholly = frozenset(region for group in groups for region in group)
-    optimizer.site, optimizer.name = ex.site(node), optimizer.name or gradients.wording(node)
+    optimizer.site, optimizer.made = ex.site(node), gradients.wording(node)
     if any(_shared(one, other) for group in groups for one, other in combinations(group, 2)):
-        ex.held_twice[optimizer.site] = Twice(optimizer.site, optimizer.name)
+        ex.held_twice[optimizer.site] = Twice(optimizer.site, optimizer.made)
 
 
 def _groups(ex: Execution, value: Value) -> list[list[Obj]]:
@@ -100,7 +100,7 @@ def stepped(ex: Execution, optimizer: Obj) -> None:
         if unread and _are_all(ex, other, theirs, Content.SPENT):
             first, second = sorted((optimizer, other), key=lambda one: one.site or Site("", 0))
             assert second.site is not None
-            ex.held_twice[second.site] = Twice(second.site, second.name, first.site)
+            ex.held_twice[second.site] = Twice(second.site, second.made, first.site)
 
 
 def _are_alternatives(ex: Execution, one: Obj, other: Obj) -> bool:

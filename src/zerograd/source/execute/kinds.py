@@ -1,5 +1,6 @@
 """What given things are: by their uses, by elimination, and last by a hint."""
 
+import ast
 import sys
 
 from zerograd.source.effects import python, torch
@@ -17,12 +18,13 @@ from zerograd.source.effects.protocols import (
     role_by_use,
     steps,
 )
-from zerograd.source.effects.rows import Act
+from zerograd.source.effects.rows import Act, Trait
 from zerograd.source.execute import calls
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.objects import Obj, ObjectKind
 from zerograd.source.heap.regions import Covers
 from zerograd.source.project.hints import Role, role_of
+from zerograd.source.project.index import Function
 
 _KINDS = {
     Role.OPTIMIZER: ObjectKind.OPTIMIZER,
@@ -33,6 +35,8 @@ _KINDS = {
 }
 
 _STEPS = [name for name, row in torch.OPTIMIZER.items() if row.act is Act.STEPS]
+_MOVES = [name for name, row in torch.SCHEDULER.items() if row.act is Act.SCHEDULES]
+_GROUPS = frozenset(name for name, trait in torch.ATTRIBUTES["optimizer"].items() if trait is Trait.GROUPS)
 _CLEARS = frozenset(name for name, row in torch.OPTIMIZER.items() if row.act is Act.CLEARS)
 
 
@@ -165,17 +169,34 @@ def _may_clear(ex: Execution) -> bool:
     return ex.tables.may_clear
 
 
+def _may_set_rates(ex: Execution) -> bool:
+    """Whether a class of another file, which is no optimizer, changes groups in its step: it may set the first rate."""
+    if ex.tables.may_set_rates is None:
+        ex.tables.may_set_rates = any(
+            _changes_groups(cls.methods[step]) and calls.kind_of_class(ex, cls) is ObjectKind.INSTANCE
+            for step in _MOVES
+            for cls in ex.project.classes_defining(step, ex.main)
+        )
+    return ex.tables.may_set_rates
+
+
+def _changes_groups(function: Function) -> bool:
+    """Whether it names the groups of an optimizer, and sets an entry of something."""
+    entries = (node.ctx for node in ast.walk(function.node) if isinstance(node, ast.Subscript))
+    return not _GROUPS.isdisjoint(function.attributes) and any(isinstance(one, ast.Store) for one in entries)
+
+
 def _by_elimination(ex: Execution, steppers: list[Obj]) -> bool:
     """The only thing that steps is the optimizer, if there is no other; of several, hints tell which is which."""
     known = [obj for obj in ex.heap.all() if obj.kind is ObjectKind.OPTIMIZER]
     live = [obj for obj in known if is_stepped(obj.uses)]
     if live:
-        return _by_their_optimizers(steppers, live)
+        return _by_their_optimizers(ex, steppers, live)
     if not steppers:
         return False
     if len(steppers) == 1:
         steppers[0].kind, steppers[0].given = ObjectKind.OPTIMIZER, True
-        steppers[0].hinted = _may_be_of_project(ex, steppers[0])
+        steppers[0].hinted = _may_be_of_project(ex, steppers[0]) or _may_clear(ex)
         return True
     roles = {obj: role_of(obj.name.rpartition(".")[2]) for obj in steppers}
     named = [obj for obj in steppers if roles[obj] is Role.OPTIMIZER]
@@ -183,11 +204,11 @@ def _by_elimination(ex: Execution, steppers: list[Obj]) -> bool:
     told_apart = len(named) == 1 and len(named) + len(others) == len(steppers)
     for obj in named:
         obj.kind, obj.given = ObjectKind.OPTIMIZER, True
-        obj.hinted = not told_apart
+        obj.hinted = not told_apart or _may_clear(ex)
     return bool(named)
 
 
-def _by_their_optimizers(steppers: list[Obj], live: list[Obj]) -> bool:
+def _by_their_optimizers(ex: Execution, steppers: list[Obj], live: list[Obj]) -> bool:
     """Beside optimizers that step: what was made of one of them and steps as well moves its schedule.
 
     What was given together with the only one, and is named a schedule, is one.
@@ -201,6 +222,7 @@ def _by_their_optimizers(steppers: list[Obj], live: list[Obj]) -> bool:
             obj.kind = ObjectKind.SCHEDULER
             # What a schedule of another package does with its first step is its own affair.
             foreign = obj.constructed and not is_schedule_of_torch(obj.uses)
-            obj.hinted = foreign or (not made_of_them and (len(live) > 1 or len(steppers) > 1))
+            handed_in = not made_of_them and (len(live) > 1 or len(steppers) > 1 or _may_set_rates(ex))
+            obj.hinted = foreign or handed_in
             found = True
     return found

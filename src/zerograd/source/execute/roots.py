@@ -24,7 +24,7 @@ from zerograd.source.heap.store import Key
 from zerograd.source.heap.values import Graph, Value
 from zerograd.source.project.classes import Classes
 from zerograd.source.project.files import Project
-from zerograd.source.project.index import File, Function
+from zerograd.source.project.index import Class, File, Function
 
 _PASSES = 6
 _CALLS = 3  # of one function, before what it leaves behind is all there is
@@ -64,6 +64,7 @@ def execute_all(project: Project, file: File, laws: Code[Any]) -> Iterator[Execu
     entered: set[Function] = set()
     visited: set[ast.stmt] = set()
     rooted: set[Function] = set()
+    begun: set[tuple[Function, Class | None]] = set()
     if body is not None:
         entered |= body.entered
         visited |= body.visited
@@ -80,6 +81,15 @@ def execute_all(project: Project, file: File, laws: Code[Any]) -> Iterator[Execu
                 yield Executed(done, None, is_own=False)
             if function in entered:
                 break
+        for template in _templates(classes, function):
+            if (template, function.cls) in begun or function in entered:
+                continue
+            begun.add((template, function.cls))
+            done = _execute(project, classes, laws, file, template, moves, refusals, function.cls)
+            if done is not None:
+                entered |= done.entered
+                visited |= done.visited
+                yield Executed(done, None)
         if function in entered:
             continue
         rooted.add(function)
@@ -96,6 +106,14 @@ def execute_all(project: Project, file: File, laws: Code[Any]) -> Iterator[Execu
             done = _execute(project, classes, laws, file, function, moves, refusals)
             if done is not None:
                 yield Executed(done, missed)
+
+
+def _templates(classes: Classes, function: Function) -> list[Function]:
+    """The methods that its class has from another file, and that call this one: they run as that class would."""
+    if function.cls is None:
+        return []
+    methods = classes.of(function.cls).methods.values()
+    return [one for one in methods if one.file is not function.file and function.name in one.called]
 
 
 def _unvisited(function: Function, visited: set[ast.stmt]) -> frozenset[int]:
@@ -165,11 +183,13 @@ def _execute(
     function: Function | None,
     moves: Moves,
     refusals: Refusals,
+    cls: Class | None = None,
 ) -> Execution | None:
-    """One root, pass by pass until nothing more is learned. None if it could not be finished."""
+    """One root, pass by pass until nothing more is learned; a method, on an object of this class or of its own. None if
+    it could not be finished."""
     allowed = moves.work * 3 // 4
     ex = Execution(project, classes, laws, file, moves=moves.left, work=allowed)
-    ex.root_class = function.cls if function is not None else None
+    ex.root_class = cls or (function.cls if function is not None else None)
     ex.refusals = refusals
     for _ in range(_PASSES):
         ex.begin_pass()
@@ -180,7 +200,7 @@ def _execute(
                 ex.symbolic = False
                 statements.execute(ex, file.tree.body)
             else:
-                _enter(ex, file, function)
+                _enter(ex, file, function, ex.root_class)
         except Unreachable:
             pass
         except (Exhausted, RecursionError):
@@ -220,7 +240,7 @@ def _learn(ex: Execution) -> None:
             obj.shown = False
 
 
-def _enter(ex: Execution, file: File, function: Function) -> None:
+def _enter(ex: Execution, file: File, function: Function, cls: Class | None) -> None:
     """A function, with symbols for what it is given."""
     ex.symbolic = False
     statements.execute(ex, [one for one in file.tree.body if isinstance(one, _LIGHT) and _is_light(one)])
@@ -228,8 +248,8 @@ def _enter(ex: Execution, file: File, function: Function) -> None:
         return
     ex.symbolic = True
     receiver: Value | None = None
-    if function.cls is not None:
-        receiver = _receiver(ex, function)
+    if cls is not None:
+        receiver = _receiver(ex, function, cls)
         if function.name == python.INIT:
             return
     obj = calls.method_object(ex, function)
@@ -365,10 +385,8 @@ def _is_private(ex: Execution, optimizer: Obj, receiver: Value | None) -> bool:
     return names.isdisjoint(named) and not any(ex.project.is_named(name, ex.main) for name in names)
 
 
-def _receiver(ex: Execution, function: Function) -> Value | None:
-    """An instance of a method's class, made with symbols. What other methods set is not what __init__ left there."""
-    cls = function.cls
-    assert cls is not None
+def _receiver(ex: Execution, function: Function, cls: Class) -> Value | None:
+    """An instance of a class, made with symbols. What other methods set is not what __init__ left there."""
     if any(calls.decorator_act(ex, one, function) is Act.STATIC for one in function.decorators):
         return None
     value = calls.class_value(ex, cls)
@@ -381,7 +399,7 @@ def _receiver(ex: Execution, function: Function) -> Value | None:
         for one in made.objects:
             one.cls = cls
     (me,) = made.objects
-    later = _set_by_others(ex, function)
+    later = _set_by_others(ex, function, cls)
     for (owner, name), held in ex.store.fields(me):
         if isinstance(name, str) and name in later:
             if held.constant is not None and held.constant.value is None:
@@ -391,11 +409,10 @@ def _receiver(ex: Execution, function: Function) -> Value | None:
     return made
 
 
-def _set_by_others(ex: Execution, function: Function) -> set[str]:
+def _set_by_others(ex: Execution, function: Function, cls: Class) -> set[str]:
     """The fields that methods other than __init__ and this one set."""
-    assert function.cls is not None
     found: set[str] = set()
-    for name, method in ex.classes.of(function.cls).methods.items():
+    for name, method in ex.classes.of(cls).methods.items():
         if name == python.INIT or method is function:
             continue
         found |= method.sets

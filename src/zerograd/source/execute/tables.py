@@ -117,6 +117,9 @@ class Tables:
         self.reads: dict[Obj, dict[tuple[ast.AST, Hashable], str]] = {}  # where each iterator is read to its end
         self.examined = False  # a tensor is compared in an assert outside loops: a test of gradients
         self.may_clear: bool | None = None  # a class of the project clears in its step; None: nobody has asked
+        self.may_set_rates: bool | None = (
+            None  # one that is no optimizer sets rates in its step; None: nobody has asked
+        )
         self.plugins = False  # an accelerator is made that is told to leave things to others
         self.choices: dict[tuple[Any, Any], tuple[Site, str]] = {}  # where it is chosen what a `with` enters
         self.quiet = False  # some gradients are kept to the rank

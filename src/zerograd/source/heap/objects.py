@@ -103,6 +103,7 @@ class Obj:
         "key",
         "kind",
         "loose",
+        "made",
         "many",
         "mode",
         "name",
@@ -127,6 +128,7 @@ class Obj:
         self.key = key
         self.kind = kind
         self.number = number
+        self.made = ""  # of an OPTIMIZER: the call that made it, for the sentences of findings alone
         self.name = ""  # of an EXTERNAL its qualified name, of a BOUND its method, of a GIVEN the name it was met under
         self.given = False  # it comes from outside, whatever it turned out to be
         self.constructed = False  # of a GIVEN: a class that cannot be read has made it

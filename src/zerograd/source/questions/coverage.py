@@ -32,4 +32,4 @@ def _is_stepped(slot: Slot) -> bool:
 
 
 def _name(obj: Obj) -> str:
-    return obj.name or "the optimizer"
+    return obj.name or obj.made or "the optimizer"
