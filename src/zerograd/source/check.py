@@ -11,25 +11,20 @@ from itertools import chain
 
 from zerograd.core.events import Kind, Site
 from zerograd.core.facts import ALL_DOUBTS, CLEAN, Doubts, Fact, Facts
-from zerograd.core.findings import Certainty, Finding, once
+from zerograd.core.findings import Finding, once
 from zerograd.core.judgement import Code, Verdict
 from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Rule, idiom
-from zerograd.rules.telling import note, tell
+from zerograd.rules.telling import tell
 from zerograd.source import idioms, wholes
 from zerograd.source.groups import accumulation
 from zerograd.source.lowering.library import Library
 from zerograd.source.lowering.program import Program
-from zerograd.source.lowering.skeleton import Act, Block, Blur, Call, Create, Loop, picks_several, walk
+from zerograd.source.lowering.skeleton import Act, Block, Call, Create, Loop, picks_several, walk
 from zerograd.source.names.scopes import Function, Scope
-from zerograd.source.order import erasing, wiping
 from zerograd.source.order.privacy import Privacy
-from zerograd.source.order.schedules import is_excused
-from zerograd.source.order.strangers import may_be_tidy
-from zerograd.source.text.nodes import below
 from zerograd.source.text.parsing import parse
-from zerograd.source.text.paths import path_of
 from zerograd.source.text.suppression import JUDGED, allow
 from zerograd.source.text.triggers import may_train
 from zerograd.source.values.callers import is_handed_too
@@ -41,7 +36,7 @@ from zerograd.source.walking.leaking import Leaks
 from zerograd.source.walking.objectives import NOT_SHARED, Deposits, Owned, read_objectives
 from zerograd.source.walking.templates import templates
 from zerograd.source.walking.unclaimed import Unclaimed
-from zerograd.source.walking.unfolding import everything, waits_for_others
+from zerograd.source.walking.unfolding import waits_for_others
 from zerograd.source.walking.verdicts import is_trial, worth_telling
 from zerograd.source.walking.walks import Walk, Walker
 from zerograd.source.walking.ways import Budget
@@ -54,7 +49,7 @@ MOVED: frozenset[str] = frozenset(
     ]
 )
 _DEPTH = 5
-_FOLLOWED = frozenset({"ZG003", "ZG006", "ZG008", "ZG010", "ZG402"})  # told by what values are made of
+_FOLLOWED = frozenset({"ZG008", "ZG010", "ZG402"})  # told by what values are made of
 # A function is entered by someone we cannot see, who may have done anything but take its steps for it.
 _UNKNOWN: Facts = frozenset({Fact(doubts=ALL_DOUBTS - {Kind.CONSUME, Kind.SCHEDULE})})
 
@@ -114,9 +109,7 @@ class _Checker:
         self._program = program
         self._budget = Budget()
         self._chosen = {rule.code for rule in rules}
-        self._exactly = {rule.refines: rule for rule in rules if rule.refines}  # by what each tells more exactly
-        judged = self._chosen | self._exactly.keys()
-        self._laws = _laws(frozenset(judged))
+        self._laws = _laws(frozenset(self._chosen))
         self._told: set[tuple[Site, str]] = set()
         self._deposits: dict[int, Deposits] = {}
         self._names: dict[tuple[object, ...], frozenset[tuple[str, Kind | None]]] = {}
@@ -165,41 +158,12 @@ class _Checker:
         found = idioms.detect(reading)
         trains = any(act.kind in (Kind.DEPOSIT, Kind.CONSUME) for act in reading.acts)
         if trains or (reading.parts(Call) and waits_for_others(block)):
-            found = chain(
-                accumulation.detect(reading),
-                erasing.detect(reading),
-                wiping.detect(reading),
-                found,
-                self._clip_without_step(block, reading),
-            )
+            found = chain(accumulation.detect(reading), found)
         yield from filter(self._is_sure, found)
 
     def _is_sure(self, finding: Finding) -> bool:
         """Whether a finding is asked for, and nothing that it may rest on was left unfollowed."""
         return finding.code in self._chosen and (self._file.patience >= 0 or finding.code not in _FOLLOWED)
-
-    def _clip_without_step(self, block: Block, reading: Reading) -> Iterator[Finding]:
-        """A function that clips and deposits but leaves the step to others: its own order can be wrong all the same."""
-        kinds = [act.kind for act in reading.acts]
-        if Kind.CLIP not in kinds or Kind.CONSUME in kinds:
-            return
-        # With several deposits, they may be rehearsals.
-        if kinds.count(Kind.DEPOSIT) == 1 and not self._steps_by_hand(reading) and not self._steps_elsewhere(reading):
-            slots = sorted({slot for slot, _ in self._named(block, 0, None)})
-            yield from self._run(block, slots[0] if slots else "", True, entry=_UNKNOWN, again=False)
-
-    def _steps_elsewhere(self, reading: Reading) -> bool:
-        """Whether a function that is called here may take the step: opts.step(), of a class that has several."""
-        called = (self._program.body_of(call.function) for call in reading.parts(Call))
-        inside = chain.from_iterable(everything(body, self._program.body_of) for body in called)
-        return any(isinstance(node, Blur) or (isinstance(node, Act) and node.kind is Kind.CONSUME) for node in inside)
-
-    def _steps_by_hand(self, reading: Reading) -> bool:
-        """Whether a function of this project that is called here reads gradients: it may step with them."""
-        calls = reading.of(ast.Call) if self._file.reads_gradients else []
-        called = (reading.scope.function(path_of(call.func) or "") for call in calls)
-        nodes = (node for function in called if function is not None for node in below(function.node))
-        return any(isinstance(node, ast.Attribute) and node.attr == "grad" for node in nodes)
 
     def _run(
         self,
@@ -223,16 +187,8 @@ class _Checker:
         if shared is not None and walks:
             walks[-1].verdicts.extend(shared.agreed([met for one in walks for met in one.interpreter.unclaimed]))
         for walk_ in walks:
-            worth = worth_telling(walk_.verdicts, block, slot)
-            learns = node is None or not any(one.law.needs_loss for one in worth) or self._learns(block, node)
-            for verdict in worth:
-                if verdict.law.needs_loss and not learns:
-                    continue
-                if verdict.event.kind is Kind.SCHEDULE and is_excused(verdict.event, self._file, cls, scope):
-                    continue
-                if verdict.law.code == "ZG001" and may_be_tidy(slot, scope, self._file):
-                    continue
-                yield from self._tell(verdict, walk_, slot, self._entry(node) if again else None)
+            for verdict in worth_telling(walk_.verdicts, block, slot):
+                yield from self._tell(verdict, walk_, self._entry(node) if again else None)
 
     def _undone(self, interpreter: Interpreter, block: Block, slot: str, scope: Scope | None) -> Doubts:
         """What a function leaves undone, its caller may do before it calls again."""
@@ -245,12 +201,8 @@ class _Checker:
             undone |= {Kind.CLEAR}  # with a first iteration of its own it may be meant to be called once
         return undone
 
-    def _tell(self, verdict: Verdict[Rule], met: Walk, slot: str, entered_at: Site | None) -> Iterator[Finding]:
-        told = tell(verdict, met.interpreter.trail)
-        exactly = self._told_exactly(told, verdict, met, slot)
-        finding = exactly or told
-        if exactly is None and finding.code not in self._chosen:
-            return
+    def _tell(self, verdict: Verdict[Rule], met: Walk, entered_at: Site | None) -> Iterator[Finding]:
+        finding = tell(verdict, met.interpreter.trail)
         if not verdict.certain:
             if (finding.site, finding.code) in self._told:
                 return  # many ways lead to one doubt, and to look for its reason takes as long as to judge
@@ -262,12 +214,6 @@ class _Checker:
     def _entry(self, node: ast.AST | None) -> Site | None:
         """Where a function begins, if it has a place."""
         return Site(self._program.path, node.lineno, node.col_offset + 1) if isinstance(node, ast.stmt) else None
-
-    def _learns(self, block: Block, node: ast.AST) -> bool:
-        """Whether a loss is made or deposited here at all."""
-        names = (name for name in self._program.nodes(node).of(ast.Name) if isinstance(name.ctx, ast.Store))
-        deposits = any(act.kind is Kind.DEPOSIT for act in self._file.acts_of(block))
-        return deposits or any("loss" in name.id.lower() for name in names)
 
     def _owned(self, block: Block, slot: str, scope: Scope, node: ast.AST, alone: bool) -> Owned:
         """What is known of a slot that shares its loop with others: its modules, and whom each deposit serves."""
@@ -284,16 +230,6 @@ class _Checker:
         theirs = frozenset().union(*(held_by(other, function) for other in others))
         guessed = supposed(slot, scope, deposits) - theirs if not modules else frozenset[str]()
         return Owned(slot, with_wholes(modules, theirs), deposits, probes, theirs, guessed)
-
-    def _told_exactly(self, finding: Finding, verdict: Verdict[Rule], met: Walk, slot: str) -> Finding | None:
-        """The event that is lacking happens to others and never to this slot: what is there does not cover it."""
-        rule, lacking = self._exactly.get(finding.code), verdict.law.lacks(verdict.state, verdict.event)
-        if rule is None or lacking in met.interpreter.kinds(met.block):
-            return None
-        others = sorted({named for named, kind in self._named(met.block, 0, None) if kind is lacking and named != slot})
-        names = {"step": verdict.event.what, "cleared": others[0] if others else "", "slot": slot}
-        certain = finding.certainty is Certainty.CERTAIN
-        return note(rule, finding.site, certain=certain, related=finding.related, **names) if others else None
 
     def _slots(self, block: Block, cls: Scope | None = None) -> list[tuple[str, bool]]:
         """The slots a block consumes, here or in what it calls; and whether each is the only optimizer it knows."""

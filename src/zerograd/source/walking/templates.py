@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from zerograd.source.lowering.program import Program
 from zerograd.source.lowering.skeleton import Call, walk
-from zerograd.source.names.scopes import Function, Role, Scope
+from zerograd.source.names.scopes import Function, Scope
 
 
 def templates(program: Program) -> Iterator[tuple[Function, Scope]]:
@@ -30,9 +30,3 @@ def _bases(cls: Scope) -> list[Scope]:
 def _runs_own(method: Function, cls: Scope, program: Program) -> bool:
     calls = (node for node in walk(program.body_of(method)) if isinstance(node, Call) and node.shares_self)
     return any(call.on(cls).function.scope.owner is cls for call in calls)
-
-
-def is_another(path: str, cls: Scope) -> bool:
-    """Whether the base class took for a schedule what the subclass knows to be none of torch's."""
-    known = next((one.bindings[path] for one in cls.lineage() if path in one.bindings), None)
-    return known is not None and known.role is not Role.SCHEDULER
