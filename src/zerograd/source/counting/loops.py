@@ -50,11 +50,6 @@ def picked(loop: ast.AST, variables: Collection[str]) -> Iterator[str]:
                 yield path
 
 
-def runs_over(loop: ast.AST | None, word: str) -> bool:
-    """Whether what a loop runs over is named for something."""
-    return isinstance(loop, ast.For) and word in written(loop.iter).lower()
-
-
 def windows_of(nodes: Nodes, origins: Origins, scope: Scope) -> frozenset[tuple[ast.AST | None, str]]:
     """The counters, by loop and N, that decide whether something is stepped, here or in what is called."""
     if not origins.asked:

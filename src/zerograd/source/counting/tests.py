@@ -104,24 +104,6 @@ def _number(key: str) -> tuple[str, str, int] | None:
     return None if match is None else (match[1], match[2], int(match[3]))
 
 
-def assume(test: Test | None, answer: bool, assumed: Assumptions) -> Assumptions:
-    """What is known once the test was answered so."""
-    match test:
-        case Atom(key):
-            return assumed | {(key, answer)}
-        case Not(inner):
-            return assume(inner, not answer, assumed)
-        case All(tests) if answer:
-            for one in tests:
-                assumed = assume(one, True, assumed)
-        case Some(tests) if not answer:
-            for one in tests:
-                assumed = assume(one, False, assumed)
-        case All(_, whole) | Some(_, whole) if whole:
-            return assumed | {(whole, answer)}
-    return assumed
-
-
 Keys = dict[str, list[str]]  # of questions, by the words in them
 
 

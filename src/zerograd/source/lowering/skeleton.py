@@ -4,7 +4,6 @@ The interpreter (flow.py) walks this and never sees Python again, so its cost fo
 """
 
 import ast
-from collections.abc import Callable
 from typing import NamedTuple
 
 from zerograd.core.events import Kind, Site
@@ -12,7 +11,6 @@ from zerograd.core.facts import Assumptions, Doubts
 from zerograd.source.counting.counters import Guard
 from zerograd.source.counting.tests import Test
 from zerograd.source.names.scopes import Function, Scope
-from zerograd.source.text.nodes import below, written
 
 Block = tuple["Node", ...]
 
@@ -151,7 +149,6 @@ class Jump(NamedTuple):
 
 FORKS = (Choice, Loop)  # they have a body and another
 _HOLDERS = frozenset({Choice, Loop, Attempt})
-RAISED: Block = (Jump("raise"),)
 Node = Act | Create | Blur | Call | Choice | Forget | Loop | Attempt | Jump
 
 
@@ -179,45 +176,6 @@ def blocks_of(node: Node) -> tuple[Block, ...]:
     return (node.body, *node.handlers, node.orelse, node.final) if isinstance(node, Attempt) else ()
 
 
-def before_made(block: Block, slot: str) -> frozenset[Site]:
-    """The events in front of the one place where an optimizer is made: it has no part in them."""
-    nodes = walk(block)
-    if sum(isinstance(node, Create) and node.slot == slot for node in nodes) != 1 or Create(slot) not in block:
-        return frozenset()
-    before = [node for node in walk(block[: block.index(Create(slot))]) if isinstance(node, Act)]
-    used = any(act.slot == slot and act.kind in (Kind.CLEAR, Kind.CONSUME) for act in before)  # another of its name
-    return frozenset() if used else frozenset(act.site for act in before)
-
-
-def picks_several(block: Block, slot: str, body_of: Callable[[Function], Block]) -> bool:
-    """Whether `opts[*]` stands for several at once: opts[a].step() and opts[b].step(), here or in a function that is
-    told which."""
-    if "[*]" not in slot:
-        return False
-    nodes = walk(block)
-    called = {node.function: None for node in nodes if isinstance(node, Call)}
-    if any(_is_told_which(step, function) for function in called for step in _steps(walk(body_of(function)), slot)):
-        return True
-    return len({written(step.node) for step in _steps(nodes, slot) if step.node is not None}) > 1
-
-
-def _steps(nodes: list[Node], slot: str) -> list[Act]:
-    return [node for node in nodes if isinstance(node, Act) and node.slot == slot and node.kind is Kind.CONSUME]
-
-
-def _is_told_which(step: Act, function: Function) -> bool:
-    """def step(self, name): self.optimizers[name].step(), for whatever names it is given."""
-    picked = [part.slice for part in below(step.node) if isinstance(part, ast.Subscript)] if step.node else []
-    names = {part.id for one in picked for part in below(one) if isinstance(part, ast.Name)}
-    loops = [node for node in below(function.node) if isinstance(node, ast.For) and isinstance(node.target, ast.Name)]
-    handed = {loop.target.id for loop in loops if _is_one_of(loop.iter, function) and isinstance(loop.target, ast.Name)}
-    return not names.isdisjoint({*function.scope.parameters, *handed})
-
-
-def _is_one_of(over: ast.expr, function: Function) -> bool:
-    return isinstance(over, ast.Name) and over.id in function.scope.parameters
-
-
 def leaves(block: Block) -> bool:
     """Whether a block always ends by jumping away."""
     return bool(block) and isinstance(block[-1], Jump)
@@ -228,11 +186,6 @@ def with_rest(choice: Choice, rest: Block) -> Choice:
     body, orelse = choice.body, choice.orelse
     body, orelse = (body, (*orelse, *rest)) if leaves(body) else ((*body, *rest), orelse)
     return choice._replace(body=body, orelse=orelse)
-
-
-def refuses(node: Node) -> bool:
-    """`if wrong: raise`: outside of any try, whoever comes by there has seen nothing."""
-    return isinstance(node, Choice) and node.test is None and node.body == RAISED and not node.orelse
 
 
 def going_on(block: Block) -> Block:

@@ -9,6 +9,7 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.lowering.calls import site_of
+from zerograd.source.lowering.guarded import Window, guarded_windows
 from zerograd.source.lowering.skeleton import Act, Call, Loop
 from zerograd.source.names.roles import makes_optimizer
 from zerograd.source.names.scopes import Function
@@ -17,7 +18,6 @@ from zerograd.source.text.paths import path_of
 from zerograd.source.text.patterns import pattern
 from zerograd.source.values.few import counts_to_few
 from zerograd.source.values.reading import Reading
-from zerograd.source.walking.guarded import Window, guarded_windows
 
 _EPOCH = pattern(r"(^|_)epoch(_?(i|idx|index|num|id))?$|^ep$")
 # range(1, args.num_epochs + 1); of clients_per_epoch each is another training.

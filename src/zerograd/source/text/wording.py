@@ -69,9 +69,6 @@ _COEFFICIENT = pattern(
 )
 _KEEPS = pattern(r"hidden|memor|mem$|traj|storage|buffer|prev|last|old|cache|log_?prob|log_?prior|loss|state$|history")
 _MOVES = pattern(r"roll_?out|unroll|simul|(^|_)step")
-_TALK = pattern(
-    r"^[\w.]*\b(is_|do_|use_|should_)?(log_(grads?|loss(es)?|norms?|metrics?|stats?)|logging|verbose|debug|print_\w+)$"
-)
 _TELLS = pattern(r"(^|\.)(log\w*|add_scalars?|\w*print\w*|info|debug|write|set_postfix\w*|set_description|step)$")
 _RECURRENT = pattern(
     r"hidden(?!s|_?(size|dim|layer|unit|channel|feature|node|num|neuron))|\b[hc]x\b|\b[hc]_?0\b|lstm|\bgru|rnn|init_state",
@@ -138,11 +135,6 @@ def keeps(path: str) -> bool:
 def tells(path: str) -> bool:
     """A call that tells people of a value, or a schedule: bar.set_description(...), writer.add_scalar(...)."""
     return _TELLS.search(path) is not None
-
-
-def is_talk(path: str) -> bool:
-    """A setting that asks whether to tell people something: args.log_grads, self.verbose. A logarithm is none."""
-    return _TALK.search(path) is not None
 
 
 def moves(name: str) -> bool:

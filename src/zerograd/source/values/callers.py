@@ -76,30 +76,3 @@ def handed_in(function: Reading, name: str) -> Iterator[tuple[Reading, ast.expr 
             yield where, None
         elif name in given:
             yield where, given[name]
-
-
-def is_handed_too(name: str, function: Reading) -> bool:
-    """Whether a function takes a variable of the file's that it is given as well: by the other name it may have done
-    everything already."""
-    scope, root = function.scope, name.partition(".")[0]
-    if root in scope.parameters and isinstance(function.node, ast.FunctionDef):
-        own = Function(function.node, scope)
-        pairs = (pair for _, call in calls_of(function) for pair in arguments(call, own))
-        handed = {path_of(one) for parameter, one in pairs if parameter == root} - {None}
-        return any(one.id in handed and not scope.owns(one.id) for one in function.of(ast.Name)) if handed else False
-    if scope.owns(root) or root not in scope.module.assigned or not scope.parameters:
-        return False
-    if not _may_hand(root, f"{getattr(function.node, 'name', '')}(", function.file.text):
-        return False
-    given = (one for _, call in calls_of(function) for one in (*call.args, *(named.value for named in call.keywords)))
-    return any(path_of(one) in (name, root) for one in given)
-
-
-def _may_hand(name: str, call: str, text: str) -> bool:
-    """Whether a name stands between the brackets of some call: a look at the text, which costs less than all calls."""
-    at = text.find(call)
-    while at >= 0:
-        if text[max(at - 4, 0) : at] != "def " and name in text[at : text.find(")", at)]:
-            return True
-        at = text.find(call, at + 1)
-    return False

@@ -14,7 +14,8 @@ from zerograd.source.counting.losses import Losses
 from zerograd.source.lowering.skeleton import Act, Attempt, Block, Call, Choice, Jump, Loop, Node, walk
 from zerograd.source.names.scopes import Function, Scope
 from zerograd.source.text.nodes import Nodes
-from zerograd.source.walking.frames import BodyOf
+
+BodyOf = Callable[[Function], Block]
 
 _DEPTH = 3
 _FUNCTIONS = 30  # that are looked into
