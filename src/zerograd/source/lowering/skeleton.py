@@ -1,15 +1,14 @@
 """What is left of a function once all that does not touch gradients is taken away.
 
-The interpreter (flow.py) walks this and never sees Python again, so its cost follows the number of events, not lines.
+Detectors walk this where order is what they ask for, so their cost follows the number of events, not lines.
 """
 
 import ast
 from typing import NamedTuple
 
 from zerograd.core.events import Kind, Site
-from zerograd.core.facts import Assumptions, Doubts
+from zerograd.core.facts import Doubts
 from zerograd.source.counting.counters import Guard
-from zerograd.source.counting.tests import Test
 from zerograd.source.names.scopes import Function, Scope
 
 Block = tuple["Node", ...]
@@ -25,10 +24,6 @@ class Act(NamedTuple):
     scaled: bool = False
     node: ast.AST | None = None  # where the text says more than the event does
     partial: bool = False  # it may reach some parameters only
-    reaches: frozenset[str] = frozenset()  # the modules that a deposit is proved to fill, or that a clear is for
-    fed: frozenset[tuple[str, str]] = frozenset()  # which of those are given the output of which others
-    of_module: bool = False  # a clear through a module: whoever else holds its parameters is cleared too
-    probes: bool = False  # a deposit that is meant for an input's gradient, or something done to that
 
 
 class Create(NamedTuple):
@@ -54,10 +49,8 @@ class Call(NamedTuple):
     caller: Scope
     arguments: tuple[tuple[str, str], ...]
     shares_self: bool
-    literals: Assumptions = frozenset()  # what the call itself says: train(is_training=True)
     cls: Scope | None = None  # of a method: the class of the object it is called on
     site: Site | None = None
-    places: tuple[tuple[str, Test], ...] = ()  # what it calls the caller's place in a window: micro(x, last=is_last)
 
     def on(self, cls: Scope | None) -> "Call":
         """The same call where `self` is known to be of class `cls`: an override runs instead of what it overrides."""
@@ -69,25 +62,6 @@ class Call(NamedTuple):
         renamed = dict(zip(self.function.scope.parameters, other.scope.parameters, strict=False))
         arguments = tuple((renamed.get(parameter, parameter), path) for parameter, path in self.arguments)
         return self._replace(function=other, arguments=arguments, cls=cls)
-
-    def names(self, aliases: frozenset[str]) -> frozenset[str]:
-        """What the callee calls the slot that the caller knows by `aliases`."""
-        if not aliases:
-            return aliases
-        inside: set[str] = set()
-        for alias in aliases:
-            root = alias.partition(".")[0].partition("[")[0]
-            if root == "self":
-                visible = self.shares_self
-            else:
-                visible = not self.caller.owns(root) or self.function.scope.is_inside(self.caller)
-                visible = visible and not self.function.scope.owns(root) and self._same_module
-            if visible:
-                inside.add(alias)
-            for parameter, path in self.arguments:
-                if alias == path or alias.startswith((f"{path}.", f"{path}[")):
-                    inside.add(parameter + alias[len(path) :])
-        return frozenset(inside)
 
     def outside(self, path: str) -> str | None:
         """What the caller calls the slot that the callee knows as `path`; None if it has no name there."""
@@ -107,16 +81,14 @@ class Call(NamedTuple):
 class Choice(NamedTuple):
     body: Block
     orelse: Block
-    test: Test | None = None  # a question that is asked again elsewhere
     guard: Guard | None = None  # a question about a counter
     site: Site | None = None
 
 
 class Forget(NamedTuple):
-    """Something these tests ask about has changed; `learned`: what they would answer now."""
+    """Something these tests ask about has changed."""
 
     keys: frozenset[str]
-    learned: Assumptions = frozenset()
 
 
 class Loop(NamedTuple):
@@ -126,8 +98,6 @@ class Loop(NamedTuple):
     each: frozenset[str] = frozenset()  # `for opt in opts`: to the slot opts[*] this loop is one pass of its body
     node: ast.AST | None = None
     windows: tuple[str, ...] = ()  # the sizes N of the windows that this loop's counters cut
-    begun: bool = False  # it is asked whether this is its first iteration
-    runs: bool = False  # at least once: range(4)
     site: Site | None = None
 
 
@@ -138,7 +108,6 @@ class Attempt(NamedTuple):
     handlers: tuple[Block, ...] = ()
     orelse: Block = ()
     final: Block = ()
-    catches_all: bool = False  # some handler takes every exception
 
 
 class Jump(NamedTuple):
