@@ -36,10 +36,6 @@ class Unfolded:
         self.may_leave = False  # whether a function that is called may end early: what is behind it need not run
         self.block = self._unfold(block, cls, ())
 
-    @property
-    def is_whole(self) -> bool:
-        return self._left >= 0
-
     def losses(self, act: Act, own: Losses) -> Losses:
         """What is known of the losses of the function that deposits."""
         home = self._homes.get(id(act.node))

@@ -1,4 +1,4 @@
-"""What a call says by itself: train(is_training=True) answers `if is_training:` inside."""
+"""What a function says of its parameters: their defaults."""
 
 import ast
 

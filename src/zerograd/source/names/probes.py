@@ -5,9 +5,8 @@
     cost.backward()                       # for x.grad, and into every parameter of the model as well
     x = x + step * x.grad.sign()
 
-The parameters keep what they were given. If nobody clears them before the training loss is deposited on top, the step
-consumes the attack's gradients too. A loss that is deposited for both at once (free adversarial training) is followed
-by a step and by no other backward: such a deposit is the objective itself, and no probe.
+A loss that is deposited for both at once (free adversarial training) is followed by a step and by no other backward:
+such a deposit is the objective itself, and no probe.
 """
 
 import ast

@@ -1,9 +1,4 @@
-"""Which modules a loss reaches: whose parameters its backward deposits into, where the text proves it.
-
-Names are followed to the assignments that reach them, and calls of the project's own functions into those. What is
-detached, made under `no_grad`, handed to a function we cannot see through, or assigned on some paths only proves
-nothing. The answer is a lower bound: silence is always right.
-"""
+"""Whether parameters are frozen and thawed in a file, or gradients reversed."""
 
 from zerograd.source.text.patterns import pattern
 
