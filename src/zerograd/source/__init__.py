@@ -8,16 +8,16 @@ only what stands before it:
     names     what a name is bound to: an optimizer, a scaler, a schedule, a function of this project
     counting  counters and tests: `if (i + 1) % N == 0:`, and what divides a loss
     lowering  a function becomes a skeleton: events, jumps, calls; nothing else of Python is left
-    walking   a skeleton is walked with sets of facts, until loops add nothing new; every law is asked on the way
     values    for the detectors: which assignment made a value, who hands it in, who sees it
     graphs    for the detectors: which values have a graph, and what it goes through
 
-What the laws of the lifecycle cannot see, detectors find, listed in idioms.py (one function) and wholes.py (one file):
+What check.py's MOVED does not leave to the abstract run (abstract.py), detectors find, listed in idioms.py (one
+function) and wholes.py (one file):
 
-    order     clears, clips, scales and updates in the wrong place
+    order     clears, scales and updates in the wrong place
     groups    accumulation that does not add up
     holding   optimizers that hold other parameters than those which learn
-    learning  losses that reach nobody
+    learning  updates that change nothing, and gradients that reach nobody
     memory    graphs that are kept for nothing
 
 fixes/ cures findings; notebooks/ makes programs of cells.

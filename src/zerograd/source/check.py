@@ -6,57 +6,33 @@ for all others. No finding comes from both.
 
 import ast
 from collections.abc import Iterable, Iterator
-from functools import lru_cache, partial
 from itertools import chain
 
-from zerograd.core.events import Kind, Site
-from zerograd.core.facts import ALL_DOUBTS, CLEAN, Doubts, Fact, Facts
-from zerograd.core.findings import Certainty, Finding, once
-from zerograd.core.judgement import Code, Verdict
+from zerograd.core.events import Kind
+from zerograd.core.findings import Finding, once
 from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
-from zerograd.rules.rule import Rule, idiom
-from zerograd.rules.telling import note, tell
+from zerograd.rules.rule import Rule
 from zerograd.source import idioms, wholes
 from zerograd.source.groups import accumulation
 from zerograd.source.lowering.library import Library
 from zerograd.source.lowering.program import Program
-from zerograd.source.lowering.skeleton import Act, Block, Blur, Call, Create, Loop, picks_several, walk
-from zerograd.source.names.scopes import Function, Scope
-from zerograd.source.order import erasing, wiping
-from zerograd.source.order.privacy import Privacy
-from zerograd.source.order.schedules import is_excused
-from zerograd.source.order.strangers import may_be_tidy
-from zerograd.source.text.nodes import below
+from zerograd.source.lowering.skeleton import Block, Call
+from zerograd.source.lowering.unfolding import waits_for_others
+from zerograd.source.names.scopes import Scope
 from zerograd.source.text.parsing import parse
-from zerograd.source.text.paths import path_of
 from zerograd.source.text.suppression import JUDGED, allow
 from zerograd.source.text.triggers import may_train
-from zerograd.source.values.callers import is_handed_too
-from zerograd.source.values.holdings import held_by, supposed, with_wholes
 from zerograd.source.values.reading import File, Reading
-from zerograd.source.walking.flow import Interpreter
-from zerograd.source.walking.frames import CYCLE
-from zerograd.source.walking.leaking import Leaks
-from zerograd.source.walking.objectives import NOT_SHARED, Deposits, Owned, read_objectives
-from zerograd.source.walking.templates import templates
-from zerograd.source.walking.unclaimed import Unclaimed
-from zerograd.source.walking.unfolding import everything, waits_for_others
-from zerograd.source.walking.verdicts import is_trial, worth_telling
-from zerograd.source.walking.walks import Walk, Walker
-from zerograd.source.walking.ways import Budget
 
 # The codes that the abstract run answers for.
 MOVED: frozenset[str] = frozenset(
     [
-        *("ZG001", "ZG002", "ZG003", "ZG004", "ZG005", "ZG006", "ZG007", "ZG009"),
+        *("ZG001", "ZG002", "ZG003", "ZG004", "ZG005", "ZG006", "ZG007", "ZG009", "ZG107"),
         *("ZG201", "ZG202", "ZG204", "ZG301", "ZG302"),
     ]
 )
-_DEPTH = 5
-_FOLLOWED = frozenset({"ZG003", "ZG006", "ZG008", "ZG010", "ZG402"})  # told by what values are made of
-# A function is entered by someone we cannot see, who may have done anything but take its steps for it.
-_UNKNOWN: Facts = frozenset({Fact(doubts=ALL_DOUBTS - {Kind.CONSUME, Kind.SCHEDULE})})
+_FOLLOWED = frozenset({"ZG008", "ZG010", "ZG402"})  # told by what values are made of
 
 
 def check_text(
@@ -98,39 +74,22 @@ def _read(text: str, path: str, chosen: tuple[Rule, ...], library: Library | Non
     checker = _Checker(program, left, text)
     found = list(checker.findings())
     if library is not None:
-        library.consulted(path, checker.privacy.asked)
+        library.consulted(path, checker.asked)
     return found
 
 
-@lru_cache(maxsize=8)  # what it has worked out for one file holds for all
-def _laws(judged: frozenset[str]) -> Code[Rule]:
-    return Code(rule for code, rule in REGISTRY.items() if code in judged and rule.lacks is not idiom)
-
-
 class _Checker:
-    """Runs the interpreter for every function and every slot in it."""
+    """Asks the detectors about every function that trains, and about the file."""
 
     def __init__(self, program: Program, rules: tuple[Rule, ...], text: str) -> None:
         self._program = program
-        self._budget = Budget()
         self._chosen = {rule.code for rule in rules}
-        self._exactly = {rule.refines: rule for rule in rules if rule.refines}  # by what each tells more exactly
-        judged = self._chosen | self._exactly.keys()
-        self._laws = _laws(frozenset(judged))
-        self._told: set[tuple[Site, str]] = set()
-        self._deposits: dict[int, Deposits] = {}
-        self._names: dict[tuple[object, ...], frozenset[tuple[str, Kind | None]]] = {}
-        self._leaks = Leaks(program)
         self._file = File(program, text)
-        self.privacy = Privacy(self._file)
+        self.asked = self._file.asked
 
     def findings(self) -> Iterator[Finding]:
         module = self._program.module
         tree, top = self._program.tree, self._program.roots.module
-        slots = self._slots(module)
-        shared = self._shared(module, slots, None)
-        for slot, alone in slots:
-            yield from self._run(module, slot, alone, entry=CLEAN, again=False, node=tree, scope=top, shared=shared)
         yield from self._idioms(module, tree, top)
         yield from filter(self._is_sure, wholes.detect(self._file))
         for function in self._program.roots.functions:
@@ -138,25 +97,8 @@ class _Checker:
                 continue
             block = self._program.function(function)
             yield from self._idioms(block, function.node, function.scope)
-            yield from self._called(function, block, function.scope.owner)
-        for method, cls in templates(self._program):
-            yield from self._called(method, self._program.body_of(method), cls)
         self._file.others.clear()
         self._file.definitions.clear()  # they know the file: without a collector, nobody would ever let go of them
-
-    def _called(self, function: Function, block: Block, cls: Scope | None) -> Iterator[Finding]:
-        """A function that anybody may call, again and again; of a method, on an object of this class."""
-        node, scope = function.node, function.scope
-        if is_trial(node, block) or self._budget.is_spent:
-            return
-        slots = self._slots(block, cls)
-        shared = self._shared(block, slots, cls)
-        for slot, alone in slots:
-            if self._budget.is_spent or is_handed_too(slot, Reading(node, (), scope, self._file)):
-                continue
-            yield from self._run(
-                block, slot, alone, entry=_UNKNOWN, again=True, node=node, cls=cls, scope=scope, shared=shared
-            )
 
     def _idioms(self, block: Block, function: ast.AST, scope: Scope) -> Iterator[Finding]:
         if not block:
@@ -165,162 +107,9 @@ class _Checker:
         found = idioms.detect(reading)
         trains = any(act.kind in (Kind.DEPOSIT, Kind.CONSUME) for act in reading.acts)
         if trains or (reading.parts(Call) and waits_for_others(block)):
-            found = chain(
-                accumulation.detect(reading),
-                erasing.detect(reading),
-                wiping.detect(reading),
-                found,
-                self._clip_without_step(block, reading),
-            )
+            found = chain(accumulation.detect(reading), found)
         yield from filter(self._is_sure, found)
 
     def _is_sure(self, finding: Finding) -> bool:
         """Whether a finding is asked for, and nothing that it may rest on was left unfollowed."""
         return finding.code in self._chosen and (self._file.patience >= 0 or finding.code not in _FOLLOWED)
-
-    def _clip_without_step(self, block: Block, reading: Reading) -> Iterator[Finding]:
-        """A function that clips and deposits but leaves the step to others: its own order can be wrong all the same."""
-        kinds = [act.kind for act in reading.acts]
-        if Kind.CLIP not in kinds or Kind.CONSUME in kinds:
-            return
-        # With several deposits, they may be rehearsals.
-        if kinds.count(Kind.DEPOSIT) == 1 and not self._steps_by_hand(reading) and not self._steps_elsewhere(reading):
-            slots = sorted({slot for slot, _ in self._named(block, 0, None)})
-            yield from self._run(block, slots[0] if slots else "", True, entry=_UNKNOWN, again=False)
-
-    def _steps_elsewhere(self, reading: Reading) -> bool:
-        """Whether a function that is called here may take the step: opts.step(), of a class that has several."""
-        called = (self._program.body_of(call.function) for call in reading.parts(Call))
-        inside = chain.from_iterable(everything(body, self._program.body_of) for body in called)
-        return any(isinstance(node, Blur) or (isinstance(node, Act) and node.kind is Kind.CONSUME) for node in inside)
-
-    def _steps_by_hand(self, reading: Reading) -> bool:
-        """Whether a function of this project that is called here reads gradients: it may step with them."""
-        calls = reading.of(ast.Call) if self._file.reads_gradients else []
-        called = (reading.scope.function(path_of(call.func) or "") for call in calls)
-        nodes = (node for function in called if function is not None for node in below(function.node))
-        return any(isinstance(node, ast.Attribute) and node.attr == "grad" for node in nodes)
-
-    def _run(
-        self,
-        block: Block,
-        slot: str,
-        alone: bool,
-        *,
-        entry: Facts,
-        again: bool,
-        node: ast.AST | None = None,
-        cls: Scope | None = None,
-        scope: Scope | None = None,
-        shared: Unclaimed | None = None,
-    ) -> Iterator[Finding]:
-        owned = NOT_SHARED
-        if scope is not None and node is not None:
-            owned = self._owned(block, slot, scope, node, alone)
-        undone = partial(self._undone, slot=slot, scope=scope) if again else None
-        walker = Walker(slot, alone, owned, cls, self._program.body_of, entry, undone)
-        walks = list(walker.walks(block, self._laws, self._budget))
-        if shared is not None and walks:
-            walks[-1].verdicts.extend(shared.agreed([met for one in walks for met in one.interpreter.unclaimed]))
-        for walk_ in walks:
-            worth = worth_telling(walk_.verdicts, block, slot)
-            learns = node is None or not any(one.law.needs_loss for one in worth) or self._learns(block, node)
-            for verdict in worth:
-                if verdict.law.needs_loss and not learns:
-                    continue
-                if verdict.event.kind is Kind.SCHEDULE and is_excused(verdict.event, self._file, cls, scope):
-                    continue
-                if verdict.law.code == "ZG001" and may_be_tidy(slot, scope, self._file):
-                    continue
-                yield from self._tell(verdict, walk_, slot, self._entry(node) if again else None)
-
-    def _undone(self, interpreter: Interpreter, block: Block, slot: str, scope: Scope | None) -> Doubts:
-        """What a function leaves undone, its caller may do before it calls again."""
-        undone = CYCLE - interpreter.kinds(block, seen=True)
-        if Kind.CLEAR in undone and self.privacy.of(slot, scope):
-            undone -= {Kind.CLEAR}
-        if Kind.DEPOSIT in undone and self._file.says("unscale_"):  # who deposits may unscale too
-            undone |= {Kind.UNSCALE}
-        if any(isinstance(loop, Loop) and loop.begun for loop in walk(block)):
-            undone |= {Kind.CLEAR}  # with a first iteration of its own it may be meant to be called once
-        return undone
-
-    def _tell(self, verdict: Verdict[Rule], met: Walk, slot: str, entered_at: Site | None) -> Iterator[Finding]:
-        told = tell(verdict, met.interpreter.trail)
-        exactly = self._told_exactly(told, verdict, met, slot)
-        finding = exactly or told
-        if exactly is None and finding.code not in self._chosen:
-            return
-        if not verdict.certain:
-            if (finding.site, finding.code) in self._told:
-                return  # many ways lead to one doubt, and to look for its reason takes as long as to judge
-            why = met.interpreter.excuse(met.block, verdict, entered_at)
-            finding = finding._replace(related=(*finding.related, *([why] if why is not None else ())))
-        self._told.add((finding.site, finding.code))
-        yield finding
-
-    def _entry(self, node: ast.AST | None) -> Site | None:
-        """Where a function begins, if it has a place."""
-        return Site(self._program.path, node.lineno, node.col_offset + 1) if isinstance(node, ast.stmt) else None
-
-    def _learns(self, block: Block, node: ast.AST) -> bool:
-        """Whether a loss is made or deposited here at all."""
-        names = (name for name in self._program.nodes(node).of(ast.Name) if isinstance(name.ctx, ast.Store))
-        deposits = any(act.kind is Kind.DEPOSIT for act in self._file.acts_of(block))
-        return deposits or any("loss" in name.id.lower() for name in names)
-
-    def _owned(self, block: Block, slot: str, scope: Scope, node: ast.AST, alone: bool) -> Owned:
-        """What is known of a slot that shares its loop with others: its modules, and whom each deposit serves."""
-        function = Reading(node, block, scope, self._file)
-        modules = held_by(slot, function)
-        probes = self._leaks.into(modules, block, node, scope.owner, alone=alone)
-        if alone or not self._program.traces_losses:
-            return Owned(slot, modules, probes=probes) if modules or probes else NOT_SHARED
-        key = id(block)
-        if key not in self._deposits:
-            self._deposits[key] = read_objectives(block, self._program.body_of)
-        deposits = self._deposits[key]
-        others = frozenset().union(*(one.serves for one in deposits.values())) - {slot}
-        theirs = frozenset().union(*(held_by(other, function) for other in others))
-        guessed = supposed(slot, scope, deposits) - theirs if not modules else frozenset[str]()
-        return Owned(slot, with_wholes(modules, theirs), deposits, probes, theirs, guessed)
-
-    def _told_exactly(self, finding: Finding, verdict: Verdict[Rule], met: Walk, slot: str) -> Finding | None:
-        """The event that is lacking happens to others and never to this slot: what is there does not cover it."""
-        rule, lacking = self._exactly.get(finding.code), verdict.law.lacks(verdict.state, verdict.event)
-        if rule is None or lacking in met.interpreter.kinds(met.block):
-            return None
-        others = sorted({named for named, kind in self._named(met.block, 0, None) if kind is lacking and named != slot})
-        names = {"step": verdict.event.what, "cleared": others[0] if others else "", "slot": slot}
-        certain = finding.certainty is Certainty.CERTAIN
-        return note(rule, finding.site, certain=certain, related=finding.related, **names) if others else None
-
-    def _slots(self, block: Block, cls: Scope | None = None) -> list[tuple[str, bool]]:
-        """The slots a block consumes, here or in what it calls; and whether each is the only optimizer it knows."""
-        named = set(self._named(block, 0, cls))
-        known = {slot for slot, _ in named}
-        consumed = {slot for slot, kind in named if kind is Kind.CONSUME} - self._file.attached
-        several = {slot for slot in consumed if picks_several(block, slot, self._program.body_of)}
-        return [(slot, len(known) == 1) for slot in sorted(consumed - several)]
-
-    def _shared(self, block: Block, slots: list[tuple[str, bool]], cls: Scope | None) -> Unclaimed | None:
-        """Where several optimizers are known and all of them step: what is a fault for each of them."""
-        known = {slot for slot, _ in self._named(block, 0, cls)} if len(slots) > 1 else set()
-        return Unclaimed(len(slots)) if known and len(known) == len(slots) else None
-
-    def _named(self, block: Block, depth: int, cls: Scope | None) -> Iterator[tuple[str, Kind | None]]:
-        """Every slot that is named, with what happens to it, as this block calls it where `self` is of class `cls`."""
-        parts_of = self._file.parts_of
-        yield from ((act.slot, act.kind) for act in parts_of(block, Act) if act.slot is not None)
-        yield from ((made.slot, None) for made in parts_of(block, Create) if not made.inside)
-        for one in parts_of(block, Call) if depth < _DEPTH else ():
-            call = one.on(cls)
-            key = (call.function, call.cls, depth)
-            if key not in self._names:
-                self._names[key] = frozenset()  # a function that calls itself names nothing new
-                inside = self._program.body_of(call.function)
-                self._names[key] = frozenset(self._named(inside, depth + 1, call.cls))
-            for slot, kind in self._names[key]:
-                outside = call.outside(slot)
-                if outside is not None:
-                    yield outside, kind

@@ -7,10 +7,7 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.source.groups import (
     afterwards,
-    ascending,
-    belated,
     premature,
-    seldom,
     settled,
     summed,
     synchronising,
@@ -18,8 +15,8 @@ from zerograd.source.groups import (
     unguarded,
     untold,
 )
-from zerograd.source.holding import doubled, exhausted, moved, parameters, reloaded, renewed, uncovered
-from zerograd.source.learning import adapted, bypassing, nonleaf, severed, starved, unreached
+from zerograd.source.holding import exhausted, moved, parameters, reloaded, renewed
+from zerograd.source.learning import bypassing, nonleaf
 from zerograd.source.memory import (
     averages,
     evaluations,
@@ -37,18 +34,9 @@ from zerograd.source.order import (
     aliases,
     brought,
     clears,
-    closures,
-    hooked,
-    misclipped,
-    misscaled,
-    perturbing,
     scalers,
     skipped,
-    twice,
     unfilled,
-    unprepared,
-    unsettled,
-    unstepped,
     updates,
 )
 from zerograd.source.values.reading import Reading
@@ -61,8 +49,6 @@ def detect(function: Reading) -> Iterator[Finding]:
     yield from renewed.detect(function)
     yield from moved.detect(function)
     yield from exhausted.detect(function)
-    if Kind.SCHEDULE in kinds:
-        yield from unstepped.detect(function)
     if Kind.DEPOSIT in kinds or Kind.CONSUME in kinds:
         yield from _between(function, kinds)
     if Kind.DEPOSIT in kinds:
@@ -76,34 +62,23 @@ def detect(function: Reading) -> Iterator[Finding]:
         yield from slices.detect(function)
     if function.file.reads_gradients:
         yield from _by_hand(function, kinds)
-    yield from severed.detect(function)
-    yield from starved.detect(function)
     yield from synchronising.detect(function)
     if Kind.DEPOSIT in kinds:
         yield from settled.detect(function)
 
 
 def _between(function: Reading, kinds: set[Kind]) -> Iterator[Finding]:
-    """Of what scales, unscales, clips and clears."""
+    """Of what scales and clears."""
     yield from scalers.detect(function)
     if Kind.CONSUME in kinds:
         yield from skipped.detect(function)
-    if Kind.UNSCALE in kinds:
-        yield from unsettled.detect(function)
-    if Kind.CLIP in kinds:
-        yield from misclipped.detect(function)
-    if Kind.CLIP in kinds and Kind.UNSCALE in kinds:
-        yield from misscaled.detect(function)
     if Kind.CLEAR in kinds:
         yield from clears.detect(function)
 
 
 def _backwards(function: Reading) -> Iterator[Finding]:
     """Of what goes backward: how it is deposited, and who keeps its graph."""
-    yield from ascending.detect(function)
     yield from summed.detect(function)
-    yield from hooked.detect(function)
-    yield from unprepared.detect(function)
     yield from averages.detect(function)
     yield from kept.detect(function)
     yield from meters.detect(function)
@@ -115,11 +90,9 @@ def _backwards(function: Reading) -> Iterator[Finding]:
 
 
 def _steps(function: Reading, kinds: set[Kind]) -> Iterator[Finding]:
-    """Of what steps: when it does, with what, and whose gradients."""
+    """Of what steps: when it does, and with what."""
     yield from uncounted.detect(function)
-    yield from seldom.detect(function)
     if Kind.CLEAR in kinds and Kind.DEPOSIT in kinds:
-        yield from belated.detect(function)
         yield from premature.detect(function)
     if Kind.CLIP in kinds:
         yield from unguarded.detect(function)
@@ -127,13 +100,7 @@ def _steps(function: Reading, kinds: set[Kind]) -> Iterator[Finding]:
         yield from untold.detect(function)
     elif Kind.CLEAR in kinds:
         yield from afterwards.detect(function)
-    yield from closures.detect(function)
-    if Kind.CLEAR in kinds:
-        yield from uncovered.detect(function)
-    yield from doubled.detect(function)
-    yield from unreached.detect(function)
     if Kind.DEPOSIT in kinds:
-        yield from adapted.detect(function)
         yield from bypassing.detect(function)
 
 
@@ -142,8 +109,6 @@ def _by_hand(function: Reading, kinds: set[Kind]) -> Iterator[Finding]:
     if Kind.DEPOSIT in kinds or Kind.CONSUME in kinds:
         yield from brought.detect(function)
         yield from updates.detect(function)
-        yield from perturbing.detect(function)
-        yield from twice.detect(function)
         yield from nonleaf.detect(function)
     yield from aliases.shared_through_calls(function)
     yield from unfilled.detect(function)

@@ -5,45 +5,34 @@ from collections.abc import Iterator
 from zerograd.core.findings import Finding
 from zerograd.source.groups import unread
 from zerograd.source.holding import (
-    doubled,
     exhausted,
     fleeting,
     forgotten,
-    listed,
     parameters,
     ungiven,
     unowned,
     unpickled,
 )
-from zerograd.source.learning import barren, dropped, lifeless, rebinding, unasked, unreturned
+from zerograd.source.learning import dropped, rebinding
 from zerograd.source.memory import evaluations, lightning, retained, rollouts
-from zerograd.source.order import handlers, hooks
 from zerograd.source.text.lines import within
 from zerograd.source.text.triggers import may_replace
 from zerograd.source.values.reading import File, Reading
 
 
 def detect(file: File) -> Iterator[Finding]:
-    yield from hooks.detect(file)
-    yield from barren.detect(file)
-    yield from doubled.detect_joined(file)
     yield from dropped.detect(file)
     yield from evaluations.detect(file)
     yield from fleeting.detect(file)
     yield from forgotten.detect(file)
-    yield from handlers.detect(file)
-    yield from lifeless.detect(file)
     yield from lightning.detect(file)
-    yield from listed.detect(file)
     yield from rebinding.detect(file)
     yield from retained.needless_derivatives(file)
     yield from rollouts.detect(file)
-    yield from unasked.detect(file)
     yield from ungiven.detect(file)
     yield from unowned.detect(file)
     yield from unpickled.detect(file)
     yield from unread.detect(file)
-    yield from unreturned.detect(file)
     yield from _orphaned(file)
     yield from _exhausted(file)
 

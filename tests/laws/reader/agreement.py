@@ -4,7 +4,7 @@ Random programs that need nothing from outside but torch, with functions, method
 optimizers. Each is read as text, and executed by Python over a torch that only keeps account: every
 `torch.rand(()) < 0.5` is answered both ways. An execution that comes back to a place it has been at, in the same
 states, has nothing new to show, so the search is finite and complete. Not asked here: whether a branch that the path
-did not take would have cured a certain finding; tests/laws/test_agree.py asks that of the walk itself.
+did not take would have cured a certain finding.
 """
 
 import itertools

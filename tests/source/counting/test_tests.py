@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from zerograd.source.counting.tests import assume, by_word, decide, read_test, touched
+from zerograd.source.counting.tests import by_word, decide, read_test, touched
 
 
 def _test(text: str):
@@ -16,19 +16,19 @@ def _test(text: str):
     [
         ("self.amp", True, "self.amp", True),
         ("self.amp", True, "not self.amp", False),
-        ("scaler is not None", True, "scaler is None", False),
-        ("a and b", True, "b", True),
-        ("a and b", False, "b", None),
-        ("a or b", False, "a", False),
+        ("scaler is None", False, "scaler is not None", True),
+        ("b", False, "a and b", False),
+        ("b", True, "a and b", None),
+        ("a", True, "a or b", True),
         ("mode == 'train'", True, "mode == 'valid'", False),
-        ("mode != 'train'", True, "mode == 'train'", False),
+        ("mode == 'train'", True, "mode != 'train'", False),
+        ("n == 1", True, "n > 1", False),
         ("f(x)", True, "f(x)", None),
         ("a", True, "b", None),
     ],
 )
 def test_what_follows(known: str, answer: bool, asked: str, follows: bool | None) -> None:
-    assumed = assume(_test(known), answer, frozenset())
-    assert decide(_test(asked), assumed) is follows
+    assert decide(_test(asked), frozenset({(known, answer)})) is follows
 
 
 def test_assigning_a_name_touches_what_mentions_it() -> None:

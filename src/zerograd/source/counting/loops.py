@@ -50,11 +50,6 @@ def picked(loop: ast.AST, variables: Collection[str]) -> Iterator[str]:
                 yield path
 
 
-def runs_over(loop: ast.AST | None, word: str) -> bool:
-    """Whether what a loop runs over is named for something."""
-    return isinstance(loop, ast.For) and word in written(loop.iter).lower()
-
-
 def windows_of(nodes: Nodes, origins: Origins, scope: Scope) -> frozenset[tuple[ast.AST | None, str]]:
     """The counters, by loop and N, that decide whether something is stepped, here or in what is called."""
     if not origins.asked:
@@ -134,17 +129,3 @@ def goes_over_part(name: str, nodes: Nodes) -> bool:
 
 def _is_part(model: ast.expr) -> bool:
     return "." in (path_of(model) or ".").removeprefix("self.")
-
-
-def runs_at_least_once(over: ast.expr) -> bool:
-    """for _ in range(4), for p in model.parameters(): nobody needs to ask what happens if it never runs."""
-    match over:
-        case ast.Call(func=ast.Attribute(value=model, attr="parameters" | "named_parameters")):
-            return not _is_part(model)
-    if not (isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.func.id in ("range", "trange")):
-        return False
-    given = [arg.value if isinstance(arg, ast.Constant) else None for arg in over.args]
-    numbers = [number for number in given if type(number) is int]
-    if len(numbers) != len(given) or over.keywords or not 0 < len(given) < 4 or (len(given) == 3 and not numbers[2]):
-        return False
-    return len(range(*numbers)) > 0

@@ -3,7 +3,6 @@
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterable
 from functools import cached_property
 
 from zerograd.source.counting.born import born_with
@@ -34,7 +33,6 @@ class Questions:
         self._branches = own.of(ast.If)
         self._parameters = frozenset(scope.parameters)
         self._counted: list[ast.For | ast.AsyncFor] = [*own.of(ast.For), *own.of(ast.AsyncFor)]
-        self.begun: set[ast.AST] = set()  # loops that are asked whether this is their first iteration
         self._unplaced = self._torn(own)
 
     def _torn(self, own: Nodes) -> set[tuple[ast.AST | None, str]]:
@@ -57,19 +55,6 @@ class Questions:
         named = {part.id for part in below(branch.test) if isinstance(part, ast.Name)} if self._origins.flags else set()
         made = [flag.lineno for name, flag in self._origins.flags.items() if name in named]
         return min([branch.lineno, *made])
-
-    def place(self, test: ast.expr) -> Test | None:
-        """The place in a window that an expression asks for, if it asks for nothing else."""
-        return self._place(read_guard(test, self._origins)) if self._windows else None
-
-    @property
-    def has_windows(self) -> bool:
-        return bool(self._windows)
-
-    @property
-    def flags(self) -> Iterable[str]:
-        """The variables that keep such a question's answer."""
-        return self._origins.flags if self._windows else ()
 
     def windows(self, loop: ast.AST) -> tuple[str, ...]:
         """The sizes of the windows that a loop is cut into."""
@@ -127,7 +112,6 @@ class Questions:
         if asked is None:
             return None
         loop, at_start = asked
-        self.begun.add(loop)
         return Atom(start_key(loop)) if at_start else Not(Atom(start_key(loop)))
 
     def _place(self, guard: Guard | None) -> Test | None:
@@ -177,9 +161,3 @@ def chooses(test: ast.expr, parameter: str) -> bool:
     """Whether a test picks some parameters: anything but asking whether this one has a gradient."""
     parts = test.values if isinstance(test, ast.BoolOp) else [test]
     return any(f"{parameter}.grad" not in written(part) for part in parts)
-
-
-def takes_all(caught: ast.expr | None) -> bool:
-    """Whether a handler of these takes every exception there is."""
-    names = [caught] if not isinstance(caught, ast.Tuple) else caught.elts
-    return caught is None or any(path_of(name) in ("Exception", "BaseException") for name in names if name)

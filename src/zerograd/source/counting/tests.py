@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from zerograd.core.facts import NOTHING_ASSUMED, Assumptions
+from zerograd.core.facts import Assumptions
 from zerograd.source.text.nodes import Nodes, below, written
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.patterns import pattern
@@ -102,24 +102,6 @@ def _number(key: str) -> tuple[str, str, int] | None:
     """A comparison with a number: what is compared, how, and with which."""
     match = _COMPARISON.fullmatch(key)
     return None if match is None else (match[1], match[2], int(match[3]))
-
-
-def assume(test: Test | None, answer: bool, assumed: Assumptions) -> Assumptions:
-    """What is known once the test was answered so."""
-    match test:
-        case Atom(key):
-            return assumed | {(key, answer)}
-        case Not(inner):
-            return assume(inner, not answer, assumed)
-        case All(tests) if answer:
-            for one in tests:
-                assumed = assume(one, True, assumed)
-        case Some(tests) if not answer:
-            for one in tests:
-                assumed = assume(one, False, assumed)
-        case All(_, whole) | Some(_, whole) if whole:
-            return assumed | {(whole, answer)}
-    return assumed
 
 
 Keys = dict[str, list[str]]  # of questions, by the words in them
@@ -236,25 +218,6 @@ def changed_by(node: ast.AST, keys: Keys) -> frozenset[str]:
     if len(targets) == 1 and isinstance(targets[0], ast.Name) and targets[0].id not in keys:
         return frozenset()  # most: no test asks for it
     return frozenset([key for target in targets for path in _assigned(target) for key in touched(path, keys)])
-
-
-def learned_from(node: ast.AST, keys: frozenset[str]) -> Assumptions:
-    """What these questions answer behind `skip = True`: the assignment says it."""
-    match node:
-        case ast.Assign(targets=[target], value=ast.Constant(value=value)):
-            path = path_of(target) or ""
-            answers = {path: bool(value), f"{path} is None": value is None}
-            told = {key: answers[key] if key in answers else _compared(key, path, value) for key in keys}
-            return frozenset((key, answer) for key, answer in told.items() if answer is not None)
-    return NOTHING_ASSUMED
-
-
-def _compared(key: str, path: str, value: object) -> bool | None:
-    """What `count > 0` answers behind `count = 0`."""
-    asked = _number(key)
-    if asked is None or asked[0] != path or not isinstance(value, int):
-        return None
-    return _COMPARED[asked[1]](value, asked[2])
 
 
 def _assigned(target: ast.expr) -> list[str]:

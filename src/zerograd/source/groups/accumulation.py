@@ -17,16 +17,15 @@ from zerograd.source.groups import helped
 from zerograd.source.groups.beginnings import begins_later
 from zerograd.source.groups.each import divides_itself, every_micro_batch, is_split
 from zerograd.source.groups.running import divided_by_counter
+from zerograd.source.lowering.guarded import Window, acts_in, guarded_windows
 from zerograd.source.lowering.skeleton import Act, Block, Blur, Choice, Loop, blocks_of, walk
+from zerograd.source.lowering.unfolding import BodyOf, Unfolded, everything, waits_for_others
 from zerograd.source.names.scopes import Scope
 from zerograd.source.text.nodes import Nodes, written
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.patterns import pattern
 from zerograd.source.text.wording import saying
 from zerograd.source.values.reading import Reading
-from zerograd.source.walking.frames import BodyOf
-from zerograd.source.walking.guarded import Window, acts_in, guarded_windows
-from zerograd.source.walking.unfolding import Unfolded, everything, waits_for_others
 
 _CYCLE = {Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR}
 _FOR = (ast.For, ast.AsyncFor)

@@ -24,12 +24,12 @@ from zerograd.source.counting.counters import ACCUMULATION
 from zerograd.source.counting.divisors import divides
 from zerograd.source.counting.losses import Losses, loss_of
 from zerograd.source.groups.each import divides_itself
+from zerograd.source.lowering.guarded import acts_in
 from zerograd.source.lowering.skeleton import Act, Block, Blur, Call, Loop, blocks_of, walk
 from zerograd.source.names.scopes import Function
 from zerograd.source.text.nodes import below
 from zerograd.source.text.paths import path_of
 from zerograd.source.values.reading import Reading
-from zerograd.source.walking.guarded import acts_in
 
 _ASKS = ("/", ".div(")
 

@@ -19,11 +19,11 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.counting.counters import ACCUMULATION
 from zerograd.source.counting.losses import Losses, loss_of
+from zerograd.source.lowering.guarded import acts_in, arms_of, taken_at_once
 from zerograd.source.lowering.skeleton import Act, Block, Call, Choice, Loop, walk
+from zerograd.source.lowering.unfolding import Unfolded
 from zerograd.source.names.scopes import Scope
 from zerograd.source.text.paths import path_of
-from zerograd.source.walking.guarded import acts_in, arms_of, taken_at_once
-from zerograd.source.walking.unfolding import Unfolded
 
 _ACTS = (Kind.CONSUME, Kind.CLEAR)
 

@@ -17,9 +17,9 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.counting.losses import Losses, loss_of
+from zerograd.source.lowering.guarded import Window
 from zerograd.source.text.nodes import below, place
 from zerograd.source.text.paths import path_of
-from zerograd.source.walking.guarded import Window
 
 _COUNTING = (
     "{deposit} is of a loss divided by {by}, which is still counting: micro-batches of a group weigh 1, 1/2, 1/3"

@@ -20,12 +20,12 @@ from zerograd.source.counting.counters import Guard, read_guard
 from zerograd.source.counting.ones import is_one
 from zerograd.source.counting.origins import Origins
 from zerograd.source.groups.choosing import chosen_by
+from zerograd.source.lowering.guarded import guarded_windows
 from zerograd.source.lowering.skeleton import Act, Blur, Call, walk
 from zerograd.source.text.nodes import below, holds
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.patterns import pattern
 from zerograd.source.values.reading import Reading
-from zerograd.source.walking.guarded import guarded_windows
 
 # Ranks may be brought together by hand, of their gradients or of their parameters.
 _BY_HAND = pattern(

@@ -21,10 +21,10 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.counting.losses import loss_of
 from zerograd.source.groups.beginnings import begins_later
+from zerograd.source.lowering.guarded import acts_in
 from zerograd.source.lowering.skeleton import Act, Choice, Loop, walk
 from zerograd.source.text.nodes import below, place
 from zerograd.source.values.reading import Reading
-from zerograd.source.walking.guarded import acts_in
 
 
 def detect(function: Reading) -> Iterator[Finding]:

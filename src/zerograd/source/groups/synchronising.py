@@ -8,11 +8,11 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.groups import silenced
+from zerograd.source.lowering.guarded import guarded_windows
 from zerograd.source.names.scopes import Role
 from zerograd.source.text.nodes import holds
 from zerograd.source.text.paths import path_of
 from zerograd.source.values.reading import Reading
-from zerograd.source.walking.guarded import guarded_windows
 
 # Each of these decides itself when ranks talk.
 _DECIDES = ("no_sync", "require_backward_grad_sync", "accelerat", "deepspeed", "fabric", "set_requires_gradient_sync")

@@ -16,9 +16,9 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
+from zerograd.source.lowering.guarded import acts_in
 from zerograd.source.lowering.skeleton import Act, Choice, Loop, walk
 from zerograd.source.values.reading import Reading
-from zerograd.source.walking.guarded import acts_in
 
 _CYCLE = frozenset({Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR})
 _WAITS = ("accelerat", "deepspeed", "horovod", "engine", "fabric", "backward_passes", "virtual_step")

@@ -24,11 +24,11 @@ from zerograd.rules.telling import note
 from zerograd.source.files.beside import text_of
 from zerograd.source.files.kindred import kin_of
 from zerograd.source.groups.settings import SETTING, Told, Uses
+from zerograd.source.lowering.guarded import acts_in, taken_at_once
 from zerograd.source.lowering.skeleton import Act, Block, blocks_of
 from zerograd.source.text.parsing import parse
 from zerograd.source.text.patterns import pattern
 from zerograd.source.values.reading import File
-from zerograd.source.walking.guarded import acts_in, taken_at_once
 
 _WORDS = ("accum", "acc_steps", "grad_acc", "ACCUM", "ACC_STEPS", "GRAD_ACC")
 _CONFIGS = pattern(r"conf|setting|param|option|constant|args|opts|\bcfg")

@@ -1,18 +1,12 @@
-"""Accelerate's accumulate(), with an Accelerator that nobody told how many, or a clear where it erases the group.
+"""Accelerate's accumulate(), with an Accelerator that nobody told how many.
 
 accelerator = Accelerator()                     # args.gradient_accumulation_steps is never handed over
 with accelerator.accumulate(model):             # ZG106: it waits for nothing
     accelerator.backward(loss)
     optimizer.step()
 
-with self.accelerator.accumulate(self.model):
-    self.optimizer.zero_grad()                  # ZG002: does nothing but in the last micro-batch, and there it erases
-    self.accelerator.backward(loss)
-    self.optimizer.step()
-
-accelerate 1.x optimizer.py: zero_grad() and step() of a prepared optimizer ask `gradient_state.sync_gradients`, which
-accumulate() sets when it is entered. The second is told of functions that a loop elsewhere calls: in a loop of their
-own the interpreter sees it. DeepSpeed clears and steps by itself, and its own config tells it how many.
+accelerate 1.x optimizer.py: step() of a prepared optimizer asks `gradient_state.sync_gradients`, which accumulate()
+sets when it is entered. DeepSpeed clears and steps by itself, and its own config tells it how many.
 """
 
 import ast
@@ -22,10 +16,10 @@ from collections.abc import Iterator
 from zerograd.core.events import Kind
 from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
-from zerograd.rules.telling import erased, note
+from zerograd.rules.telling import note
 from zerograd.source.counting.loops import accumulates
 from zerograd.source.lowering.skeleton import Act
-from zerograd.source.text.nodes import below, holds, place
+from zerograd.source.text.nodes import below, holds
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.patterns import pattern
 from zerograd.source.values.reading import File, Reading
@@ -37,7 +31,6 @@ _TOLD = pattern(
     r"|accelerator\.gradient_accumulation_steps\s*=|accelerate launch[^\n]*accumulation",
     re.IGNORECASE,
 )
-_ENGINES = pattern(r"deep_?speed_?plugin|megatron", re.IGNORECASE)
 
 
 def detect(function: Reading) -> Iterator[Finding]:
@@ -49,7 +42,6 @@ def detect(function: Reading) -> Iterator[Finding]:
             step = next((act for act in inside if act.kind is Kind.CONSUME), None)
             if step is not None and any(act.kind is Kind.DEPOSIT for act in inside):
                 yield from _unaware(function, block, step)
-                yield from _erasing(function, block, inside)
 
 
 def _unaware(function: Reading, block: ast.With, step: Act) -> Iterator[Finding]:
@@ -84,18 +76,3 @@ def _offers(file: File) -> bool:
             case ast.arg(arg=name) | ast.AnnAssign(target=ast.Name(id=name)) if name == _SETTING:
                 return True
     return False
-
-
-def _erasing(function: Reading, block: ast.With, inside: list[Act]) -> Iterator[Finding]:
-    if function.loops or _ENGINES.search(function.file.text) is not None:
-        return
-    if function.file.says("Accelerator(") and _never_told(function.file):
-        return  # groups of one
-    around = function.arms(block)
-    straight = [act for act in inside if act.node is not None and function.arms(act.node) == around]
-    cycle = [act for act in straight if act.kind in (Kind.CLEAR, Kind.DEPOSIT, Kind.CONSUME)]
-    cycle.sort(key=lambda act: place(act.node) if act.node is not None else ((0, 0), (0, 0)))
-    kinds = [act.kind for act in cycle]
-    if kinds == [Kind.CLEAR, Kind.DEPOSIT, Kind.CONSUME] and cycle[0].slot == cycle[2].slot and not cycle[0].partial:
-        related = (Related(cycle[2].site, "not every micro-batch reaches this step"),)
-        yield erased(REGISTRY["ZG002"], cycle[0].site, cycle[0].what, related)

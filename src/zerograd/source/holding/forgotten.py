@@ -26,8 +26,8 @@ from zerograd.source.graphs.ancestry import Ancestry
 from zerograd.source.lowering.calls import site_of
 from zerograd.source.lowering.skeleton import Act
 from zerograd.source.names.arguments import arguments
+from zerograd.source.names.freezing import freezes
 from zerograd.source.names.opaque import is_familiar
-from zerograd.source.names.reach import freezes
 from zerograd.source.names.roles import makes_optimizer
 from zerograd.source.names.scopes import Function, Scope
 from zerograd.source.text.lines import within

@@ -1,5 +1,4 @@
-"""Detectors: losses that reach nobody, and steps that change nothing.
+"""Detectors: updates that change nothing, and gradients that reach nobody.
 
-Read lifeless.py first: terms of a loss that were cut off. Each of the others is a fault of its own, told in its first
-lines.
+Each file is a fault of its own, told in its first lines.
 """

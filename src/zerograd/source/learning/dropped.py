@@ -2,7 +2,8 @@
 
 Without its underscore such a method returns another tensor and leaves this one as it was; torch.clamp(p.grad, -1, 1) is
 the same. A name is known to be a parameter where a loop goes over them; `.grad` of something, and `.data` of a weight,
-are what they are called. Tests and what stands alone at the top of a file, where a notebook shows it, are left alone.
+are what they are called. Tests and what stands alone at the top of a file, where a notebook shows it, are left alone. A
+gradient that is clipped into a copy is ZG302.
 """
 
 import ast
@@ -55,7 +56,8 @@ def _inside(function: Reading) -> Iterator[Finding]:
             continue
         path = path_of(changed) or ""
         if path.endswith(_GRADIENTS) and _is_gradient(path, name, function, node):
-            yield _told(function, node, name, "gradient")
+            if name not in _CLIPS:
+                yield _told(function, node, name, "gradient")
         elif path.endswith(_WEIGHTS) or _is_parameter(path.removesuffix(".data"), function, node):
             yield _told(function, node, name, "parameter")
 
@@ -108,10 +110,6 @@ def _gives(target: ast.expr, over: ast.expr, name: str) -> bool:
 
 def _told(function: Reading, node: ast.Expr, name: str, what: str) -> Finding:
     said = written(node.value)
-    if what == "gradient" and name in _CLIPS:
-        place = "a copy of the gradients, and the copy is dropped"
-        found = note(REGISTRY["ZG302"], function.site(node.value), certain=True, clip=said, place=place)
-        return found._replace(cure=f"{name}_() changes the gradients themselves")
     message = f"{said} makes a new tensor that nobody keeps: the {what} stays what it was"
     found = note(REGISTRY["ZG304"], function.site(node.value), certain=True, what=message)
     return found._replace(cure=f"{name}_() changes the {what} itself")

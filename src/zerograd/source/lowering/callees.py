@@ -6,7 +6,6 @@ from typing import NamedTuple
 from zerograd.core.events import Site
 from zerograd.source.lowering.skeleton import Call
 from zerograd.source.names.arguments import positional
-from zerograd.source.names.literals import read_literals
 from zerograd.source.names.scopes import Binding, Function, Role, Scope
 from zerograd.source.text.nodes import below
 from zerograd.source.text.paths import path_of
@@ -35,27 +34,7 @@ class Callee(NamedTuple):
         copied = _copied_in(function)
         arguments = tuple((parameter, path) for parameter, path in pairs if path and parameter not in copied)
         shares_self = receiver == "self" or callee.owner is scope.owner is not None
-        others = _calls_alike(call, function, scope)
-        literals = frozenset(read_literals(call, function.node, skip=receiver is not None, others=others))
-        return Call(function, scope, arguments, shares_self, literals, self.cls, site)
-
-
-def _calls_alike(call: ast.Call, function: Function, scope: Scope) -> list[ast.Call]:
-    """All the calls by the name of this function, here and in its own file, if this one passes a literal at all."""
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    if not any(isinstance(one, ast.Constant) and (one.value is None or isinstance(one.value, int)) for one in given):
-        return []
-    if not _asks_parameters(function):
-        return []
-    homes = {home for home in (scope.module.home, function.scope.module.home) if home is not None}
-    return [one for home in homes for _, _, one in home.calls_named(function.node.name)]
-
-
-def _asks_parameters(function: Function) -> bool:
-    """Whether what it is handed decides anything."""
-    home, handed = function.scope.module.home, function.scope.parameters
-    tests = home.nodes(function.node).of(ast.If) if home is not None else []
-    return any(isinstance(part, ast.Name) and part.id in handed for one in tests for part in below(one.test))
+        return Call(function, scope, arguments, shares_self, self.cls, site)
 
 
 def callees_of(path: str, scope: Scope) -> list[Callee]:

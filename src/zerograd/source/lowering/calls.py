@@ -135,18 +135,14 @@ class CallReader(Tools):
             case _ if name in CLIPS and not only_measures(call) and not clips_a_list(call, scope):
                 # Accelerate's and Fabric's own clipping divides the loss scale out first.
                 own = receiver is not None and not scope.dotted(receiver).startswith("torch")
-                module = clipped(call)
                 if knows_scale(call):
                     yield blur(_SCALES)
-                clip = act(Kind.CLIP, scope.optimizer_of(module))._replace(scaled=own)
-                yield clip._replace(reaches=frozenset({module})) if module is not None else clip
+                yield act(Kind.CLIP, scope.optimizer_of(clipped(call)))._replace(scaled=own)
 
     def _clear(self, act: Callable[[Kind, str | None], Act], receiver: str | None, scope: Scope) -> Act:
         if receiver is not None and self.is_optimizer(receiver, scope):
-            binding = scope.lookup(receiver)
-            return act(Kind.CLEAR, receiver)._replace(reaches=frozenset(binding.over if binding else ()))
-        reaches = frozenset({receiver} if receiver is not None else ())
-        cleared = act(Kind.CLEAR, scope.optimizer_of(receiver))._replace(reaches=reaches, of_module=True)
+            return act(Kind.CLEAR, receiver)
+        cleared = act(Kind.CLEAR, scope.optimizer_of(receiver))
         return cleared._replace(partial=True) if receiver is None and is_a_part(cleared.node) else cleared
 
     def _is_read(self, path: str, scope: Scope) -> bool:

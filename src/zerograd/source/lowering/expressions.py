@@ -8,20 +8,16 @@ from typing import Any
 from zerograd.core.events import Kind
 from zerograd.core.facts import ALL_DOUBTS, NO_DOUBT
 from zerograd.source.counting.loops import accumulates, elements, goes_over_part, picked
-from zerograd.source.counting.losses import loss_of
 from zerograd.source.counting.questions import Questions, chooses
-from zerograd.source.counting.tests import Atom, Test, is_place, keys_of, questions_in
+from zerograd.source.counting.tests import is_place, keys_of, questions_in
 from zerograd.source.lowering.calls import CallReader, may_be_event, site_of
 from zerograd.source.lowering.mapped import RUNS, handed_on, kinds_inside, picked_by_name
 from zerograd.source.lowering.occasions import with_doubts
 from zerograd.source.lowering.parted import waits_inside
 from zerograd.source.lowering.scales import asking_first, deposits_scaled
 from zerograd.source.lowering.skeleton import Act, Block, Blur, Call, Choice, Jump, Loop, Node, leaves, walk
-from zerograd.source.names.arguments import arguments
 from zerograd.source.names.members import members_of
-from zerograd.source.names.probes import called_modules
-from zerograd.source.names.reach import NOTHING, Reach
-from zerograd.source.names.scopes import Function, FunctionNode, Scope
+from zerograd.source.names.scopes import FunctionNode, Scope
 from zerograd.source.text.nodes import LEAVES, READ, Nodes
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.wording import BUILTINS
@@ -52,12 +48,9 @@ class Expressions:
         scope: Scope,
         calls: CallReader,
         path: str,
-        reach: Reach | None = None,
         inputs: frozenset[str] = frozenset(),
     ) -> None:
-        self._reach = reach
         self._inputs = inputs  # the tensors that this function's backwards are meant for
-        self._modules = called_modules(own, scope) if inputs else frozenset()
         self._function, self._own, self._scope, self._calls, self._path = function, own, scope, calls, path
         self._keys = keys_of(own)
         self._questions = Questions(function, own, scope)
@@ -152,39 +145,14 @@ class Expressions:
         """Events, each with what its place in the function says."""
         of_input = bool(self._inputs) and self._is_of_input(call.func)
         for event in events:
-            if isinstance(event, Call):
-                event = event._replace(places=tuple(self._places(call, event.function)))
             if not isinstance(event, Act):
                 yield from () if of_input else (event,)
                 continue
-            if of_input:
-                event = event._replace(probes=True)
             if event.what.endswith(".zero_()"):
                 parameter = event.what.removesuffix(".zero_()").removesuffix(".data").removesuffix(".grad")
                 event = event._replace(partial=self._reaches_some(ast.Name(parameter.partition(".")[0])))
-            yield from self._when_told(call, self._gated(self._traced(event)))
-
-    def _places(self, call: ast.Call, function: Function) -> Iterator[tuple[str, Test]]:
-        """micro(batch, last=(i + 1) % N == 0): what the function that is called calls this place in a window."""
-        for name in self._questions.flags if function.scope.is_inside(self._scope) else ():
-            place = self._questions.place(ast.copy_location(ast.Name(name), call))
-            if place is not None and not function.scope.owns(name):
-                yield name, place
-        for parameter, given in arguments(call, function) if self._questions.has_windows else ():
-            place = self._questions.place(given)
-            if place is not None:
-                yield parameter, place
-
-    def _traced(self, node: Act) -> Act:
-        """A deposit, with the modules its loss is proved to reach."""
-        if node.kind is not Kind.DEPOSIT:
-            return node
-        self._deposited = True
-        if self._reach is None:
-            return node
-        loss = loss_of(node.node) if isinstance(node.node, ast.Call) else None
-        reaches, fed = self._reach.with_fed(loss) if loss is not None else (NOTHING, frozenset())
-        return node._replace(reaches=reaches or self._modules, fed=fed, probes=bool(self._inputs))
+            self._deposited = self._deposited or event.kind is Kind.DEPOSIT
+            yield from self._when_told(call, self._gated(event))
 
     def _at_inputs(
         self, node: ast.Assign | ast.AugAssign | ast.AnnAssign, events: Iterable[Act | Blur]
@@ -194,7 +162,7 @@ class Expressions:
         if not any(map(self._is_of_input, targets)):
             yield from events
             return
-        yield from (event._replace(probes=True) for event in events if isinstance(event, Act))
+        yield from (event for event in events if isinstance(event, Act))
 
     def _is_of_input(self, gradient: ast.expr) -> bool:
         """Whether `x.grad` of an input is what is changed: no parameter's is."""
@@ -213,7 +181,7 @@ class Expressions:
     def _gated(self, node: Act) -> Act | Choice:
         """Under `accelerator.accumulate()` a prepared optimizer and its schedule move only at the end of a window."""
         ours = (node.slot is not None or node.kind is Kind.SCHEDULE) and node.kind in _GATED
-        return Choice((node,), (), Atom(self._gate)) if ours and self._gate else node
+        return Choice((node,), ()) if ours and self._gate else node
 
     def _comprehension(self, node: _Comprehension, found: list[Node]) -> None:
         first = node.generators[0]
@@ -272,7 +240,7 @@ class Expressions:
             if not any(map(is_place, questions_in(question))):
                 home = self._scope.module.home
                 body, orelse = with_doubts(test, body, orelse, home.text if home is not None else "")
-            yield Choice(asking_first(body, question), orelse, question, guard, site_of(test, self._path))
+            yield Choice(asking_first(body, question), orelse, guard, site_of(test, self._path))
 
     def _reaches_some(self, parameter: ast.expr) -> bool:
         """A clear by hand reaches all parameters only from a loop over them that chooses none."""

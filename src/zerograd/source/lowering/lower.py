@@ -5,35 +5,28 @@ from collections.abc import Iterable, Iterator
 
 from zerograd.core.events import Kind, Site
 from zerograd.core.facts import ALL_DOUBTS, NOTHING_ASSUMED, Assumptions, Doubts
-from zerograd.source.counting.loops import has_gate, inside, runs_at_least_once
+from zerograd.source.counting.loops import has_gate, inside
 from zerograd.source.counting.pacing import only_moves
-from zerograd.source.counting.questions import asks_for_nan, asks_only_for_nan, takes_all
-from zerograd.source.counting.tests import changed_by, decide, learned_from, read_test
+from zerograd.source.counting.questions import asks_only_for_nan
+from zerograd.source.counting.tests import changed_by, decide, read_test
 from zerograd.source.counting.turns import turns_of
 from zerograd.source.lowering.adjoining import adjoined
 from zerograd.source.lowering.byhand import read_assignment, read_deletion
-from zerograd.source.lowering.calls import site_of
 from zerograd.source.lowering.expressions import Expressions
 from zerograd.source.lowering.made import made_anew, picked_out
 from zerograd.source.lowering.measuring import of_round, without_clips
 from zerograd.source.lowering.parted import is_context, is_run_around, is_run_in_parts
-from zerograd.source.lowering.refused import is_in_loop, is_refused
 from zerograd.source.lowering.skeleton import (
-    Act,
     Attempt,
     Block,
     Blur,
-    Call,
     Choice,
     Forget,
     Jump,
     Loop,
     Node,
     going_on,
-    walk,
 )
-from zerograd.source.lowering.swallowed import giving_up, is_swallowed, may_do, only_tell, tells_nobody
-from zerograd.source.text.nodes import below
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.wording import ENDINGS
 
@@ -89,11 +82,8 @@ class FunctionLowering(Expressions):
             case ast.If(test=test, body=body, orelse=orelse):
                 yield from self._events(test)
                 outer, self._asked = self._asked, (*self._asked, test)
-                deposited = self._deposited
                 arms = self.block(body), self.block(orelse)
                 self._asked = outer
-                if deposited and asks_only_for_nan(test):
-                    arms = self._skipping(node, body, *arms), self._skipping(node, orelse, *arms[::-1])
                 yield from self._choice(test, *arms)
             case ast.For() | ast.AsyncFor() | ast.While():
                 yield from self._loop(node)
@@ -112,13 +102,9 @@ class FunctionLowering(Expressions):
             case ast.Break():
                 yield Jump("break")
             case ast.Continue():
-                if self._deposited and any(map(asks_for_nan, self._asked)):
-                    yield self._abandon(node)
                 yield Jump("continue")
             case ast.Return():
                 yield from self._events(node)
-                if self._asked and self._is_refused(node):
-                    yield self._abandon(node)
                 yield Jump("return")
             case ast.Raise():
                 yield from self._events(node)
@@ -164,7 +150,7 @@ class FunctionLowering(Expressions):
     def _forget(self, node: ast.AST) -> list[Node]:
         """What is assigned may change the answer of a test that will be asked again."""
         keys = changed_by(node, self._keys) if self._keys else None
-        return [Forget(keys, learned_from(node, keys))] if keys else []
+        return [Forget(keys)] if keys else []
 
     def _loop(self, node: ast.For | ast.AsyncFor | ast.While) -> Iterator[Node]:
         if not self._deposited and only_moves(node, lambda path: self._calls.is_scheduler(path, self._scope)):
@@ -204,62 +190,28 @@ class FunctionLowering(Expressions):
         if body or orelse or endless:
             gates = ("accumulate",) if innermost else ()
             windows = (*self._questions.windows(node), *gates)
-            begun = node in self._questions.begun
-            runs = not isinstance(node, ast.While) and runs_at_least_once(node.iter)
             site = Site(self._path, node.lineno, node.col_offset + 1)
-            yield Loop(body, orelse, endless, self._each(each, body, node), node, windows, begun, runs, site)
+            yield Loop(body, orelse, endless, self._each(each, body, node), node, windows, site)
 
     def _in_turns(self, node: ast.For | ast.AsyncFor | ast.While, turns: list[str]) -> Iterator[Node]:
         outer, asked, deposited = self._turn, self._asked, self._deposited
         for turn in turns:
             told: Assumptions = frozenset({(turn, True)})
             self._turn, self._asked, self._deposited = outer | told, (), False
-            yield Forget(changed_by(node, self._keys), told)
+            yield Forget(changed_by(node, self._keys))
             yield from of_round(self.block(node.body))
         self._turn, self._asked, self._deposited = outer, asked, deposited
 
     def _try(self, node: ast.Try | ast.TryStar) -> Iterator[Node]:
         body = self.block(node.body)
-        deposits = may_do(Kind.DEPOSIT, body)
         attempt = Attempt(
             body,
-            tuple(self._handler(handler, body if deposits else ()) for handler in node.handlers),
+            tuple(self.block(handler.body) for handler in node.handlers),
             self.block(node.orelse),
             self.block(node.finalbody),
-            any(takes_all(handler.type) for handler in node.handlers),
         )
         if any((attempt.body, *attempt.handlers, attempt.orelse, attempt.final)):
             yield attempt
-
-    def _handler(self, handler: ast.ExceptHandler, deposits: Block) -> Block:
-        """Where the exception struck, nobody knows: it may have left a gradient of `deposits` behind."""
-        block = self.block(handler.body)
-        if not deposits:
-            return block
-        abandon = self._abandon(handler)._replace(node=handler)
-        if is_swallowed(handler, block, deposits, called=self._goes_unnoticed(handler)):
-            return giving_up(block, abandon)
-        return (abandon._replace(partial=True), *block)
-
-    def _goes_unnoticed(self, handler: ast.ExceptHandler) -> bool:
-        """Whether a handler that returns ends nothing but this call: no loop of the function's, and no caller hears."""
-        if not any(isinstance(node, ast.Return) for node in below(handler)):
-            return False
-        return tells_nobody(self._function, handler) and not is_in_loop(handler, self._own)
-
-    def _skipping(self, node: ast.If, statements: list[ast.stmt], arm: Block, other: Block) -> Block:
-        """if isfinite(loss): optimizer.step(), with what it clears: the other way gives the iteration up."""
-        kinds = {act.kind for act in walk(other) if isinstance(act, Act)}
-        skips = Kind.CONSUME in kinds and Kind.DEPOSIT not in kinds and only_tell(statements)
-        skips = skips and not any(map(_may_matter, walk(arm))) and not any(isinstance(one, Jump) for one in walk(other))
-        return (*arm, self._abandon(node)) if skips else arm
-
-    def _is_refused(self, node: ast.Return) -> bool:
-        return is_refused(node, self._asked[-1], self._function, self._scope, self._own, deposited=self._deposited)
-
-    def _abandon(self, node: ast.stmt | ast.ExceptHandler) -> Act:
-        what = "except" if isinstance(node, ast.ExceptHandler) else node.__class__.__name__.lower()
-        return Act(Kind.ABANDON, None, site_of(node, self._path), what)
 
     def _match(self, cases: list[ast.match_case]) -> Block:
         if not cases:
@@ -276,11 +228,6 @@ def _asks_for_rest(made: list[Node], before: list[Node]) -> bool:
     last = made[-1] if made else None
     guard = last.guard if isinstance(last, Choice) else None
     return guard is not None and guard.phase is None and any(isinstance(one, Loop) for one in before)
-
-
-def _may_matter(node: Node) -> bool:
-    """Whether it may do something to gradients, or leads away."""
-    return isinstance(node, Act | Blur | Call | Jump)
 
 
 def _is_mixed(tests: list[ast.expr]) -> bool:

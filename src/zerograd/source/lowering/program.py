@@ -8,10 +8,8 @@ from zerograd.source.lowering.skeleton import Block
 from zerograd.source.names.bindings import Roots, bind_module
 from zerograd.source.names.hooks import calls_hook
 from zerograd.source.names.probes import inputs_of
-from zerograd.source.names.reach import Reach
 from zerograd.source.names.relevance import hands_on, read_relevance
 from zerograd.source.names.scopes import Elsewhere, Function, FunctionNode, Scope
-from zerograd.source.names.thawing import thaws
 from zerograd.source.text.lines import within
 from zerograd.source.text.nodes import Nodes
 from zerograd.source.text.paths import path_of
@@ -40,8 +38,6 @@ class Program:
         self._blocks: dict[ast.AST, Block] = {}
         self._nodes: dict[ast.AST, Nodes] = {}
         self._calls: dict[str, list[tuple[ast.AST, Scope, ast.Call]]] = {}  # by the last word of what is called
-        # Losses are traced to modules only where it can matter: several optimizers, and nothing frozen and thawed.
-        self.traces_losses = relevance.has_several and not thaws(text, tree)
         self.has_several = relevance.has_several  # optimizers
         self._asks_inputs = "requires_grad" in text
         self.copies = "deepcopy" in text
@@ -118,5 +114,4 @@ class Program:
         scope.settle()
         own = self.nodes(node)
         inputs = inputs_of(node, own, scope) if self._asks_inputs else frozenset[str]()
-        reach = Reach(node, scope) if self.traces_losses or inputs else None
-        return FunctionLowering(node, own, scope, self.calls, self.path, reach, inputs).whole(body)
+        return FunctionLowering(node, own, scope, self.calls, self.path, inputs).whole(body)

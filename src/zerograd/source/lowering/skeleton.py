@@ -1,18 +1,15 @@
 """What is left of a function once all that does not touch gradients is taken away.
 
-The interpreter (flow.py) walks this and never sees Python again, so its cost follows the number of events, not lines.
+Detectors walk this where order is what they ask for, so their cost follows the number of events, not lines.
 """
 
 import ast
-from collections.abc import Callable
 from typing import NamedTuple
 
 from zerograd.core.events import Kind, Site
-from zerograd.core.facts import Assumptions, Doubts
+from zerograd.core.facts import Doubts
 from zerograd.source.counting.counters import Guard
-from zerograd.source.counting.tests import Test
 from zerograd.source.names.scopes import Function, Scope
-from zerograd.source.text.nodes import below, written
 
 Block = tuple["Node", ...]
 
@@ -27,10 +24,6 @@ class Act(NamedTuple):
     scaled: bool = False
     node: ast.AST | None = None  # where the text says more than the event does
     partial: bool = False  # it may reach some parameters only
-    reaches: frozenset[str] = frozenset()  # the modules that a deposit is proved to fill, or that a clear is for
-    fed: frozenset[tuple[str, str]] = frozenset()  # which of those are given the output of which others
-    of_module: bool = False  # a clear through a module: whoever else holds its parameters is cleared too
-    probes: bool = False  # a deposit that is meant for an input's gradient, or something done to that
 
 
 class Create(NamedTuple):
@@ -56,10 +49,8 @@ class Call(NamedTuple):
     caller: Scope
     arguments: tuple[tuple[str, str], ...]
     shares_self: bool
-    literals: Assumptions = frozenset()  # what the call itself says: train(is_training=True)
     cls: Scope | None = None  # of a method: the class of the object it is called on
     site: Site | None = None
-    places: tuple[tuple[str, Test], ...] = ()  # what it calls the caller's place in a window: micro(x, last=is_last)
 
     def on(self, cls: Scope | None) -> "Call":
         """The same call where `self` is known to be of class `cls`: an override runs instead of what it overrides."""
@@ -71,25 +62,6 @@ class Call(NamedTuple):
         renamed = dict(zip(self.function.scope.parameters, other.scope.parameters, strict=False))
         arguments = tuple((renamed.get(parameter, parameter), path) for parameter, path in self.arguments)
         return self._replace(function=other, arguments=arguments, cls=cls)
-
-    def names(self, aliases: frozenset[str]) -> frozenset[str]:
-        """What the callee calls the slot that the caller knows by `aliases`."""
-        if not aliases:
-            return aliases
-        inside: set[str] = set()
-        for alias in aliases:
-            root = alias.partition(".")[0].partition("[")[0]
-            if root == "self":
-                visible = self.shares_self
-            else:
-                visible = not self.caller.owns(root) or self.function.scope.is_inside(self.caller)
-                visible = visible and not self.function.scope.owns(root) and self._same_module
-            if visible:
-                inside.add(alias)
-            for parameter, path in self.arguments:
-                if alias == path or alias.startswith((f"{path}.", f"{path}[")):
-                    inside.add(parameter + alias[len(path) :])
-        return frozenset(inside)
 
     def outside(self, path: str) -> str | None:
         """What the caller calls the slot that the callee knows as `path`; None if it has no name there."""
@@ -109,16 +81,14 @@ class Call(NamedTuple):
 class Choice(NamedTuple):
     body: Block
     orelse: Block
-    test: Test | None = None  # a question that is asked again elsewhere
     guard: Guard | None = None  # a question about a counter
     site: Site | None = None
 
 
 class Forget(NamedTuple):
-    """Something these tests ask about has changed; `learned`: what they would answer now."""
+    """Something these tests ask about has changed."""
 
     keys: frozenset[str]
-    learned: Assumptions = frozenset()
 
 
 class Loop(NamedTuple):
@@ -128,8 +98,6 @@ class Loop(NamedTuple):
     each: frozenset[str] = frozenset()  # `for opt in opts`: to the slot opts[*] this loop is one pass of its body
     node: ast.AST | None = None
     windows: tuple[str, ...] = ()  # the sizes N of the windows that this loop's counters cut
-    begun: bool = False  # it is asked whether this is its first iteration
-    runs: bool = False  # at least once: range(4)
     site: Site | None = None
 
 
@@ -140,7 +108,6 @@ class Attempt(NamedTuple):
     handlers: tuple[Block, ...] = ()
     orelse: Block = ()
     final: Block = ()
-    catches_all: bool = False  # some handler takes every exception
 
 
 class Jump(NamedTuple):
@@ -151,7 +118,6 @@ class Jump(NamedTuple):
 
 FORKS = (Choice, Loop)  # they have a body and another
 _HOLDERS = frozenset({Choice, Loop, Attempt})
-RAISED: Block = (Jump("raise"),)
 Node = Act | Create | Blur | Call | Choice | Forget | Loop | Attempt | Jump
 
 
@@ -179,45 +145,6 @@ def blocks_of(node: Node) -> tuple[Block, ...]:
     return (node.body, *node.handlers, node.orelse, node.final) if isinstance(node, Attempt) else ()
 
 
-def before_made(block: Block, slot: str) -> frozenset[Site]:
-    """The events in front of the one place where an optimizer is made: it has no part in them."""
-    nodes = walk(block)
-    if sum(isinstance(node, Create) and node.slot == slot for node in nodes) != 1 or Create(slot) not in block:
-        return frozenset()
-    before = [node for node in walk(block[: block.index(Create(slot))]) if isinstance(node, Act)]
-    used = any(act.slot == slot and act.kind in (Kind.CLEAR, Kind.CONSUME) for act in before)  # another of its name
-    return frozenset() if used else frozenset(act.site for act in before)
-
-
-def picks_several(block: Block, slot: str, body_of: Callable[[Function], Block]) -> bool:
-    """Whether `opts[*]` stands for several at once: opts[a].step() and opts[b].step(), here or in a function that is
-    told which."""
-    if "[*]" not in slot:
-        return False
-    nodes = walk(block)
-    called = {node.function: None for node in nodes if isinstance(node, Call)}
-    if any(_is_told_which(step, function) for function in called for step in _steps(walk(body_of(function)), slot)):
-        return True
-    return len({written(step.node) for step in _steps(nodes, slot) if step.node is not None}) > 1
-
-
-def _steps(nodes: list[Node], slot: str) -> list[Act]:
-    return [node for node in nodes if isinstance(node, Act) and node.slot == slot and node.kind is Kind.CONSUME]
-
-
-def _is_told_which(step: Act, function: Function) -> bool:
-    """def step(self, name): self.optimizers[name].step(), for whatever names it is given."""
-    picked = [part.slice for part in below(step.node) if isinstance(part, ast.Subscript)] if step.node else []
-    names = {part.id for one in picked for part in below(one) if isinstance(part, ast.Name)}
-    loops = [node for node in below(function.node) if isinstance(node, ast.For) and isinstance(node.target, ast.Name)]
-    handed = {loop.target.id for loop in loops if _is_one_of(loop.iter, function) and isinstance(loop.target, ast.Name)}
-    return not names.isdisjoint({*function.scope.parameters, *handed})
-
-
-def _is_one_of(over: ast.expr, function: Function) -> bool:
-    return isinstance(over, ast.Name) and over.id in function.scope.parameters
-
-
 def leaves(block: Block) -> bool:
     """Whether a block always ends by jumping away."""
     return bool(block) and isinstance(block[-1], Jump)
@@ -228,11 +155,6 @@ def with_rest(choice: Choice, rest: Block) -> Choice:
     body, orelse = choice.body, choice.orelse
     body, orelse = (body, (*orelse, *rest)) if leaves(body) else ((*body, *rest), orelse)
     return choice._replace(body=body, orelse=orelse)
-
-
-def refuses(node: Node) -> bool:
-    """`if wrong: raise`: outside of any try, whoever comes by there has seen nothing."""
-    return isinstance(node, Choice) and node.test is None and node.body == RAISED and not node.orelse
 
 
 def going_on(block: Block) -> Block:

@@ -18,7 +18,7 @@ from zerograd.rules.telling import note
 from zerograd.source.counting.losses import loss_of
 from zerograd.source.graphs.ancestry import Ancestry
 from zerograd.source.graphs.living import Graphs
-from zerograd.source.names.reach import freezes
+from zerograd.source.names.freezing import freezes
 from zerograd.source.text.nodes import below, holds, written
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.wording import CUTS, is_model

@@ -12,7 +12,7 @@ from zerograd.source.counting.losses import loss_of
 from zerograd.source.graphs.ancestry import Ancestry
 from zerograd.source.graphs.leaves import Ancestors
 from zerograd.source.graphs.terms import names_loss, summands_of
-from zerograd.source.learning.severed import deposited
+from zerograd.source.memory.depositing import deposited
 from zerograd.source.memory.passes import AGAIN
 from zerograd.source.names.scopes import Function
 from zerograd.source.text.nodes import below, holds, place

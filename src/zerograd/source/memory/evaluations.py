@@ -22,7 +22,7 @@ from zerograd.source.graphs.living import FROZEN, Graphs
 from zerograd.source.graphs.quiet import opaque_parts
 from zerograd.source.memory.keepsakes import is_only_told
 from zerograd.source.memory.kept import resets
-from zerograd.source.names.reach import freezes
+from zerograd.source.names.freezing import freezes
 from zerograd.source.names.scopes import Function
 from zerograd.source.text import wording
 from zerograd.source.text.lines import within

@@ -16,7 +16,7 @@ from zerograd.source.graphs.living import Graphs
 from zerograd.source.lowering.skeleton import Call
 from zerograd.source.memory.kept import is_emptied, live_losses, resets
 from zerograd.source.memory.returned import is_returned
-from zerograd.source.names.reach import freezes
+from zerograd.source.names.freezing import freezes
 from zerograd.source.text.nodes import below, holds, parents_of, written
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.wording import BUILTINS, CUTS, tells

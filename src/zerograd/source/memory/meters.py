@@ -19,7 +19,7 @@ from zerograd.source.graphs.terms import summands_of
 from zerograd.source.memory.dictionaries import dictionaries, is_live
 from zerograd.source.memory.keeping import kept_by
 from zerograd.source.memory.kept import live_losses, retains
-from zerograd.source.names.reach import freezes
+from zerograd.source.names.freezing import freezes
 from zerograd.source.names.scopes import Function
 from zerograd.source.text.nodes import Nodes, holds, written
 from zerograd.source.text.paths import path_of

@@ -20,7 +20,7 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.graphs.drawn import acts_quietly, is_drawn
-from zerograd.source.names.reach import freezes
+from zerograd.source.names.freezing import freezes
 from zerograd.source.text import wording
 from zerograd.source.text.nodes import below, holds, parents_of
 from zerograd.source.text.paths import path_of

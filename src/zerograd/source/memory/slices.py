@@ -21,7 +21,7 @@ from zerograd.source.graphs.leaves import Ancestors
 from zerograd.source.graphs.living import Graphs
 from zerograd.source.lowering.skeleton import Call
 from zerograd.source.memory.kept import is_emptied, is_storage, live_losses, retains
-from zerograd.source.names.reach import freezes
+from zerograd.source.names.freezing import freezes
 from zerograd.source.text.nodes import holds, written
 from zerograd.source.text.paths import path_of
 from zerograd.source.values.callers import called

@@ -5,9 +5,8 @@
     cost.backward()                       # for x.grad, and into every parameter of the model as well
     x = x + step * x.grad.sign()
 
-The parameters keep what they were given. If nobody clears them before the training loss is deposited on top, the step
-consumes the attack's gradients too. A loss that is deposited for both at once (free adversarial training) is followed
-by a step and by no other backward: such a deposit is the objective itself, and no probe.
+A loss that is deposited for both at once (free adversarial training) is followed by a step and by no other backward:
+such a deposit is the objective itself, and no probe.
 """
 
 import ast
@@ -20,19 +19,7 @@ from zerograd.source.text.paths import path_of
 from zerograd.source.text.patterns import pattern
 
 _ATTACKS = pattern(r"attack|perturb|fgsm|pgd", re.IGNORECASE)
-# Whoever freezes parameters for the while of a probe leaves nothing in them; an input may be set back as it likes.
-_FREEZES = pattern(
-    r"(?P<who>\w*)\.requires_grad(?:_\((?!\)|(?:requires_grad=)?True)| = (?!True))"
-    r"|(?<![.\w])\w*(?:requires_grad|toggle_\w+|freeze\w*|param_?grad\w*)\("
-    r"|\.(?:set_requires_grad|toggle_\w+|freeze\w*|\w*param_?grad\w*)\("
-)
-_INPUT = pattern(r"(?i)x|z|d|eta|(x|adv|img|image|input|data|delta|noise|pert|example|sample)\w*|\w+_(x|adv|delta)")
 _JUDGES = pattern(r"loss|crit|bce|mse|metric", re.IGNORECASE)
-
-
-def freezes_parameters(function: ast.AST) -> bool:
-    """Whether something but an input is told to require no gradient."""
-    return any(not _INPUT.fullmatch(match["who"] or "-") for match in _FREEZES.finditer(written(function)))
 
 
 def inputs_of(function: ast.AST, nodes: Nodes, scope: Scope) -> frozenset[str]:

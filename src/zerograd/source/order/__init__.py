@@ -1,4 +1,4 @@
-"""Detectors: clears, clips, scales and updates in the wrong place, and who may be trusted to have done them elsewhere.
+"""Detectors: clears, scales and updates in the wrong place.
 
-Each file is a fault or an excuse, told in its first lines.
+Each file is a fault of its own, told in its first lines.
 """

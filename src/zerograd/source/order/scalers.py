@@ -1,5 +1,4 @@
-"""A gradient scaler that is not told when to move its scale, is told too often, or is made anew each time; and clips
-inside apex's scaling."""
+"""A gradient scaler that is not told when to move its scale, is told too often, or is made anew each time."""
 
 import ast
 import re
@@ -10,6 +9,7 @@ from zerograd.core.findings import Finding
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.lowering.calls import site_of
+from zerograd.source.lowering.guarded import Window, guarded_windows
 from zerograd.source.lowering.skeleton import Act, Call, Loop
 from zerograd.source.names.roles import makes_optimizer
 from zerograd.source.names.scopes import Function
@@ -18,7 +18,6 @@ from zerograd.source.text.paths import path_of
 from zerograd.source.text.patterns import pattern
 from zerograd.source.values.few import counts_to_few
 from zerograd.source.values.reading import Reading
-from zerograd.source.walking.guarded import Window, guarded_windows
 
 _EPOCH = pattern(r"(^|_)epoch(_?(i|idx|index|num|id))?$|^ep$")
 # range(1, args.num_epochs + 1); of clients_per_epoch each is another training.
@@ -34,23 +33,6 @@ def detect(function: Reading) -> Iterator[Finding]:
         yield from _updated_early(function)
         yield from _made_each_time(function)
         yield from _made_each_call(function)
-    if function.file.says("scale_loss"):
-        yield from _clipped_inside(function)
-
-
-def _clipped_inside(function: Reading) -> Iterator[Finding]:
-    """`with amp.scale_loss(loss, optimizer) as scaled:` takes the scale away where its block ends."""
-    scaled = [node for node in function.of(ast.With) if any(_scales(item.context_expr) for item in node.items)]
-    for act in function.having(Kind.CLIP) if scaled else ():
-        if act.node is not None and any(holds(node, act.node) for node in scaled):
-            found = note(REGISTRY["ZG201"], act.site, certain=True, clip=act.what)
-            yield found._replace(
-                cure="clip behind the block of amp.scale_loss(), which takes the scale away at its end"
-            )
-
-
-def _scales(context: ast.expr) -> bool:
-    return isinstance(context, ast.Call) and (path_of(context.func) or "").rpartition(".")[2] == "scale_loss"
 
 
 def _never_updated(function: Reading) -> Iterator[Finding]:

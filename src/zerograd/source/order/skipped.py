@@ -13,6 +13,7 @@ and where what the step stands in (a `try`, a loop of its own) may go on in othe
 """
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
 from zerograd.source.lowering.skeleton import Act
-from zerograd.source.order.unsettled import is_kept_here, only_updates
+from zerograd.source.names.scopes import Role
 from zerograd.source.text.nodes import below, holds, written
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.patterns import pattern
@@ -60,13 +61,13 @@ def detect(function: Reading) -> Iterator[Finding]:
 
 
 def _of_scaler(function: Reading, scaler: str, steps: list[Act]) -> Iterator[Finding]:
-    updates = only_updates(function, scaler)
+    updates = _only_updates(function, scaler)
     for act in steps if updates else ():
         step = act.node
         assert isinstance(step, ast.Call)
         loop = function.loop_around(step)
         before = any(one.lineno < step.lineno and not function.excludes(one, step) for one in updates)
-        if before or not is_kept_here(function, scaler, updates, loop):
+        if before or not _is_kept_here(function, scaler, updates, loop):
             continue
         way = _unmet(function, step, updates, loop)
         if way is not None and not _is_updated_beside(function, scaler):
@@ -182,3 +183,26 @@ def _is_counted(function: Reading, test: ast.expr, loop: LoopNode | None) -> boo
 
 def _is_modulo(part: ast.AST) -> bool:
     return isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod)
+
+
+def _only_updates(function: Reading, scaler: str) -> list[ast.Call]:
+    """The calls of a scaler's update() in this function; none where it is not torch's, or others name them too."""
+    binding, text = function.scope.lookup(scaler), function.file.text
+    if binding is not None and (binding.role is not Role.SCALER or binding.over):
+        return []
+    updates = [one for one in function.of(ast.Call) if path_of(one.func) == f"{scaler}.update"]
+    named = re.findall(rf"\b{re.escape(scaler.rpartition('.')[2])}\.update\b", text) if updates else []
+    return updates if len(named) == len(updates) and "_per_optimizer_states" not in text else []
+
+
+def _is_kept_here(function: Reading, scaler: str, updates: list[ast.Call], loop: LoopNode | None) -> bool:
+    """Whether a scaler is updated in this loop alone, outlives its iterations, and is handed to nobody in it."""
+    if loop is None and not scaler.startswith("self."):
+        return False  # one function for all of them: it may be called once
+    if any(function.loop_around(one) is not loop for one in updates):
+        return False
+    within = loop or function.node
+    calls = [one for one in function.of(ast.Call) if holds(within, one)]
+    handed = [given for one in calls for given in (*one.args, *(named.value for named in one.keywords))]
+    makes = [target for one in function.of(ast.Assign) if holds(within, one) for target in one.targets]
+    return scaler not in map(path_of, (*handed, *makes))

@@ -69,9 +69,6 @@ _COEFFICIENT = pattern(
 )
 _KEEPS = pattern(r"hidden|memor|mem$|traj|storage|buffer|prev|last|old|cache|log_?prob|log_?prior|loss|state$|history")
 _MOVES = pattern(r"roll_?out|unroll|simul|(^|_)step")
-_TALK = pattern(
-    r"^[\w.]*\b(is_|do_|use_|should_)?(log_(grads?|loss(es)?|norms?|metrics?|stats?)|logging|verbose|debug|print_\w+)$"
-)
 _TELLS = pattern(r"(^|\.)(log\w*|add_scalars?|\w*print\w*|info|debug|write|set_postfix\w*|set_description|step)$")
 _RECURRENT = pattern(
     r"hidden(?!s|_?(size|dim|layer|unit|channel|feature|node|num|neuron))|\b[hc]x\b|\b[hc]_?0\b|lstm|\bgru|rnn|init_state",
@@ -88,13 +85,6 @@ _STATE = pattern(r"hidden|(^|[._])[hc](x|_?0|_t|_prev)$")
 _MODEL = pattern(r"model|net(work)?$|(^|[._])(net|vae|flow|encoder|decoder|unet|generator|policy)\w*$")
 _MEASURES = pattern(r"(^|_)(accuracy|auc|auroc|f1_score|confusion_matrix|(get|calc|compute|calculate)_acc)$")
 _LEARNED = pattern(r"\bhigher\b|learn2learn|\bl2l\b|fmodel|\bmaml\.|\.clone\(\)|Meta(Module|Learner)")
-_TERM = pattern(
-    r"loss|penalt|entropy|regulari[sz]|wasserstein|diverg|discrepan|bonus|dice|jaccard"
-    r"|(^|_)(kl|kld|ent|gp|r1|l[12]|reg|mmd|bce|mse|nll|mi|tv|iou|recon|err[a-z]?)(_|$)"
-)
-_FACTOR = pattern(
-    r"weight|coef|scale|factor|lambda|beta|anneal|rate|baseline|target|old|prev|last|mean_loss|best|(^|_)ref(_|$)|teacher"
-)
 _QUIET = pattern(r"no_grad|inference_mode(?!\(False)|set_grad_enabled\(False")
 
 
@@ -145,11 +135,6 @@ def keeps(path: str) -> bool:
 def tells(path: str) -> bool:
     """A call that tells people of a value, or a schedule: bar.set_description(...), writer.add_scalar(...)."""
     return _TELLS.search(path) is not None
-
-
-def is_talk(path: str) -> bool:
-    """A setting that asks whether to tell people something: args.log_grads, self.verbose. A logarithm is none."""
-    return _TALK.search(path) is not None
 
 
 def moves(name: str) -> bool:
@@ -203,17 +188,6 @@ def is_made_anew(name: str) -> bool:
 def looks_away(expression: str) -> bool:
     """torch.no_grad(), torch.inference_mode(), torch.set_grad_enabled(False)."""
     return _QUIET.search(expression) is not None
-
-
-def is_factor(name: str) -> bool:
-    """A weight of a term, or something to compare it with."""
-    return _FACTOR.search(name) is not None
-
-
-@lru_cache(maxsize=4096)  # most files have the same names, and all are asked for
-def is_term(name: str) -> bool:
-    """kl, dice_loss, entropy: something that a loss is the sum of, in small letters."""
-    return _TERM.search(name) is not None and not is_factor(name)
 
 
 def saying(words: str) -> Callable[[str], bool]:

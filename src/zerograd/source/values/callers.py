@@ -1,7 +1,6 @@
 """The calls between the functions of a project: which one a call runs, what it hands over, and who calls one."""
 
 import ast
-import re
 from collections.abc import Iterator
 
 from zerograd.source.lowering.callees import callees_of
@@ -9,77 +8,15 @@ from zerograd.source.lowering.program import Program
 from zerograd.source.names.arguments import arguments
 from zerograd.source.names.scopes import Function, Scope
 from zerograd.source.text.paths import path_of
-from zerograd.source.text.patterns import pattern
-from zerograd.source.text.wording import SAME, is_term
+from zerograd.source.text.wording import SAME
 from zerograd.source.values.definitions import assigned_by, definitions_of
 from zerograd.source.values.reading import File, Reading
-
-_CALLED = pattern(r"(?<![\w.])([A-Za-z_]\w*)\(")
 
 
 def called(path: str, scope: Scope) -> Function | None:
     """The one function of this project that is called: by its name, as a method, or as a module's forward pass."""
     callees = callees_of(path, scope)
     return callees[0].function if len(callees) == 1 else None
-
-
-def called_or_read(path: str, function: Reading) -> Function | None:
-    """The same, also in a file that names no event, where something is named for a term of a loss and cuts it off."""
-    key = function.node, path
-    if key not in function.file.called:  # several terms are made by the same few
-        function.file.called[key] = _called_or_read(path, function)
-    return function.file.called[key]
-
-
-def _called_or_read(path: str, function: Reading) -> Function | None:
-    scope, names = function.scope, definitions_of(function)
-    known = called(path, scope)
-    if known is not None or scope.module.elsewhere is None:
-        return known
-    root = path.partition(".")[0]
-    if not names.every(root) and root not in scope.parameters and root != "self":
-        found = _cutting(path, scope) if is_term(path.lower()) else None
-        if found is not None:
-            return found if isinstance(found, Function) else None
-    for kept, method in ((path, "forward"), (path.rpartition(".")[0], path.rpartition(".")[2])):
-        makers = {maker_of(value) for value in values_of(kept, function) if not _wraps(value, kept)}
-        maker = makers.pop() if len(makers) == 1 else None
-        cls = _cutting(maker, scope) if maker is not None and is_term(maker.lower()) else None
-        if isinstance(cls, Scope):
-            return cls.method(method) or (cls.method("__call__") if kept == path else None)
-    return None
-
-
-def _wraps(value: ast.expr, path: str) -> bool:
-    """criterion = DataParallel(criterion): it does what it did."""
-    return isinstance(value, ast.Call) and any(path_of(given) == path for given in value.args)
-
-
-def brings_cut(file: File) -> bool:
-    """Whether something is imported that is named for a term of a loss, and cuts off what it is given."""
-    module = file.program.roots.module
-    named = [name for name in module.imports if is_term(name.lower())]
-    paths = [name for name in named if file.says(f"{name}(")]
-    paths += [f"{name}.{last}" for name in named if file.says(f"{name}.") for last in _methods(name, file.text)]
-    if module.stars:
-        called = set(_CALLED.findall(file.text)) - module.imports.keys() - module.functions.keys()
-        paths += [name for name in called if is_term(name.lower())]
-    return any(_cutting(path, module) is not None for path in paths)
-
-
-def _methods(name: str, text: str) -> list[str]:
-    return re.findall(rf"\b{name}\.(\w+)\(", text)
-
-
-def _cutting(path: str, scope: Scope) -> Function | Scope | None:
-    """What is imported by a name, if something is cut from its graph there."""
-    module, dotted = scope.module, scope.dotted(path)
-    if module.elsewhere is None or dotted.startswith("torch."):
-        return None
-    imported = dotted != path or path.partition(".")[0] in module.imports
-    every = [dotted] if imported else [star + path for star in module.stars if "." not in path]
-    found = (module.elsewhere(one, False, cutting=True) for one in every)
-    return next((one for one in found if one is not None), None)
 
 
 def values_of(path: str, function: Reading) -> list[ast.expr]:
@@ -139,30 +76,3 @@ def handed_in(function: Reading, name: str) -> Iterator[tuple[Reading, ast.expr 
             yield where, None
         elif name in given:
             yield where, given[name]
-
-
-def is_handed_too(name: str, function: Reading) -> bool:
-    """Whether a function takes a variable of the file's that it is given as well: by the other name it may have done
-    everything already."""
-    scope, root = function.scope, name.partition(".")[0]
-    if root in scope.parameters and isinstance(function.node, ast.FunctionDef):
-        own = Function(function.node, scope)
-        pairs = (pair for _, call in calls_of(function) for pair in arguments(call, own))
-        handed = {path_of(one) for parameter, one in pairs if parameter == root} - {None}
-        return any(one.id in handed and not scope.owns(one.id) for one in function.of(ast.Name)) if handed else False
-    if scope.owns(root) or root not in scope.module.assigned or not scope.parameters:
-        return False
-    if not _may_hand(root, f"{getattr(function.node, 'name', '')}(", function.file.text):
-        return False
-    given = (one for _, call in calls_of(function) for one in (*call.args, *(named.value for named in call.keywords)))
-    return any(path_of(one) in (name, root) for one in given)
-
-
-def _may_hand(name: str, call: str, text: str) -> bool:
-    """Whether a name stands between the brackets of some call: a look at the text, which costs less than all calls."""
-    at = text.find(call)
-    while at >= 0:
-        if text[max(at - 4, 0) : at] != "def " and name in text[at : text.find(")", at)]:
-            return True
-        at = text.find(call, at + 1)
-    return False

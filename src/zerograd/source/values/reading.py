@@ -49,9 +49,6 @@ class File:
         self._parts: dict[int, tuple[Block, dict[type, list[Any]]]] = {}
         self.definitions: dict[ast.AST, Definitions] = {}  # of its functions, as far as somebody has asked
         self.called: dict[tuple[ast.AST, str], Function | None] = {}  # by its functions, as far as somebody has asked
-        self.held: dict[
-            tuple[ast.AST, str, ast.AST | None], frozenset[str]
-        ] = {}  # by an optimizer, as a function names it
         self.others: dict[Program, File] = {}  # that were read for what is called here
         self.built: set[ast.AST] = set()  # the methods that were looked at for what they make
         self._attributes: dict[Scope, dict[str, list[Function]]] = {}

@@ -14,7 +14,8 @@ from zerograd.source.counting.losses import Losses
 from zerograd.source.lowering.skeleton import Act, Attempt, Block, Call, Choice, Jump, Loop, Node, walk
 from zerograd.source.names.scopes import Function, Scope
 from zerograd.source.text.nodes import Nodes
-from zerograd.source.walking.frames import BodyOf
+
+BodyOf = Callable[[Function], Block]
 
 _DEPTH = 3
 _FUNCTIONS = 30  # that are looked into
@@ -34,10 +35,6 @@ class Unfolded:
         self._whole: set[int] = set()  # the bodies of functions
         self.may_leave = False  # whether a function that is called may end early: what is behind it need not run
         self.block = self._unfold(block, cls, ())
-
-    @property
-    def is_whole(self) -> bool:
-        return self._left >= 0
 
     def losses(self, act: Act, own: Losses) -> Losses:
         """What is known of the losses of the function that deposits."""
