@@ -46,6 +46,7 @@ FLAGS = {
     "run": "--help --live --mode --notes --possible --report --require-all --sample --strict --trace -h -m",
     "report": "--beside --help --output-file --output-format -h -o",
     "rule": "--all --help --output-format -h",
+    "explain": "--all --help -h",
     "lab": "--count --docs --folder --from --help --json --list -h",
     "demo": "--folder --help -h",
     "server": "--help --stdio -h",

@@ -18,6 +18,12 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False,
         )
 
+    def parse_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def,override]
+        """Paths and options in any order, which plain argparse refuses: a.py --possible b.py"""
+        words = list(args or ())
+        mixed = "--" not in words  # behind it everything is a path, and only plain argparse knows that
+        return self.parse_intermixed_args(words) if mixed else super().parse_args(words)
+
     def error(self, message: str) -> NoReturn:
         prefix = "unrecognized arguments: "
         if message.startswith(prefix):
