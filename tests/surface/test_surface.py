@@ -47,7 +47,7 @@ FLAGS = {
     "report": "--beside --help --output-file --output-format -h -o",
     "rule": "--all --help --output-format -h",
     "explain": "--all --help -h",
-    "lab": "--count --docs --folder --from --help --json --list -h",
+    "lab": "--count --docs --folder --from --help --json --list --output-file --output-format -h",
     "demo": "--folder --help -h",
     "server": "--help --stdio -h",
     "completion": "--help -h",

@@ -93,7 +93,7 @@ class Checked(NamedTuple):
 
 def _check(options: Namespace, config: Config, settings: Settings) -> Checked:
     targets = list(_targets(options, config))
-    with Bar(sys.stderr, label="Reading") as bar:
+    with Bar(sys.stderr, label="Reading", lines=config.output_format in HUMAN and not options.quiet) as bar:
         outcomes = sweep(targets, settings, advance=bar)
     unread: list[str] = []
     for target, outcome in zip(targets, outcomes, strict=True):
