@@ -36,11 +36,22 @@ def _need_torch() -> None:
     """Said before the first test. Not by importing it: with xdist the process that is asked runs no test."""
     from importlib.util import find_spec
 
-    from zerograd.errors import MissingExtra
+    from zerograd.errors import missing_package
 
     if find_spec("torch") is None:
-        cure = "pip install 'zerograd[torch]'"
-        raise pytest.UsageError(str(MissingExtra("pytest --zerograd needs torch", cure=cure, slug="missing-extra")))
+        raise pytest.UsageError(str(missing_package("pytest --zerograd", "torch")))
+
+
+def _imported() -> "type[Audit]":
+    from zerograd.errors import without_torch
+
+    try:
+        from zerograd.run.audit import Audit
+    except (ImportError, AttributeError) as error:
+        if told := without_torch("pytest --zerograd", error):
+            pytest.exit(str(told), returncode=pytest.ExitCode.USAGE_ERROR)
+        raise
+    return Audit
 
 
 class _Auditor:
@@ -59,8 +70,7 @@ class _Auditor:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        from zerograd.run.audit import Audit
-
+        Audit = _imported()
         # Shared: a test may have an audit of its own.
         self._missed = 0
         with Audit(on_finding=self._note, shared=True) as self._audit:
