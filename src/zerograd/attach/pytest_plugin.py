@@ -96,6 +96,10 @@ class _Place(NamedTuple):
     line: int
     certain: bool
 
+    @classmethod
+    def of(cls, finding: "Finding") -> "_Place":
+        return cls(finding.code, finding.site.path, finding.site.line, finding.certainty == "certain")
+
     def __str__(self) -> str:
         return f"{self.code} at {self.path}:{self.line}"
 
@@ -127,7 +131,7 @@ class _Auditor:
             try:
                 return (yield)
             finally:
-                self._places += sorted(self._here)
+                self._places += sorted(self._here | self._doubtful())
                 if self._audit.steps:
                     self._coverage.append((self._audit.steps, dict(self._audit.unaudited)))
 
@@ -192,16 +196,17 @@ class _Auditor:
         return f"zerograd: {self._audit.counts()}" if self._wanted.require_all and self._missed > before else ""
 
     def _note(self, finding: "Finding") -> None:
-        from zerograd.report.summary import is_shown
         from zerograd.run.audit import program_has_its_own
 
-        if program_has_its_own():  # a test that audits itself says itself what it expects
-            return
-        if finding.code not in self._allowed and is_shown(finding, possible=self._wanted.possible, notes=False):
-            place = _Place(finding.code, finding.site.path, finding.site.line, finding.fails)
-            self._here.add(place)
-        if finding.fails:
+        if finding.fails and not program_has_its_own():  # a test that audits itself says itself what it expects
             self._found.append(finding)
+            if finding.code not in self._allowed:
+                self._here.add(_Place.of(finding))
+
+    def _doubtful(self) -> set[_Place]:
+        """Of this test: the audit keeps them, and announces none."""
+        found = self._audit.findings if self._wanted.possible else ()
+        return {_Place.of(one) for one in found if one.certainty == "possible" and one.code not in self._allowed}
 
     def _unallowed(self) -> "list[Finding]":
         return [finding for finding in self._found if finding.code not in self._allowed]
