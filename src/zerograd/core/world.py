@@ -28,10 +28,110 @@ class Params(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """Something that an iteration leaves behind."""
+    """A graph that outlives the iteration that made it, and that no backward goes through again."""
 
-    thing: Thing
     site: Site
+    what: str  # what keeps it, as the program writes it
+    freed: bool  # a backward has freed what it had saved: only the graph itself is left
+    certain: bool
+
+
+class Why(Enum):
+    """Why something that looks as if it learned does not."""
+
+    CUT = "cut"  # a term of a loss has lost its graph
+    NEW_LEAF = "new leaf"  # what is handed back is a copy, where backward() stops
+    NOT_RETURNED = "not returned"  # whoever goes backward is not given the loss
+    NO_GRADIENT = "no gradient"  # the optimizer holds a tensor that takes none
+
+
+class Untaught(NamedTuple):
+    """Something that looks as if it learned."""
+
+    site: Site
+    why: Why
+    certain: bool = True
+
+
+class Wasted(NamedTuple):
+    """A backward whose gradients are cleared every time, before any step or anybody has looked."""
+
+    site: Site  # the clear; or the backward, where the clear stands in another function
+    clear: str
+    deposit: Site
+    certain: bool
+
+
+class UnusedClip(NamedTuple):
+    """A clip of gradients that no step uses."""
+
+    site: Site
+    what: str
+    place: str  # what it clips, in words
+    certain: bool
+
+
+class UnclearedClosure(NamedTuple):
+    """A step that evaluates a closure which adds to the gradients of the evaluation before."""
+
+    site: Site
+    step: str
+    certain: bool
+
+
+class Scaling(Enum):
+    """What goes wrong between the steps of a scaler and its updates."""
+
+    EARLY = "early"  # it is updated in every micro-batch, and its step waits for the group
+    LATE = "late"  # it steps again before it was updated
+    NEVER = "never"  # it steps and is never updated
+    FORGOTTEN = "forgotten"  # a new scaler is made in every iteration
+
+
+class Unsettled(NamedTuple):
+    """A scaler whose steps and updates do not fit together."""
+
+    site: Site
+    why: Scaling
+    scaler: str
+    step: str
+    certain: bool
+
+
+class Exhausted(NamedTuple):
+    """Parameters that are read from a generator of which nothing is left."""
+
+    site: Site
+    name: str
+    consumer: str
+    certain: bool
+
+
+class Shared(NamedTuple):
+    """One gradient that two parameters hold, and that only one side lets go of."""
+
+    site: Site
+    what: str
+    giver: str
+    cleared: str
+    certain: bool
+
+
+class HeldTwice(NamedTuple):
+    """Parameters that are stepped twice after one backward. `other`: the optimizer that holds them too."""
+
+    site: Site
+    what: str
+    other: Site | None = None
+
+
+class Clear(NamedTuple):
+    """A clear that is of no use, or dearer than it must be."""
+
+    site: Site
+    what: str
+    after: str = ""  # the clear that has emptied all of this already
+    zeros: bool = False  # it writes zeros that nobody needs
 
 
 class Loss(NamedTuple):
@@ -99,10 +199,46 @@ class World(Protocol):
         """What a clear empties."""
         ...
 
-    def outlives(self, loop: Thing) -> Iterable[Kept]:
-        """What an iteration of the loop leaves behind."""
+    def outlives(self) -> Iterable[Kept]:
+        """What an iteration leaves behind."""
         ...
 
     def windows(self) -> Iterable[Window]:
         """How each step is fed."""
+        ...
+
+    def untaught(self) -> Iterable[Untaught]:
+        """What looks as if it learned, and does not."""
+        ...
+
+    def wasted(self) -> Iterable[Wasted]:
+        """The backwards that are never used."""
+        ...
+
+    def unused_clips(self) -> Iterable[UnusedClip]:
+        """The clips of what no step uses."""
+        ...
+
+    def uncleared_closures(self) -> Iterable[UnclearedClosure]:
+        """The closures that add to what their last evaluation left."""
+        ...
+
+    def unsettled_scalers(self) -> Iterable[Unsettled]:
+        """The scalers whose steps and updates do not fit together."""
+        ...
+
+    def exhausted(self) -> Iterable[Exhausted]:
+        """The readers of parameters who find nothing left."""
+        ...
+
+    def shared(self) -> Iterable[Shared]:
+        """The gradients that two parameters hold."""
+        ...
+
+    def held_twice(self) -> Iterable[HeldTwice]:
+        """The parameters that are stepped twice."""
+        ...
+
+    def needless_clears(self) -> Iterable[Clear]:
+        """The clears that find nothing to clear, or write zeros that nobody needs."""
         ...

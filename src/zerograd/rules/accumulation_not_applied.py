@@ -8,7 +8,7 @@ smaller than it is meant to be, and the gradient N times too small on top of it.
 from collections.abc import Iterator
 
 from zerograd.core.findings import Severity
-from zerograd.core.world import Window
+from zerograd.core.world import Window, World
 from zerograd.rules.rule import Broken, Fix, Rule, Sees, idiom
 from zerograd.rules.scenery import ACCUMULATED
 
@@ -30,10 +30,15 @@ for i, (x, y) in enumerate(loader):
 """
 
 
-def asks(window: Window) -> Iterator[Broken]:
+def _of(window: Window) -> Iterator[Broken]:
     """A step that waits for nothing, where the program means it to."""
     if window.meant and not window.size and window.step.site is not None:
         yield Broken(window.step.site, window.certain, {"step": window.step.what, "why": window.meant})
+
+
+def asks(world: World) -> Iterator[Broken]:
+    for window in world.windows():
+        yield from _of(window)
 
 
 RULE = Rule(

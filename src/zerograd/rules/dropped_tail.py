@@ -10,7 +10,7 @@ Step once more when the loop ends, or test for the last micro-batch: `if (i + 1)
 from collections.abc import Iterator
 
 from zerograd.core.findings import Severity
-from zerograd.core.world import Window
+from zerograd.core.world import Window, World
 from zerograd.rules.rule import Broken, Fix, Rule, Sees, idiom
 from zerograd.rules.scenery import TAILED
 
@@ -33,10 +33,15 @@ for i, (x, y) in enumerate(loader):
 """
 
 
-def asks(window: Window) -> Iterator[Broken]:
+def _of(window: Window) -> Iterator[Broken]:
     """A window whose last, incomplete group no step takes."""
     for test in window.tests if window.drops_tail else ():
         yield Broken(test.site, window.certain, {"size": window.size})
+
+
+def asks(world: World) -> Iterator[Broken]:
+    for window in world.windows():
+        yield from _of(window)
 
 
 RULE = Rule(

@@ -11,7 +11,7 @@ through the same forward pass is not averaged.
 
 from collections.abc import Iterator
 
-from zerograd.core.world import Window
+from zerograd.core.world import Window, World
 from zerograd.rules.rule import Broken, Fix, Rule, Sees, idiom
 from zerograd.rules.scenery import ACCUMULATED
 
@@ -40,10 +40,15 @@ for i, (x, y) in enumerate(loader):
 _PAST = "{test}() computes a loss past the wrapper that averages over the ranks"
 
 
-def asks(window: Window) -> Iterator[Broken]:
+def _of(window: Window) -> Iterator[Broken]:
     """Every pass that a step uses, and that is not averaged over the ranks."""
     for one in window.unsynced:
         yield Broken(one.site, one.certain, {"test": one.text}, _PAST if one.is_past else "")
+
+
+def asks(world: World) -> Iterator[Broken]:
+    for window in world.windows():
+        yield from _of(window)
 
 
 RULE = Rule(

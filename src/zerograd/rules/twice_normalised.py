@@ -7,7 +7,7 @@ Leave the division to one of them.
 
 from collections.abc import Iterator
 
-from zerograd.core.world import Window
+from zerograd.core.world import Window, World
 from zerograd.rules.rule import Broken, Fix, Rule, Sees, idiom
 from zerograd.rules.scenery import ACCUMULATED
 
@@ -34,11 +34,16 @@ for i, (x, y) in enumerate(loader):
 """
 
 
-def asks(window: Window) -> Iterator[Broken]:
+def _of(window: Window) -> Iterator[Broken]:
     """Every loss that the framework divides by what has divided it."""
     for loss in window.losses:
         if loss.divided_again and loss.deposit.site is not None:
             yield Broken(loss.deposit.site, True, {"deposit": loss.deposit.what, "size": loss.divided_again})
+
+
+def asks(world: World) -> Iterator[Broken]:
+    for window in world.windows():
+        yield from _of(window)
 
 
 RULE = Rule(

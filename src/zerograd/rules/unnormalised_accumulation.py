@@ -12,7 +12,7 @@ items: `Step.micro_batches(group, weight=...)` does.
 from collections.abc import Iterator
 
 from zerograd.core.findings import Severity
-from zerograd.core.world import Window
+from zerograd.core.world import Window, World
 from zerograd.rules.rule import Broken, Fix, Rule, Sees, idiom
 from zerograd.rules.scenery import ACCUMULATED
 
@@ -35,13 +35,18 @@ for i, (x, y) in enumerate(loader):
 """
 
 
-def asks(window: Window) -> Iterator[Broken]:
+def _of(window: Window) -> Iterator[Broken]:
     """Every mean loss of a window that nothing divides."""
     for loss in window.losses if window.size else ():
         if loss.is_mean is False or loss.is_divided or loss.deposit.site is None:
             continue
         certain = window.certain and loss.is_mean is True and loss.is_divided is False
         yield Broken(loss.deposit.site, certain, {"deposit": loss.deposit.what, "size": window.size})
+
+
+def asks(world: World) -> Iterator[Broken]:
+    for window in world.windows():
+        yield from _of(window)
 
 
 RULE = Rule(

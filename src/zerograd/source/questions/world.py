@@ -4,17 +4,33 @@ The bounds of an answer come from the values: what is exact and made in sight is
 """
 
 from collections.abc import Iterable
+from functools import cached_property
 
 from zerograd.core.events import Event
-from zerograd.core.world import Kept, Params, Region, Thing, Window
+from zerograd.core.world import (
+    Clear,
+    Exhausted,
+    HeldTwice,
+    Kept,
+    Params,
+    Region,
+    Shared,
+    Thing,
+    UnclearedClosure,
+    Unsettled,
+    Untaught,
+    UnusedClip,
+    Wasted,
+    Window,
+)
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.objects import Obj, ObjectKind
 from zerograd.source.heap.regions import is_unknown
-from zerograd.source.questions import windows
+from zerograd.source.questions import clears, clips, closures, retained, scales, shared, untaught, wasted, windows
 
 
 class SourceWorld:
-    """A World. What an iteration keeps this reader does not answer yet: nothing is sure."""
+    """A World. Several rules may ask one question: what takes work is answered once."""
 
     def __init__(self, execution: Execution) -> None:
         self._ex = execution
@@ -34,11 +50,43 @@ class SourceWorld:
         regions = self._ex.cleared.get(clear.site, frozenset()) if clear.site is not None else frozenset()
         return _params(regions, regions)
 
-    def outlives(self, loop: Thing) -> Iterable[Kept]:
-        return ()
+    def outlives(self) -> Iterable[Kept]:
+        return retained.retained(self._ex)
 
     def windows(self) -> Iterable[Window]:
-        return windows.windows(self._ex)
+        return self._windows
+
+    @cached_property
+    def _windows(self) -> tuple[Window, ...]:
+        return tuple(windows.windows(self._ex))
+
+    def untaught(self) -> Iterable[Untaught]:
+        return untaught.untaught(self._ex)
+
+    def wasted(self) -> Iterable[Wasted]:
+        return wasted.wasted(self._ex)
+
+    def unused_clips(self) -> Iterable[UnusedClip]:
+        return clips.unused(self._ex)
+
+    def uncleared_closures(self) -> Iterable[UnclearedClosure]:
+        return closures.uncleared(self._ex)
+
+    def unsettled_scalers(self) -> Iterable[Unsettled]:
+        return scales.unsettled(self._ex)
+
+    def exhausted(self) -> Iterable[Exhausted]:
+        return self._ex.exhausted.values()
+
+    def shared(self) -> Iterable[Shared]:
+        return shared.growing(self._ex)
+
+    def held_twice(self) -> Iterable[HeldTwice]:
+        return self._ex.held_twice.values()
+
+    def needless_clears(self) -> Iterable[Clear]:
+        yield from clears.cleared_twice(self._ex)
+        yield from clears.zeros_kept(self._ex)
 
 
 def _params(sure: Iterable[Obj], may: Iterable[Obj]) -> Params:
