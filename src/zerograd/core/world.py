@@ -6,7 +6,7 @@ one set, and both bounds are that. Source knows less; a certain finding rests on
 
 from collections.abc import Iterable
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from zerograd.core.events import Event, Site
 
@@ -184,8 +184,11 @@ class Window(NamedTuple):
     certain: bool = True  # that it waits so, or does not
 
 
+F = TypeVar("F")
+
+
 class World(Protocol):
-    """Who holds what, what a loss reaches, what outlives an iteration, what one step's window contained."""
+    """Who holds what, what a loss reaches, what a clear empties; and all that a rule may ask about, kind by kind."""
 
     def held(self, optimizer: Thing, at: Event) -> Params:
         """What the optimizer steps."""
@@ -199,46 +202,6 @@ class World(Protocol):
         """What a clear empties."""
         ...
 
-    def outlives(self) -> Iterable[Kept]:
-        """What an iteration leaves behind."""
-        ...
-
-    def windows(self) -> Iterable[Window]:
-        """How each step is fed."""
-        ...
-
-    def untaught(self) -> Iterable[Untaught]:
-        """What looks as if it learned, and does not."""
-        ...
-
-    def wasted(self) -> Iterable[Wasted]:
-        """The backwards that are never used."""
-        ...
-
-    def unused_clips(self) -> Iterable[UnusedClip]:
-        """The clips of what no step uses."""
-        ...
-
-    def uncleared_closures(self) -> Iterable[UnclearedClosure]:
-        """The closures that add to what their last evaluation left."""
-        ...
-
-    def unsettled_scalers(self) -> Iterable[Unsettled]:
-        """The scalers whose steps and updates do not fit together."""
-        ...
-
-    def exhausted(self) -> Iterable[Exhausted]:
-        """The readers of parameters who find nothing left."""
-        ...
-
-    def shared(self) -> Iterable[Shared]:
-        """The gradients that two parameters hold."""
-        ...
-
-    def held_twice(self) -> Iterable[HeldTwice]:
-        """The parameters that are stepped twice."""
-        ...
-
-    def needless_clears(self) -> Iterable[Clear]:
-        """The clears that find nothing to clear, or write zeros that nobody needs."""
+    def every(self, kind: type[F]) -> Iterable[F]:
+        """All that is known of one kind: each `Window`, each graph that is `Kept`, each `Clear` of no use, ..."""
         ...

@@ -10,8 +10,8 @@ Clear both models, copy (`local.grad.clone()`), or clear with `set_to_none=False
 
 from collections.abc import Iterator
 
-from zerograd.core.world import World
-from zerograd.rules.rule import Broken, Fix, Rule, Sees, idiom
+from zerograd.core.world import Shared
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import PLAIN
 
 BAD = """\
@@ -40,10 +40,9 @@ for x, y in loader:
 """
 
 
-def asks(world: World) -> Iterator[Broken]:
+def breaks(one: Shared) -> Iterator[Broken]:
     """A gradient that one of its two holders never clears."""
-    for one in world.shared():
-        yield Broken(one.site, one.certain, {"what": one.what, "giver": one.giver, "cleared": one.cleared})
+    yield Broken(one.site, one.certain, {"what": one.what, "giver": one.giver, "cleared": one.cleared})
 
 
 RULE = Rule(
@@ -54,7 +53,7 @@ RULE = Rule(
     remedy="clear both models, or assign local.grad.clone()",
     fix=Fix.UNSAFE,
     lacks=idiom,
-    asks=asks,
+    asks=Question(Shared, breaks),
     led_by=(),
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,

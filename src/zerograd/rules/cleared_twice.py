@@ -8,8 +8,8 @@ reader, who looks for the reason, and to the next change: whoever moves one of t
 from collections.abc import Iterator
 
 from zerograd.core.findings import Severity
-from zerograd.core.world import World
-from zerograd.rules.rule import Broken, Fix, Rule, Sees, idiom
+from zerograd.core.world import Clear
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import PLAIN
 
 BAD = """\
@@ -30,11 +30,10 @@ for x, y in loader:
 """
 
 
-def asks(world: World) -> Iterator[Broken]:
+def breaks(clear: Clear) -> Iterator[Broken]:
     """A clear of what another one has emptied."""
-    for clear in world.needless_clears():
-        if clear.after:
-            yield Broken(clear.site, True, {"clear": clear.what, "other": clear.after})
+    if clear.after:
+        yield Broken(clear.site, True, {"clear": clear.what, "other": clear.after})
 
 
 RULE = Rule(
@@ -46,7 +45,7 @@ RULE = Rule(
     remedy="keep one of the two",
     fix=Fix.SAFE,
     lacks=idiom,
-    asks=asks,
+    asks=Question(Clear, breaks),
     led_by=(),
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,

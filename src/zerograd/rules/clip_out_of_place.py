@@ -13,8 +13,8 @@ from collections.abc import Iterator
 
 from zerograd.core.events import Event, Kind
 from zerograd.core.machine import HOLLOW, Content, Mark, State
-from zerograd.core.world import World
-from zerograd.rules.rule import Broken, Fix, Rule, Sees
+from zerograd.core.world import UnusedClip
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees
 from zerograd.rules.scenery import PLAIN
 
 BAD = """\
@@ -45,10 +45,9 @@ def lacks(state: State, event: Event) -> Kind | None:
     return Kind.CONSUME if event.kind is Kind.DEPOSIT and clipped and Mark.LEFT not in state.marks else None
 
 
-def asks(world: World) -> Iterator[Broken]:
+def breaks(clip: UnusedClip) -> Iterator[Broken]:
     """A clip of what no step uses."""
-    for clip in world.unused_clips():
-        yield Broken(clip.site, clip.certain, {"clip": clip.what, "place": clip.place})
+    yield Broken(clip.site, clip.certain, {"clip": clip.what, "place": clip.place})
 
 
 RULE = Rule(
@@ -59,7 +58,7 @@ RULE = Rule(
     remedy="clip once, after the last backward() and before the step",
     fix=Fix.UNSAFE,
     lacks=lacks,
-    asks=asks,
+    asks=Question(UnusedClip, breaks),
     at=Kind.CLIP,
     led_by=(Content.SPENT, Kind.CLIP),
     bad=PLAIN + BAD,

@@ -7,8 +7,8 @@ search follows a direction that no point of the loss has.
 
 from collections.abc import Iterator
 
-from zerograd.core.world import World
-from zerograd.rules.rule import Broken, Fix, Rule, Sees, idiom
+from zerograd.core.world import UnclearedClosure
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import PLAIN
 
 BAD = """\
@@ -33,10 +33,9 @@ for x, y in loader:
 """
 
 
-def asks(world: World) -> Iterator[Broken]:
+def breaks(closure: UnclearedClosure) -> Iterator[Broken]:
     """A closure that adds to what its last evaluation left."""
-    for closure in world.uncleared_closures():
-        yield Broken(closure.site, closure.certain, {"step": closure.step})
+    yield Broken(closure.site, closure.certain, {"step": closure.step})
 
 
 RULE = Rule(
@@ -47,7 +46,7 @@ RULE = Rule(
     remedy="call optimizer.zero_grad() at the top of the closure",
     fix=Fix.UNSAFE,
     lacks=idiom,
-    asks=asks,
+    asks=Question(UnclearedClosure, breaks),
     led_by=(),
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 
 from zerograd.core.events import Event, Kind
 from zerograd.core.machine import Content, State
-from zerograd.core.world import World
-from zerograd.rules.rule import Broken, Fix, Rule, Sees
+from zerograd.core.world import Wasted
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees
 from zerograd.rules.scenery import PLAIN
 
 BAD = """\
@@ -48,10 +48,9 @@ def lacks(state: State, event: Event) -> Kind | None:
 UNUSED = "{clear} erases what backward() on line {line} deposited, every time before any step has used it"
 
 
-def asks(world: World) -> Iterator[Broken]:
+def breaks(one: Wasted) -> Iterator[Broken]:
     """A backward that no step ever uses, beside steps that find nothing."""
-    for one in world.wasted():
-        yield Broken(one.site, one.certain, {"clear": one.clear, "line": str(one.deposit.line)}, UNUSED)
+    yield Broken(one.site, one.certain, {"clear": one.clear, "line": str(one.deposit.line)}, UNUSED)
 
 
 RULE = Rule(
@@ -62,7 +61,7 @@ RULE = Rule(
     remedy="move zero_grad() before backward(), or after step()",
     fix=Fix.UNSAFE,
     lacks=lacks,
-    asks=asks,
+    asks=Question(Wasted, breaks),
     led_by=(Content.FRESH, Content.LOST),
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,

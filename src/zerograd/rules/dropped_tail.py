@@ -10,8 +10,8 @@ Step once more when the loop ends, or test for the last micro-batch: `if (i + 1)
 from collections.abc import Iterator
 
 from zerograd.core.findings import Severity
-from zerograd.core.world import Window, World
-from zerograd.rules.rule import Broken, Fix, Rule, Sees, idiom
+from zerograd.core.world import Window
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import TAILED
 
 BAD = """\
@@ -33,15 +33,10 @@ for i, (x, y) in enumerate(loader):
 """
 
 
-def _of(window: Window) -> Iterator[Broken]:
+def breaks(window: Window) -> Iterator[Broken]:
     """A window whose last, incomplete group no step takes."""
     for test in window.tests if window.drops_tail else ():
         yield Broken(test.site, window.certain, {"size": window.size})
-
-
-def asks(world: World) -> Iterator[Broken]:
-    for window in world.windows():
-        yield from _of(window)
 
 
 RULE = Rule(
@@ -53,7 +48,7 @@ RULE = Rule(
     remedy="also step at the last micro-batch: or i + 1 == len(loader)",
     fix=Fix.UNSAFE,
     lacks=idiom,
-    asks=asks,
+    asks=Question(Window, breaks),
     led_by=(),
     bad=TAILED + BAD,
     good=TAILED + GOOD,

@@ -8,8 +8,8 @@ Keep a list, or ask the model again.
 
 from collections.abc import Iterator
 
-from zerograd.core.world import World
-from zerograd.rules.rule import Broken, Fix, Rule, Sees, idiom
+from zerograd.core.world import Exhausted
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import PLAIN
 
 BAD = """\
@@ -35,10 +35,9 @@ for x, y in loader:
 """
 
 
-def asks(world: World) -> Iterator[Broken]:
+def breaks(one: Exhausted) -> Iterator[Broken]:
     """Whoever reads a generator of which nothing is left."""
-    for one in world.exhausted():
-        yield Broken(one.site, one.certain, {"name": one.name, "consumer": one.consumer})
+    yield Broken(one.site, one.certain, {"name": one.name, "consumer": one.consumer})
 
 
 RULE = Rule(
@@ -49,7 +48,7 @@ RULE = Rule(
     remedy="make it a list: list(model.parameters())",
     fix=Fix.UNSAFE,
     lacks=idiom,
-    asks=asks,
+    asks=Question(Exhausted, breaks),
     led_by=(),
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,

@@ -20,8 +20,8 @@ from collections.abc import Iterator
 from zerograd.core.events import Kind
 from zerograd.core.findings import Related
 from zerograd.core.machine import Content
-from zerograd.core.world import World
-from zerograd.rules.rule import Broken, Fix, Rule, Sees
+from zerograd.core.world import HeldTwice
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees
 from zerograd.rules.scenery import PLAIN
 
 BAD = """\
@@ -47,15 +47,14 @@ _HELD_TWICE = "{what} holds parameters that the optimizer of line {line} holds t
 _HOLD_ONCE = "let every parameter be held once: by one optimizer, in one place"
 
 
-def asks(world: World) -> Iterator[Broken]:
+def breaks(one: HeldTwice) -> Iterator[Broken]:
     """Parameters that are held twice, and so stepped twice."""
-    for one in world.held_twice():
-        if one.other is None:
-            yield Broken(one.site, True, {"what": one.what}, _LISTED_TWICE, _HOLD_ONCE)
-        else:
-            names = {"what": one.what, "line": str(one.other.line)}
-            related = (Related(one.other, "the other optimizer is made here"),)
-            yield Broken(one.site, True, names, _HELD_TWICE, _HOLD_ONCE, related=related)
+    if one.other is None:
+        yield Broken(one.site, True, {"what": one.what}, _LISTED_TWICE, _HOLD_ONCE)
+    else:
+        names = {"what": one.what, "line": str(one.other.line)}
+        related = (Related(one.other, "the other optimizer is made here"),)
+        yield Broken(one.site, True, names, _HELD_TWICE, _HOLD_ONCE, related=related)
 
 
 RULE = Rule(
@@ -66,7 +65,7 @@ RULE = Rule(
     remedy="step once for each backward(), or for each accumulated group",
     fix=Fix.UNSAFE,
     lacks=lambda state, event: Kind.DEPOSIT if event.kind is Kind.CONSUME and state.content is Content.SPENT else None,
-    asks=asks,
+    asks=Question(HeldTwice, breaks),
     led_by=(Content.SPENT,),
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,

@@ -16,8 +16,8 @@ graph a second time", the graph of the iteration before is still attached, and `
 from collections.abc import Iterator
 
 from zerograd.core.findings import Severity
-from zerograd.core.world import World
-from zerograd.rules.rule import Broken, Fix, Rule, Sees, idiom
+from zerograd.core.world import Kept
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import PLAIN
 
 BAD = """\
@@ -46,11 +46,10 @@ print(total / len(loader))
 _KEPT = "{what} keeps the graph of every iteration alive"
 
 
-def asks(world: World) -> Iterator[Broken]:
+def breaks(kept: Kept) -> Iterator[Broken]:
     """A graph that outlives its iteration. Where a backward has freed what it had saved, it costs little."""
-    for kept in world.outlives():
-        severity = Severity.NOTE if kept.freed else None
-        yield Broken(kept.site, kept.certain, {"what": kept.what}, _KEPT, severity=severity)
+    severity = Severity.NOTE if kept.freed else None
+    yield Broken(kept.site, kept.certain, {"what": kept.what}, _KEPT, severity=severity)
 
 
 RULE = Rule(
@@ -62,7 +61,7 @@ RULE = Rule(
     remedy="add loss.item() or loss.detach(); call backward() without retain_graph=True",
     fix=Fix.SAFE,
     lacks=idiom,
-    asks=asks,
+    asks=Question(Kept, breaks),
     led_by=(),
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,

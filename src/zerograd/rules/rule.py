@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from enum import Enum, Flag, auto
-from typing import NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from zerograd.core.events import Event, Kind, Site
 from zerograd.core.findings import Related, Severity
 from zerograd.core.machine import Content, State
-from zerograd.core.world import World
 
 
 class Sees(Flag):
@@ -44,9 +43,14 @@ class Broken(NamedTuple):
     related: tuple[Related, ...] = ()
 
 
-def no_question(world: World) -> Iterator[Broken]:
-    """A rule that asks nothing: one state and one event tell it."""
-    return iter(())
+F = TypeVar("F", bound=tuple[object, ...])
+
+
+class Question(NamedTuple, Generic[F]):
+    """What a rule asks of a world: about which kind of fact, and where one of them breaks the rule."""
+
+    about: type[F]
+    breaks: Callable[[F], Iterator[Broken]]
 
 
 class Rule(NamedTuple):
@@ -68,7 +72,7 @@ class Rule(NamedTuple):
     ranks: int = 1  # processes that it takes to see the fault in a run
     refines: str = ""  # the code of a rule whose fault it tells more exactly, where it can: told in place of that one
     needs_loss: bool = False  # a fault only where something is learned: elsewhere a warm-up, or a schedule being drawn
-    asks: Callable[[World], Iterator[Broken]] = no_question  # what one state and one event cannot tell
+    asks: Question[Any] | None = None  # what one state and one event cannot tell
     in_run: str = ""  # the sentence of a run, where it has other things to name than source
 
     def as_run(self) -> "Rule":

@@ -12,8 +12,8 @@ raises, because there is nothing to judge the scale by, or changes the scale in 
 from collections.abc import Iterator
 
 from zerograd.core.findings import Severity
-from zerograd.core.world import Scaling, World
-from zerograd.rules.rule import Broken, Fix, Rule, Sees, idiom
+from zerograd.core.world import Scaling, Unsettled
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import SCALED
 
 BAD = """\
@@ -43,11 +43,10 @@ _SENTENCES = {
 _KEEP_IT = "make the scaler once, before the loop, and keep it"
 
 
-def asks(world: World) -> Iterator[Broken]:
+def breaks(one: Unsettled) -> Iterator[Broken]:
     """A scaler whose steps and updates do not fit together."""
-    for one in world.unsettled_scalers():
-        remedy = _KEEP_IT if one.why is Scaling.FORGOTTEN else ""
-        yield Broken(one.site, one.certain, {"scaler": one.scaler, "step": one.step}, _SENTENCES[one.why], remedy)
+    remedy = _KEEP_IT if one.why is Scaling.FORGOTTEN else ""
+    yield Broken(one.site, one.certain, {"scaler": one.scaler, "step": one.step}, _SENTENCES[one.why], remedy)
 
 
 RULE = Rule(
@@ -59,7 +58,7 @@ RULE = Rule(
     remedy="call scaler.update() after scaler.step(optimizer), once for each",
     fix=Fix.UNSAFE,
     lacks=idiom,
-    asks=asks,
+    asks=Question(Unsettled, breaks),
     led_by=(),
     bad=SCALED + BAD,
     good=SCALED + GOOD,

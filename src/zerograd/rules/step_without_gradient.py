@@ -22,8 +22,8 @@ from collections.abc import Iterator
 
 from zerograd.core.events import Kind
 from zerograd.core.machine import Content
-from zerograd.core.world import Why, World
-from zerograd.rules.rule import Broken, Fix, Rule, Sees
+from zerograd.core.world import Untaught, Why
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees
 from zerograd.rules.scenery import PLAIN
 
 BAD = """\
@@ -51,10 +51,9 @@ _REASONS = {
 }
 
 
-def asks(world: World) -> Iterator[Broken]:
+def breaks(one: Untaught) -> Iterator[Broken]:
     """What is trained in vain, beside steps that find nothing at all."""
-    for one in world.untaught():
-        yield Broken(one.site, one.certain, {}, _REASONS[one.why])
+    yield Broken(one.site, one.certain, {}, _REASONS[one.why])
 
 
 RULE = Rule(
@@ -65,7 +64,7 @@ RULE = Rule(
     remedy="call loss.backward() before step()",
     fix=Fix.UNSAFE,
     lacks=lambda state, event: Kind.DEPOSIT if event.kind is Kind.CONSUME and state.content is Content.EMPTY else None,
-    asks=asks,
+    asks=Question(Untaught, breaks),
     led_by=(),
     needs_loss=True,
     bad=PLAIN + BAD,

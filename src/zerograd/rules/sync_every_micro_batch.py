@@ -7,8 +7,8 @@ has to: the sum is the same, and N - 1 of N exchanges are saved. Run the others 
 from collections.abc import Iterator
 
 from zerograd.core.findings import Severity
-from zerograd.core.world import Window, World
-from zerograd.rules.rule import Broken, Fix, Rule, Sees, idiom
+from zerograd.core.world import Window
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import ACCUMULATED
 
 BAD = """\
@@ -36,16 +36,11 @@ for i, (x, y) in enumerate(loader):
 """
 
 
-def _of(window: Window) -> Iterator[Broken]:
+def breaks(window: Window) -> Iterator[Broken]:
     """Every loss of a window that is averaged over the ranks whenever it goes backward."""
     for loss in window.losses if window.size else ():
         if loss.is_synced and loss.deposit.site is not None:
             yield Broken(loss.deposit.site, window.certain, {"deposit": loss.deposit.what, "size": window.size})
-
-
-def asks(world: World) -> Iterator[Broken]:
-    for window in world.windows():
-        yield from _of(window)
 
 
 RULE = Rule(
@@ -58,7 +53,7 @@ RULE = Rule(
     fix=Fix.NONE,
     ranks=2,
     lacks=idiom,
-    asks=asks,
+    asks=Question(Window, breaks),
     led_by=(),
     bad=ACCUMULATED + BAD,
     good=ACCUMULATED + GOOD,

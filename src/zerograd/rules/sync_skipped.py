@@ -11,8 +11,8 @@ through the same forward pass is not averaged.
 
 from collections.abc import Iterator
 
-from zerograd.core.world import Window, World
-from zerograd.rules.rule import Broken, Fix, Rule, Sees, idiom
+from zerograd.core.world import Window
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import ACCUMULATED
 
 BAD = """\
@@ -40,15 +40,10 @@ for i, (x, y) in enumerate(loader):
 _PAST = "{test}() computes a loss past the wrapper that averages over the ranks"
 
 
-def _of(window: Window) -> Iterator[Broken]:
+def breaks(window: Window) -> Iterator[Broken]:
     """Every pass that a step uses, and that is not averaged over the ranks."""
     for one in window.unsynced:
         yield Broken(one.site, one.certain, {"test": one.text}, _PAST if one.is_past else "")
-
-
-def asks(world: World) -> Iterator[Broken]:
-    for window in world.windows():
-        yield from _of(window)
 
 
 RULE = Rule(
@@ -60,7 +55,7 @@ RULE = Rule(
     fix=Fix.UNSAFE,
     ranks=2,
     lacks=idiom,
-    asks=asks,
+    asks=Question(Window, breaks),
     led_by=(),
     bad=ACCUMULATED + BAD,
     good=ACCUMULATED + GOOD,

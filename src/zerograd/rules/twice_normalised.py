@@ -7,8 +7,8 @@ Leave the division to one of them.
 
 from collections.abc import Iterator
 
-from zerograd.core.world import Window, World
-from zerograd.rules.rule import Broken, Fix, Rule, Sees, idiom
+from zerograd.core.world import Window
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import ACCUMULATED
 
 BAD = """\
@@ -34,16 +34,11 @@ for i, (x, y) in enumerate(loader):
 """
 
 
-def _of(window: Window) -> Iterator[Broken]:
+def breaks(window: Window) -> Iterator[Broken]:
     """Every loss that the framework divides by what has divided it."""
     for loss in window.losses:
         if loss.divided_again and loss.deposit.site is not None:
             yield Broken(loss.deposit.site, True, {"deposit": loss.deposit.what, "size": loss.divided_again})
-
-
-def asks(world: World) -> Iterator[Broken]:
-    for window in world.windows():
-        yield from _of(window)
 
 
 RULE = Rule(
@@ -54,7 +49,7 @@ RULE = Rule(
     remedy="give accelerator.backward() the undivided loss",
     fix=Fix.UNSAFE,
     lacks=idiom,
-    asks=asks,
+    asks=Question(Window, breaks),
     led_by=(),
     bad=ACCUMULATED + BAD,
     good=ACCUMULATED + GOOD,

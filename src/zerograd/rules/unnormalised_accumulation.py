@@ -12,8 +12,8 @@ items: `Step.micro_batches(group, weight=...)` does.
 from collections.abc import Iterator
 
 from zerograd.core.findings import Severity
-from zerograd.core.world import Window, World
-from zerograd.rules.rule import Broken, Fix, Rule, Sees, idiom
+from zerograd.core.world import Window
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import ACCUMULATED
 
 BAD = """\
@@ -35,18 +35,13 @@ for i, (x, y) in enumerate(loader):
 """
 
 
-def _of(window: Window) -> Iterator[Broken]:
+def breaks(window: Window) -> Iterator[Broken]:
     """Every mean loss of a window that nothing divides."""
     for loss in window.losses if window.size else ():
         if loss.is_mean is False or loss.is_divided or loss.deposit.site is None:
             continue
         certain = window.certain and loss.is_mean is True and loss.is_divided is False
         yield Broken(loss.deposit.site, certain, {"deposit": loss.deposit.what, "size": window.size})
-
-
-def asks(world: World) -> Iterator[Broken]:
-    for window in world.windows():
-        yield from _of(window)
 
 
 RULE = Rule(
@@ -58,7 +53,7 @@ RULE = Rule(
     remedy="divide the loss by the number of micro-batches",
     fix=Fix.UNSAFE,
     lacks=idiom,
-    asks=asks,
+    asks=Question(Window, breaks),
     led_by=(),
     bad=ACCUMULATED + BAD,
     good=ACCUMULATED + GOOD,

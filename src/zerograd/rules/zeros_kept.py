@@ -12,8 +12,8 @@ Zeros are needed where gradients must keep their addresses, as under a captured 
 from collections.abc import Iterator
 
 from zerograd.core.findings import Severity
-from zerograd.core.world import World
-from zerograd.rules.rule import Broken, Fix, Rule, Sees, idiom
+from zerograd.core.world import Clear
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import PLAIN
 
 BAD = """\
@@ -33,11 +33,10 @@ for x, y in loader:
 """
 
 
-def asks(world: World) -> Iterator[Broken]:
+def breaks(clear: Clear) -> Iterator[Broken]:
     """A clear that writes zeros."""
-    for clear in world.needless_clears():
-        if clear.zeros:
-            yield Broken(clear.site, True, {"clear": clear.what})
+    if clear.zeros:
+        yield Broken(clear.site, True, {"clear": clear.what})
 
 
 RULE = Rule(
@@ -49,7 +48,7 @@ RULE = Rule(
     remedy="call zero_grad() without set_to_none=False",
     fix=Fix.UNSAFE,
     lacks=idiom,
-    asks=asks,
+    asks=Question(Clear, breaks),
     led_by=(),
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,

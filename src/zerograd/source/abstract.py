@@ -6,13 +6,13 @@ that both readers can be compared.
 
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import chain
+from typing import Any
 
 from zerograd.core.findings import Finding, once
 from zerograd.core.judgement import Code
 from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
-from zerograd.rules.rule import Rule, idiom, no_question
+from zerograd.rules.rule import Question, Rule, idiom
 from zerograd.rules.telling import answer
 from zerograd.source.effects.lookup import names_training
 from zerograd.source.execute.roots import Executed, execute_all
@@ -79,17 +79,23 @@ def laws() -> Code[Rule]:
 
 
 @lru_cache(maxsize=1)
-def _asking() -> tuple[Rule, ...]:
-    return tuple(rule for code, rule in REGISTRY.items() if code in CODES and rule.asks is not no_question)
+def _asking() -> tuple[tuple[Rule, Question[Any]], ...]:
+    return tuple((rule, rule.asks) for code, rule in REGISTRY.items() if code in CODES and rule.asks is not None)
 
 
 def _report(root: Executed, file: File) -> Iterator[Finding]:
     """What the laws say of one root's events, and the rules of its world, as far as it stands in this file."""
-    world = SourceWorld(root.execution)
-    asked = (answer(rule, broken) for rule in _asking() for broken in rule.asks(world))
-    for finding in chain(verdicts(root.execution, world), asked):
+    for finding in _findings(SourceWorld(root.execution), root):
         if _is_here(finding, root, file):
             yield finding
+
+
+def _findings(world: SourceWorld, root: Executed) -> Iterator[Finding]:
+    yield from verdicts(root.execution, world)
+    for rule, question in _asking():
+        for one in world.every(question.about):
+            for broken in question.breaks(one):
+                yield answer(rule, broken)
 
 
 def _is_here(finding: Finding, root: Executed, file: File) -> bool:

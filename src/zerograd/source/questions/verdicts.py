@@ -6,7 +6,7 @@ from functools import lru_cache
 from zerograd.core.events import Kind
 from zerograd.core.findings import Certainty, Finding, Related
 from zerograd.core.judgement import Trail, Verdict
-from zerograd.core.world import World
+from zerograd.core.world import UnclearedClosure, World
 from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Rule
 from zerograd.rules.telling import note, tell
@@ -19,7 +19,7 @@ from zerograd.source.questions import coverage, scales
 
 def verdicts(ex: Execution, world: World) -> Iterator[Finding]:
     """A finding of every fault that was met. Of a closure that never clears its step is not accused besides."""
-    closures = {one.site for one in world.uncleared_closures()}
+    closures = {one.site for one in world.every(UnclearedClosure)}
     for (law, site), met in ex.met.items():
         if site in closures and met.verdict.event.kind is Kind.CONSUME:
             continue

@@ -3,8 +3,9 @@
 The bounds of an answer come from the values: what is exact and made in sight is sure, anything else may be.
 """
 
-from collections.abc import Iterable
-from functools import cached_property
+from collections.abc import Callable, Iterable
+from itertools import chain
+from typing import Any, TypeVar
 
 from zerograd.core.events import Event
 from zerograd.core.world import (
@@ -28,6 +29,22 @@ from zerograd.source.heap.objects import Obj, ObjectKind
 from zerograd.source.heap.regions import is_unknown
 from zerograd.source.questions import clears, clips, closures, retained, scales, shared, untaught, wasted, windows
 
+F = TypeVar("F")
+
+_ANSWERS: dict[type, Callable[[Execution], Iterable[Any]]] = {
+    Clear: lambda ex: chain(clears.cleared_twice(ex), clears.zeros_kept(ex)),
+    Exhausted: lambda ex: ex.exhausted.values(),
+    HeldTwice: lambda ex: ex.held_twice.values(),
+    Kept: retained.retained,
+    Shared: shared.growing,
+    UnclearedClosure: closures.uncleared,
+    Unsettled: scales.unsettled,
+    Untaught: untaught.untaught,
+    UnusedClip: clips.unused,
+    Wasted: wasted.wasted,
+    Window: windows.windows,
+}
+
 
 class SourceWorld:
     """A World. Several rules may ask one question: what takes work is answered once."""
@@ -35,6 +52,7 @@ class SourceWorld:
     def __init__(self, execution: Execution) -> None:
         self._ex = execution
         self._things = {obj.number: obj for obj in execution.heap.all()}
+        self._known: dict[type, tuple[Any, ...]] = {}
 
     def held(self, optimizer: Thing, at: Event) -> Params:
         obj = self._things.get(optimizer)
@@ -50,43 +68,10 @@ class SourceWorld:
         regions = self._ex.cleared.get(clear.site, frozenset()) if clear.site is not None else frozenset()
         return _params(regions, regions)
 
-    def outlives(self) -> Iterable[Kept]:
-        return retained.retained(self._ex)
-
-    def windows(self) -> Iterable[Window]:
-        return self._windows
-
-    @cached_property
-    def _windows(self) -> tuple[Window, ...]:
-        return tuple(windows.windows(self._ex))
-
-    def untaught(self) -> Iterable[Untaught]:
-        return untaught.untaught(self._ex)
-
-    def wasted(self) -> Iterable[Wasted]:
-        return wasted.wasted(self._ex)
-
-    def unused_clips(self) -> Iterable[UnusedClip]:
-        return clips.unused(self._ex)
-
-    def uncleared_closures(self) -> Iterable[UnclearedClosure]:
-        return closures.uncleared(self._ex)
-
-    def unsettled_scalers(self) -> Iterable[Unsettled]:
-        return scales.unsettled(self._ex)
-
-    def exhausted(self) -> Iterable[Exhausted]:
-        return self._ex.exhausted.values()
-
-    def shared(self) -> Iterable[Shared]:
-        return shared.growing(self._ex)
-
-    def held_twice(self) -> Iterable[HeldTwice]:
-        return self._ex.held_twice.values()
-
-    def needless_clears(self) -> Iterable[Clear]:
-        yield from clears.cleared_twice(self._ex)
-        yield from clears.zeros_kept(self._ex)
+    def every(self, kind: type[F]) -> Iterable[F]:
+        if kind not in self._known:
+            self._known[kind] = tuple(_ANSWERS[kind](self._ex))
+        return self._known[kind]
 
 
 def _params(sure: Iterable[Obj], may: Iterable[Obj]) -> Params:
