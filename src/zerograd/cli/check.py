@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from zerograd import __version__
 from zerograd.cli.flags import CACHE, parser
 from zerograd.core.findings import Finding, once
-from zerograd.errors import UsageError, unknown
+from zerograd.errors import UsageError, missing, unknown
 from zerograd.report.colour import Paint, wants_colour
 from zerograd.report.documents import Documents
 from zerograd.report.footer import Told, count, footer
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str]) -> int:
     options = parser().parse_args(argv)
+    options.paths = list(_named(options.paths))
     config = _settled(options)
     if options.watch:
         return _watch(argv, options, config)
@@ -66,6 +67,17 @@ def main(argv: Sequence[str]) -> int:
     if any(finding.fails for finding in shown) and not options.exit_zero:
         return 1
     return 2 if checked.blind else 0  # nothing was found, and something that trains was not looked at
+
+
+def _named(paths: Iterable[str]) -> Iterable[str]:
+    """The paths; for @FILE, those that stand in it, one a line: how others hand over more than a command line holds."""
+    for path in paths:
+        if not path.startswith("@") or os.path.exists(path):
+            yield path
+            continue
+        if not os.path.isfile(path[1:]):
+            raise missing("file", path[1:], slug="unknown-path")
+        yield from filter(None, map(str.strip, read_text(path[1:]).splitlines()))
 
 
 def _settled(options: Namespace) -> Config:

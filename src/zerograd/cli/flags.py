@@ -21,7 +21,9 @@ def parser() -> Parser:
     parser = Parser(
         "check", "Find gradient bugs in source. Nothing is executed; torch is not needed.", examples=EXAMPLES
     )
-    parser.add_argument("paths", nargs="*", default=["."], metavar="PATH", help="files or folders (default: .)")
+    parser.add_argument(
+        "paths", nargs="*", default=["."], metavar="PATH", help="files or folders (default: .); @FILE: those in FILE"
+    )
     _add_rules(parser)
     _add_files(parser)
     _add_fixes(parser)

@@ -16,4 +16,5 @@ def entries() -> dict[str, str]:
 
 
 def _without_links(text: str) -> str:
+    text = re.sub(r"\[(\w+\.md)\]\([^)\s]+\)", r"docs/\1", text)  # a page, for whoever has the clone
     return re.sub(r"\[([^\]]+)\]\([^)\s]+\)", r"\1", text)

@@ -19,6 +19,7 @@ _HOMES = {
     "github": "github:render",
     "gitlab": "gitlab:render",
     "junit": "junit:render",
+    "lintrunner": "lintrunner:render",
     "sarif": "sarif:render",
 }
 FORMATS = tuple(_HOMES)
