@@ -60,7 +60,7 @@ class SourceWorld:
         obj = self._things.get(optimizer)
         if obj is None or obj.kind is not ObjectKind.OPTIMIZER:
             return Params()
-        return _params(obj.held if not obj.many else frozenset(), obj.held or {obj})
+        return _params(obj.wholly & obj.held if not obj.many else (), obj.held or {obj})
 
     def reached(self, deposit: Event) -> Params:
         met = self._ex.deposits.get(deposit.site) if deposit.site is not None else None
