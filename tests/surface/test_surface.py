@@ -45,6 +45,7 @@ FLAGS = {
     "--stdin-filename --unsafe-fixes --watch --write-baseline -h -q",
     "run": "--help --live --mode --notes --possible --report --require-all --sample --strict --trace -h -m",
     "report": "--beside --help --output-file --output-format -h -o",
+    "diff": "--help --output-file --output-format -h -o",
     "rule": "--all --help --output-format -h",
     "explain": "--all --help -h",
     "lab": "--count --docs --folder --from --help --json --list --output-file --output-format -h",

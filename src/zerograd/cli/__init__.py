@@ -14,6 +14,7 @@ COMMANDS = {
     "check": "find gradient bugs in source, before anything runs",
     "run": "run a script and prove what every optimizer step consumed",
     "report": "show a traced run: a page, or for the tools you look at already",
+    "diff": "say what changed from one run to the next",
     "rule": "explain a rule",
     "explain": "say what an error means, and what to do about it",
     "lab": "settle published claims about zero_grad by experiment",
