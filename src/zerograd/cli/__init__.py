@@ -16,7 +16,7 @@ COMMANDS = {
     "report": "show a traced run: a page, or for the tools you look at already",
     "diff": "say what changed from one run to the next",
     "rule": "explain a rule",
-    "explain": "say what an error means, and what to do about it",
+    "explain": "explain a finding step by step, a rule, or an error",
     "lab": "settle published claims about zero_grad by experiment",
     "demo": "see a real bug found, proved and gone",
     "server": "show findings in an editor, as you type",
@@ -33,7 +33,7 @@ usage: zerograd COMMAND [OPTIONS]
 examples:
   zerograd check .                  read every Python file below here
   zerograd run train.py --lr 0.1    run a script under the audit
-  zerograd rule ZG001               what a finding means
+  zerograd explain train.py:10      how the finding on that line came about
 
 zerograd COMMAND --help tells the options of one command.
 """
