@@ -59,3 +59,10 @@ def test_the_action_installs_itself() -> None:
     steps = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"]
     (install,) = [step["run"] for step in steps if "pip install" in step.get("run", "")]
     assert "$GITHUB_ACTION_PATH" in install
+
+
+def test_make_shows_what_pip_does() -> None:
+    """It takes minutes, and who sees nothing thinks that it hangs."""
+    installs = [line for line in (ROOT / "Makefile").read_text().splitlines() if "pip install" in line and "\t" in line]
+    assert len(installs) == 2
+    assert not [line for line in installs if "--quiet" in line or " -q" in line]
