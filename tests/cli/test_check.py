@@ -164,10 +164,13 @@ def test_a_folder_is_not_clean_if_a_file_that_trains_was_not_read(capsys: pytest
     assert main(["check", ".", "--exit-zero"]) == 2
 
 
+@pytest.mark.parametrize("indent", [None, 1])
 @pytest.mark.parametrize("kept", [0.2, 0.9])
-def test_a_notebook_that_was_cut_off_is_an_error(kept: float, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_notebook_that_was_cut_off_is_an_error(
+    kept: float, indent: int | None, capsys: pytest.CaptureFixture[str]
+) -> None:
     cells = [{"cell_type": "code", "source": text, "outputs": []} for text in ("import torch\n" * 20, BAD)]
-    text = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4})
+    text = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4}, indent=indent)
     Path("notebooks").mkdir()
     Path("notebooks/cut.ipynb").write_text(text[: int(len(text) * kept)])
     for path in ("notebooks", "notebooks/cut.ipynb"):

@@ -1,1 +1,1 @@
-"""What joins a run to its reports: the launcher, and what wakes up inside the launched process."""
+"""What joins a run to its reports: the launcher, and what wakes up inside the launched process; and plugins."""

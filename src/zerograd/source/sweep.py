@@ -144,6 +144,8 @@ def _glance(targets: Sequence[Target], settings: Settings) -> tuple[list[Outcome
 
 def _cut_off(text: str, path: str) -> str:
     """Why a notebook without a word of training may have lost some: it was not written to its end."""
+    if text.startswith("{\n") and text.rstrip().endswith("\n}"):
+        return ""  # as Jupyter writes it: no other brace stands at the beginning of a line
     import json  # 5 ms: not for those who have no notebooks
 
     try:
