@@ -10,6 +10,7 @@ A finding may stand at any of the calls that lead to the event: where a function
 it at its call.
 """
 
+import ast
 import itertools
 import re
 import sys
@@ -37,6 +38,8 @@ _NAMES = {"ZG001": {"ZG001", "ZG005", "ZG006"}, "ZG002": {"ZG002"}, "ZG003": {"Z
 _CALLED = {"ZG001": "ZG001", "ZG006": "ZG001", "ZG002": "ZG002", "ZG003": "ZG003", "ZG004": "ZG004"}
 _WHOLE = {"ZG002", "ZG003", "ZG004"}  # said of a step, not of one of its slots
 _LAWS = Code([REGISTRY[code] for code in _NAMES])
+
+_COMPUTES = re.compile(r"net_[ab]\(|learn\(")  # a loss
 
 Lines = list[str]
 Slot = tuple[str, str]  # optimizer and network
@@ -200,9 +203,12 @@ class Execution:
         broken = {slot: {verdict.law.code for verdict in judged(self._facts[slot], event, _LAWS)} for slot in slots}
         for code in set().union(*broken.values()):
             hit = [code in codes for codes in broken.values()]
+            nothing = all(codes & {"ZG002", "ZG003"} for codes in broken.values())
             if all(hit) if code in _WHOLE else any(hit):
                 warm_up = code == "ZG003" and not self._learned & set(slots)
                 (self._shown.optional if warm_up else self._shown.faults).add((chain, code))
+            elif nothing:
+                self._shown.optional.add((chain, code))  # it finds nothing, in one slot for this reason
         for slot in slots:
             if kind is Kind.CONSUME:
                 self._shown.optional.update(((self._made[one],), "ZG004") for one in self._both(slot))
@@ -337,17 +343,27 @@ class Disagreement(NamedTuple):
 
 
 def disagreement(text: str, reader: Reader) -> Disagreement:
-    return _compared(reader({MAIN: text}), shown_by_executions(text))
+    return _compared(text, reader({MAIN: text}), shown_by_executions(text))
 
 
-def _compared(answer: Answer, shown: Shown) -> Disagreement:
+def _compared(text: str, answer: Answer, shown: Shown) -> Disagreement:
+    idle = _idle_lines(text)
     told = {(line, code) for (_, line), code in answer.certain | answer.possible}
     unreported = {
         (chain, code)
         for chain, code in shown.faults
         if told.isdisjoint((line, name) for line in chain for name in _NAMES[code])
+        and not (code == "ZG003" and idle.intersection(chain))
     }
     return Disagreement({one for one in _certain(answer) if not shown.has(*one)}, unreported)
+
+
+def _idle_lines(text: str) -> set[int]:
+    """The lines of loops in which no loss is computed: whoever steps there may be drawing a schedule."""
+    inner: dict[int, ast.stmt] = {}
+    for loop in (one for one in ast.walk(ast.parse(text)) if isinstance(one, ast.For | ast.While)):
+        inner |= dict.fromkeys(range(loop.lineno, (loop.end_lineno or loop.lineno) + 1), loop)  # outer ones come first
+    return {line for line, loop in inner.items() if not _COMPUTES.search(ast.unparse(loop))}
 
 
 def _certain(answer: Answer) -> set[tuple[int, str]]:
@@ -368,7 +384,7 @@ def agreement(programs: Iterable[str], reader: Reader) -> Agreement:
     total = Agreement(0, 0, 0, 0, 0)
     for text in programs:
         answer, shown = reader({MAIN: text}), shown_by_executions(text)
-        found = _compared(answer, shown)
+        found = _compared(text, answer, shown)
         sizes = (1, len(_certain(answer)), len(found.unshown), len(shown.faults), len(found.unreported))
         total = Agreement(*map(sum, zip(total, sizes, strict=True)))
     return total
