@@ -139,11 +139,20 @@ class Step(Entered):
         self._transaction, latest = transaction, self._transaction
         try:
             open_block(transaction, self, self._new_block())
-        except BaseException:
+        except BaseException as error:
             if not transaction.blocks:  # it never began: the one that is open, if there is one, goes on
                 self._transaction = latest
+                if self._record.known.torn:
+                    self._tell_ranks(error)
             raise
         return self
+
+    def _tell_ranks(self, error: BaseException) -> None:
+        """This rank goes on no more. The others, whose blocks begin, would wait for its vote."""
+        party = self._search.look(self._slots)
+        block = Block(self._name, self._terms, self._slots, self._guard, self._record, party)
+        if block.exchange is not None:
+            block.exchange.fail(error)
 
     @property
     def _block(self) -> Block | None:
