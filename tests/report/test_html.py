@@ -68,6 +68,12 @@ class Opened:
         self.page.close()
 
 
+def worked(browser: Browser) -> float:
+    """Seconds of CPU of all pages so far: the clock would count whoever else uses the machine."""
+    known = browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
+    return sum(float(one["cpuTime"]) for one in known if one["type"] == "renderer")
+
+
 def report(folder: Path, *traces: Path, rows: int = 120_000) -> Path:
     page = folder / "report.html"
     page.write_text(html(Story(processes(traces or [folder / "run.jsonl"]), rows=rows)))
@@ -361,33 +367,25 @@ def test_a_narrow_screen_needs_no_sideways_scrolling(browser: Browser, tmp_path:
     opened.close()
 
 
-def test_a_hundred_thousand_events_are_painted_within_two_seconds(browser: Browser, tmp_path: Path) -> None:
+def test_a_hundred_thousand_events_are_painted_within_two_seconds_of_cpu(browser: Browser, tmp_path: Path) -> None:
     trace(tmp_path / "run.jsonl", (GOOD * 6 + BAD) * 3705, found=[(STALE, [26, 53])])
     page = report(tmp_path)
     assert page.stat().st_size < 10_000_000
-    times = []
-    for _ in range(3):  # others may be using this machine: the best of three is the page's own
-        opened = Opened(browser, page)
-        painted = "performance.getEntriesByName('timeline-painted')[0].startTime"
-        times.append(opened.page.evaluate(painted))
-        opened.view()
-        if times[-1] < 2000:
-            break
-        opened.close()
-    assert min(times) < 2000
-    frames = opened.page.evaluate(
+    idle = worked(browser)
+    opened = Opened(browser, page)
+    opened.view()
+    assert opened.page.evaluate("performance.getEntriesByName('timeline-painted').length") == 1
+    painted = worked(browser)
+    assert painted - idle < 2
+    opened.page.evaluate(
         """async () => {
-          const marks = [];
           for (let i = 0; i < 10; i++) {
             document.dispatchEvent(new KeyboardEvent("keydown", { key: i % 2 ? "+" : "]" }));
-            const before = performance.now();
             await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-            marks.push(performance.now() - before);
           }
-          return marks.sort((a, b) => a - b)[5];
         }"""
     )
-    assert frames < 200
+    assert worked(browser) - painted < 10 * 0.2
     opened.close()
 
 
