@@ -374,7 +374,7 @@ def test_a_hundred_thousand_events_are_painted_within_two_seconds_of_cpu(browser
     idle = worked(browser)
     opened = Opened(browser, page)
     opened.view()
-    assert opened.page.evaluate("performance.getEntriesByName('timeline-painted').length") == 1
+    assert opened.page.evaluate("performance.getEntriesByName('timeline-painted').length") >= 1
     painted = worked(browser)
     assert painted - idle < 2
     opened.page.evaluate(
