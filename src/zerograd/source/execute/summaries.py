@@ -27,6 +27,7 @@ _KEPT = 4  # summaries of one function that is called in one way
 _TRIED = 2  # calls of one way that had none, before nobody tries again
 _DEEPEST = 2  # containers in containers that are handed in
 _WIDEST = 24  # fields of one of them
+_LOOSE = (ObjectKind.CONTAINER, ObjectKind.GIVEN, ObjectKind.INSTANCE)  # told by their fields, and by what is done
 _VAGUE = (ObjectKind.NONE, ObjectKind.CONTAINER, ObjectKind.GIVEN)
 _READ_ONCE = (ObjectKind.GENERATOR, ObjectKind.ITERATOR, ObjectKind.CONTEXT, ObjectKind.REPLAY)
 
@@ -110,16 +111,21 @@ class _Handed:
         number = self.loose.get(obj)
         if number is not None:
             return number
-        if obj.kind is ObjectKind.GIVEN and not (obj.optimizers or obj.held):
-            self.loose[obj] = len(self.loose)
-            return obj.kind, obj.shown, obj.constructed
-        if obj.kind is not ObjectKind.CONTAINER:
+        if obj.kind not in _LOOSE or obj.optimizers or obj.held:
             return obj
+        if obj.kind is not ObjectKind.CONTAINER:
+            self.loose[obj] = len(self.loose)
+            return _kind(obj)
         self.loose[obj] = len(self.loose)
         fields = self._ex.store.fields(obj)
         if depth > _DEEPEST or len(fields) > _WIDEST:
             raise Telling
         return obj.shape, tuple([(name, self._of(held, depth + 1)) for (_, name), held in fields])
+
+
+def _kind(obj: Obj) -> Hashable:
+    """What is known of a thing beside its fields: as much as tells one instance of a class from another."""
+    return obj.kind, obj.cls, obj.shape, obj.shown, obj.constructed, obj.given, obj.many, obj.off
 
 
 def outline(value: Value) -> Hashable:
@@ -281,7 +287,7 @@ class _Done:
         for one in value.objects:
             if one in self._made or not self._is_inner(one):
                 continue
-            if not _can_be_made_again(one):
+            if not _is_plain(one):
                 raise Telling
             self._made[one] = None
             for key, held in fields.get(one, {}).items():
@@ -328,11 +334,9 @@ class _Done:
         return isinstance(part, (Obj, Identity)) and self._is_inner(part if isinstance(part, Obj) else part.id)
 
 
-def _can_be_made_again(obj: Obj) -> bool:
+def _is_plain(obj: Obj) -> bool:
     """Whether an object is nothing but its fields, and what is done with it."""
-    if obj.kind not in (ObjectKind.CONTAINER, ObjectKind.INSTANCE, ObjectKind.GIVEN):
-        return False
-    return not (obj.optimizers or obj.held or obj.children or obj.taken)
+    return obj.kind in _LOOSE and not (obj.optimizers or obj.held or obj.children or obj.taken)
 
 
 # --- the same again
@@ -344,6 +348,7 @@ class _Again:
     def __init__(self, ex: Execution, summary: Summary, given: _Handed) -> None:
         self._ex, self._summary = ex, summary
         self._things: dict[Obj, Obj] = dict(zip(summary.loose, given.loose, strict=True))
+        self._images = set(given.loose)
         self._ids: dict[int, int] = dict(zip(summary.ids, given.ids, strict=True))
         self._is_vague = False  # it reads something else than it did
 
@@ -352,20 +357,21 @@ class _Again:
         store, summary = self._ex.store, self._summary
         for (owner, name), then in summary.reads.items():
             key = (self._thing(owner), name)
-            if name is COUNT:
-                if not summary.is_vague and len(store.fields(key[0])) != then:
+            if name is COUNT:  # each of the fields that there were then is among the reads
+                reads = summary.reads
+                if not summary.is_vague and any((owner, one) not in reads for (_, one), _ in store.fields(key[0])):
                     return False
                 continue
             now = store.get(key)
-            if now is then:
+            if now is then and not (isinstance(then, Value) and then.objects):
                 continue
             known = isinstance(then, Value) and now is not None and self._is_like(then, now)
-            if not known and not (summary.is_vague and self._is_plain(now, key) and self._is_plain(then, key)):
+            if not known and not (summary.is_vague and self._is_nothing(now, key) and self._is_nothing(then, key)):
                 return False
             self._is_vague = self._is_vague or not known
         return True
 
-    def _is_plain(self, value: int | Value | None, key: Key) -> bool:
+    def _is_nothing(self, value: int | Value | None, key: Key) -> bool:
         """Whether it makes no difference what is read there."""
         if not isinstance(value, Value):
             return value is None and not isinstance(key[1], str)
@@ -376,13 +382,40 @@ class _Again:
         return all(one.kind in _VAGUE for one in value.objects)
 
     def _is_like(self, then: Value, now: Value) -> bool:
-        try:
-            alike = outline(then) == outline(now)
-        except Telling:
-            return False
-        if not alike or frozenset([self._thing(one) for one in then.objects]) != now.objects:
+        if then is not now:
+            try:
+                if outline(then) != outline(now):
+                    return False
+            except Telling:
+                return False
+        if (then.objects or now.objects) and not self._are_like(then.objects, now.objects):
             return False
         return self._ids.setdefault(then.id, now.id) == now.id
+
+    def _are_like(self, then: frozenset[Obj], now: frozenset[Obj]) -> bool:
+        """Whether what is read now stands, or may stand from here on, for what was read there then."""
+        known = [self._things[one] for one in then if one in self._things]
+        new = [one for one in then if one not in self._things]
+        left = now.difference(known)
+        if len(new) != len(left) or len(known) + len(left) != len(now):
+            return False
+        same = [one for one in new if one in left]
+        others = zip(sorted(left.intersection(new) ^ set(new)), sorted(left.difference(same)), strict=True)
+        return all(self._binds(one, other) for one, other in [*zip(same, same, strict=True), *others])
+
+    def _binds(self, one: Obj, other: Obj) -> bool:
+        """Whether a thing can stand for another from here on, in all that is read and written of it."""
+        if one.kind not in _LOOSE:
+            return one is other
+        if other in self._images:
+            return False  # what were two then would be one now
+        if one is not other and not (_is_plain(one) and _is_plain(other) and _kind(one) == _kind(other)):
+            return False
+        if not one.uses <= other.uses:
+            return False
+        self._things[one] = other
+        self._images.add(other)
+        return True
 
     def put_down(self, node: ast.AST) -> Value:
         ex, summary = self._ex, self._summary
