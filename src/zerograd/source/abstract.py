@@ -87,7 +87,8 @@ def check_abstractly(text: str, path: str = "<text>", *, project: Project | None
         return []
     try:
         file = project.open(path, text)
-        found = [finding for root in execute_all(project, file, laws()) for finding in _report(root, file)]
+        roots = execute_all(project, file, laws(), _report)
+        found = [finding for root in roots for finding in root.told if _is_here(finding, root, file)]
     except RecursionError:
         raise SourceError(f"{path}: is nested too deeply to be read", slug="not-python") from None
     return once(found)
@@ -108,54 +109,40 @@ def _refined() -> dict[str, Rule]:
     return {rule.refines: rule for rule in REGISTRY.values() if rule.refines and rule.code in CODES}
 
 
-def _report(root: Executed, file: File) -> Iterator[Finding]:
-    """The findings of one root that stand in this file."""
-    ex = root.execution
+def _report(ex: Execution) -> Iterator[Finding]:
+    """The findings of one root, wherever they stand."""
     uncleared = {site for site, _, _ in closures.uncleared(ex)}
     for (law, site), met in ex.met.items():
         if site in uncleared and met.verdict.event.kind is Kind.CONSUME:
             continue  # that is told of the closure
         finding = _tell(ex, law, met)
-        if finding is not None and _is_here(finding, root, file):
+        if finding is not None:
             yield finding
-    yield from _of_windows(ex, root, file)
+    yield from _of_windows(ex)
     rule = REGISTRY["ZG003"]._replace(message=IDLE)
     for site, certain in idle.idle_terms(ex):
-        finding = note(rule, site, certain=certain)
-        if _is_here(finding, root, file):
-            yield finding
+        yield note(rule, site, certain=certain)
     told = [(UNGRADED, ungraded.ungraded(ex)), (NOT_HANDED, handed.not_handed(ex)), (BARREN, barren.barren(ex))]
     for message, sites in told:
         rule = REGISTRY["ZG003"]._replace(message=message)
         for site in sites:
-            finding = note(rule, site, certain=True)
-            if _is_here(finding, root, file):
-                yield finding
+            yield note(rule, site, certain=True)
     if "ZG402" in CODES:
-        yield from _of_graphs(ex, root, file)
+        yield from _of_graphs(ex)
     rule = REGISTRY["ZG002"]._replace(message=UNUSED)
     for one in wasted.wasted(ex):
-        finding = note(rule, one.site, certain=not ex.tables.examined, clear=one.clear, line=str(one.deposit.line))
-        if _is_here(finding, root, file):
-            yield finding
-    yield from _held_twice(ex, root, file)
-    for finding in _of_holding(ex):
-        if _is_here(finding, root, file):
-            yield finding
+        yield note(rule, one.site, certain=not ex.tables.examined, clear=one.clear, line=str(one.deposit.line))
+    yield from _held_twice(ex)
+    yield from _of_holding(ex)
     rule = REGISTRY["ZG302"]
     for unused in clips.unused(ex):
-        finding = note(rule, unused.site, certain=unused.certain, clip=unused.what, place=unused.place)
-        if _is_here(finding, root, file):
-            yield finding
+        yield note(rule, unused.site, certain=unused.certain, clip=unused.what, place=unused.place)
     for scale in scales.never_updated(ex):
         finding = note(REGISTRY["ZG203"], scale.site, certain=scale.certain, what=scale.what)
-        if _is_here(finding, root, file):
-            yield finding._replace(cure=scale.cure) if scale.cure else finding
+        yield finding._replace(cure=scale.cure) if scale.cure else finding
     rule = REGISTRY["ZG009"]
     for site, what, certain in closures.uncleared(ex):
-        finding = note(rule, site, certain=certain, step=what)
-        if _is_here(finding, root, file):
-            yield finding
+        yield note(rule, site, certain=certain, step=what)
 
 
 def _of_holding(ex: Execution) -> Iterator[Finding]:
@@ -171,37 +158,31 @@ def _of_holding(ex: Execution) -> Iterator[Finding]:
         yield note(REGISTRY["ZG401"], site, certain=True, clear=what)
 
 
-def _held_twice(ex: Execution, root: Executed, file: File) -> Iterator[Finding]:
+def _held_twice(ex: Execution) -> Iterator[Finding]:
     """Parameters whose gradients are consumed twice, by one optimizer or by two."""
     for twice in ex.held_twice.values():
         other = twice.other
         line = str(other.line) if other is not None else ""
         rule = REGISTRY["ZG004"]._replace(message=LISTED_TWICE if other is None else HELD_TWICE, remedy=HOLD_ONCE)
         related = (Related(other, "the other optimizer is made here"),) if other is not None else ()
-        finding = note(rule, twice.site, certain=True, related=related, what=twice.what, line=line)
-        if _is_here(finding, root, file):
-            yield finding
+        yield note(rule, twice.site, certain=True, related=related, what=twice.what, line=line)
 
 
-def _of_graphs(ex: Execution, root: Executed, file: File) -> Iterator[Finding]:
+def _of_graphs(ex: Execution) -> Iterator[Finding]:
     """Graphs that an iteration leaves behind."""
     for one in retained.retained(ex):
         severity = Severity.NOTE if one.freed else Severity.WARNING
         rule = REGISTRY["ZG402"]._replace(severity=severity, message=KEPT)
-        finding = note(rule, one.site, certain=one.certain, what=one.what)
-        if _is_here(finding, root, file):
-            yield finding
+        yield note(rule, one.site, certain=one.certain, what=one.what)
 
 
-def _of_windows(ex: Execution, root: Executed, file: File) -> Iterator[Finding]:
+def _of_windows(ex: Execution) -> Iterator[Finding]:
     """What the rules say that ask how a step is fed."""
     for window in SourceWorld(ex).windows():
         for rule in _asking():
             for broken in rule.asks(window):
                 told = rule._replace(message=broken.message) if broken.message else rule
-                finding = note(told, broken.site, certain=broken.certain, related=(), **broken.names)
-                if _is_here(finding, root, file):
-                    yield finding
+                yield note(told, broken.site, certain=broken.certain, related=(), **broken.names)
 
 
 @lru_cache(maxsize=1)

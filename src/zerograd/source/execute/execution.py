@@ -148,7 +148,7 @@ class Execution:
         self.laws = laws
         self.main = main
         self.moves_of_a_pass = moves
-        self.work = work  # what is left of it for all passes
+        self.allowed = self.work = work  # for all passes; `work` is what is left of it
         self.outermost = Context()
         self.heap = Heap()
         self.identities = Identities()
@@ -170,6 +170,7 @@ class Execution:
         self.born: dict[int, frozenset[Hashable]] = {}  # the loops in which something is computed anew
         self.root_class: Class | None = None
         self.refusals: Any = None  # what the file refuses elsewhere
+        self.asked_what_is_refused = False
         self.exploring = True  # the first pass, which learns what there is: it goes through each loop once
         self.symbolic = False  # the root's own parameters are symbols, whatever their defaults
         self._version: Hashable = None
@@ -202,7 +203,7 @@ class Execution:
         self.forwards = 0
         self.called_again = False  # the root is called once more: its settings may be answered otherwise
         self.looks = 0  # how often somebody may have read gradients
-        self.has_loss = False  # a loss was computed on the way here
+        self.losses = 0  # how many losses were computed on the way here
         self.too_long: set[Function] = getattr(self, "too_long", set())
         # What forward() returns, for each module and mode, with what its containers hold.
         self.results: dict[Hashable, tuple[Value | None, dict[Key, Value]]] = {}
@@ -431,7 +432,6 @@ class Execution:
             path.pending,
             path.clips,
             path.since,
-            path.looked_at,
             path.frozen,
             path.severed,
             path.homeless,
@@ -447,7 +447,7 @@ class Execution:
             len(self.closures),
             self.noted,
             self.grad_mode,
-            self.has_loss,
+            self.losses,
             self.looks,
         )
 
@@ -546,6 +546,7 @@ class Execution:
         if switches and (slot is None or any(self._decides_over(slot, one) for one in switches)):
             return True
         field = self.identities.field(base) if base is not None else ""
+        self.asked_what_is_refused = self.asked_what_is_refused or bool(field)
         return bool(field) and self.refusals is not None and field in self.refusals.fields()
 
     def _decides_over(self, slot: Slot, switch: Test) -> bool:

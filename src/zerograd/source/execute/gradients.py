@@ -278,7 +278,7 @@ def tell(ex: Execution, found: list[tuple[Verdict[Any], Slot]], slots: list[Slot
             ex.told.add(key)
         known = ex.met.get(key)
         if known is None or (certain and not known.certain):
-            learns = ex.loops[-1] in ex.tables.losses if ex.loops else ex.has_loss
+            learns = ex.loops[-1] in ex.tables.losses if ex.loops else bool(ex.losses)
             ex.met[key] = Met(verdict, slot, certain, learns, bool(ex.loops), ex.answered())
 
 
@@ -312,7 +312,7 @@ def is_starved(verdict: Verdict[Any]) -> bool:
 
 def note_loss(ex: Execution) -> None:
     """A loss is computed here: something is learned in these loops."""
-    ex.has_loss = True
+    ex.losses += 1
     for loop in (0, *ex.loops):
         ex.tables.add(ex.tables.losses, loop)
 

@@ -15,6 +15,7 @@ from zerograd.source.execute import calls, gradients
 from zerograd.source.execute.containers import LENGTH
 from zerograd.source.execute.execution import Context, Execution
 from zerograd.source.execute.paths import Slot
+from zerograd.source.execute.replaying import note_again
 from zerograd.source.heap.answers import answers_of
 from zerograd.source.heap.conditions import Asked, Both, Known, Linear, Not, Remainder, Test, leaves
 from zerograd.source.heap.identity import Identity
@@ -430,10 +431,7 @@ class _Again:
                 ex.store.put(key, self._value(value, node))
             else:
                 ex.store.put(key, join(now, self._value(value, node), ex.identities.of("written again", *key)))
-        if summary.noticed[0]:
-            gradients.note_loss(ex)
-        if summary.noticed[1]:
-            gradients.look_at(ex)
+        note_again(ex, summary.noticed)
         for one, (used, shown) in zip(summary.loose, summary.uses, strict=True):
             self._things[one].uses |= used
             if shown:
