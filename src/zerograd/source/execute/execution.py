@@ -23,22 +23,33 @@ from zerograd.source.project.files import Project
 from zerograd.source.project.index import Class, File, Function
 
 
+class Names:
+    """What stands for the names of a function that is executed in a context."""
+
+    __slots__ = ("context", "function")
+
+    def __init__(self, function: ast.AST, context: "Context") -> None:
+        self.function = function
+        self.context = context
+
+
 class Context:
     """The calls that lead to where the machine stands, and the rounds of short loops: one object for each chain."""
 
-    __slots__ = ("_frames", "_later", "first", "outer")
+    __slots__ = ("_entered", "_frames", "_later", "first", "outer")
 
-    def __init__(self, first: Hashable = None, outer: "Context | None" = None) -> None:
-        self.first = first  # the outermost call, if there is any
+    def __init__(self, entered: Hashable = None, outer: "Context | None" = None) -> None:
+        self._entered = entered
         self.outer = outer
+        self.first: Hashable = (outer.first or entered) if outer is not None else None  # the outermost call
         self._later: dict[Hashable, Context] = {}
-        self._frames: dict[ast.AST, object] = {}
+        self._frames: dict[ast.AST, Names] = {}
 
     def then(self, entered: Hashable) -> "Context":
         """The context of what is called here, or of a round."""
         known = self._later.get(entered)
         if known is None:
-            known = self._later[entered] = Context(self.first or entered, self)
+            known = self._later[entered] = Context(entered, self)
         return known
 
     def is_in(self, other: "Context") -> bool:
@@ -48,11 +59,18 @@ class Context:
             context = context.outer
         return context is other
 
-    def frame(self, function: ast.AST) -> object:
+    def moved(self, old: "Context", new: "Context") -> "Context":
+        """What this one is where `new` stands for `old`."""
+        if self is old or self.outer is None:
+            return new if self is old else self
+        outer = self.outer.moved(old, new)
+        return outer.then(self._entered) if outer is not self.outer else self
+
+    def frame(self, function: ast.AST) -> Names:
         """What stands for the names of a function that is executed in this context."""
         known = self._frames.get(function)
         if known is None:
-            known = self._frames[function] = object()
+            known = self._frames[function] = Names(function, self)
         return known
 
 
@@ -335,12 +353,21 @@ class Execution:
     def fresh(self, node: ast.AST, tag: str = "computed", made_of: tuple[int, ...] = ()) -> int:
         """The identity of what this expression computes now; what was answered about the last one is forgotten."""
         identity = self.identities.of(tag, node, self.context, made_of=made_of)
-        if self.loops and identity not in self.born and isinstance(node, (ast.Call, ast.Attribute)):
+        if isinstance(node, (ast.Call, ast.Attribute)):
+            self.computed_anew(identity)
+        else:
+            self._renewed(identity)
+        return identity
+
+    def computed_anew(self, identity: int) -> None:
+        if self.loops and identity not in self.born:
             self.born[identity] = frozenset(self.loops)
+        self._renewed(identity)
+
+    def _renewed(self, identity: int) -> None:
         if self.renewed is not None:
             self.renewed.append(identity)
         self.renew(identity)
-        return identity
 
     def known_as(self, identity: int, other: int) -> None:
         """What is known of one identity is known of another."""
@@ -437,6 +464,7 @@ class Execution:
             path.homeless,
             path.stepped,
             path.wrapped,
+            path.slopes,
         )
         return (
             len(frame.returns),

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from zerograd.core.facts import Facts
 from zerograd.source.execute import calls, gradients
 from zerograd.source.execute.containers import LENGTH
-from zerograd.source.execute.execution import Context, Execution
+from zerograd.source.execute.execution import Context, Execution, Names
 from zerograd.source.execute.paths import Slot
 from zerograd.source.execute.replaying import note_again
 from zerograd.source.heap.answers import answers_of
@@ -21,7 +21,7 @@ from zerograd.source.heap.conditions import Asked, Both, Known, Linear, Not, Rem
 from zerograd.source.heap.identity import Identity
 from zerograd.source.heap.objects import Obj, ObjectKind
 from zerograd.source.heap.store import COUNT, Changes, Key, Reads
-from zerograd.source.heap.values import NO_OBJECTS, Graph, Value, join
+from zerograd.source.heap.values import Graph, Value, join
 from zerograd.source.project.index import File, Function
 
 _KEPT = 4  # summaries of one function that is called in one way
@@ -41,6 +41,7 @@ class Telling(Exception):
 
 
 class Summary(NamedTuple):
+    context: Context  # of the call that was executed
     loose: tuple[Obj, ...]  # the containers and given things that it was handed: those of another call stand for them
     ids: tuple[int, ...]  # of the values that it was handed
     reads: dict[Key, int | Value | None]  # of what was there before the call
@@ -263,7 +264,7 @@ class _Done:
         ids, made = tuple(self._given.ids), tuple(self._made)
         values = [result, *[value for value in kept.values() if value is not None]]
         is_vague = not any(self._is_of_interest(one) for value in values for one in value.objects)
-        return Summary(loose, ids, read, kept, result, made, inner, told, noticed, is_vague)
+        return Summary(self._context, loose, ids, read, kept, result, made, inner, told, noticed, is_vague)
 
     def _is_of_interest(self, obj: Obj) -> bool:
         """Whether it makes a difference which object this is."""
@@ -330,6 +331,8 @@ class _Done:
     def _is_from_here(self, part: Hashable) -> bool:
         if isinstance(part, Context):
             return part.is_in(self._context)
+        if isinstance(part, Names):
+            return part.context.is_in(self._context)
         if isinstance(part, tuple):
             return any(self._is_from_here(one) for one in part)
         return isinstance(part, (Obj, Identity)) and self._is_inner(part if isinstance(part, Obj) else part.id)
@@ -352,6 +355,7 @@ class _Again:
         self._images = set(given.loose)
         self._ids: dict[int, int] = dict(zip(summary.ids, given.ids, strict=True))
         self._is_vague = False  # it reads something else than it did
+        self._context: Any = None  # of the call here, where it is put down
 
     def fits(self) -> bool:
         """Whether it would read what it read then: of a vague one, whether it would read nothing of interest."""
@@ -420,89 +424,120 @@ class _Again:
 
     def put_down(self, node: ast.AST) -> Value:
         ex, summary = self._ex, self._summary
-        for index, one in enumerate(summary.made):
-            self._things[one] = self._made_anew(one, index, node)
+        self._context = ex.context.then(node)
+        for one in summary.made:
+            made = self._thing(one)
+            if one.kind is not ObjectKind.GIVEN:
+                for key, _ in ex.store.fields(made):
+                    ex.store.drop(key)
         for (owner, name), value in summary.writes.items():
             key = (self._thing(owner), name)
             now = ex.store.get(key) if self._is_vague else None
             if value is None:
                 ex.store.drop(key)
             elif now is None:
-                ex.store.put(key, self._value(value, node))
+                ex.store.put(key, self._value(value))
             else:
-                ex.store.put(key, join(now, self._value(value, node), ex.identities.of("written again", *key)))
+                ex.store.put(key, join(now, self._value(value), ex.identities.of("written again", *key)))
         note_again(ex, summary.noticed)
         for one, (used, shown) in zip(summary.loose, summary.uses, strict=True):
             self._things[one].uses |= used
             if shown:
                 gradients.show(ex, [ex.thing(self._things[one])])
-        result = self._value(summary.result, node)
+        result = self._value(summary.result)
         if self._is_vague and result.constant is not None and node is not ex.dropped:
             return Value(ex.fresh(node, "again"), exact=False)
         return result
 
-    def _made_anew(self, obj: Obj, index: int, node: ast.AST) -> Obj:
-        ex = self._ex
-        if obj.kind is ObjectKind.GIVEN:
-            (made,) = ex.given("result", node, ex.context, index).objects
-            made.constructed, made.born = obj.constructed, tuple(ex.loops)
-            made.regions = frozenset([self._things.get(one, one) for one in obj.regions])
-        else:
-            made = ex.heap.of("again", node, ex.context, index, kind=obj.kind)
-            made.shape, made.cls, made.born, made.context = obj.shape, obj.cls, tuple(ex.loops), ex.context
-            for key, _ in ex.store.fields(made):
-                ex.store.drop(key)
-        return made
+    # --- what was made there, as it is made here
+
+    def _moved(self, part: Hashable, bases: tuple[int, ...] = ()) -> Any:
+        """A part of a description. `bases`: the identities that stand in it as plain numbers."""
+        if isinstance(part, Context):
+            return part.moved(self._summary.context, self._context)
+        if isinstance(part, Names):
+            context = part.context.moved(self._summary.context, self._context)
+            return part if context is part.context else context.frame(part.function)
+        if isinstance(part, Obj):
+            return self._thing(part)
+        if isinstance(part, Identity):
+            return Identity(self._id(part.id))
+        if type(part) is int:
+            return self._id(part) if part in bases else part
+        if isinstance(part, Linear):
+            return Linear(self._id(part.base), part.offset) if part.base in bases else part
+        if isinstance(part, tuple):
+            moved = [self._moved(one, bases) for one in part]
+            if all(one is other for one, other in zip(moved, part, strict=True)):
+                return part
+            return part._make(moved) if hasattr(part, "_make") else tuple(moved)
+        return part
 
     def _thing(self, owner: Hashable) -> Hashable:
-        return self._things.get(owner, owner) if isinstance(owner, Obj) else owner
+        if not isinstance(owner, Obj):
+            return owner
+        known = self._things.get(owner)
+        if known is None:
+            known = owner
+            key = self._moved(owner.key) if owner.kind in _LOOSE and self._context is not None else owner.key
+            if key != owner.key:
+                known = self._made_anew(owner, key)
+            if self._context is not None:
+                self._things[owner] = known
+        return known
 
-    def _value(self, value: Value, node: ast.AST) -> Value:
+    def _made_anew(self, obj: Obj, key: tuple[Hashable, ...]) -> Obj:
+        made = self._ex.heap.of(*key, kind=obj.kind)
+        made.shape, made.cls, made.many, made.constructed = obj.shape, obj.cls, obj.many, obj.constructed
+        made.born, made.context = tuple(self._ex.loops), self._moved(obj.context)
+        if not made.given and obj.given:
+            made.given, made.name, made.source = True, obj.name, self._moved(obj.source)
+        if obj.regions:
+            made.regions = self._things_of(obj.regions)
+        return made
+
+    def _things_of(self, objects: frozenset[Obj]) -> frozenset[Obj]:
+        return frozenset([self._moved(one) for one in objects]) if objects else objects
+
+    def _id(self, identity: int) -> int:
+        known = self._ids.get(identity)
+        if known is None:
+            known = self._ids[identity] = self._ex.identities.moved(identity, self._moved)
+            if known != identity:
+                self._ex.known_as(identity, known)
+            if identity in self._summary.inner:
+                self._ex.computed_anew(known)
+        return known
+
+    def _value(self, value: Value) -> Value:
         if value.constant is not None:
             return value
-        objects = frozenset([self._things.get(one, one) for one in value.objects]) if value.objects else NO_OBJECTS
-        told = value._replace(id=self._id_of(value, objects, node), objects=objects)
+        told = value._replace(id=self._id(value.id), objects=self._things_of(value.objects))
+        if value.made_of or value.cut_from:
+            made_of, cut_from = self._things_of(value.made_of), self._things_of(value.cut_from)
+            told = told._replace(made_of=made_of, cut_from=cut_from, sure=self._things_of(value.sure))
         if value.picked is not None:
-            yes, no = (frozenset([self._things.get(one, one) for one in side]) for side in value.picked[1:3])
-            told = told._replace(picked=value.picked._replace(test=self._test(value.picked.test, node), yes=yes, no=no))
+            yes, no = self._things_of(value.picked.yes), self._things_of(value.picked.no)
+            told = told._replace(picked=value.picked._replace(test=self._test(value.picked.test), yes=yes, no=no))
         if value.number is None and value.length is None and value.test is None and value.none_test is None:
             return told
         return told._replace(
-            number=self._number(value.number, node),
-            length=self._number(value.length, node),
-            test=self._test(value.test, node) if value.test is not None else None,
-            none_test=self._test(value.none_test, node) if value.none_test is not None else None,
+            number=self._number(value.number),
+            length=self._number(value.length),
+            test=self._test(value.test) if value.test is not None else None,
+            none_test=self._test(value.none_test) if value.none_test is not None else None,
         )
 
-    def _id_of(self, value: Value, objects: frozenset[Obj], node: ast.AST) -> int:
-        if len(value.objects) == 1:
-            (one,) = value.objects
-            if value.id == self._ex.identities.of("object", one):
-                return self._ex.identities.of("object", *objects)
-        return self._id(value.id, node)
-
-    def _id(self, identity: int, node: ast.AST) -> int:
-        ex = self._ex
-        known = self._ids.get(identity)
-        if known is None:
-            known = identity
-            if identity in self._summary.inner:
-                known = ex.fresh(node, "again", made_of=(identity,))
-                ex.known_as(identity, known)
-            self._ids[identity] = known
-        return known
-
-    def _number(self, number: Any, node: ast.AST) -> Any:
+    def _number(self, number: Any) -> Any:
         if not isinstance(number, Linear) or number.base is None:
             return number
-        return Linear(self._id(number.base, node), number.offset)
+        return Linear(self._id(number.base), number.offset)
 
-    def _test(self, test: Test, node: ast.AST) -> Test:
+    def _test(self, test: Test) -> Test:
         if isinstance(test, Not):
-            return Not(self._test(test.test, node))
+            return Not(self._test(test.test))
         if isinstance(test, Both):
-            return Both(self._test(test.one, node), self._test(test.other, node))
+            return Both(self._test(test.one), self._test(test.other))
         if not isinstance(test, Asked):
             return test
-        asked = [self._id(one, node) if isinstance(one, int) else self._number(one, node) for one in test.of]
-        return Asked(test.what, tuple(asked))
+        return Asked(test.what, tuple([self._id(one) if type(one) is int else self._number(one) for one in test.of]))
