@@ -221,7 +221,8 @@ class Refusals:
             moves = Moves()
             for function in self._file.functions:
                 if function.outer is None and _may_refuse(function):
-                    done = _execute(self._project, self._classes, self._laws, self._file, function, moves, self)
+                    project, classes, laws, file = self._project, self._classes, self._laws, self._file
+                    done = _execute(project, classes, laws, file, function, moves, self, passes=1)
                     refused = done.tables.refused.union(done.tables.refused_with) if done is not None else set()
                     names = {done.identities.field(one) for one in refused if done is not None and isinstance(one, int)}
                     self._fields |= {name for name in names if name}
@@ -243,6 +244,8 @@ def _execute(
     moves: Moves,
     refusals: Refusals,
     cls: Class | None = None,
+    *,
+    passes: int = _PASSES,
 ) -> Execution | None:
     """One root, pass by pass until nothing more is learned; a method, on an object of this class or of its own. None if
     it could not be finished."""
@@ -250,9 +253,9 @@ def _execute(
     ex = Execution(project, classes, laws, file, moves=moves.left, work=allowed)
     ex.root_class = cls or (function.cls if function is not None else None)
     ex.refusals = refusals
-    for _ in range(_PASSES):
+    for _ in range(passes):
         ex.begin_pass()
-        reserved = allowed * 2 // 3 if ex.exploring else 0  # for two more passes at least
+        reserved = allowed * 2 // 3 if ex.exploring and passes > 1 else 0  # for two more passes at least
         ex.work -= reserved
         top = Frame(statements.module_frame(file), file, None, None, ex.outermost)
         ex.frames = [top]
