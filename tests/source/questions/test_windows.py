@@ -22,7 +22,7 @@ def train(loader, n, start=0):
 def windows(text: str) -> list[Window]:
     project = Project()
     roots = execute_all(project, project.open("program.py", MADE + text), laws())
-    return [window for root in roots for window in SourceWorld(root.execution).windows()]
+    return [window for root in roots for window in SourceWorld(root.execution).every(Window)]
 
 
 def only(test: str, *, backward: str = "F.mse_loss(model(x), y)", numbers: str = "") -> Window:

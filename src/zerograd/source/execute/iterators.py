@@ -7,11 +7,11 @@ those when it is read. Followed are only those that are read at two places, or i
 
 import ast
 from collections.abc import Iterable
-from typing import NamedTuple
 
-from zerograd.core.events import Kind, Site
+from zerograd.core.events import Kind
 from zerograd.core.facts import Fact
 from zerograd.core.machine import START, Content
+from zerograd.core.world import Exhausted
 from zerograd.source.effects import spelling
 from zerograd.source.execute import branches, containers, gradients
 from zerograd.source.execute.execution import Execution
@@ -20,15 +20,6 @@ from zerograd.source.heap.objects import Obj, ObjectKind, Shape
 from zerograd.source.heap.values import Iterators, Regions, Value
 
 _UNSURE = frozenset({Kind.DEPOSIT, Kind.CONSUME})
-
-
-class Exhausted(NamedTuple):
-    """Parameters that are read where nothing is left of them."""
-
-    site: Site
-    name: str
-    consumer: str
-    certain: bool
 
 
 def new(ex: Execution, node: ast.AST, inner: Iterable[Value] = (), regions: Regions = frozenset()) -> Iterators:
