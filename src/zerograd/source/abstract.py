@@ -161,12 +161,16 @@ def _report(root: Executed, file: File) -> Iterator[Finding]:
 def _of_holding(ex: Execution) -> Iterator[Finding]:
     """Who holds what, and whether it is what learns."""
     for gone in ex.exhausted.values():
-        yield note(REGISTRY["ZG306"], gone.site, certain=gone.certain, name=gone.name, consumer=gone.consumer)
+        related = (Related(gone.read_at, "it is read to the end here"),) if gone.read_at != gone.site else ()
+        names = {"name": gone.name, "consumer": gone.consumer}
+        yield note(REGISTRY["ZG306"], gone.site, certain=gone.certain, related=related, **names)
     for one in shared.growing(ex):
         rule = REGISTRY["ZG305"]
         yield note(rule, one.site, certain=one.certain, what=one.what, giver=one.giver, cleared=one.cleared)
     for twice in clears.cleared_twice(ex):
-        yield note(REGISTRY["ZG403"], twice.site, certain=True, clear=twice.clear, other=twice.other)
+        related = (Related(twice.first, "they are cleared here"),)
+        names = {"clear": twice.clear, "other": twice.other}
+        yield note(REGISTRY["ZG403"], twice.site, certain=True, related=related, **names)
     for site, what in clears.zeros_kept(ex):
         yield note(REGISTRY["ZG401"], site, certain=True, clear=what)
 

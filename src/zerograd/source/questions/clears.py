@@ -12,7 +12,8 @@ from zerograd.source.heap.regions import Covers
 class Twice(NamedTuple):
     site: Site
     clear: str
-    other: str
+    first: Site
+    other: str  # the first of the two, in words
 
 
 def cleared_twice(ex: Execution) -> Iterator[Twice]:
@@ -30,7 +31,7 @@ def cleared_twice(ex: Execution) -> Iterator[Twice]:
         if others:
             before = [other for other in others if other < site] or others
             first = max(before)
-            yield Twice(site, met.what, f"{ex.clears[first].what} on line {first.line}")
+            yield Twice(site, met.what, first, f"{ex.clears[first].what} on line {first.line}")
 
 
 def zeros_kept(ex: Execution) -> Iterator[tuple[Site, str]]:
