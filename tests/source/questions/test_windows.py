@@ -418,3 +418,25 @@ def prepare(settings):
     (window,) = windows(body)
     assert [one.is_divided for one in window.losses] == [divided]
     assert window.drops_tail is None
+
+
+def test_a_clear_in_a_branch_that_can_be_read_doubts_no_window() -> None:
+    text = """
+import torch
+from torch import nn
+
+model = nn.Linear(3, 1)
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+
+def train(loader, n):
+    for i, (x, y) in enumerate(loader):
+        (nn.functional.mse_loss(model(x), y) / n).backward()
+        if (i + 1) % n == 0:
+            norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            if not torch.isfinite(norm):
+                opt.zero_grad()
+                continue
+            opt.step()
+            opt.zero_grad()
+"""
+    assert ("ZG102", Certainty.CERTAIN) in {(one.code, one.certainty) for one in check_abstractly(text)}
