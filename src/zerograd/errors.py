@@ -31,7 +31,7 @@ class ZerogradError(Exception):
         if self.cure:
             lines.append(f"  {self.cure}")
         if self.slug:
-            lines.append(f"  See docs/errors.md#{self.slug}")
+            lines.append(f"  See docs/errors.md#{self.slug} (zerograd explain {self.slug})")
         return "\n".join(lines)
 
 

@@ -90,8 +90,14 @@ def test_what_needs_torch_says_so(command: list[str], extra: str, clean: Path, t
     assert err == (
         f"zerograd: zerograd {command[0]} needs torch\n"
         f"  pip install 'zerograd[{extra}]'\n"
-        "  See docs/errors.md#missing-extra\n"
+        "  See docs/errors.md#missing-extra (zerograd explain missing-extra)\n"
     )
+
+
+def test_what_an_error_points_to_is_in_it(clean: Path, tmp_path: Path) -> None:
+    status, out, err = run(clean, tmp_path, "zerograd", "explain", "empty-slots")
+    assert (status, err) == (0, "")
+    assert out.startswith("empty-slots\n\nNothing was deposited.")
 
 
 def test_what_is_imported_says_so_too(clean: Path, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def train(loader, n, start=0):
 def windows(text: str) -> list[Window]:
     project = Project()
     roots = execute_all(project, project.open("program.py", MADE + text), laws())
-    return [window for root in roots for window in SourceWorld(root.execution).windows()]
+    return [window for root in roots for window in SourceWorld(root.execution).every(Window)]
 
 
 def only(test: str, *, backward: str = "F.mse_loss(model(x), y)", numbers: str = "") -> Window:
@@ -422,21 +422,15 @@ def prepare(settings):
 
 def test_a_clear_in_a_branch_that_can_be_read_doubts_no_window() -> None:
     text = """
-import torch
-from torch import nn
-
-model = nn.Linear(3, 1)
-opt = torch.optim.SGD(model.parameters(), lr=0.1)
-
 def train(loader, n):
     for i, (x, y) in enumerate(loader):
-        (nn.functional.mse_loss(model(x), y) / n).backward()
+        F.mse_loss(model(x), y).backward()
         if (i + 1) % n == 0:
-            norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            if not torch.isfinite(norm):
-                opt.zero_grad()
+            if not torch.isfinite(torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)):
+                optimizer.zero_grad()
                 continue
-            opt.step()
-            opt.zero_grad()
+            optimizer.step()
+            optimizer.zero_grad()
 """
-    assert ("ZG102", Certainty.CERTAIN) in {(one.code, one.certainty) for one in check_abstractly(text)}
+    (window,) = windows(text)
+    assert window.certain

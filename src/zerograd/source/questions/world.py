@@ -3,22 +3,56 @@
 The bounds of an answer come from the values: what is exact and made in sight is sure, anything else may be.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from itertools import chain
+from typing import Any, TypeVar
 
 from zerograd.core.events import Event
-from zerograd.core.world import Kept, Params, Region, Thing, Window
+from zerograd.core.world import (
+    Clear,
+    Exhausted,
+    HeldTwice,
+    Kept,
+    Params,
+    Region,
+    Shared,
+    Thing,
+    UnclearedClosure,
+    Unsettled,
+    Untaught,
+    UnusedClip,
+    Wasted,
+    Window,
+)
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.objects import Obj, ObjectKind
 from zerograd.source.heap.regions import is_unknown
-from zerograd.source.questions import windows
+from zerograd.source.questions import clears, clips, closures, retained, scales, shared, untaught, wasted, windows
+
+F = TypeVar("F")
+
+_ANSWERS: dict[type, Callable[[Execution], Iterable[Any]]] = {
+    Clear: lambda ex: chain(clears.cleared_twice(ex), clears.zeros_kept(ex)),
+    Exhausted: lambda ex: ex.exhausted.values(),
+    HeldTwice: lambda ex: ex.held_twice.values(),
+    Kept: retained.retained,
+    Shared: shared.growing,
+    UnclearedClosure: closures.uncleared,
+    Unsettled: scales.unsettled,
+    Untaught: untaught.untaught,
+    UnusedClip: clips.unused,
+    Wasted: wasted.wasted,
+    Window: windows.windows,
+}
 
 
 class SourceWorld:
-    """A World. What an iteration keeps this reader does not answer yet: nothing is sure."""
+    """A World. Several rules may ask one question: what takes work is answered once."""
 
     def __init__(self, execution: Execution) -> None:
         self._ex = execution
         self._things = {obj.number: obj for obj in execution.heap.all()}
+        self._known: dict[type, tuple[Any, ...]] = {}
 
     def held(self, optimizer: Thing, at: Event) -> Params:
         obj = self._things.get(optimizer)
@@ -34,11 +68,10 @@ class SourceWorld:
         regions = self._ex.cleared.get(clear.site, frozenset()) if clear.site is not None else frozenset()
         return _params(regions, regions)
 
-    def outlives(self, loop: Thing) -> Iterable[Kept]:
-        return ()
-
-    def windows(self) -> Iterable[Window]:
-        return windows.windows(self._ex)
+    def every(self, kind: type[F]) -> Iterable[F]:
+        if kind not in self._known:
+            self._known[kind] = tuple(_ANSWERS[kind](self._ex))
+        return self._known[kind]
 
 
 def _params(sure: Iterable[Obj], may: Iterable[Obj]) -> Params:
