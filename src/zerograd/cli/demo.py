@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from zerograd.cli.options import Parser
-from zerograd.errors import MissingExtra, UsageError
+from zerograd.errors import UsageError, missing_package
 
 EXAMPLES = """\
   zerograd demo
@@ -25,9 +25,7 @@ def main(argv: Sequence[str]) -> int:
     options = parser().parse_args(argv)
     for package in ("torch", "matplotlib"):
         if find_spec(package) is None:
-            raise MissingExtra(
-                f"zerograd demo needs {package}", cure="pip install 'zerograd[lab]'", slug="missing-extra"
-            )
+            raise missing_package("zerograd demo", package)
     from zerograd.lab.demo import play
 
     return 0 if play(_folder(options.folder), partial(print, flush=True)) else 1

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zerograd.cli.options import Parser
-from zerograd.errors import MissingExtra, UsageError
+from zerograd.errors import UsageError, missing_package
 
 if TYPE_CHECKING:
     from zerograd.lab.claim import Claim
@@ -50,9 +50,7 @@ def main(argv: Sequence[str]) -> int:
         raise UsageError("--output-file goes with --output-format json", slug="unknown-option")
     for package in ("torch", "matplotlib"):
         if find_spec(package) is None:
-            raise MissingExtra(
-                f"zerograd lab needs {package}", cure="pip install 'zerograd[lab]'", slug="missing-extra"
-            )
+            raise missing_package("zerograd lab", package)
     from zerograd.lab.claim import load_claims
     from zerograd.lab.experiment import document, read_results
 

@@ -227,7 +227,7 @@ class Execution:
         self.computed: dict[Site, Value] = {}  # losses, and where
         self.returned: Value | None = None  # by the root, to a framework that goes backward with it
         self.ungraded: dict[int, tuple[Site, Obj]] = {}  # tensors without a gradient that an optimizer was given
-        self.cleared: dict[Site, frozenset[Obj]] = {}  # the regions that each clear was told
+        self.cleared: dict[Site, tuple[Regions, Regions]] = {}  # what each clear surely empties, and what it may
         self.exhausted: dict[Site, Any] = {}  # parameters that are read where nothing is left of them
         self.shared: dict[Site, Any] = {}  # gradients that are handed over again and again
         self.clears: dict[Site, Any] = {}  # what is known of each clear

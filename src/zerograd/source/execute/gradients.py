@@ -696,7 +696,8 @@ def clear(
     if zeros is not False:
         updates.clear(ex, sharing.emptied_too(ex, regions), node, weak=weak or zeros is None)
     clearing.note(ex, regions, node, of=of, weak=weak, zeros=zeros is True and not by_hand)
-    ex.cleared[ex.site(node)] = ex.cleared.get(ex.site(node), regions) & regions if not weak else NO_OBJECTS
+    sure, may = ex.cleared.get(ex.site(node), (regions, NO_OBJECTS))
+    ex.cleared[ex.site(node)] = (sure & regions if not weak else NO_OBJECTS, may | regions)
     if not weak:
         clipping.cleared(ex, regions)
     for optimizer in known:

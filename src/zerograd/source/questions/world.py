@@ -3,8 +3,8 @@
 The bounds of an answer come from the values: what is exact and made in sight is sure, anything else may be.
 """
 
-from collections.abc import Callable, Iterable
-from itertools import chain
+from collections.abc import Callable, Hashable, Iterable
+from itertools import chain, takewhile
 from typing import Any, TypeVar
 
 from zerograd.core.events import Event
@@ -24,6 +24,8 @@ from zerograd.core.world import (
     Wasted,
     Window,
 )
+from zerograd.source.execute import containers
+from zerograd.source.execute.containers import ELEMENT
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.objects import Obj, ObjectKind
 from zerograd.source.heap.regions import is_unknown
@@ -58,15 +60,15 @@ class SourceWorld:
         obj = self._things.get(optimizer)
         if obj is None or obj.kind is not ObjectKind.OPTIMIZER:
             return Params()
-        return _params(obj.held if not obj.many else frozenset(), obj.held or {obj})
+        return _params(obj.wholly & obj.held if not obj.many else (), obj.held or {obj})
 
     def reached(self, deposit: Event) -> Params:
         met = self._ex.deposits.get(deposit.site) if deposit.site is not None else None
         return _params(met.value.sure, met.value.made_of) if met is not None else Params()
 
     def cleared(self, clear: Event) -> Params:
-        regions = self._ex.cleared.get(clear.site, frozenset()) if clear.site is not None else frozenset()
-        return _params(regions, regions)
+        met = self._ex.cleared.get(clear.site) if clear.site is not None else None
+        return _params(*met) if met is not None else Params()
 
     def every(self, kind: type[F]) -> Iterable[F]:
         if kind not in self._known:
@@ -75,17 +77,27 @@ class SourceWorld:
 
 
 def _params(sure: Iterable[Obj], may: Iterable[Obj]) -> Params:
-    return Params(
-        frozenset(_region(one) for one in sure if not is_unknown(one)), frozenset(_region(one) for one in may)
-    )
+    """Of several things that one object stands for, none is sure; nor is an element of which nobody knows the place."""
+    known = frozenset(_region(one) for one in sure if not is_unknown(one) and not one.many and not _is_any(one))
+    return Params(known, frozenset(_region(one) for one in may))
+
+
+def _is_any(obj: Obj) -> bool:
+    return any(place == ELEMENT for place in _way_to(obj)[1])
+
+
+def _way_to(obj: Obj) -> tuple[Obj, list[Hashable]]:
+    """The module that something is a part of, and the places that lead there."""
+    way: list[Hashable] = []
+    while containers.is_part(obj):
+        _, whole, place = obj.key
+        assert isinstance(whole, Obj)
+        obj, way = whole, [place, *way]
+    return obj, way
 
 
 def _region(obj: Obj) -> Region:
-    """A part of a module is told as that module and the way to the part."""
-    path: list[str] = []
-    key = obj.key
-    while key[:1] == ("part",) and isinstance(key[1], Obj):  # not a name: of an object
-        path.append(str(key[2]))
-        obj = key[1]
-        key = obj.key
-    return Region(obj.number, tuple(reversed(path)))
+    """A part of a module is that module and the way to the part; of any of its elements, all of them."""
+    whole, way = _way_to(obj)
+    known = takewhile(lambda place: place != ELEMENT, way)
+    return Region(whole.number, tuple(str(place[1] if isinstance(place, tuple) else place) for place in known))
