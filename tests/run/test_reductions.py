@@ -3,6 +3,7 @@
 import pytest
 
 from rules.programs import Program, audited_in_full
+from zerograd.run import reductions
 
 HEAD = """\
 import torch
@@ -55,6 +56,20 @@ MEANS = {
 def test_nobody_divides(loss: str) -> None:
     program = Program("added", HEAD + ADDED.replace(MSE, loss))
     assert audited_in_full(program) == program.expected_in_run
+
+
+def test_nobody_divides_after_steps_of_one_batch_each() -> None:
+    single = "for _ in range(4):\n    nn.functional.mse_loss(model(torch.randn(6, 4)), torch.randn(6, 1)).backward()\n"
+    single += "    optimizer.step()\n    optimizer.zero_grad()\n"
+    program = Program("added later", HEAD + single + ADDED.replace("range(4)", "range(6)", 1))
+    assert audited_in_full(program) == program.expected_in_run
+
+
+def test_the_graph_of_a_loss_that_has_a_step_of_its_own_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(reductions, "is_bare", lambda loss: asked.append(loss))
+    assert not audited_in_full(Program("single", HEAD + LOOP.replace("accum_steps):", "1):", 1).replace("4)", "9)", 1)))
+    assert len(asked) < 4
 
 
 @pytest.mark.parametrize("text", DIVIDED.values(), ids=DIVIDED)

@@ -48,7 +48,8 @@ class Step(Entered):
     model       whose buffers restore= brings back, and whose names inspect= and clip= see
     clip        a norm (math.inf only measures) | {"norm": 1.0} | {"norm": 1.0, "per": "group"} | {"value": 0.5} |
                 a function of the named gradients
-    scheduler   one or several; they move once per commit, and only then
+    scheduler   one or several that count steps; they move once per commit, and only then. One that counts epochs stays
+                yours: call its step() after the epoch
     scaler      a torch.amp.GradScaler
     autocast    a dtype for the block; backward runs outside it
     nonfinite   what to do with NaN and infinity: "skip" the step, "raise", or "ignore" (no check)
@@ -138,11 +139,20 @@ class Step(Entered):
         self._transaction, latest = transaction, self._transaction
         try:
             open_block(transaction, self, self._new_block())
-        except BaseException:
+        except BaseException as error:
             if not transaction.blocks:  # it never began: the one that is open, if there is one, goes on
                 self._transaction = latest
+                if self._record.known.torn:
+                    self._tell_ranks(error)
             raise
         return self
+
+    def _tell_ranks(self, error: BaseException) -> None:
+        """This rank goes on no more. The others, whose blocks begin, would wait for its vote."""
+        party = self._search.look(self._slots)
+        block = Block(self._name, self._terms, self._slots, self._guard, self._record, party)
+        if block.exchange is not None:
+            block.exchange.fail(error)
 
     @property
     def _block(self) -> Block | None:

@@ -42,7 +42,9 @@ class Reductions(Detector):
         if self.rules and len(roots) == 1 and roots[0].numel() == 1:
             reading = read(roots[0])
             deposit.reading = reading._replace(factor=reading.factor * _weight(deposit.seed))
-            deposit.bare = bool(reading.mean) and is_bare(roots[0])
+            # Where nearly every backward has a step of its own, nobody will ask: see consuming().
+            lone = bool(accounts) and all(account.habits.lone() for account in accounts)
+            deposit.bare = bool(reading.mean) and not lone and is_bare(roots[0])
 
     def deposited(self, deposit: Deposit, accounts: Sequence[Account]) -> None:
         for account in accounts:

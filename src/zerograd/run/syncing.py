@@ -131,6 +131,8 @@ class Syncing(Detector):
 
     def consumed(self, account: Account) -> tuple[tuple[str, float], ...]:
         """What every rank must have alike: the norm of what a step over a whole replica consumes (trace/ranks.py)."""
+        if not self._replicas:
+            return ()
         held = set(account.slots.ids)
         if not any(one.parameters and one.parameters <= held for one in self._replicas if not one.alone):
             return ()

@@ -2,6 +2,7 @@
 
 import gc
 import math
+import os
 import sys
 import time
 import warnings
@@ -413,6 +414,29 @@ def check_an_inspection_that_raises_on_one_rank(rank: int, ranks: int) -> None:
     failing.clear()
     _fails(step, model, rank, None, "")
     same_everywhere(weights(model))
+
+
+def check_a_torn_rank_lets_nobody_wait(rank: int, ranks: int) -> None:
+    model = DDP(net())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    step = Step(optimizer, restore="weights")
+    _fails(step, model, rank, None, "")
+    if rank == 1:
+        optimizer.register_step_pre_hook(_raise)
+    ended = []
+    begun = time.monotonic()
+    for _ in range(3):
+        try:
+            _fails(step, model, rank, None, "")
+            ended.append("committed")
+        except StepError as error:
+            ended.append(type(error).__name__)
+    assert ended == (["TornStep", "StepError", "StepError"] if rank == 1 else ["committed", "PeerFailed", "PeerFailed"])
+    assert time.monotonic() - begun < int(os.environ["TIMEOUT"])
+
+
+def _raise(*_: object) -> None:
+    raise OSError
 
 
 def check_what_a_function_leaves_on_one_rank_skips_all(rank: int, ranks: int) -> None:
