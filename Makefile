@@ -96,12 +96,12 @@ first-finding: dist
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -e '.[torch,lab]'
+	$(BIN)/python -m pip install -e '.[torch,lab]'
 	touch $@
 
 # Tools, a Jupyter kernel, and the frameworks whose loops are audited: the demo does not wait for them.
 $(GATE): $(READY)
-	$(BIN)/python -m pip install --quiet -e '.[torch,lab,lsp,dev,docs,frameworks]'
+	$(BIN)/python -m pip install -e '.[torch,lab,lsp,dev,docs,frameworks]'
 	touch $@
 
 clean:

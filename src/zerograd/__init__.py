@@ -63,14 +63,13 @@ def __getattr__(name: str) -> object:
     module, _, attribute = home.partition(":")
     try:
         found: object = getattr(import_module(module), attribute or name)
-    except ModuleNotFoundError as error:
-        if error.name != "torch" or not home.startswith(_NEED_TORCH):
-            raise
-        from zerograd.errors import MissingExtra
+    except (ImportError, AttributeError) as error:
+        from zerograd.errors import without_torch
 
-        raise MissingExtra(
-            f"zerograd.{name} needs torch", cure="pip install 'zerograd[torch]'", slug="missing-extra"
-        ) from None
+        told = without_torch(f"zerograd.{name}", error) if home.startswith(_NEED_TORCH) else None
+        if told is None:
+            raise
+        raise told from None
     globals()[name] = found
     return found
 

@@ -15,6 +15,7 @@ ZerogradError
 """
 
 import os
+import sys
 
 
 class ZerogradError(Exception):
@@ -31,7 +32,7 @@ class ZerogradError(Exception):
         if self.cure:
             lines.append(f"  {self.cure}")
         if self.slug:
-            lines.append(f"  See docs/errors.md#{self.slug}")
+            lines.append(f"  See docs/errors.md#{self.slug} (zerograd explain {self.slug})")
         return "\n".join(lines)
 
 
@@ -77,6 +78,34 @@ class PeerFailed(StepError):
 
 class TornStep(StepError):
     """optimizer.step() raised half-way: the weights are neither old nor new."""
+
+
+TESTED = "2.13 and 2.11"  # docs/install.md says where
+_CURES = {
+    "torch": "It uses the torch of its environment, and here is none: install one as pytorch.org says.",
+    "matplotlib": "pip install matplotlib",
+    "pygls": "pip install pygls",
+}
+
+
+def missing_package(what: str, package: str) -> MissingExtra:
+    """An error about a package that `what` needs: its own name is all that pip has to be told."""
+    return MissingExtra(f"{what} needs {package}", cure=_CURES[package], slug="missing-extra")
+
+
+def without_torch(what: str, error: ImportError | AttributeError) -> MissingExtra | None:
+    """Why `what` cannot be imported, if it is for want of torch or of something in it: a sentence with its version."""
+    if isinstance(error, ModuleNotFoundError) and error.name == "torch":
+        return missing_package(what, "torch")
+    home = error.name if isinstance(error, ImportError) else getattr(error.obj, "__name__", "")
+    if (home or "").partition(".")[0] != "torch":
+        return None
+    version = getattr(sys.modules.get("torch"), "__version__", "")
+    return MissingExtra(
+        f"{what} cannot use torch {version}: {error}",
+        cure=f"Tested are torch {TESTED}. zerograd check works with any.",
+        slug="other-torch",
+    )
 
 
 def unknown(kind: str, given: str, known: list[str], *, slug: str) -> UsageError:

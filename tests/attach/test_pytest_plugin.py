@@ -91,8 +91,8 @@ def test_expected_to_fail():
 """
 
 
-def run(cwd: Path, *options: str) -> list[str]:
-    (cwd / "test_it.py").write_text(TESTS)
+def run(cwd: Path, *options: str, text: str = TESTS) -> list[str]:
+    (cwd / "test_it.py").write_text(text)
     command = [sys.executable, "-m", "pytest", "-rA", "--strict-markers", "-p", "no:cacheprovider", *options]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300).stdout.splitlines()
 
@@ -134,3 +134,51 @@ def test_every_test_is_judged_by_what_it_did(options: list[str], tmp_path: Path)
     )
     assert "zerograd: every test is audited" in told
     assert told.count("zerograd_allow: unknown rule 'stale-acumulation'") == 1
+    places = [line for line in told if line.startswith("zerograd: ZG")]
+    assert places == ["zerograd: ZG001 at test_it.py:11 in 6 tests", "zerograd: ZG002 at test_it.py:63"]
+
+
+POSSIBLE = """
+import torch
+
+def test_it():
+    weight = torch.nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    for i in range(12):
+        weight.square().sum().backward()
+        if i == 8:  # kept for the next step: who knows why
+            continue
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize("options", [[], ["-n", "1"]], ids=["alone", "xdist"])
+def test_settings_in_pyproject(options: list[str], tmp_path: Path) -> None:
+    """Which rules, how closely, and whether doubts are shown; the command line wins."""
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.pytest.ini_options]\nzerograd_select = ["ZG0"]\nzerograd_mode = "full"\nzerograd_possible = true\n'
+    )
+    only = ["--zerograd", "-k", "test_right or test_wrong_again", *options]
+    assert "FAILED test_it.py::test_wrong_again" in _verdicts(run(tmp_path, *only))
+    assert "PASSED test_it.py::test_wrong_again" in _verdicts(run(tmp_path, *only, "--zerograd-select", "ZG1,ZG003"))
+    told = run(tmp_path, "--zerograd", *options, text=POSSIBLE)
+    assert "PASSED test_it.py::test_it" in told
+    assert "zerograd: ZG007 at test_it.py:11 (possible)" in told
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [('zerograd_mode = "deep"', "zerograd_mode: 'deep' is neither of lean, full"),
+     ('zerograd_select = ["ZG01x"]', "zerograd_select: unknown rule 'ZG01x'")],
+)  # fmt: skip
+def test_settings_that_mean_nothing(line: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(f"[tool.pytest.ini_options]\n{line}\n")
+    command = [sys.executable, "-m", "pytest", "--zerograd", "-p", "no:cacheprovider"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 4
+    assert said in done.stderr
+
+
+def _verdicts(told: list[str]) -> list[str]:
+    return [line.split(" - ")[0] for line in told]

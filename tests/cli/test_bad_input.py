@@ -1,5 +1,6 @@
 """Bad input anywhere: one clear sentence, the nearest valid name, exit 2, no traceback."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -67,7 +68,8 @@ def test_bad_input(
     assert what in err.splitlines()[0]
     assert cure in err
     assert "Traceback" not in err
-    assert "docs/errors.md#" in err
+    assert (slug := re.search(r"\n  See docs/errors\.md#([\w-]+) \(zerograd explain \1\)\n$", err))
+    assert main(["explain", slug[1]]) == 0
 
 
 def test_a_crash_is_ours_and_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

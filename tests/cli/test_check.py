@@ -130,6 +130,10 @@ def test_files_nobody_wrote_get_one_line(capsys: pytest.CaptureFixture[str]) -> 
     assert "zerograd: large.py: is too large to be read: " in err
     assert "zerograd: long.py: has a line too long to be read: " in err
 
+    assert "large.py: is too large to be read: 600,310" in err
+    assert "characters, the limit is 500,000\n" in err
+    assert "characters, the limit is 100,000\n" in err
+
 
 def test_encodings() -> None:
     Path("bom.py").write_bytes(b"\xef\xbb\xbf" + BAD.encode())
@@ -139,3 +143,71 @@ def test_encodings() -> None:
         assert main(["check", name]) == 1
     Path("odd.py").write_bytes(b"# coding: undefined\n" + BAD.encode())
     assert main(["check", "odd.py"]) == 2
+
+
+def test_paths_and_options_in_any_order(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("other.py").write_text(BAD)
+    assert main(["check", "bad.py", "--possible", "other.py", "--jobs", "1", "good.py", "-q"]) == 1
+    out, err = capsys.readouterr()
+    assert (out.count(": ZG001 "), err) == (2, "")
+    Path("-odd.py").write_text(BAD)
+    assert main(["check", "--", "-odd.py"]) == 1
+
+
+def test_a_folder_is_not_clean_if_a_file_that_trains_was_not_read(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("src").mkdir()
+    Path("src/words.py").write_text("print 'no training here'\nx = (\n")
+    assert main(["check", "src"]) == 0
+    Path("src/train.py").write_text("import torch\nloss.backward()\noptimizer.step(\n")
+    assert main(["check", "src"]) == 2
+    assert capsys.readouterr().err.endswith("0 findings in 1 file, 1 file could not be read\n")
+    assert main(["check", ".", "--exit-zero"]) == 2
+
+
+@pytest.mark.parametrize("kept", [0.2, 0.9])
+def test_a_notebook_that_was_cut_off_is_an_error(kept: float, capsys: pytest.CaptureFixture[str]) -> None:
+    cells = [{"cell_type": "code", "source": text, "outputs": []} for text in ("import torch\n" * 20, BAD)]
+    text = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4})
+    Path("notebooks").mkdir()
+    Path("notebooks/cut.ipynb").write_text(text[: int(len(text) * kept)])
+    for path in ("notebooks", "notebooks/cut.ipynb"):
+        assert main(["check", path]) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith("zerograd: notebooks/cut.ipynb: is not a notebook: ")
+        assert err.endswith("0 findings in 0 files, 1 file could not be read\n")
+    Path("notebooks/cut.ipynb").write_text(text.replace("backward", "forward").replace("zero_grad", ""))
+    assert main(["check", "notebooks"]) == 0
+
+
+def test_the_cache_lies_at_the_root_of_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("pyproject.toml").write_text("")
+    for folder, text in (("one", BAD), ("two/deep", GOOD)):
+        Path(folder).mkdir(parents=True)
+        Path(folder, "train.py").write_text("from model import loss\n" + text)
+    root = Path.cwd()
+    for folder, status in (("one", 1), ("two/deep", 0)):
+        monkeypatch.chdir(root / folder)
+        assert main(["check", "--no-cache"]) == status
+        assert not list(root.rglob(".zerograd_cache"))
+    for folder, status in (("one", 1), ("two/deep", 0)) * 2:
+        monkeypatch.chdir(root / folder)
+        assert main(["check"]) == status
+    assert [path.parent for path in root.rglob(".zerograd_cache")] == [root]
+
+
+def test_a_config_file_of_ours_has_no_table(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("zerograd.toml").write_text("[tool.zerograd]\nnotes = true\n")
+    assert main(["check"]) == 2
+    assert "In zerograd.toml they stand at the top, without [tool.zerograd]: notes = true." in capsys.readouterr().err
+    Path("zerograd.toml").write_text("notes = true\n")
+    assert main(["check", "good.py"]) == 0
+
+
+def test_words_of_a_finding_are_strings() -> None:
+    import zerograd
+
+    (finding,) = zerograd.check(BAD)
+    assert finding.certainty == "certain"
+    assert finding.severity == "error"
+    assert f"{finding.certainty} {finding.severity}" == "certain error"

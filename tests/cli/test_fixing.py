@@ -48,7 +48,7 @@ def test_a_safe_fix_needs_no_more_than_fix(capsys: pytest.CaptureFixture[str]) -
 
 def test_a_diff_writes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--diff"]) == 0
-    assert capsys.readouterr() == ("", "")
+    assert capsys.readouterr() == ("", "1 fix not shown: it changes what is trained (--unsafe-fixes)\n")
     assert main(["check", "--diff", "--unsafe-fixes"]) == 1
     assert capsys.readouterr().out == (
         "--- bad.py\n+++ bad.py\n@@ -6,6 +6,7 @@\n"

@@ -59,6 +59,7 @@ def test_perfetto(here: Path) -> None:
         (["traces/other.jsonl"], "is not a zerograd trace"),
         (["traces", "--output-format", "hmtl"], "Did you mean 'html'?"),
         (["traces", "-o", "no/such/folder/r.html"], "cannot be written"),
+        (["traces", "-o", "x.txt"], "x.txt: no report has the ending '.txt'\n  Name it .html, "),
         (["traces", "--beside", "p.json"], "--beside goes with --output-format perfetto"),
     ],
 )

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from zerograd.cli import main
 from zerograd.lab import demo
 
 
@@ -18,8 +19,26 @@ def test_the_bugs_are_found_proved_and_gone(tmp_path: Path, monkeypatch: pytest.
     text = "\n".join(said)
     assert "of the norm of this update came from batches already used" in text
     assert "every gradient accounted for" in text
-    assert len(text.splitlines()) < 70
+    assert len([line for line in text.splitlines() if not line.startswith("... ")]) < 70
     assert str(folder / "demo.html") in text
     assert {"demo.html", "losses.png", "losses.svg", "train.py"} < {path.name for path in folder.iterdir()}
     curves = {line.split("  ")[1]: line.split()[-1] for line in said if line.startswith("  ")}
     assert len(curves) == 3
+    waiting = [line.partition(", epoch 1: ")[0] for line in said if line.startswith("... ")]
+    assert waiting == ["... train.py", "... train_fixed.py", "... train_step.py"]
+
+
+def test_a_folder_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    played: list[Path] = []
+    monkeypatch.setattr(demo, "play", lambda folder, say: not played.append(folder))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "zerograd-demo").write_text("a file stands where the folder should be")
+    assert main(["demo"]) == 0
+    assert played[0].parent == tmp_path
+    assert played[0].is_dir()
+    assert f"the demo goes to {played[0]}\n" in capsys.readouterr().err
+    assert main(["demo", "--folder", "zerograd-demo/deeper"]) == 2
+    assert "zerograd: zerograd-demo/deeper: cannot be written: " in capsys.readouterr().err

@@ -121,13 +121,23 @@ def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
     assert capsys.readouterr().out.count("\n") == 22
     folder = tmp_path / "out"
     assert main(["lab", "c04", "c09", "--folder", str(folder), "--docs", str(tmp_path / "docs")]) == 0
-    assert "holds" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert "holds" in said.out
+    first, second, _ = said.err.splitlines()
+    assert first.startswith("zerograd lab: 1/2  C04 ")  # one line as each claim begins: nobody waits in the dark
+    assert second.startswith("zerograd lab: 2/2  C09 ")
     found = json.loads((folder / "lab.json").read_text())
     assert [(claim["id"], claim["verdict"]) for claim in found["claims"]] == [("C04", "holds"), ("C09", "holds_if")]
     assert {"statement", "condition", "measured", "tools"} < set(found["claims"][0])
     assert sorted(path.name for path in (folder / "figures").iterdir()) == ["C04.png", "C04.svg", "C09.png", "C09.svg"]
     assert main(["lab", "--from", str(folder / "lab.json"), "--json", "-"]) == 0
     assert json.loads(capsys.readouterr().out)["claims"] == found["claims"]
+    earlier = ["lab", "--from", str(folder / "lab.json"), "--output-format", "json"]
+    assert main(earlier) == 0
+    assert json.loads(capsys.readouterr().out)["claims"] == found["claims"]
+    assert main([*earlier, "--output-file", str(tmp_path / "again.json")]) == 0
+    assert capsys.readouterr().out == ""
+    assert json.loads((tmp_path / "again.json").read_text())["claims"] == found["claims"]
 
 
 def test_mistakes_are_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -136,4 +146,6 @@ def test_mistakes_are_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
     (tmp_path / "no.json").write_text("[]")
     assert main(["lab", "--from", str(tmp_path / "no.json")]) == 2
     assert "not the results of a lab" in capsys.readouterr().err
+    assert main(["lab", "--output-file", "x.json"]) == 2
+    assert "--output-file goes with --output-format json" in capsys.readouterr().err
     assert main(["lab", "C22", "--count", str(tmp_path / "nowhere")]) == 2

@@ -32,3 +32,22 @@ def test_no_bar(stream: io.StringIO, soon: float, monkeypatch: pytest.MonkeyPatc
     with Bar(stream, label="Reading") as bar:
         bar(1, 2)
     assert stream.getvalue() == ""
+
+
+def test_lines_on_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After two seconds, then ever more seldom."""
+    seconds = iter([0.0, 1.0, 2.5, 3.0, 8.0, 9.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(seconds))
+    stream = io.StringIO()
+    with Bar(stream, label="Reading") as bar:
+        for done in (500, 1500, 1600, 2900, 3000):
+            bar(done, 3000)
+    assert stream.getvalue() == ("zerograd: reading: 1,500 of 3,000 files\nzerograd: reading: 2,900 of 3,000 files\n")
+
+
+def test_no_lines_for_machines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_LATER", 0.0)
+    stream = io.StringIO()
+    with Bar(stream, label="Reading", lines=False) as bar:
+        bar(500, 3000)
+    assert stream.getvalue() == ""

@@ -256,5 +256,6 @@ def test_without_pygls_it_says_what_is_missing() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr == (
-        "zerograd: zerograd server needs pygls\n  pip install 'zerograd[lsp]'\n  See docs/errors.md#missing-extra\n"
+        "zerograd: zerograd server needs pygls\n  pip install pygls\n"
+        "  See docs/errors.md#missing-extra (zerograd explain missing-extra)\n"
     )

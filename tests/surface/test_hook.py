@@ -77,6 +77,8 @@ def test_a_commit_with_a_finding_is_stopped(tmp_path: Path, environment: dict[st
     ours = Repository(tmp_path / "ours", environment)
     for name in ("pyproject.toml", "README.md", "LICENSE", ".pre-commit-hooks.yaml"):
         shutil.copy(ROOT / name, ours.folder)
+    (ours.folder / "docs").mkdir()
+    shutil.copy(ROOT / "docs" / "errors.md", ours.folder / "docs")  # the wheel has a copy
     shutil.copytree(ROOT / "src", ours.folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
     ours.commit()
     revision = ours.run("git", "rev-parse", "HEAD").strip()

@@ -42,11 +42,12 @@ FLAGS = {
     "check": "--add-ignore --baseline --color --config --diff --exclude --exit-non-zero-on-fix --exit-zero "
     "--extend-exclude --extend-select --fix --force-exclude --help --ignore --isolated --jobs --no-cache "
     "--no-respect-gitignore --notes --output-file --output-format --possible --quiet --select --statistics "
-    "--stdin-filename --unsafe-fixes --write-baseline -h -q",
+    "--stdin-filename --unsafe-fixes --watch --write-baseline -h -q",
     "run": "--help --live --mode --notes --possible --report --require-all --sample --strict --trace -h -m",
     "report": "--beside --help --output-file --output-format -h -o",
     "rule": "--all --help --output-format -h",
-    "lab": "--count --docs --folder --from --help --json --list -h",
+    "explain": "--all --help -h",
+    "lab": "--count --docs --folder --from --help --json --list --output-file --output-format -h",
     "demo": "--folder --help -h",
     "server": "--help --stdio -h",
     "completion": "--help -h",

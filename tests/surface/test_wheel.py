@@ -75,26 +75,36 @@ def test_a_check_finds_a_bug_without_torch(clean: Path, tmp_path: Path) -> None:
     assert err == "1 finding in 1 file, 1 fixable with --fix --unsafe-fixes\n"
 
 
-@pytest.mark.parametrize(
-    ("command", "extra"),
-    [
-        (["run", "train.py"], "torch"),
-        (["lab"], "lab"),
-        (["demo"], "lab"),
-    ],
-)
-def test_what_needs_torch_says_so(command: list[str], extra: str, clean: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", [["run", "train.py"], ["lab"], ["demo"]], ids=lambda command: command[0])
+def test_what_needs_torch_says_so(command: list[str], clean: Path, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import torch\n")
     status, out, err = run(clean, tmp_path, "zerograd", *command)
     assert (status, out) == (2, "")
     assert err == (
         f"zerograd: zerograd {command[0]} needs torch\n"
-        f"  pip install 'zerograd[{extra}]'\n"
-        "  See docs/errors.md#missing-extra\n"
+        "  It uses the torch of its environment, and here is none: install one as pytorch.org says.\n"
+        "  See docs/errors.md#missing-extra (zerograd explain missing-extra)\n"
     )
+
+
+def test_what_an_error_points_to_is_in_it(clean: Path, tmp_path: Path) -> None:
+    status, out, err = run(clean, tmp_path, "zerograd", "explain", "empty-slots")
+    assert (status, err) == (0, "")
+    assert out.startswith("empty-slots\n\nNothing was deposited.")
 
 
 def test_what_is_imported_says_so_too(clean: Path, tmp_path: Path) -> None:
     for name in ("Step", "audit", "join"):
         _, _, err = run(clean, tmp_path, "python", "-c", f"import zerograd; zerograd.{name}")
-        assert f"zerograd.errors.MissingExtra: zerograd.{name} needs torch\n  pip install 'zerograd[torch]'" in err
+        assert f"zerograd.errors.MissingExtra: zerograd.{name} needs torch\n  It uses the torch of its" in err
+
+
+def test_it_asks_for_no_torch(wheel: Path) -> None:
+    """Not even for a newer one: the build for somebody's GPU must stay. Nor do the extras set a limit."""
+    with zipfile.ZipFile(wheel) as inside:
+        (name,) = [one for one in inside.namelist() if one.endswith(".dist-info/METADATA")]
+        asked = [line for line in inside.read(name).decode().splitlines() if line.startswith("Requires-Dist: ")]
+    plain = [line.removeprefix("Requires-Dist: ") for line in asked if "extra ==" not in line]
+    assert [word.partition(">")[0] for word in plain] == ["rich"]
+    assert [line for line in asked if line.startswith("Requires-Dist: torch;")]
+    assert not [line for line in asked if line.startswith("Requires-Dist: torch>")]

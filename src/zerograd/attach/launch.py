@@ -56,7 +56,11 @@ def launch(
     left = require_all and not reading.complete
     if left:
         print(f"zerograd: {_left(reading)} (--require-all)", file=sys.stderr)
-    return 1 if status == 0 and (left or (strict and reading.findings)) else end_as(status)
+    deaf = reading.deaf and (strict or require_all)
+    if deaf:
+        who = "1 process was" if reading.deaf == 1 else f"{reading.deaf} processes were"
+        print(f"zerograd: {who} not audited at all: no verdict", file=sys.stderr)
+    return 1 if status == 0 and (deaf or left or (strict and reading.findings)) else end_as(status)
 
 
 def _exists(script: str, *, module: bool) -> None:

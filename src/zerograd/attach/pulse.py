@@ -62,6 +62,7 @@ class Reading(NamedTuple):
     loss: float | None = None  # the last, of the first process that reads them
     norm: float | None = None
     complete: bool = True  # everything was audited, in all of them
+    deaf: int = 0  # processes with a torch that cannot be audited
 
     @classmethod
     def of(cls, desk: str) -> "Reading":
@@ -81,4 +82,5 @@ class Reading(NamedTuple):
             loss=next((one[5] for one in trained.values() if math.isfinite(one[5])), None),
             norm=next((one[6] for one in trained.values() if math.isfinite(one[6])), None),
             complete=all(one[4] for one in trained.values()),
+            deaf=len(list(Path(desk).glob("deaf-*"))),
         )

@@ -1,5 +1,6 @@
 """`zerograd run --report FILE`: a page about the run that has just ended, from the traces of all its processes."""
 
+import contextlib
 import os
 import time
 
@@ -24,6 +25,9 @@ def folder_for(report: str) -> str:
 def make(report: str, settings: Settings) -> str:
     """What to tell about it. Every rank makes it anew when it ends: the last one knows of all."""
     draft = f"{report}.{os.getpid()}"
+    with contextlib.suppress(OSError):  # it holds something: a trace of this run, or of an earlier one
+        os.rmdir(settings.trace)
+        return "zerograd: no report: no torch.optim.Optimizer has stepped in this run"
     try:
         text = render(processes([settings.trace], run=settings.run), "html")
         with open(draft, "w", encoding="utf-8") as file:

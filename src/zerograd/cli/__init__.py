@@ -15,6 +15,7 @@ COMMANDS = {
     "run": "run a script and prove what every optimizer step consumed",
     "report": "show a traced run: a page, or for the tools you look at already",
     "rule": "explain a rule",
+    "explain": "say what an error means, and what to do about it",
     "lab": "settle published claims about zero_grad by experiment",
     "demo": "see a real bug found, proved and gone",
     "server": "show findings in an editor, as you type",

@@ -15,7 +15,7 @@ from zerograd.report.documents import Documents
 from zerograd.report.footer import Told, count, footer
 from zerograd.report.formats import FORMATS, HUMAN, render
 from zerograd.report.progress import Bar
-from zerograd.source.files.config import Config, load_config
+from zerograd.source.files.config import Config, load_config, project_root
 from zerograd.source.files.discover import STDIN, python_files, read_text
 from zerograd.source.files.exclusion import Exclusion
 from zerograd.source.sweep import Settings, Target, sweep
@@ -27,9 +27,11 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str]) -> int:
     options = parser().parse_args(argv)
     config = _settled(options)
+    if options.watch:
+        return _watch(argv, options, config)
     if config.output_format not in FORMATS:
         raise unknown("output format", config.output_format, list(FORMATS), slug="unknown-option")
-    cache = None if options.no_cache else CACHE
+    cache = None if options.no_cache else os.path.join(project_root(os.getcwd()), CACHE)
     settings = Settings(config.codes(), cache, __version__, options.jobs, notes=config.notes)
     fixing = _fixing(options, config, settings)
     if fixing is not None and STDIN in options.paths:
@@ -50,6 +52,8 @@ def main(argv: Sequence[str]) -> int:
         shown = fixing.files(shown)
         told = told._replace(fixed=fixing.fixed)
         if options.diff:
+            if (held := fixing.held_back()) and not options.quiet:
+                print(held, file=sys.stderr)
             return fixing.status
         checked = checked._replace(documents=Documents())  # they have changed
     _write(shown, options, config, checked)
@@ -59,7 +63,9 @@ def main(argv: Sequence[str]) -> int:
         return 2
     if told.fixed and options.exit_non_zero_on_fix:
         return 1
-    return 1 if any(finding.fails for finding in shown) and not options.exit_zero else 0
+    if any(finding.fails for finding in shown) and not options.exit_zero:
+        return 1
+    return 2 if checked.blind else 0  # nothing was found, and something that trains was not looked at
 
 
 def _settled(options: Namespace) -> Config:
@@ -82,11 +88,12 @@ class Checked(NamedTuple):
     read: list[str]  # files
     unread: list[str]
     documents: Documents
+    blind: bool  # one that could not be read trains
 
 
 def _check(options: Namespace, config: Config, settings: Settings) -> Checked:
     targets = list(_targets(options, config))
-    with Bar(sys.stderr, label="Reading") as bar:
+    with Bar(sys.stderr, label="Reading", lines=config.output_format in HUMAN and not options.quiet) as bar:
         outcomes = sweep(targets, settings, advance=bar)
     unread: list[str] = []
     for target, outcome in zip(targets, outcomes, strict=True):
@@ -98,7 +105,23 @@ def _check(options: Namespace, config: Config, settings: Settings) -> Checked:
     findings = config.without_ignored(once(finding for outcome in outcomes for finding in outcome.findings))
     given = {target.shown: target.text for target in targets if target.text is not None}
     read = [target.shown for target in targets if target.path not in unread]
-    return Checked(findings, read, unread, Documents(given))
+    blind = any(outcome.hides_training for outcome in outcomes)
+    return Checked(findings, read, unread, Documents(given), blind)
+
+
+def _watch(argv: Sequence[str], options: Namespace, config: Config) -> int:
+    writing = ("fix", "add_ignore", "write_baseline")
+    if STDIN in options.paths or any(getattr(options, name) for name in writing):
+        cure = "It reads files again and again, and changes none."
+        raise UsageError(
+            "--watch goes with neither standard input, --fix, --add-ignore nor --write-baseline",
+            cure=cure,
+            slug="unknown-option",
+        )
+    from zerograd.cli.watching import watch
+
+    configs = [os.path.join(config.root, name) for name in ("zerograd.toml", "pyproject.toml")]
+    return watch(argv, lambda: [*configs, *(target.path for target in _targets(options, config))])
 
 
 def _targets(options: Namespace, config: Config) -> Iterable[Target]:

@@ -8,6 +8,7 @@ from zerograd.core.findings import Finding
 from zerograd.errors import SourceError, UsageError
 from zerograd.report.colour import Paint, wants_colour
 from zerograd.report.fixes import diff
+from zerograd.report.footer import count
 from zerograd.report.text import concise
 from zerograd.source.files.discover import NOTEBOOK, STDIN, read_text
 from zerograd.source.fixes.files import File
@@ -33,6 +34,18 @@ class Fixing:
     def status(self) -> int:
         """Of --diff: 1 if anything would change."""
         return 1 if self.fixed else 0
+
+    def held_back(self) -> str:
+        """What --diff does not show of the findings that are left, in words."""
+        unsafe = sum(is_fixable(finding, unsafe=True) for finding in self._left) if not self._unsafe else 0
+        without = sum(finding.fix is None for finding in self._left)
+        told = []
+        if unsafe:
+            changes = "it changes" if unsafe == 1 else "they change"
+            told.append(f"{count(unsafe, 'fix', 'fixes')} not shown: {changes} what is trained (--unsafe-fixes)")
+        if without:
+            told.append(f"{count(without, 'finding has', 'findings have')} no fix")
+        return "; ".join(told)
 
     def files(self, shown: list[Finding]) -> list[Finding]:
         """What is still shown once the files are written."""

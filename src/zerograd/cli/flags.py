@@ -6,10 +6,11 @@ from typing import Any
 from zerograd.cli.options import Parser
 from zerograd.report.formats import FORMATS
 
-CACHE = ".zerograd_cache"  # in the working directory, like the paths that findings name
+CACHE = ".zerograd_cache"  # at the root of the project
 EXAMPLES = """\
   zerograd check .                          every Python file below here
   zerograd check train.py --possible        also what a branch may excuse
+  zerograd check . --watch                  again, whenever a file changes
   zerograd check - < train.py               standard input
   zerograd check . --diff --unsafe-fixes    what the fixes would change
   zerograd check . --output-format github   annotations for a pull request
@@ -71,6 +72,7 @@ def _add_output(parser: Parser) -> None:
     add("--output-format", metavar="FORMAT", help=f"{', '.join(FORMATS)} (default: full)")
     add("--output-file", metavar="FILE", help="write findings there instead of to standard output")
     add("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
+    add("--watch", action="store_true", help="check again whenever one of the files changes, until Ctrl-C")
     add("-q", "--quiet", action="store_true", help="no closing line")
     add("--no-cache", action="store_true", help=f"neither use nor fill {CACHE}")
     add("--jobs", metavar="N", type=_at_least_one, help="processes (default: as many as pay)")

@@ -4,11 +4,12 @@ import json
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zerograd.cli.options import Parser
-from zerograd.errors import MissingExtra
+from zerograd.errors import UsageError, missing_package
 
 if TYPE_CHECKING:
     from zerograd.lab.claim import Claim
@@ -19,7 +20,7 @@ EXAMPLES = """\
   zerograd lab C05 C13                   these two
   zerograd lab C22 --count ~/project     also count where that project clears
   zerograd lab --list                    what the claims say
-  zerograd lab --json -                  the results for programs
+  zerograd lab --output-format json      the results for programs
   zerograd lab --from zerograd-lab/lab.json        run nothing, draw that run again
   zerograd lab C05 --from zerograd-lab/lab.json    run one claim again, keep the rest"""
 
@@ -31,7 +32,9 @@ def parser() -> Parser:
     parser.add_argument(
         "--folder", metavar="DIR", default="zerograd-lab", help="for the page, the figures, the results"
     )
-    parser.add_argument("--json", metavar="FILE", help="only write the results there (-: to standard output)")
+    parser.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text, and a page")
+    parser.add_argument("--output-file", metavar="FILE", help="json: write it there instead of to standard output")
+    parser.add_argument("--json", metavar="FILE", help="the same in one word (-: to standard output)")
     parser.add_argument(
         "--from", metavar="FILE", dest="earlier", help="run only what is named: the rest is an earlier run's lab.json"
     )
@@ -42,11 +45,12 @@ def parser() -> Parser:
 
 def main(argv: Sequence[str]) -> int:
     options = parser().parse_args(argv)
+    where = options.json or (options.output_file or "-" if options.output_format == "json" else "")
+    if options.output_file and not where:
+        raise UsageError("--output-file goes with --output-format json", slug="unknown-option")
     for package in ("torch", "matplotlib"):
         if find_spec(package) is None:
-            raise MissingExtra(
-                f"zerograd lab needs {package}", cure="pip install 'zerograd[lab]'", slug="missing-extra"
-            )
+            raise missing_package("zerograd lab", package)
     from zerograd.lab.claim import load_claims
     from zerograd.lab.experiment import document, read_results
 
@@ -63,18 +67,21 @@ def main(argv: Sequence[str]) -> int:
     settled = _settled(claims) if options.claims or not options.earlier else []
     results = sorted({one.claim.id: one for one in (*earlier, *settled)}.values(), key=lambda one: one.claim.id)
     found = json.dumps(document(results), indent=1) + "\n"
-    if options.json:
-        _write(options.json, found)
+    if where:
+        _write(where, found)
         return 0
     _publish(results, found, Path(options.folder), docs=options.docs)
     return 0
 
 
 def _settled(claims: "list[Claim]") -> "list[Result]":
+    from zerograd.lab.experiment import settle_all
+
+    if not sys.stderr.isatty():
+        number = count(1)
+        return settle_all(claims, begun=lambda claim: _tell(claim, f"{next(number)}/{len(claims)}"))
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    from zerograd.lab.experiment import settle_all
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
@@ -87,6 +94,11 @@ def _settled(claims: "list[Claim]") -> "list[Result]":
             begun += 1
 
         return settle_all(claims, begun=told)
+
+
+def _tell(claim: "Claim", position: str) -> None:
+    """One line as each claim begins: in a log, too, somebody waits."""
+    print(f"zerograd lab: {position}  {claim.id} {claim.statement}", file=sys.stderr, flush=True)
 
 
 def _publish(results: "list[Result]", found: str, folder: Path, *, docs: str | None) -> None:

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from collections.abc import Sequence
 from typing import NoReturn
 
 from zerograd.errors import UsageError, unknown
@@ -17,6 +18,12 @@ class Parser(argparse.ArgumentParser):
             formatter_class=_formatter,
             allow_abbrev=False,
         )
+
+    def parse_args(self, args: Sequence[str], namespace: None = None) -> argparse.Namespace:  # type: ignore[override]
+        """Paths and options in any order, which plain argparse refuses: a.py --possible b.py"""
+        if "--" in args:  # behind it everything is a path, and only plain argparse knows that
+            return super().parse_args(args)
+        return self.parse_intermixed_args(args)
 
     def error(self, message: str) -> NoReturn:
         prefix = "unrecognized arguments: "

@@ -34,7 +34,7 @@ def main(argv: Sequence[str]) -> int:
     from zerograd.report.writing import write  # 30 ms: rules and pages
 
     options = parser().parse_args(argv)
-    form = options.output_format or _BY_SUFFIX.get(os.path.splitext(options.output_file or "")[1].lower(), "html")
+    form = options.output_format or _form_of(options.output_file or "")
     if form not in FORMATS:
         from zerograd.errors import unknown
 
@@ -45,3 +45,11 @@ def main(argv: Sequence[str]) -> int:
     if written:
         print(f"zerograd: {written}", file=sys.stderr)
     return 0
+
+
+def _form_of(file: str) -> str:
+    ending = os.path.splitext(file)[1].lower()
+    if ending and ending not in _BY_SUFFIX:
+        cure = f"Name it {', '.join(_BY_SUFFIX)}; or say --output-format {', '.join(FORMATS)}."
+        raise UsageError(f"{file}: no report has the ending {ending!r}", cure=cure, slug="unknown-option")
+    return _BY_SUFFIX.get(ending, "html")

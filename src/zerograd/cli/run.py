@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from zerograd.cli.options import Parser
-from zerograd.errors import MissingExtra, UsageError
+from zerograd.errors import UsageError, missing_package
 
 _VALUED = ("--trace", "--mode", "--sample", "--report")
 EXAMPLES = """\
@@ -52,7 +52,7 @@ def main(argv: Sequence[str]) -> int:
         cure = "Write %load_ext zerograd into its first cell, and run it as ever"
         raise UsageError(f"{script[0]} is a notebook", cure=cure, slug="no-script")
     if find_spec("torch") is None:
-        raise MissingExtra("zerograd run needs torch", cure="pip install 'zerograd[torch]'", slug="missing-extra")
+        raise missing_package("zerograd run", "torch")
     settings = Settings(
         trace=options.trace,
         possible=options.possible,

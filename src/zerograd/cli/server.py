@@ -4,12 +4,11 @@ import sys
 from collections.abc import Sequence
 
 from zerograd.cli.options import Parser
-from zerograd.errors import MissingExtra
+from zerograd.errors import missing_package
 
 EXAMPLES = """\
-  zerograd server              what an editor starts; it speaks on standard input and output
-  pip install 'zerograd[lsp]'  what it needs
-  docs/editors.md tells how VS Code, Neovim, PyCharm and Emacs start it"""
+  zerograd server        what an editor starts; it speaks on standard input and output
+  pip install pygls      what it needs beside zerograd"""
 
 
 def parser() -> Parser:
@@ -23,10 +22,8 @@ def main(argv: Sequence[str]) -> int:
     try:
         from zerograd.server.service import Service
     except ModuleNotFoundError:  # of pygls, or of what comes with it
-        raise MissingExtra(
-            "zerograd server needs pygls", cure="pip install 'zerograd[lsp]'", slug="missing-extra"
-        ) from None
+        raise missing_package("zerograd server", "pygls") from None
     if sys.stdin.isatty():
-        print("zerograd server: waiting for an editor on standard input; see docs/editors.md", file=sys.stderr)
+        print("zerograd server: waiting for an editor on standard input", file=sys.stderr)
     Service().server.start_io()
     return 0

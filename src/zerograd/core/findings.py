@@ -1,24 +1,24 @@
 """A rule that fired, once, at a place: what every front end reports and every output shows."""
 
 from collections.abc import Iterable
-from enum import Enum
+from enum import StrEnum
 from typing import NamedTuple
 
 from zerograd.core.events import Site
 
 
-class Certainty(Enum):
+class Certainty(StrEnum):
     CERTAIN = "certain"  # no skipped event could excuse it: shown, and it fails the check
     POSSIBLE = "possible"  # a branch we cannot decide may excuse it: shown on request
 
 
-class Severity(Enum):
+class Severity(StrEnum):
     ERROR = "error"  # the update is not what the code says it is
     WARNING = "warning"  # it is, but hardly what the author wants
     NOTE = "note"  # it costs time or memory: counted, shown on request
 
 
-class Safety(Enum):
+class Safety(StrEnum):
     SAFE = "safe"  # the training stays bit for bit what it was
     UNSAFE = "unsafe"  # it changes what is trained: the point of it, and the user's to decide
 

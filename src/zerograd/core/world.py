@@ -6,7 +6,7 @@ one set, and both bounds are that. Source knows less; a certain finding rests on
 
 from collections.abc import Iterable
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from zerograd.core.events import Event, Site
 
@@ -28,10 +28,112 @@ class Params(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """Something that an iteration leaves behind."""
+    """A graph that outlives the iteration that made it, and that no backward goes through again."""
 
-    thing: Thing
     site: Site
+    what: str  # what keeps it, as the program writes it
+    freed: bool  # a backward has freed what it had saved: only the graph itself is left
+    certain: bool
+
+
+class Why(Enum):
+    """Why something that looks as if it learned does not."""
+
+    CUT = "cut"  # a term of a loss has lost its graph
+    NEW_LEAF = "new leaf"  # what is handed back is a copy, where backward() stops
+    NOT_RETURNED = "not returned"  # whoever goes backward is not given the loss
+    NO_GRADIENT = "no gradient"  # the optimizer holds a tensor that takes none
+
+
+class Untaught(NamedTuple):
+    """Something that looks as if it learned."""
+
+    site: Site
+    why: Why
+    certain: bool = True
+
+
+class Wasted(NamedTuple):
+    """A backward whose gradients are cleared every time, before any step or anybody has looked."""
+
+    site: Site  # the clear; or the backward, where the clear stands in another function
+    clear: str
+    deposit: Site
+    certain: bool
+
+
+class UnusedClip(NamedTuple):
+    """A clip of gradients that no step uses."""
+
+    site: Site
+    what: str
+    place: str  # what it clips, in words
+    certain: bool
+
+
+class UnclearedClosure(NamedTuple):
+    """A step that evaluates a closure which adds to the gradients of the evaluation before."""
+
+    site: Site
+    step: str
+    certain: bool
+
+
+class Scaling(Enum):
+    """What goes wrong between the steps of a scaler and its updates."""
+
+    EARLY = "early"  # it is updated in every micro-batch, and its step waits for the group
+    LATE = "late"  # it steps again before it was updated
+    NEVER = "never"  # it steps and is never updated
+    FORGOTTEN = "forgotten"  # a new scaler is made in every iteration
+
+
+class Unsettled(NamedTuple):
+    """A scaler whose steps and updates do not fit together."""
+
+    site: Site
+    why: Scaling
+    scaler: str
+    step: str
+    certain: bool
+
+
+class Exhausted(NamedTuple):
+    """Parameters that are read from a generator of which nothing is left."""
+
+    site: Site
+    name: str
+    consumer: str
+    certain: bool
+    read_at: Site | None = None  # where it was read to the end, if not here
+
+
+class Shared(NamedTuple):
+    """One gradient that two parameters hold, and that only one side lets go of."""
+
+    site: Site
+    what: str
+    giver: str
+    cleared: str
+    certain: bool
+
+
+class HeldTwice(NamedTuple):
+    """Parameters that are stepped twice after one backward. `other`: the optimizer that holds them too."""
+
+    site: Site
+    what: str
+    other: Site | None = None
+
+
+class Clear(NamedTuple):
+    """A clear that is of no use, or dearer than it must be."""
+
+    site: Site
+    what: str
+    after: str = ""  # the clear that has emptied all of this already
+    first: Site | None = None  # where that stands
+    zeros: bool = False  # it writes zeros that nobody needs
 
 
 class Loss(NamedTuple):
@@ -84,8 +186,11 @@ class Window(NamedTuple):
     certain: bool = True  # that it waits so, or does not
 
 
+F = TypeVar("F")
+
+
 class World(Protocol):
-    """Who holds what, what a loss reaches, what outlives an iteration, what one step's window contained."""
+    """Who holds what, what a loss reaches, what a clear empties; and all that a rule may ask about, kind by kind."""
 
     def held(self, optimizer: Thing, at: Event) -> Params:
         """What the optimizer steps."""
@@ -99,10 +204,6 @@ class World(Protocol):
         """What a clear empties."""
         ...
 
-    def outlives(self, loop: Thing) -> Iterable[Kept]:
-        """What an iteration of the loop leaves behind."""
-        ...
-
-    def windows(self) -> Iterable[Window]:
-        """How each step is fed."""
+    def every(self, kind: type[F]) -> Iterable[F]:
+        """All that is known of one kind: each `Window`, each graph that is `Kept`, each `Clear` of no use, ..."""
         ...

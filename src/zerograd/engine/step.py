@@ -48,7 +48,8 @@ class Step(Entered):
     model       whose buffers restore= brings back, and whose names inspect= and clip= see
     clip        a norm (math.inf only measures) | {"norm": 1.0} | {"norm": 1.0, "per": "group"} | {"value": 0.5} |
                 a function of the named gradients
-    scheduler   one or several; they move once per commit, and only then
+    scheduler   one or several that count steps; they move once per commit, and only then. One that counts epochs stays
+                yours: call its step() after the epoch
     scaler      a torch.amp.GradScaler
     autocast    a dtype for the block; backward runs outside it
     nonfinite   what to do with NaN and infinity: "skip" the step, "raise", or "ignore" (no check)

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -13,7 +14,16 @@ from zerograd.errors import ZerogradError
 
 SCRIPTS = Path(__file__).parent / "scripts"
 BUGGY, FIXED, STEPPED = "train.py", "train_fixed.py", "train_step.py"
+_TELLING = 5  # epochs between two words of life
 _NATS = re.compile(r"epoch \d+: ([\d.]+|nan) nats")
+
+
+class Done(NamedTuple):
+    """A command that has ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
 
 
 class Story(NamedTuple):
@@ -39,7 +49,7 @@ def play(folder: Path, say: Callable[[str], None]) -> bool:
     say(check.stdout.strip())
 
     _heading(f"2. proved while it trains: zerograd run --mode full {BUGGY}", say)
-    run = _zerograd(folder, "run", "--mode", "full", BUGGY)
+    run = _train(folder, "-m", "zerograd", "run", "--mode", "full", BUGGY, say=say)
     proved = _told(run.stderr)
     say(proved)
 
@@ -48,8 +58,8 @@ def play(folder: Path, say: Callable[[str], None]) -> bool:
     say(diff)
 
     _heading(f"4. cannot be written: zerograd run --strict --mode full {STEPPED}", say)
-    fixed = _python(folder, FIXED)
-    step = _zerograd(folder, "run", "--strict", "--mode", "full", STEPPED)
+    fixed = _train(folder, FIXED, say=say)
+    step = _train(folder, "-m", "zerograd", "run", "--strict", "--mode", "full", STEPPED, say=say)
     gone = step.stderr.strip()
     say(gone)
 
@@ -98,12 +108,32 @@ def _curve(output: str) -> list[float]:
     return [float(value) for value in _NATS.findall(output)]
 
 
-def _zerograd(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    return _python(folder, "-m", "zerograd", *arguments)
+def _zerograd(folder: Path, *arguments: str) -> Done:
+    done = subprocess.run([sys.executable, "-m", "zerograd", *arguments], cwd=folder, capture_output=True, text=True)
+    return _well(Done(done.returncode, done.stdout, done.stderr), arguments)
 
 
-def _python(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    done = subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True)
+def _train(folder: Path, *arguments: str, say: Callable[[str], None]) -> Done:
+    """Tells every few epochs that it is still at work, also on a pipe."""
+    command = [sys.executable, "-u", *arguments]
+    said: list[str] = []
+    epochs = 0
+    with (
+        tempfile.TemporaryFile("w+") as errors,
+        subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=errors, text=True) as process,
+    ):
+        for line in process.stdout or ():
+            said.append(line)
+            if _NATS.match(line):
+                if epochs % _TELLING == 0:
+                    say(f"... {arguments[-1]}, {line.partition(' per')[0]}")
+                epochs += 1
+        status = process.wait()
+        errors.seek(0)
+        return _well(Done(status, "".join(said), errors.read()), arguments)
+
+
+def _well(done: Done, arguments: tuple[str, ...]) -> Done:
     if done.returncode not in (0, 1):
         raise ZerogradError(f"python {' '.join(arguments)} failed: {done.stderr.strip()}", slug="demo")
     return done

@@ -45,5 +45,5 @@ def _fixable(shown: list[Finding]) -> list[str]:
     return parts
 
 
-def count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"
+def count(number: int, what: str, several: str = "") -> str:
+    return f"{number} {what if number == 1 else several or what + 's'}"

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from zerograd.core.findings import Severity
 from zerograd.core.world import Window
-from zerograd.rules.rule import Broken, Fix, Rule, Sees, idiom
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import ACCUMULATED
 
 BAD = """\
@@ -30,7 +30,7 @@ for i, (x, y) in enumerate(loader):
 """
 
 
-def asks(window: Window) -> Iterator[Broken]:
+def breaks(window: Window) -> Iterator[Broken]:
     """A step that waits for nothing, where the program means it to."""
     if window.meant and not window.size and window.step.site is not None:
         yield Broken(window.step.site, window.certain, {"step": window.step.what, "why": window.meant})
@@ -45,7 +45,7 @@ RULE = Rule(
     remedy="step once per group: if (i + 1) % N == 0, or with accelerator.accumulate(model)",
     fix=Fix.NONE,
     lacks=idiom,
-    asks=asks,
+    asks=Question(Window, breaks),
     led_by=(),
     bad=ACCUMULATED + BAD,
     good=ACCUMULATED + GOOD,

@@ -8,7 +8,10 @@ it, and the sum of all past gradients is handed over again.
 Clear both models, copy (`local.grad.clone()`), or clear with `set_to_none=False`.
 """
 
-from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from collections.abc import Iterator
+
+from zerograd.core.world import Shared
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import PLAIN
 
 BAD = """\
@@ -36,6 +39,12 @@ for x, y in loader:
     local.load_state_dict(model.state_dict())
 """
 
+
+def breaks(one: Shared) -> Iterator[Broken]:
+    """A gradient that one of its two holders never clears."""
+    yield Broken(one.site, one.certain, {"what": one.what, "giver": one.giver, "cleared": one.cleared})
+
+
 RULE = Rule(
     code="ZG305",
     name="aliased-gradient",
@@ -44,6 +53,7 @@ RULE = Rule(
     remedy="clear both models, or assign local.grad.clone()",
     fix=Fix.UNSAFE,
     lacks=idiom,
+    asks=Question(Shared, breaks),
     led_by=(),
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,

@@ -5,8 +5,11 @@ all of the model, or a clear at the end of an iteration and another at the top o
 reader, who looks for the reason, and to the next change: whoever moves one of them finds that nothing depends on it.
 """
 
-from zerograd.core.findings import Severity
-from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from collections.abc import Iterator
+
+from zerograd.core.findings import Related, Severity
+from zerograd.core.world import Clear
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import PLAIN
 
 BAD = """\
@@ -26,6 +29,14 @@ for x, y in loader:
     optimizer.step()
 """
 
+
+def breaks(clear: Clear) -> Iterator[Broken]:
+    """A clear of what another one has emptied."""
+    if clear.after:
+        related = (Related(clear.first, "they are cleared here"),) if clear.first is not None else ()
+        yield Broken(clear.site, True, {"clear": clear.what, "other": clear.after}, related=related)
+
+
 RULE = Rule(
     code="ZG403",
     name="cleared-twice",
@@ -35,6 +46,7 @@ RULE = Rule(
     remedy="keep one of the two",
     fix=Fix.SAFE,
     lacks=idiom,
+    asks=Question(Clear, breaks),
     led_by=(),
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,

@@ -9,9 +9,12 @@ clips nothing that is used.
 A clip with an infinite limit only measures the norm and is never reported.
 """
 
+from collections.abc import Iterator
+
 from zerograd.core.events import Event, Kind
 from zerograd.core.machine import HOLLOW, Content, Mark, State
-from zerograd.rules.rule import Fix, Rule, Sees
+from zerograd.core.world import UnusedClip
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees
 from zerograd.rules.scenery import PLAIN
 
 BAD = """\
@@ -42,6 +45,11 @@ def lacks(state: State, event: Event) -> Kind | None:
     return Kind.CONSUME if event.kind is Kind.DEPOSIT and clipped and Mark.LEFT not in state.marks else None
 
 
+def breaks(clip: UnusedClip) -> Iterator[Broken]:
+    """A clip of what no step uses."""
+    yield Broken(clip.site, clip.certain, {"clip": clip.what, "place": clip.place})
+
+
 RULE = Rule(
     code="ZG302",
     name="clip-out-of-place",
@@ -50,6 +58,7 @@ RULE = Rule(
     remedy="clip once, after the last backward() and before the step",
     fix=Fix.UNSAFE,
     lacks=lacks,
+    asks=Question(UnusedClip, breaks),
     at=Kind.CLIP,
     led_by=(Content.SPENT, Kind.CLIP),
     bad=PLAIN + BAD,

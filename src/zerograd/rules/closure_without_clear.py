@@ -5,7 +5,10 @@ call must leave the gradient of that place in `.grad`; without a clear it leaves
 search follows a direction that no point of the loss has.
 """
 
-from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from collections.abc import Iterator
+
+from zerograd.core.world import UnclearedClosure
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import PLAIN
 
 BAD = """\
@@ -29,6 +32,12 @@ for x, y in loader:
     lbfgs.step(closure)
 """
 
+
+def breaks(closure: UnclearedClosure) -> Iterator[Broken]:
+    """A closure that adds to what its last evaluation left."""
+    yield Broken(closure.site, closure.certain, {"step": closure.step})
+
+
 RULE = Rule(
     code="ZG009",
     name="closure-without-clear",
@@ -37,6 +46,7 @@ RULE = Rule(
     remedy="call optimizer.zero_grad() at the top of the closure",
     fix=Fix.UNSAFE,
     lacks=idiom,
+    asks=Question(UnclearedClosure, breaks),
     led_by=(),
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,

@@ -13,9 +13,12 @@ A run also finds the loss that is lost between two others: before every step the
 belonged to this optimizer alone, and the program never looks at a gradient.
 """
 
+from collections.abc import Iterator
+
 from zerograd.core.events import Event, Kind
 from zerograd.core.machine import Content, State
-from zerograd.rules.rule import Fix, Rule, Sees
+from zerograd.core.world import Wasted
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees
 from zerograd.rules.scenery import PLAIN
 
 BAD = """\
@@ -42,6 +45,14 @@ def lacks(state: State, event: Event) -> Kind | None:
     return Kind.CONSUME if event.kind is Kind.CLEAR and event.midway and state.content is Content.FRESH else None
 
 
+UNUSED = "{clear} erases what backward() on line {line} deposited, every time before any step has used it"
+
+
+def breaks(one: Wasted) -> Iterator[Broken]:
+    """A backward that no step ever uses, beside steps that find nothing."""
+    yield Broken(one.site, one.certain, {"clear": one.clear, "line": str(one.deposit.line)}, UNUSED)
+
+
 RULE = Rule(
     code="ZG002",
     name="discarded-gradient",
@@ -50,6 +61,7 @@ RULE = Rule(
     remedy="move zero_grad() before backward(), or after step()",
     fix=Fix.UNSAFE,
     lacks=lacks,
+    asks=Question(Wasted, breaks),
     led_by=(Content.FRESH, Content.LOST),
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from zerograd.core.findings import Severity
 from zerograd.core.world import Window
-from zerograd.rules.rule import Broken, Fix, Rule, Sees, idiom
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import TAILED
 
 BAD = """\
@@ -33,7 +33,7 @@ for i, (x, y) in enumerate(loader):
 """
 
 
-def asks(window: Window) -> Iterator[Broken]:
+def breaks(window: Window) -> Iterator[Broken]:
     """A window whose last, incomplete group no step takes."""
     for test in window.tests if window.drops_tail else ():
         yield Broken(test.site, window.certain, {"size": window.size})
@@ -48,7 +48,7 @@ RULE = Rule(
     remedy="also step at the last micro-batch: or i + 1 == len(loader)",
     fix=Fix.UNSAFE,
     lacks=idiom,
-    asks=asks,
+    asks=Question(Window, breaks),
     led_by=(),
     bad=TAILED + BAD,
     good=TAILED + GOOD,

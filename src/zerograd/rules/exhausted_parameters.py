@@ -6,7 +6,11 @@ So it is with a generator that is made before a loop and read in it: from the se
 Keep a list, or ask the model again.
 """
 
-from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from collections.abc import Iterator
+
+from zerograd.core.findings import Related
+from zerograd.core.world import Exhausted
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import PLAIN
 
 BAD = """\
@@ -31,6 +35,13 @@ for x, y in loader:
     optimizer.step()
 """
 
+
+def breaks(one: Exhausted) -> Iterator[Broken]:
+    """Whoever reads a generator of which nothing is left."""
+    related = (Related(one.read_at, "it is read to the end here"),) if one.read_at is not None else ()
+    yield Broken(one.site, one.certain, {"name": one.name, "consumer": one.consumer}, related=related)
+
+
 RULE = Rule(
     code="ZG306",
     name="exhausted-parameters",
@@ -39,6 +50,7 @@ RULE = Rule(
     remedy="make it a list: list(model.parameters())",
     fix=Fix.UNSAFE,
     lacks=idiom,
+    asks=Question(Exhausted, breaks),
     led_by=(),
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,

@@ -15,9 +15,13 @@ Two optimizers that step after one `backward()` are not this fault where each co
 where both hold the same ones: `model` beside `model.encoder`, or two networks that share a trunk.
 """
 
+from collections.abc import Iterator
+
 from zerograd.core.events import Kind
+from zerograd.core.findings import Related
 from zerograd.core.machine import Content
-from zerograd.rules.rule import Fix, Rule, Sees
+from zerograd.core.world import HeldTwice
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees
 from zerograd.rules.scenery import PLAIN
 
 BAD = """\
@@ -37,6 +41,22 @@ for x, y in loader:
     optimizer.step()
 """
 
+
+_LISTED_TWICE = "{what} is given the same parameters twice: each step consumes their gradients twice"
+_HELD_TWICE = "{what} holds parameters that the optimizer of line {line} holds too: both step them after one backward()"
+_HOLD_ONCE = "let every parameter be held once: by one optimizer, in one place"
+
+
+def breaks(one: HeldTwice) -> Iterator[Broken]:
+    """Parameters that are held twice, and so stepped twice."""
+    if one.other is None:
+        yield Broken(one.site, True, {"what": one.what}, _LISTED_TWICE, _HOLD_ONCE)
+    else:
+        names = {"what": one.what, "line": str(one.other.line)}
+        related = (Related(one.other, "the other optimizer is made here"),)
+        yield Broken(one.site, True, names, _HELD_TWICE, _HOLD_ONCE, related=related)
+
+
 RULE = Rule(
     code="ZG004",
     name="repeated-step",
@@ -45,6 +65,7 @@ RULE = Rule(
     remedy="step once for each backward(), or for each accumulated group",
     fix=Fix.UNSAFE,
     lacks=lambda state, event: Kind.DEPOSIT if event.kind is Kind.CONSUME and state.content is Content.SPENT else None,
+    asks=Question(HeldTwice, breaks),
     led_by=(Content.SPENT,),
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,

@@ -13,8 +13,11 @@ graph a second time", the graph of the iteration before is still attached, and `
 `create_graph=True` keeps even more, the graph of the gradients, which none of torch's optimizers looks at.
 """
 
+from collections.abc import Iterator
+
 from zerograd.core.findings import Severity
-from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from zerograd.core.world import Kept
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import PLAIN
 
 BAD = """\
@@ -39,6 +42,16 @@ for x, y in loader * 5:
 print(total / len(loader))
 """
 
+
+_KEPT = "{what} keeps the graph of every iteration alive"
+
+
+def breaks(kept: Kept) -> Iterator[Broken]:
+    """A graph that outlives its iteration. Where a backward has freed what it had saved, it costs little."""
+    severity = Severity.NOTE if kept.freed else None
+    yield Broken(kept.site, kept.certain, {"what": kept.what}, _KEPT, severity=severity)
+
+
 RULE = Rule(
     code="ZG402",
     name="retained-graph",
@@ -48,6 +61,7 @@ RULE = Rule(
     remedy="add loss.item() or loss.detach(); call backward() without retain_graph=True",
     fix=Fix.SAFE,
     lacks=idiom,
+    asks=Question(Kept, breaks),
     led_by=(),
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,

@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from enum import Enum, Flag, auto
-from typing import NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from zerograd.core.events import Event, Kind, Site
-from zerograd.core.findings import Severity
+from zerograd.core.findings import Related, Severity
 from zerograd.core.machine import Content, State
-from zerograd.core.world import Window
 
 
 class Sees(Flag):
@@ -33,17 +32,25 @@ def idiom(state: State, event: Event) -> Kind | None:
 
 
 class Broken(NamedTuple):
-    """A rule that a window breaks, and what its sentence names. `message`: another sentence than the rule's own."""
+    """A place where a rule is broken, and what its sentence names. What is empty is the rule's own."""
 
     site: Site
     certain: bool
     names: dict[str, str]
     message: str = ""
+    remedy: str = ""
+    severity: Severity | None = None
+    related: tuple[Related, ...] = ()
 
 
-def no_question(window: Window) -> Iterator[Broken]:
-    """A rule that asks nothing of windows."""
-    return iter(())
+F = TypeVar("F", bound=tuple[object, ...])
+
+
+class Question(NamedTuple, Generic[F]):
+    """What a rule asks of a world: about which kind of fact, and where one of them breaks the rule."""
+
+    about: type[F]
+    breaks: Callable[[F], Iterator[Broken]]
 
 
 class Rule(NamedTuple):
@@ -65,7 +72,7 @@ class Rule(NamedTuple):
     ranks: int = 1  # processes that it takes to see the fault in a run
     refines: str = ""  # the code of a rule whose fault it tells more exactly, where it can: told in place of that one
     needs_loss: bool = False  # a fault only where something is learned: elsewhere a warm-up, or a schedule being drawn
-    asks: Callable[[Window], Iterator[Broken]] = no_question  # of how a step is fed
+    asks: Question[Any] | None = None  # what one state and one event cannot tell
     in_run: str = ""  # the sentence of a run, where it has other things to name than source
 
     def as_run(self) -> "Rule":

@@ -9,8 +9,11 @@ Inside an accumulation `update()` belongs under the guard of the step: called fo
 raises, because there is nothing to judge the scale by, or changes the scale in the middle of a sum.
 """
 
+from collections.abc import Iterator
+
 from zerograd.core.findings import Severity
-from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from zerograd.core.world import Scaling, Unsettled
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import SCALED
 
 BAD = """\
@@ -30,6 +33,22 @@ for x, y in loader:
     scaler.update()
 """
 
+
+_SENTENCES = {
+    Scaling.EARLY: "{scaler} moves the scale in every micro-batch, while {step} waits for the group",
+    Scaling.LATE: "{step} runs again before {scaler}.update() has run: then it raises",
+    Scaling.NEVER: "{step} is called, and {scaler}.update() never is",
+    Scaling.FORGOTTEN: "{scaler} makes a new scaler in every iteration: the scale that was found is forgotten",
+}
+_KEEP_IT = "make the scaler once, before the loop, and keep it"
+
+
+def breaks(one: Unsettled) -> Iterator[Broken]:
+    """A scaler whose steps and updates do not fit together."""
+    remedy = _KEEP_IT if one.why is Scaling.FORGOTTEN else ""
+    yield Broken(one.site, one.certain, {"scaler": one.scaler, "step": one.step}, _SENTENCES[one.why], remedy)
+
+
 RULE = Rule(
     code="ZG203",
     name="scale-never-updated",
@@ -39,6 +58,7 @@ RULE = Rule(
     remedy="call scaler.update() after scaler.step(optimizer), once for each",
     fix=Fix.UNSAFE,
     lacks=idiom,
+    asks=Question(Unsettled, breaks),
     led_by=(),
     bad=SCALED + BAD,
     good=SCALED + GOOD,

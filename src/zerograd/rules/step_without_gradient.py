@@ -19,9 +19,12 @@ expert may not have had its turn, a network may still be frozen. Where every par
 finding says so: no `backward()` can fill them.
 """
 
+from collections.abc import Iterator
+
 from zerograd.core.events import Kind
 from zerograd.core.machine import Content
-from zerograd.rules.rule import Fix, Rule, Sees
+from zerograd.core.world import Untaught, Why
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees
 from zerograd.rules.scenery import PLAIN
 
 BAD = """\
@@ -39,6 +42,21 @@ for x, y in loader:
     optimizer.step()
 """
 
+
+_REASONS = {
+    Why.CUT: "a term of this loss was cut from its graph: it is in the value and teaches nothing",
+    Why.NEW_LEAF: "the loss is made a new leaf: backward() stops there, and nothing that it was computed from gets a "
+    "gradient",
+    Why.NOT_RETURNED: "training_step() returns no loss: Lightning has nothing to go backward with",
+    Why.NO_GRADIENT: "a tensor that takes no gradient is given to the optimizer: no step will move it",
+}
+
+
+def breaks(one: Untaught) -> Iterator[Broken]:
+    """What is trained in vain, beside steps that find nothing at all."""
+    yield Broken(one.site, one.certain, {}, _REASONS[one.why])
+
+
 RULE = Rule(
     code="ZG003",
     name="step-without-gradient",
@@ -47,6 +65,7 @@ RULE = Rule(
     remedy="call loss.backward() before step()",
     fix=Fix.UNSAFE,
     lacks=lambda state, event: Kind.DEPOSIT if event.kind is Kind.CONSUME and state.content is Content.EMPTY else None,
+    asks=Question(Untaught, breaks),
     led_by=(),
     needs_loss=True,
     bad=PLAIN + BAD,

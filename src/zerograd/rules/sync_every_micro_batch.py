@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from zerograd.core.findings import Severity
 from zerograd.core.world import Window
-from zerograd.rules.rule import Broken, Fix, Rule, Sees, idiom
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import ACCUMULATED
 
 BAD = """\
@@ -36,7 +36,7 @@ for i, (x, y) in enumerate(loader):
 """
 
 
-def asks(window: Window) -> Iterator[Broken]:
+def breaks(window: Window) -> Iterator[Broken]:
     """Every loss of a window that is averaged over the ranks whenever it goes backward."""
     for loss in window.losses if window.size else ():
         if loss.is_synced and loss.deposit.site is not None:
@@ -53,7 +53,7 @@ RULE = Rule(
     fix=Fix.NONE,
     ranks=2,
     lacks=idiom,
-    asks=asks,
+    asks=Question(Window, breaks),
     led_by=(),
     bad=ACCUMULATED + BAD,
     good=ACCUMULATED + GOOD,

@@ -12,7 +12,7 @@ through the same forward pass is not averaged.
 from collections.abc import Iterator
 
 from zerograd.core.world import Window
-from zerograd.rules.rule import Broken, Fix, Rule, Sees, idiom
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import ACCUMULATED
 
 BAD = """\
@@ -40,7 +40,7 @@ for i, (x, y) in enumerate(loader):
 _PAST = "{test}() computes a loss past the wrapper that averages over the ranks"
 
 
-def asks(window: Window) -> Iterator[Broken]:
+def breaks(window: Window) -> Iterator[Broken]:
     """Every pass that a step uses, and that is not averaged over the ranks."""
     for one in window.unsynced:
         yield Broken(one.site, one.certain, {"test": one.text}, _PAST if one.is_past else "")
@@ -55,7 +55,7 @@ RULE = Rule(
     fix=Fix.UNSAFE,
     ranks=2,
     lacks=idiom,
-    asks=asks,
+    asks=Question(Window, breaks),
     led_by=(),
     bad=ACCUMULATED + BAD,
     good=ACCUMULATED + GOOD,

@@ -6,7 +6,7 @@ from zerograd.core.events import Event, Kind, Site
 from zerograd.core.findings import Certainty, Finding, Related
 from zerograd.core.judgement import Trail, Verdict
 from zerograd.core.machine import HOLLOW, Content, Mark, State
-from zerograd.rules.rule import Rule
+from zerograd.rules.rule import Broken, Rule
 
 _ROLE = {
     Kind.DEPOSIT: "deposit",
@@ -38,7 +38,6 @@ _PART = {
 }
 # A step that is judged has starved. A clear that is judged stands inside a window, whose step gets what is left.
 ERASED = "{what} erases the earlier micro-batches of the group: only what comes after it reaches the step"
-UNUSED = "{clear} erases what backward() on line {line} deposited, every time before any step has used it"
 NOWHERE = Site("", 0)
 
 
@@ -94,6 +93,16 @@ def note(
         related=related,
         cure=rule.remedy,
     )
+
+
+def answer(rule: Rule, broken: Broken) -> Finding:
+    """A finding of a rule that has asked the world."""
+    told = rule._replace(
+        message=broken.message or rule.message,
+        remedy=broken.remedy or rule.remedy,
+        severity=broken.severity or rule.severity,
+    )
+    return note(told, broken.site, certain=broken.certain, related=broken.related, **broken.names)
 
 
 def erased(rule: Rule, site: Site, what: str, related: tuple[Related, ...]) -> Finding:

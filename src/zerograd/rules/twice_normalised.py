@@ -8,7 +8,7 @@ Leave the division to one of them.
 from collections.abc import Iterator
 
 from zerograd.core.world import Window
-from zerograd.rules.rule import Broken, Fix, Rule, Sees, idiom
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import ACCUMULATED
 
 BAD = """\
@@ -34,7 +34,7 @@ for i, (x, y) in enumerate(loader):
 """
 
 
-def asks(window: Window) -> Iterator[Broken]:
+def breaks(window: Window) -> Iterator[Broken]:
     """Every loss that the framework divides by what has divided it."""
     for loss in window.losses:
         if loss.divided_again and loss.deposit.site is not None:
@@ -49,7 +49,7 @@ RULE = Rule(
     remedy="give accelerator.backward() the undivided loss",
     fix=Fix.UNSAFE,
     lacks=idiom,
-    asks=asks,
+    asks=Question(Window, breaks),
     led_by=(),
     bad=ACCUMULATED + BAD,
     good=ACCUMULATED + GOOD,

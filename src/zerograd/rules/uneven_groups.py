@@ -16,7 +16,7 @@ middle of a group looks the same.
 from collections.abc import Iterator
 
 from zerograd.core.world import Fit, Window
-from zerograd.rules.rule import Broken, Fix, Rule, Sees, idiom
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import ACCUMULATED
 
 BAD = """\
@@ -43,7 +43,7 @@ _INVERTED = "{test} is the wrong way round: it steps on every micro-batch but on
 _LONGER = "{test} lets a group have one micro-batch more than the {size} that its losses are divided by"
 
 
-def asks(window: Window) -> Iterator[Broken]:
+def breaks(window: Window) -> Iterator[Broken]:
     """A window whose groups are not what the program divides by, or not all alike."""
     message = {Fit.SHIFTED: _SHIFTED, Fit.INVERTED: _INVERTED, Fit.LONGER: _LONGER}.get(window.fit)
     for test in window.tests if message is not None else ():
@@ -59,7 +59,7 @@ RULE = Rule(
     remedy="test (i + 1) % N == 0 with i counted from 0",
     fix=Fix.UNSAFE,
     lacks=idiom,
-    asks=asks,
+    asks=Question(Window, breaks),
     led_by=(),
     bad=ACCUMULATED + BAD,
     good=ACCUMULATED + GOOD,

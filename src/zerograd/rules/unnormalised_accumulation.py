@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from zerograd.core.findings import Severity
 from zerograd.core.world import Window
-from zerograd.rules.rule import Broken, Fix, Rule, Sees, idiom
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import ACCUMULATED
 
 BAD = """\
@@ -35,7 +35,7 @@ for i, (x, y) in enumerate(loader):
 """
 
 
-def asks(window: Window) -> Iterator[Broken]:
+def breaks(window: Window) -> Iterator[Broken]:
     """Every mean loss of a window that nothing divides."""
     for loss in window.losses if window.size else ():
         if loss.is_mean is False or loss.is_divided or loss.deposit.site is None:
@@ -53,7 +53,7 @@ RULE = Rule(
     remedy="divide the loss by the number of micro-batches",
     fix=Fix.UNSAFE,
     lacks=idiom,
-    asks=asks,
+    asks=Question(Window, breaks),
     led_by=(),
     bad=ACCUMULATED + BAD,
     good=ACCUMULATED + GOOD,

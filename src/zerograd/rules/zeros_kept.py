@@ -9,8 +9,11 @@ Zeros are needed where gradients must keep their addresses, as under a captured 
 `.grad` after the clear; nothing is said about a file in which either may be so.
 """
 
+from collections.abc import Iterator
+
 from zerograd.core.findings import Severity
-from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from zerograd.core.world import Clear
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import PLAIN
 
 BAD = """\
@@ -29,6 +32,13 @@ for x, y in loader:
     optimizer.step()
 """
 
+
+def breaks(clear: Clear) -> Iterator[Broken]:
+    """A clear that writes zeros."""
+    if clear.zeros:
+        yield Broken(clear.site, True, {"clear": clear.what})
+
+
 RULE = Rule(
     code="ZG401",
     name="zeros-kept",
@@ -38,6 +48,7 @@ RULE = Rule(
     remedy="call zero_grad() without set_to_none=False",
     fix=Fix.UNSAFE,
     lacks=idiom,
+    asks=Question(Clear, breaks),
     led_by=(),
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,

@@ -13,7 +13,8 @@ from collections import Counter
 
 from zerograd.core.events import Event, Site
 from zerograd.core.findings import Related
-from zerograd.rules.telling import ERASED, UNUSED, note
+from zerograd.rules.discarded_gradient import UNUSED
+from zerograd.rules.telling import ERASED, note
 from zerograd.run.account import Account
 from zerograd.run.bytecode import in_one_body
 from zerograd.run.detector import Detector

@@ -55,7 +55,9 @@ def _asked(arguments: list[str]) -> Asked:
     parser.add_argument("law", nargs="*", metavar="LAW", help=f"one of {', '.join(LAWS)}; all of them without")
     parser.add_argument("--codes", default="", help="count only findings with these codes: ZG001,ZG002")
     parser.add_argument("--reader", default="laws.reader.readers:present_reader", help="module:function")
-    parser.add_argument("--claims", default="", help="module:function from files to laws.reader.oracle.Claims")
+    parser.add_argument(
+        "--claims", default="laws.reader.claims:abstract_claims", help="module:function from files to oracle.Claims"
+    )
     parser.add_argument("--rewrites", default=",".join(REWRITES), help="only these, by their names: 'into helpers'")
     parser.add_argument("--every", type=int, default=1, help="take only every so many case programs")
     parser.add_argument("--show", type=int, default=0, help="examples to print for each figure")

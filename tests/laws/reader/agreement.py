@@ -5,8 +5,12 @@ optimizers. Each is read as text, and executed by Python over a torch that only 
 `torch.rand(()) < 0.5` is answered both ways. An execution that comes back to a place it has been at, in the same
 states, has nothing new to show, so the search is finite and complete. Not asked here: whether a branch that the path
 did not take would have cured a certain finding.
+
+A finding may stand at any of the calls that lead to the event: where a function does nothing but hand on, readers tell
+it at its call.
 """
 
+import ast
 import itertools
 import re
 import sys
@@ -23,6 +27,7 @@ from zerograd.core.events import Event, Kind, Site
 from zerograd.core.facts import CLEAN, Facts, lift
 from zerograd.core.judgement import Code
 from zerograd.core.judgement import judge as judged
+from zerograd.core.machine import Content
 from zerograd.rules import REGISTRY
 
 EXECUTIONS = 5000  # of one program: few have more than a hundred
@@ -34,9 +39,12 @@ _CALLED = {"ZG001": "ZG001", "ZG006": "ZG001", "ZG002": "ZG002", "ZG003": "ZG003
 _WHOLE = {"ZG002", "ZG003", "ZG004"}  # said of a step, not of one of its slots
 _LAWS = Code([REGISTRY[code] for code in _NAMES])
 
+_COMPUTES = re.compile(r"net_[ab]\(|learn\(")  # a loss
+
 Lines = list[str]
 Slot = tuple[str, str]  # optimizer and network
 Answers = tuple[bool, ...]
+Chain = tuple[int, ...]  # the lines of the calls that lead to an event, innermost first
 
 # The programs
 
@@ -140,11 +148,19 @@ class Halt(BaseException):
     """The search has been here before."""
 
 
-class Shown(NamedTuple):
-    """What executions show. A step on nothing before anything was learned is a warm-up or a fault, as one likes."""
+Fault = tuple[Chain, str]
 
-    faults: set[tuple[int, str]]
-    warm_ups: set[tuple[int, str]]
+
+class Shown(NamedTuple):
+    """What executions show. Of some a reader may speak or be silent, as it likes: of a step on nothing before anything
+    was learned, which is a warm-up or a fault; of two optimizers that both hold what they step, at their making; and of
+    gradients that are cleared unused, at the clear or at the backward."""
+
+    faults: set[Fault]
+    optional: set[Fault]
+
+    def has(self, line: int, code: str) -> bool:
+        return any(line in chain and code == its for chain, its in self.faults | self.optional)
 
 
 class Execution:
@@ -156,6 +172,8 @@ class Execution:
         self._names = 0
         self._facts: dict[Slot, Facts] = {}
         self._learned: set[Slot] = set()
+        self._made: dict[str, int] = {}
+        self._filled: dict[Slot, Chain] = {}  # by which backward
 
     def chance(self) -> bool:
         turn = len(self._given)
@@ -170,6 +188,7 @@ class Execution:
         return answer
 
     def holds(self, optimizer: str, networks: Iterable[str]) -> None:
+        self._made[optimizer] = _chain()[0]
         self._facts |= {(optimizer, network): CLEAN for network in networks}
 
     def new_name(self) -> str:
@@ -178,18 +197,38 @@ class Execution:
         return f"thing {self._names}"
 
     def emit(self, kind: Kind, networks: Iterable[str], optimizer: str | None = None) -> None:
-        line = _line()
-        event = Event(kind, site=Site(MAIN, line))
+        chain = _chain()
+        event = Event(kind, site=Site(MAIN, chain[0]))
         slots = [one for one in self._facts if one[1] in set(networks) and optimizer in (None, one[0])]
         broken = {slot: {verdict.law.code for verdict in judged(self._facts[slot], event, _LAWS)} for slot in slots}
         for code in set().union(*broken.values()):
             hit = [code in codes for codes in broken.values()]
+            nothing = all(codes & {"ZG002", "ZG003"} for codes in broken.values())
             if all(hit) if code in _WHOLE else any(hit):
                 warm_up = code == "ZG003" and not self._learned & set(slots)
-                (self._shown.warm_ups if warm_up else self._shown.faults).add((line, code))
+                (self._shown.optional if warm_up else self._shown.faults).add((chain, code))
+            elif nothing:
+                self._shown.optional.add((chain, code))  # it finds nothing, in one slot for this reason
         for slot in slots:
+            if kind is Kind.CONSUME:
+                self._shown.optional.update(((self._made[one],), "ZG004") for one in self._both(slot))
+            if kind is Kind.CLEAR and _is(Content.FRESH, self._facts[slot]):
+                self._shown.optional.add(((*chain, *self._filled[slot]), "ZG002"))
             self._facts[slot] = lift(self._facts[slot], event)
-            self._learned |= {slot} if kind is Kind.DEPOSIT else set()
+            if kind is Kind.DEPOSIT:
+                self._learned.add(slot)
+                self._filled[slot] = chain
+
+    def _both(self, slot: Slot) -> Iterator[str]:
+        """The two optimizers that step on one gradient of a network which both hold: this one, and one before it."""
+        fresh = _is(Content.FRESH, self._facts[slot])
+        for other, facts in self._facts.items() if fresh else ():
+            if other[1] == slot[1] and other[0] != slot[0] and _is(Content.SPENT, facts):
+                yield from (slot[0], other[0])
+
+
+def _is(content: Content, facts: Facts) -> bool:
+    return all(fact.state.content is content for fact in facts)
 
 
 def _position() -> tuple[object, ...]:
@@ -204,12 +243,14 @@ def _position() -> tuple[object, ...]:
     return tuple(found)
 
 
-def _line() -> int:
-    frame = sys._getframe(1)
-    while frame.f_code.co_filename != MAIN:
-        assert frame.f_back is not None
+def _chain() -> Chain:
+    found: list[int] = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_filename == MAIN:
+            found.append(frame.f_lineno)
         frame = frame.f_back
-    return frame.f_lineno
+    return tuple(found)
 
 
 class _Chance:
@@ -298,28 +339,35 @@ def shown_by_executions(text: str) -> Shown:
 
 class Disagreement(NamedTuple):
     unshown: set[tuple[int, str]]  # certain, and no execution shows it
-    unreported: set[tuple[int, str]]  # shown, and neither certain nor possible
+    unreported: set[Fault]  # shown, and neither certain nor possible
 
 
 def disagreement(text: str, reader: Reader) -> Disagreement:
-    return _compared(reader({MAIN: text}), shown_by_executions(text))
+    return _compared(text, reader({MAIN: text}), shown_by_executions(text))
 
 
-def _compared(answer: Answer, shown: Shown) -> Disagreement:
-    told = _told(answer)
-    unreported = {(line, code) for line, code in shown.faults if not _NAMES[code] & told.get(line, set())}
-    return Disagreement(_certain(answer) - shown.faults - shown.warm_ups, unreported)
+def _compared(text: str, answer: Answer, shown: Shown) -> Disagreement:
+    idle = _idle_lines(text)
+    told = {(line, code) for (_, line), code in answer.certain | answer.possible}
+    unreported = {
+        (chain, code)
+        for chain, code in shown.faults
+        if told.isdisjoint((line, name) for line in chain for name in _NAMES[code])
+        and not (code == "ZG003" and idle.intersection(chain))
+    }
+    return Disagreement({one for one in _certain(answer) if not shown.has(*one)}, unreported)
+
+
+def _idle_lines(text: str) -> set[int]:
+    """The lines of loops in which no loss is computed: whoever steps there may be drawing a schedule."""
+    inner: dict[int, ast.stmt] = {}
+    for loop in (one for one in ast.walk(ast.parse(text)) if isinstance(one, ast.For | ast.While)):
+        inner |= dict.fromkeys(range(loop.lineno, (loop.end_lineno or loop.lineno) + 1), loop)  # outer ones come first
+    return {line for line, loop in inner.items() if not _COMPUTES.search(ast.unparse(loop))}
 
 
 def _certain(answer: Answer) -> set[tuple[int, str]]:
     return {(line, _CALLED[code]) for (_, line), code in answer.certain if code in _CALLED}
-
-
-def _told(answer: Answer) -> dict[int, set[str]]:
-    told: dict[int, set[str]] = {}
-    for (_, line), code in answer.certain | answer.possible:
-        told.setdefault(line, set()).add(code)
-    return told
 
 
 class Agreement(NamedTuple):
@@ -336,7 +384,7 @@ def agreement(programs: Iterable[str], reader: Reader) -> Agreement:
     total = Agreement(0, 0, 0, 0, 0)
     for text in programs:
         answer, shown = reader({MAIN: text}), shown_by_executions(text)
-        found = _compared(answer, shown)
+        found = _compared(text, answer, shown)
         sizes = (1, len(_certain(answer)), len(found.unshown), len(shown.faults), len(found.unreported))
         total = Agreement(*map(sum, zip(total, sizes, strict=True)))
     return total

@@ -227,7 +227,7 @@ class Execution:
         self.computed: dict[Site, Value] = {}  # losses, and where
         self.returned: Value | None = None  # by the root, to a framework that goes backward with it
         self.ungraded: dict[int, tuple[Site, Obj]] = {}  # tensors without a gradient that an optimizer was given
-        self.cleared: dict[Site, frozenset[Obj]] = {}  # the regions that each clear was told
+        self.cleared: dict[Site, tuple[Regions, Regions]] = {}  # what each clear surely empties, and what it may
         self.exhausted: dict[Site, Any] = {}  # parameters that are read where nothing is left of them
         self.shared: dict[Site, Any] = {}  # gradients that are handed over again and again
         self.clears: dict[Site, Any] = {}  # what is known of each clear
@@ -521,7 +521,7 @@ class Execution:
 
     def picked_at(self, value: Value, node: ast.expr) -> Value:
         """One of two things, which of them it is being asked here."""
-        if value.picked is None:
+        if value.picked is None or value.picked.site is not None:
             return value
         return value._replace(picked=value.picked._replace(site=self.site(node), text=ast.unparse(node)))
 

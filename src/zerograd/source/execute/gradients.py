@@ -570,8 +570,8 @@ def consume(
     severed, path.severed = path.severed, frozenset()
     _note_window(ex, optimizer, slots[0], ex.site(node))
     fresh = any(slot in path.since for slot in slots)
-    unheard = ranks.stepped(ex, [path.facts[slot] for slot in slots])
-    windows.note_step(ex, optimizer, ex.site(node), wording(node), path.facts[slots[0]], fresh=fresh, unheard=unheard)
+    unheard = ranks.stepped(ex, slots)
+    windows.note_step(ex, slots[0], ex.site(node), wording(node), fresh=fresh, unheard=unheard)
     # Behind the loop that deposits, a step takes what may be left: that on some path nothing is left is no fault.
     behind = any(
         optimizer in met.optimizers and not set(met.loops) <= set(ex.loops) for met in tables.deposits.values()
@@ -696,7 +696,8 @@ def clear(
     if zeros is not False:
         updates.clear(ex, sharing.emptied_too(ex, regions), node, weak=weak or zeros is None)
     clearing.note(ex, regions, node, of=of, weak=weak, zeros=zeros is True and not by_hand)
-    ex.cleared[ex.site(node)] = ex.cleared.get(ex.site(node), regions) & regions if not weak else NO_OBJECTS
+    sure, may = ex.cleared.get(ex.site(node), (regions, NO_OBJECTS))
+    ex.cleared[ex.site(node)] = (sure & regions if not weak else NO_OBJECTS, may | regions)
     if not weak:
         clipping.cleared(ex, regions)
     for optimizer in known:

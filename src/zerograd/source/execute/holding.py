@@ -7,23 +7,15 @@ may pick different ones.
 import ast
 from collections.abc import Iterable
 from itertools import combinations
-from typing import NamedTuple
 
 from zerograd.core.events import Kind, Site
 from zerograd.core.machine import Content
+from zerograd.core.world import HeldTwice
 from zerograd.source.effects import spelling
 from zerograd.source.execute import containers, gradients
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.objects import Obj, ObjectKind, Shape
 from zerograd.source.heap.values import Value
-
-
-class Twice(NamedTuple):
-    """Parameters that every step consumes twice. `other`: the optimizer that holds them too."""
-
-    site: Site
-    what: str
-    other: Site | None = None
 
 
 def made(ex: Execution, optimizer: Obj, parameters: Value | None, node: ast.AST) -> None:
@@ -32,7 +24,7 @@ def made(ex: Execution, optimizer: Obj, parameters: Value | None, node: ast.AST)
     optimizer.wholly = frozenset(region for group in groups for region in group)
     optimizer.site, optimizer.made = ex.site(node), gradients.wording(node)
     if any(_shared(one, other) for group in groups for one, other in combinations(group, 2)):
-        ex.held_twice[optimizer.site] = Twice(optimizer.site, optimizer.made)
+        ex.held_twice[optimizer.site] = HeldTwice(optimizer.site, optimizer.made)
 
 
 def _groups(ex: Execution, value: Value) -> list[list[Obj]]:
@@ -100,7 +92,7 @@ def stepped(ex: Execution, optimizer: Obj) -> None:
         if unread and _are_all(ex, other, theirs, Content.SPENT):
             first, second = sorted((optimizer, other), key=lambda one: one.site or Site("", 0))
             assert second.site is not None
-            ex.held_twice[second.site] = Twice(second.site, second.made, first.site)
+            ex.held_twice[second.site] = HeldTwice(second.site, second.made, first.site)
 
 
 def _are_alternatives(ex: Execution, one: Obj, other: Obj) -> bool:

@@ -33,7 +33,8 @@ class Cache:
     def __init__(self, folder: str, *, version: str, codes: Iterable[str] | None = None, notes: bool = True) -> None:
         self._folder = folder
         chosen = "ALL" if codes is None else ",".join(sorted(codes))
-        self._stamp = "\0".join((version, sys.version, _fingerprint(), chosen, "notes" if notes else ""))
+        here = os.path.relpath(os.curdir, folder)  # where the paths begin: one folder serves a whole project
+        self._stamp = "\0".join((version, sys.version, _fingerprint(), chosen, here, "notes" if notes else ""))
         self._digests: dict[str, str | None] = {}  # of other files, each looked at once in a run
 
     def get(self, path: str, text: str) -> list[Finding] | None:

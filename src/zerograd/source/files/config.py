@@ -57,6 +57,20 @@ class Config(NamedTuple):
         return finding.severity is not Severity.NOTE or self.notes
 
 
+_ROOTED = ("zerograd.toml", "pyproject.toml", ".git")  # what lies at the root of a project
+
+
+def project_root(start: str) -> str:
+    """The nearest folder at or above `start` that has a config file or is a repository; `start`, if there is none."""
+    folder = start
+    while not any(os.path.exists(os.path.join(folder, name)) for name in _ROOTED):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return start
+        folder = above
+    return folder
+
+
 _KEYS = {field.replace("_", "-"): field for field in Config._fields if field != "root"}
 
 
@@ -100,6 +114,9 @@ def _validate(path: str, table: object) -> Config:
         raise UsageError(f"{path}: tool.zerograd is not a table", slug="broken-config")
     values: dict[str, object] = {}
     for key, value in table.items():
+        if key == "tool" and key not in _KEYS:
+            cure = "In zerograd.toml they stand at the top, without [tool.zerograd]: notes = true."
+            raise UsageError(f"{path}: its keys stand in a table", cure=cure, slug="broken-config")
         if key not in _KEYS:
             raise unknown(f"key in {path}", key, list(_KEYS), slug="broken-config")
         values[_KEYS[key]] = _typed(path, key, value, Config._field_defaults[_KEYS[key]])

@@ -1,21 +1,14 @@
 """Does every clear have something to clear? And does anybody need the zeros that one writes?"""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
-from zerograd.core.events import Site
+from zerograd.core.world import Clear
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.objects import ObjectKind
 from zerograd.source.heap.regions import Covers
 
 
-class Twice(NamedTuple):
-    site: Site
-    clear: str
-    other: str
-
-
-def cleared_twice(ex: Execution) -> Iterator[Twice]:
+def cleared_twice(ex: Execution) -> Iterator[Clear]:
     """Clears that find nothing, on whatever path and how often one gets there: one beside it was faster."""
     for site, met in ex.clears.items():
         if not met.idle or not met.again:
@@ -30,14 +23,14 @@ def cleared_twice(ex: Execution) -> Iterator[Twice]:
         if others:
             before = [other for other in others if other < site] or others
             first = max(before)
-            yield Twice(site, met.what, f"{ex.clears[first].what} on line {first.line}")
+            yield Clear(site, met.what, after=f"{ex.clears[first].what} on line {first.line}", first=first)
 
 
-def zeros_kept(ex: Execution) -> Iterator[tuple[Site, str]]:
+def zeros_kept(ex: Execution) -> Iterator[Clear]:
     """Clears that fill with zeros, where no gradient is ever looked at and none must keep its place."""
     needed = (ObjectKind.GRADIENT, ObjectKind.REPLAY)
     if ex.captures or any(one.kind in needed for one in ex.heap.all()):
         return
     for site, met in ex.clears.items():
         if met.zeros and ex.tables.training:
-            yield site, met.what
+            yield Clear(site, met.what, zeros=True)

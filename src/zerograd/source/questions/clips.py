@@ -5,9 +5,8 @@ hold, while those that it does hold go unclipped.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
-from zerograd.core.events import Site
+from zerograd.core.world import UnusedClip
 from zerograd.source.execute.execution import Execution
 from zerograd.source.execute.gradients import held_by
 from zerograd.source.heap.objects import Obj
@@ -15,25 +14,18 @@ from zerograd.source.heap.regions import Covers, is_unknown
 from zerograd.source.heap.values import is_none
 
 
-class Unused(NamedTuple):
-    site: Site
-    what: str
-    place: str  # what it clips, in words
-    certain: bool
-
-
-def unused(ex: Execution) -> Iterator[Unused]:
+def unused(ex: Execution) -> Iterator[UnusedClip]:
     for site, made in ex.clips.items():
         if ex.returned is not None and not is_none(ex.returned) and not ex.deposits:
             # A framework goes backward with what was returned, and has cleared before that.
-            yield Unused(site, made.what, "before any backward() has deposited", True)
+            yield UnusedClip(site, made.what, "before any backward() has deposited", True)
         elif made.copied:
-            yield Unused(site, made.what, "a copy of the gradients, which nobody takes", True)
+            yield UnusedClip(site, made.what, "a copy of the gradients, which nobody takes", True)
         elif made.passed and not made.used:
             step = min(made.passed).what or "step()"
             known = all(_is_known(ex, region) for region in made.regions)
             bare = all(one.bare for one in made.passed)
-            yield Unused(site, made.what, f"what {step} does not hold", bool(made.regions) and known and bare)
+            yield UnusedClip(site, made.what, f"what {step} does not hold", bool(made.regions) and known and bare)
 
 
 def _is_known(ex: Execution, region: Obj) -> bool:

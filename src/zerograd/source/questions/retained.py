@@ -1,22 +1,14 @@
 """Does an iteration leave graphs behind that nobody will use again?"""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
-from zerograd.core.events import Site
+from zerograd.core.world import Kept
+from zerograd.source.execute import keeping
 from zerograd.source.execute.execution import Execution
-from zerograd.source.execute.keeping import Kept
 from zerograd.source.execute.tables import Deposit
 
 
-class Retained(NamedTuple):
-    site: Site
-    what: str
-    freed: bool  # backward() has freed what the graph had saved: only the graph itself is left
-    certain: bool
-
-
-def retained(ex: Execution) -> Iterator[Retained]:
+def retained(ex: Execution) -> Iterator[Kept]:
     """What the iterations of loops that train leave behind with its graph, and no backward goes through."""
     for site, kept in ex.kept.items():
         training = [
@@ -27,10 +19,10 @@ def retained(ex: Execution) -> Iterator[Retained]:
         through = [deposit for deposit in training if _shares(ex, kept, deposit)]
         freed = any(deposit.leaves.graph is False for deposit in through)
         if training and site not in ex.wanted and (kept.live or through):
-            yield Retained(site, kept.what, freed, freed or site not in ex.given_away)
+            yield Kept(site, kept.what, freed, freed or site not in ex.given_away)
 
 
-def _shares(ex: Execution, kept: Kept, deposit: Deposit) -> bool:
+def _shares(ex: Execution, kept: keeping.Kept, deposit: Deposit) -> bool:
     """Whether a backward goes through what is kept."""
     mine = frozenset().union(*(ex.identities.parts(one) for one in kept.graphs))
     return not ex.graphed.isdisjoint(mine & ex.identities.parts(deposit.value.id))

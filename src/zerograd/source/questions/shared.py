@@ -1,27 +1,19 @@
 """Does who hands its gradient over get rid of it? Cleared on the other side alone, it goes on growing."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from zerograd.core.events import Site
+from zerograd.core.world import Shared
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.objects import Obj
 from zerograd.source.heap.regions import Covers
 
 
-class Growing(NamedTuple):
-    site: Site
-    what: str
-    giver: str
-    cleared: str
-    certain: bool
-
-
-def growing(ex: Execution) -> Iterator[Growing]:
+def growing(ex: Execution) -> Iterator[Shared]:
     for one in ex.shared.values():
         clear = _clear_of(ex, one.taker)
         if clear is not None:
-            yield Growing(one.site, one.what, one.giver, f"{ex.clears[clear].what} on line {clear.line}", one.certain)
+            yield Shared(one.site, one.what, one.giver, f"{ex.clears[clear].what} on line {clear.line}", one.certain)
 
 
 def _clear_of(ex: Execution, taker: Obj) -> Site | None:

@@ -1,16 +1,9 @@
 """Is every backward used? One that a clear erases each time, before any step or anybody has looked, was for nothing."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
-from zerograd.core.events import Site
+from zerograd.core.world import Wasted
 from zerograd.source.execute.execution import Execution
-
-
-class Wasted(NamedTuple):
-    site: Site  # the clear; or the backward, where the clear stands in another function
-    clear: str
-    deposit: Site
 
 
 def wasted(ex: Execution) -> Iterator[Wasted]:
@@ -25,4 +18,4 @@ def wasted(ex: Execution) -> Iterator[Wasted]:
             for other, owners in tables.owners.items()
         )
         if used and not optimizer.hinted and met.loops and tables.slopes_read.isdisjoint(met.value.made_of):
-            yield Wasted(clear if function is met.function else deposit, what, deposit)
+            yield Wasted(clear if function is met.function else deposit, what, deposit, not tables.examined)

@@ -64,9 +64,14 @@ def _has_any(node: ast.stmt, lines: list[int]) -> bool:
 
 def parse(text: str, path: str) -> ast.Module:
     if len(text) > _LARGEST:
-        raise SourceError(f"{path}: is too large to be read: {len(text)} characters", slug="too-large")
+        raise SourceError(
+            f"{path}: is too large to be read: {len(text):,} characters, the limit is {_LARGEST:,}", slug="too-large"
+        )
     if len(text) > _LONGEST and (longest := max(map(len, lines_of(text)))) > _LONGEST:
-        raise SourceError(f"{path}: has a line too long to be read: {longest} characters", slug="too-large")
+        raise SourceError(
+            f"{path}: has a line too long to be read: {longest:,} characters, the limit is {_LONGEST:,}",
+            slug="too-large",
+        )
     try:
         return tree_of(text, path)
     except SyntaxError as error:
