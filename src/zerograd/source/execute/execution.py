@@ -549,7 +549,7 @@ class Execution:
 
     def picked_at(self, value: Value, node: ast.expr) -> Value:
         """One of two things, which of them it is being asked here."""
-        if value.picked is None:
+        if value.picked is None or value.picked.site is not None:
             return value
         return value._replace(picked=value.picked._replace(site=self.site(node), text=ast.unparse(node)))
 

@@ -570,8 +570,8 @@ def consume(
     severed, path.severed = path.severed, frozenset()
     _note_window(ex, optimizer, slots[0], ex.site(node))
     fresh = any(slot in path.since for slot in slots)
-    unheard = ranks.stepped(ex, [path.facts[slot] for slot in slots])
-    windows.note_step(ex, optimizer, ex.site(node), wording(node), path.facts[slots[0]], fresh=fresh, unheard=unheard)
+    unheard = ranks.stepped(ex, slots)
+    windows.note_step(ex, slots[0], ex.site(node), wording(node), fresh=fresh, unheard=unheard)
     # Behind the loop that deposits, a step takes what may be left: that on some path nothing is left is no fault.
     behind = any(
         optimizer in met.optimizers and not set(met.loops) <= set(ex.loops) for met in tables.deposits.values()
