@@ -38,3 +38,18 @@ def test_only_the_seeded_bug_is_found(name: str) -> None:
     assert done.returncode == 0, done.stderr
     told = [text.removeprefix("zerograd: ") for text in done.stderr.splitlines() if re.search(r":\d+:\d+: ZG", text)]
     assert {text.split(" ")[0] + text.split(" ")[1] for text in told} == {f"{name}:{line}:1:{code}"}, done.stderr
+
+
+def test_means_of_unequal_counts_are_told_whoever_loops() -> None:
+    done = subprocess.run(
+        [sys.executable, "uneven_groups.py"],
+        cwd=HERE,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, **QUIET},
+    )
+    told = [line.split() for line in done.stderr.splitlines() if line.startswith("with_")]
+    assert len(told) == 10, done.stderr
+    for name, counts, *found in told:
+        assert found == (["ZG104:certain"] if counts == "2" else []), name

@@ -360,6 +360,27 @@ def test_a_schedule_that_moves_too_soon_is_told_once() -> None:
     assert [(finding.code, finding.times) for finding in watch.findings] == [("ZG301", 1)]
 
 
+@pytest.mark.parametrize(("moves", "told"), [("always", ["ZG301 possible 2"]), ("with the weights", []), ("late", [])])
+def test_a_schedule_that_moves_on_a_step_that_was_skipped_is_possible(moves: str, told: list[str]) -> None:
+    weight = nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 3)
+    scaler = torch.amp.GradScaler("cpu", init_scale=8.0)
+    with zerograd.audit(on_finding="collect") as watch, warnings.catch_warnings(action="ignore"):
+        for number in range(12):
+            optimizer.zero_grad()
+            scaler.scale(weight.sum() * (torch.inf if number in (0, 5) else 1.0)).backward()
+            scaler.step(optimizer)
+            before = scaler.get_scale()
+            scaler.update()
+            if moves == "always" or (moves == "late" and number % 6 == 5):
+                schedule.step()
+            if moves == "with the weights" and scaler.get_scale() >= before:
+                schedule.step()
+    assert [f"{one.code} {one.certainty.value} {one.times}" for one in watch.findings] == told
+    assert all("the scaler has skipped scaler.step()" in one.message for one in watch.findings)
+
+
 @pytest.mark.parametrize(("second", "told"), [("part", ["ZG004 possible"]), ("other part", [])])
 def test_two_optimizers_that_step_on_one_gradient_are_possible(second: str, told: list[str]) -> None:
     model = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 1))

@@ -153,18 +153,9 @@ def step(self, loss, i):
         self.optimizer.step()
         self.optimizer.zero_grad()
 """
-QUIET = """\
-import torch
-
-def epoch(self, model, loader):
-    for i, batch in enumerate(loader):
-        with model.no_sync() if i % self.grad_accum != 0 else nullcontext():
-            self.loss(model, batch).backward()
-        self.update(i)
-"""
 
 
-@pytest.mark.parametrize(("text", "code"), [(HANDED, "ZG101"), (QUIET, "ZG502")])
+@pytest.mark.parametrize(("text", "code"), [(HANDED, "ZG101")])
 def test_what_nobody_can_prove_is_possible(text: str, code: str) -> None:
     """The loss may have been divided by the caller; another may step at the first micro-batch."""
     found = [one for one in check_text(text, "program.py") if one.code == code]

@@ -93,4 +93,5 @@ def test_what_a_file_imports_is_kept_while_it_is_read(tmp_path: Path, monkeypatc
     imports = "".join(f"from {name} import {name}\n" for name in names)
     calls = "".join(f"\n    {name}(optimizer)" for name in names)
     Path("train.py").write_text(imports + BAD.replace("optimizer.step()", "optimizer.step()" + calls))
-    assert [outcome.findings for outcome in sweep([Target("train.py", "train.py")] * 2, Settings(jobs=1))] == [[], []]
+    for outcome in sweep([Target("train.py", "train.py")] * 2, Settings(jobs=1)):
+        assert {found.code for found in outcome.findings} == {"ZG403"}  # one of the three would do

@@ -105,6 +105,7 @@ class Exhausted(NamedTuple):
     name: str
     consumer: str
     certain: bool
+    read_at: Site | None = None  # where it was read to the end, if not here
 
 
 class Shared(NamedTuple):
@@ -131,6 +132,7 @@ class Clear(NamedTuple):
     site: Site
     what: str
     after: str = ""  # the clear that has emptied all of this already
+    first: Site | None = None  # where that stands
     zeros: bool = False  # it writes zeros that nobody needs
 
 

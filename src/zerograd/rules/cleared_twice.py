@@ -7,7 +7,7 @@ reader, who looks for the reason, and to the next change: whoever moves one of t
 
 from collections.abc import Iterator
 
-from zerograd.core.findings import Severity
+from zerograd.core.findings import Related, Severity
 from zerograd.core.world import Clear
 from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import PLAIN
@@ -33,7 +33,8 @@ for x, y in loader:
 def breaks(clear: Clear) -> Iterator[Broken]:
     """A clear of what another one has emptied."""
     if clear.after:
-        yield Broken(clear.site, True, {"clear": clear.what, "other": clear.after})
+        related = (Related(clear.first, "they are cleared here"),) if clear.first is not None else ()
+        yield Broken(clear.site, True, {"clear": clear.what, "other": clear.after}, related=related)
 
 
 RULE = Rule(

@@ -8,6 +8,7 @@ Keep a list, or ask the model again.
 
 from collections.abc import Iterator
 
+from zerograd.core.findings import Related
 from zerograd.core.world import Exhausted
 from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import PLAIN
@@ -37,7 +38,8 @@ for x, y in loader:
 
 def breaks(one: Exhausted) -> Iterator[Broken]:
     """Whoever reads a generator of which nothing is left."""
-    yield Broken(one.site, one.certain, {"name": one.name, "consumer": one.consumer})
+    related = (Related(one.read_at, "it is read to the end here"),) if one.read_at is not None else ()
+    yield Broken(one.site, one.certain, {"name": one.name, "consumer": one.consumer}, related=related)
 
 
 RULE = Rule(

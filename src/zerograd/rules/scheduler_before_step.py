@@ -4,6 +4,9 @@ A scheduler sets the rate for the step that comes next. Moved before the first s
 schedule: a warm-up starts one notch too high, a decay one epoch too early, and every later value is off by one. Torch
 warns about it once; the warning is easily lost in the output of a run.
 
+A run also calls it possible where a schedule moves after each step, and a `GradScaler` has skipped that step because
+its gradients were not finite: the schedule runs ahead of what was learned.
+
 A scheduler that is told the epoch (`scheduler.step(epoch)`) or a metric is not meant.
 """
 

@@ -15,7 +15,8 @@ what was rounded: the gradient of `torch.round` is 0. It is in the value that is
 The very first step of an optimizer may be a warm-up that quiets a scheduler or builds state: the fault begins with the
 second step that finds nothing. In source the finding is certain only when every call before the step is known not to
 run a `backward()` of its own. A run only calls it possible of an optimizer that is never fed while another one is: an
-expert may not have had its turn, a network may still be frozen.
+expert may not have had its turn, a network may still be frozen. Where every parameter of the optimizer is frozen, the
+finding says so: no `backward()` can fill them.
 """
 
 from collections.abc import Iterator

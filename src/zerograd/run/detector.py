@@ -53,6 +53,9 @@ class Detector:
     def consuming(self, account: "Account", step: Event) -> None:
         """A step is about to read. The window is what it reads."""
 
+    def fed(self, account: "Account", step: Event) -> None:
+        """A step that runs a closure consumes what was deposited, the closure's backward last. The window holds it."""
+
     def clearing(self, account: "Account", clear: Event) -> None:
         """A zero_grad() has returned; the window is what it erased."""
 

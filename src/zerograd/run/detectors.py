@@ -118,6 +118,9 @@ class Detectors:
         if scaler is not None:
             self.scaling.consumed_by(scaler, account, step)
 
+    def fed(self, account: Account, step: Event) -> None:
+        self._tell("fed", account, step)
+
     def clearing(self, account: Account, clear: Event) -> None:
         self._tell("clearing", account, clear)
 
@@ -134,5 +137,5 @@ def _ears(detectors: Sequence[Detector]) -> dict[str, list[tuple[Detector, Calla
     return {
         event: [(one, getattr(one, event)) for one in detectors if getattr(type(one), event) is not deaf]
         for event, deaf in vars(Detector).items()
-        if event in ("begins", "deposited", "consuming", "clearing", "gap", "ended")
+        if event in ("begins", "deposited", "consuming", "fed", "clearing", "gap", "ended")
     }

@@ -30,6 +30,8 @@ from zerograd.run.sureness import count_starving, doubts
 _HABIT = 2
 _TINY = 1e-3  # a limit below this share of the loss scale was not multiplied by it: nobody clamps to so little
 _UNSCALED: Doubts = frozenset({Kind.UNSCALE})
+_FROZEN = "has nothing to consume: all of its parameters are frozen (requires_grad=False)"
+_THAW = "unfreeze them with requires_grad_(True), or give the optimizer the parameters that learn"
 
 
 class Judge(Detector):
@@ -102,7 +104,9 @@ class Judge(Detector):
         told_later = self._single.consuming(account, event, hooked=hooked, left_a_loss=left_a_loss)
         for verdict in () if told_later else judge(frozenset({fact}), event, self._laws):
             finding = self._told_exactly(tell(verdict, standing.trail), verdict, account)
-            if verdict.law.needs_loss and account.habits.starved.get(event.site, 0) < patience():
+            if verdict.law.needs_loss and account.slots.frozen():
+                finding = finding._replace(message=f"{event.what} {_FROZEN}", cure=_THAW)
+            elif verdict.law.needs_loss and account.habits.starved.get(event.site, 0) < patience():
                 finding = finding._replace(certainty=Certainty.POSSIBLE)  # what is learned may be learned elsewhere
             if finding.code in self._chosen:
                 self._pending.append(self._enriched(finding, verdict, account))

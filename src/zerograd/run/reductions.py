@@ -84,6 +84,11 @@ class Reductions(Detector):
                     told = ", ".join(f"{int(count)}" for count in counts[:4]) + ", ..." * (len(counts) > 4)
                     self.say("ZG104", site, certain=self._is_group(account, site), led=led, counts=told, **names)
 
+    def fed(self, account: Account, step: Event) -> None:
+        # A framework runs both, and its windows are groups. What a closure of one's own adds up is its own affair.
+        if account.window.deposits and account.window.deposits[-1].site == step.site:
+            self.consuming(account, step)
+
     def _is_tail(self, counts: Sequence[float], site: Site, epoch: int) -> bool:
         """Whether the last one is smaller and the group before was even: so every epoch of a DataLoader may end."""
         before, self._tails[site] = self._tails.get(site), epoch if len(set(counts)) > 1 else None

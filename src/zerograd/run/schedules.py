@@ -5,6 +5,9 @@ has moved before by other means than the line that moves it now, the steps that 
 is a line inside the loop: the same line that moved the schedule before the first step moves it again after one. Or a
 line between the first backward and the first step, with nothing deposited since: nobody resumes there. Whoever draws
 the curve of a schedule steps an optimizer that never gets a gradient.
+
+A schedule that moves with every step also moves with those that a GradScaler skips: it runs ahead of what was learned.
+Most loops that scale do so, and lose little by it: it is possible.
 """
 
 from typing import Any
@@ -14,8 +17,13 @@ from torch.optim import Optimizer
 
 from zerograd.core.events import Event, Site
 from zerograd.core.machine import Content
+from zerograd.rules.telling import note
 from zerograd.run.account import Account
+from zerograd.run.chronicle import SKIPPED
 from zerograd.run.detector import Detector
+
+_AHEAD = "{} moves the schedule although the scaler has skipped {}: it runs ahead"
+_INSTEAD = "move it only where the scale did not fall: scaler.get_scale() after scaler.update() against before"
 
 
 class Schedules(Detector):
@@ -24,6 +32,7 @@ class Schedules(Detector):
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         self._early: WeakKeyDictionary[Optimizer, dict[Site, int]] = WeakKeyDictionary()
+        self._steps: WeakKeyDictionary[Any, int] = WeakKeyDictionary()  # of its optimizer, when a schedule moved last
         # By account: a move between its first backward and step, when, and what is known of its optimizer.
         self._between: dict[int, tuple[Site, int, dict[Site, int]]] = {}
 
@@ -41,6 +50,8 @@ class Schedules(Detector):
         optimizer = getattr(scheduler, "optimizer", None)
         if not isinstance(optimizer, Optimizer) or getattr(scheduler, "_step_count", 1) < 1:
             return  # the constructor makes the first move itself
+        if account is not None:
+            self._skipped(scheduler, site, account)
         early = self._early.setdefault(optimizer, {})
         stepped = getattr(optimizer, "_opt_called", False) or (account is not None and account.steps > 0)
         if not stepped:
@@ -55,3 +66,13 @@ class Schedules(Detector):
             if account.last_step is not None:
                 led = [(account.last_step, "the optimizer steps here")]
             self.say("ZG301", site, certain=True, led=led, what="scheduler.step()")
+
+    def _skipped(self, scheduler: Any, site: Site, account: Account) -> None:
+        """Whether the one step since it moved last was none."""
+        before, self._steps[scheduler] = self._steps.get(scheduler, 0), account.steps
+        step, rule = account.last_step, self.rules.get("ZG301")
+        if rule is None or step is None or account.steps != before + 1 or not dict(step.numbers).get(SKIPPED):
+            return
+        told = note(rule, site, certain=False, what="scheduler.step()")
+        said = _AHEAD.format("scheduler.step()", step.what)
+        self.say_as(told._replace(message=said, cure=_INSTEAD), [(step, "the scaler skips this step")])

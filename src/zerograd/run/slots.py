@@ -143,6 +143,10 @@ class Slots:
         optimizer = self._optimizer()
         return 0 if optimizer is None else sum(map(len, map(_in_group, optimizer.param_groups)))
 
+    def frozen(self) -> bool:
+        """Whether none of the parameters can get a gradient."""
+        return not any(one.requires_grad for one in self.parameters())
+
     def with_state(self) -> set[int]:
         """The ids of the parameters that the optimizer has a momentum or a count of: they were stepped once."""
         optimizer = self._optimizer()

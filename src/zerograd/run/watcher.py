@@ -171,8 +171,12 @@ class Watcher:
         while mine.unfollowed:
             mine.unfollowed.pop().reopen()
         for optimizer in mine.stepping.optimizers():  # a closure: the step that runs it consumes what it deposits
-            self.accounts.taken(optimizer).consumed(Event(Kind.CONSUME, site=deposit.site))
+            account = self.accounts.taken(optimizer)
+            if account.window.whole and mine.step is not None:
+                self.detectors.fed(account, mine.step)
+            account.consumed(Event(Kind.CONSUME, site=deposit.site))
         self.judge.flush()
+        self.detectors.flush()
 
     # Steps
 

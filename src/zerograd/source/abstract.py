@@ -15,6 +15,7 @@ from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Question, Rule, idiom
 from zerograd.rules.telling import answer
 from zerograd.source.effects.lookup import names_training
+from zerograd.source.execute.execution import Execution
 from zerograd.source.execute.roots import Executed, execute_all
 from zerograd.source.project.files import Project
 from zerograd.source.project.index import File
@@ -62,7 +63,8 @@ def check_abstractly(text: str, path: str = "<text>", *, project: Project | None
         return []
     try:
         file = project.open(path, text)
-        found = [finding for root in execute_all(project, file, laws()) for finding in _report(root, file)]
+        roots = execute_all(project, file, laws(), _report)
+        found = [finding for root in roots for finding in root.told if _is_here(finding, root, file)]
     except RecursionError:
         raise SourceError(f"{path}: is nested too deeply to be read", slug="not-python") from None
     return once(found)
@@ -83,15 +85,10 @@ def _asking() -> tuple[tuple[Rule, Question[Any]], ...]:
     return tuple((rule, rule.asks) for code, rule in REGISTRY.items() if code in CODES and rule.asks is not None)
 
 
-def _report(root: Executed, file: File) -> Iterator[Finding]:
-    """What the laws say of one root's events, and the rules of its world, as far as it stands in this file."""
-    for finding in _findings(SourceWorld(root.execution), root):
-        if _is_here(finding, root, file):
-            yield finding
-
-
-def _findings(world: SourceWorld, root: Executed) -> Iterator[Finding]:
-    yield from verdicts(root.execution, world)
+def _report(ex: Execution) -> Iterator[Finding]:
+    """What the laws say of one root's events, and the rules of its world, wherever it stands."""
+    world = SourceWorld(ex)
+    yield from verdicts(ex, world)
     for rule, question in _asking():
         for one in world.every(question.about):
             for broken in question.breaks(one):

@@ -8,15 +8,13 @@ from zerograd.core.findings import Finding
 from zerograd.source.groups import (
     afterwards,
     premature,
-    settled,
     summed,
-    synchronising,
     uncounted,
     unguarded,
     untold,
 )
-from zerograd.source.holding import exhausted, moved, parameters, reloaded, renewed
-from zerograd.source.learning import bypassing, nonleaf
+from zerograd.source.holding import moved, parameters, reloaded, renewed
+from zerograd.source.learning import nonleaf
 from zerograd.source.memory import (
     averages,
     evaluations,
@@ -31,11 +29,7 @@ from zerograd.source.memory import (
     totals,
 )
 from zerograd.source.order import (
-    aliases,
     brought,
-    clears,
-    scalers,
-    skipped,
     unfilled,
     updates,
 )
@@ -48,32 +42,16 @@ def detect(function: Reading) -> Iterator[Finding]:
     yield from reloaded.detect(function)
     yield from renewed.detect(function)
     yield from moved.detect(function)
-    yield from exhausted.detect(function)
-    if Kind.DEPOSIT in kinds or Kind.CONSUME in kinds:
-        yield from _between(function, kinds)
     if Kind.DEPOSIT in kinds:
         yield from _backwards(function)
     if Kind.CONSUME in kinds:
         yield from _steps(function, kinds)
     if function.loops:
-        yield from scalers.made_each_epoch(function)
         yield from keepsakes.detect(function)
         yield from itemised.detect(function)
         yield from slices.detect(function)
     if function.file.reads_gradients:
         yield from _by_hand(function, kinds)
-    yield from synchronising.detect(function)
-    if Kind.DEPOSIT in kinds:
-        yield from settled.detect(function)
-
-
-def _between(function: Reading, kinds: set[Kind]) -> Iterator[Finding]:
-    """Of what scales and clears."""
-    yield from scalers.detect(function)
-    if Kind.CONSUME in kinds:
-        yield from skipped.detect(function)
-    if Kind.CLEAR in kinds:
-        yield from clears.detect(function)
 
 
 def _backwards(function: Reading) -> Iterator[Finding]:
@@ -100,8 +78,6 @@ def _steps(function: Reading, kinds: set[Kind]) -> Iterator[Finding]:
         yield from untold.detect(function)
     elif Kind.CLEAR in kinds:
         yield from afterwards.detect(function)
-    if Kind.DEPOSIT in kinds:
-        yield from bypassing.detect(function)
 
 
 def _by_hand(function: Reading, kinds: set[Kind]) -> Iterator[Finding]:
@@ -110,5 +86,4 @@ def _by_hand(function: Reading, kinds: set[Kind]) -> Iterator[Finding]:
         yield from brought.detect(function)
         yield from updates.detect(function)
         yield from nonleaf.detect(function)
-    yield from aliases.shared_through_calls(function)
     yield from unfilled.detect(function)

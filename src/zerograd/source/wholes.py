@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from zerograd.core.findings import Finding
 from zerograd.source.groups import unread
 from zerograd.source.holding import (
-    exhausted,
     fleeting,
     forgotten,
     parameters,
@@ -34,7 +33,6 @@ def detect(file: File) -> Iterator[Finding]:
     yield from unpickled.detect(file)
     yield from unread.detect(file)
     yield from _orphaned(file)
-    yield from _exhausted(file)
 
 
 def _orphaned(file: File) -> Iterator[Finding]:
@@ -46,11 +44,3 @@ def _orphaned(file: File) -> Iterator[Finding]:
         text = within(file.text, one.node) if one.node not in program.relevant else ""
         if ".parameters()" in text and may_replace(text):
             yield from parameters.orphaned(Reading(one.node, (), one.scope, file))
-
-
-def _exhausted(file: File) -> Iterator[Finding]:
-    """Optimizers of groups that are made and returned, in functions where nothing is trained."""
-    quoted = [word for word in ('"params"', "'params'") if file.says(word)]
-    for one in file.program.roots.functions if quoted else ():
-        if one.node not in file.program.relevant and any(word in within(file.text, one.node) for word in quoted):
-            yield from exhausted.detect(Reading(one.node, (), one.scope, file))

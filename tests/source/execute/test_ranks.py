@@ -108,3 +108,22 @@ for group in loader:
     last = "(F.mse_loss(net(group[-1][0]), group[-1][1]) / len(group)).backward()"
     assert certain(body.format(last=last), made=MADE) == []
     assert certain(body.format(last="pass"), made=MADE) == ["ZG502"]
+
+
+NESTED = """
+def train(loader, n, distributed):
+    for i, (x, y) in enumerate(loader):
+        context = contextlib.nullcontext
+        if distributed:
+            context = net.no_sync if {test} else context
+        with context():
+            (F.mse_loss(net(x), y) / n).backward()
+        if (i + 1) % n == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize(("test", "found"), [("(i + 1) % n != 0", []), ("i % n != 0", ["ZG502"])])
+def test_a_choice_within_a_choice(test: str, found: list[str]) -> None:
+    assert [code for code in certain(NESTED.format(test=test), made=MADE) if code != "ZG102"] == found

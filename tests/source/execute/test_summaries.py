@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from source.execute.reading import MADE, certain
+from source.execute.reading import MADE, certain, found
 from zerograd.rules import REGISTRY
 from zerograd.source.abstract import CODES, check_abstractly
 from zerograd.source.execute import calls
@@ -135,3 +135,80 @@ for x, y in loader:
 """
     assert certain(body) == []
     assert set(certain(body.replace("act(lambda: o.zero_grad())", "pass"))) == {"ZG001"}
+
+
+def test_what_one_instance_does_another_one_does_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = """
+class Meter:
+    def __init__(self):
+        self.seen, self.last = [], None
+        self.path = [str(one) for one in range(4)]
+
+    def update(self, value):
+        self.seen.append(value)
+        self.last = value
+        print(self.path)
+        return self
+
+first, second, third = Meter(), Meter(), Meter()
+for x, y in loader:
+    F.mse_loss(model(x), y).backward()
+    optimizer.step()
+    for meter in (first.update(1.0), second.update(2.0), third.update(3.0)):
+        print(meter.last)
+"""
+    executed = []
+    spend = Execution.spend
+    monkeypatch.setattr(Execution, "spend", lambda ex: (executed.append(1), spend(ex)))
+    found = check_abstractly(MADE + body, "program.py")
+    with_them = len(executed)
+    monkeypatch.setattr(calls.summaries, "once", _executing)
+    assert check_abstractly(MADE + body, "program.py") == found
+    assert [one.code for one in found] == ["ZG001"]
+    assert with_them < len(executed) - with_them
+
+
+def test_what_two_instances_share_they_share_in_the_next_call() -> None:
+    body = """
+class Switch:
+    def __init__(self, state):
+        self.state = state
+
+    def turn(self, yes):
+        self.state["on"] = yes
+
+    def is_on(self):
+        return self.state["on"]
+
+one, other = {"on": False}, {"on": False}
+first, second, third = Switch(one), Switch(one), Switch(other)
+first.turn(True)
+third.turn(False)
+for x, y in loader:
+    F.mse_loss(model(x), y).backward()
+    optimizer.step()
+    if LAST.is_on():
+        optimizer.zero_grad()
+"""
+    assert certain(body.replace("LAST", "second")) == []
+    assert certain(body.replace("LAST", "third")) == ["ZG001"]
+
+
+def test_each_given_thing_has_settings_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = """
+def is_on(options):
+    return options.accumulate
+
+def train(loader, first, second):
+    for x, y in loader:
+        F.mse_loss(model(x), y).backward()
+        if is_on(first):
+            optimizer.step()
+        if is_on(SECOND):
+            optimizer.zero_grad()
+"""
+    one, two = (found(body.replace("SECOND", name)) for name in ("first", "second"))
+    monkeypatch.setattr(calls.summaries, "once", _executing)
+    assert [found(body.replace("SECOND", name)) for name in ("first", "second")] == [one, two]
+    assert one == []
+    assert two != []

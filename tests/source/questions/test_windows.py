@@ -418,3 +418,19 @@ def prepare(settings):
     (window,) = windows(body)
     assert [one.is_divided for one in window.losses] == [divided]
     assert window.drops_tail is None
+
+
+def test_a_clear_in_a_branch_that_can_be_read_doubts_no_window() -> None:
+    text = """
+def train(loader, n):
+    for i, (x, y) in enumerate(loader):
+        F.mse_loss(model(x), y).backward()
+        if (i + 1) % n == 0:
+            if not torch.isfinite(torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)):
+                optimizer.zero_grad()
+                continue
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+    (window,) = windows(text)
+    assert window.certain

@@ -12,6 +12,7 @@ _PREFIXES = {**python.PREFIXES, **frameworks.PREFIXES, **torch.PREFIXES}
 
 
 # The methods that divide the loss scale out of gradients.
+UPDATING = frozenset(name for name, row in torch.SCALER.items() if row.act is Act.UPDATES)
 UNSCALING = frozenset(
     name for table in (torch.SCALER, frameworks.ACCELERATOR) for name, row in table.items() if row.act is Act.UNSCALES
 )

@@ -23,22 +23,33 @@ from zerograd.source.project.files import Project
 from zerograd.source.project.index import Class, File, Function
 
 
+class Names:
+    """What stands for the names of a function that is executed in a context."""
+
+    __slots__ = ("context", "function")
+
+    def __init__(self, function: ast.AST, context: "Context") -> None:
+        self.function = function
+        self.context = context
+
+
 class Context:
     """The calls that lead to where the machine stands, and the rounds of short loops: one object for each chain."""
 
-    __slots__ = ("_frames", "_later", "first", "outer")
+    __slots__ = ("_entered", "_frames", "_later", "first", "outer")
 
-    def __init__(self, first: Hashable = None, outer: "Context | None" = None) -> None:
-        self.first = first  # the outermost call, if there is any
+    def __init__(self, entered: Hashable = None, outer: "Context | None" = None) -> None:
+        self._entered = entered
         self.outer = outer
+        self.first: Hashable = (outer.first or entered) if outer is not None else None  # the outermost call
         self._later: dict[Hashable, Context] = {}
-        self._frames: dict[ast.AST, object] = {}
+        self._frames: dict[ast.AST, Names] = {}
 
     def then(self, entered: Hashable) -> "Context":
         """The context of what is called here, or of a round."""
         known = self._later.get(entered)
         if known is None:
-            known = self._later[entered] = Context(self.first or entered, self)
+            known = self._later[entered] = Context(entered, self)
         return known
 
     def is_in(self, other: "Context") -> bool:
@@ -48,11 +59,18 @@ class Context:
             context = context.outer
         return context is other
 
-    def frame(self, function: ast.AST) -> object:
+    def moved(self, old: "Context", new: "Context") -> "Context":
+        """What this one is where `new` stands for `old`."""
+        if self is old or self.outer is None:
+            return new if self is old else self
+        outer = self.outer.moved(old, new)
+        return outer.then(self._entered) if outer is not self.outer else self
+
+    def frame(self, function: ast.AST) -> Names:
         """What stands for the names of a function that is executed in this context."""
         known = self._frames.get(function)
         if known is None:
-            known = self._frames[function] = object()
+            known = self._frames[function] = Names(function, self)
         return known
 
 
@@ -148,7 +166,7 @@ class Execution:
         self.laws = laws
         self.main = main
         self.moves_of_a_pass = moves
-        self.work = work  # what is left of it for all passes
+        self.allowed = self.work = work  # for all passes; `work` is what is left of it
         self.outermost = Context()
         self.heap = Heap()
         self.identities = Identities()
@@ -170,6 +188,7 @@ class Execution:
         self.born: dict[int, frozenset[Hashable]] = {}  # the loops in which something is computed anew
         self.root_class: Class | None = None
         self.refusals: Any = None  # what the file refuses elsewhere
+        self.asked_what_is_refused = False
         self.exploring = True  # the first pass, which learns what there is: it goes through each loop once
         self.symbolic = False  # the root's own parameters are symbols, whatever their defaults
         self._version: Hashable = None
@@ -202,7 +221,7 @@ class Execution:
         self.forwards = 0
         self.called_again = False  # the root is called once more: its settings may be answered otherwise
         self.looks = 0  # how often somebody may have read gradients
-        self.has_loss = False  # a loss was computed on the way here
+        self.losses = 0  # how many losses were computed on the way here
         self.too_long: set[Function] = getattr(self, "too_long", set())
         # What forward() returns, for each module and mode, with what its containers hold.
         self.results: dict[Hashable, tuple[Value | None, dict[Key, Value]]] = {}
@@ -334,12 +353,21 @@ class Execution:
     def fresh(self, node: ast.AST, tag: str = "computed", made_of: tuple[int, ...] = ()) -> int:
         """The identity of what this expression computes now; what was answered about the last one is forgotten."""
         identity = self.identities.of(tag, node, self.context, made_of=made_of)
-        if self.loops and identity not in self.born and isinstance(node, (ast.Call, ast.Attribute)):
+        if isinstance(node, (ast.Call, ast.Attribute)):
+            self.computed_anew(identity)
+        else:
+            self._renewed(identity)
+        return identity
+
+    def computed_anew(self, identity: int) -> None:
+        if self.loops and identity not in self.born:
             self.born[identity] = frozenset(self.loops)
+        self._renewed(identity)
+
+    def _renewed(self, identity: int) -> None:
         if self.renewed is not None:
             self.renewed.append(identity)
         self.renew(identity)
-        return identity
 
     def known_as(self, identity: int, other: int) -> None:
         """What is known of one identity is known of another."""
@@ -431,12 +459,12 @@ class Execution:
             path.pending,
             path.clips,
             path.since,
-            path.looked_at,
             path.frozen,
             path.severed,
             path.homeless,
             path.stepped,
             path.wrapped,
+            path.slopes,
         )
         return (
             len(frame.returns),
@@ -447,7 +475,7 @@ class Execution:
             len(self.closures),
             self.noted,
             self.grad_mode,
-            self.has_loss,
+            self.losses,
             self.looks,
         )
 
@@ -521,7 +549,7 @@ class Execution:
 
     def picked_at(self, value: Value, node: ast.expr) -> Value:
         """One of two things, which of them it is being asked here."""
-        if value.picked is None:
+        if value.picked is None or value.picked.site is not None:
             return value
         return value._replace(picked=value.picked._replace(site=self.site(node), text=ast.unparse(node)))
 
@@ -546,6 +574,7 @@ class Execution:
         if switches and (slot is None or any(self._decides_over(slot, one) for one in switches)):
             return True
         field = self.identities.field(base) if base is not None else ""
+        self.asked_what_is_refused = self.asked_what_is_refused or bool(field)
         return bool(field) and self.refusals is not None and field in self.refusals.fields()
 
     def _decides_over(self, slot: Slot, switch: Test) -> bool:

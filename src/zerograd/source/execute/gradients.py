@@ -278,7 +278,7 @@ def tell(ex: Execution, found: list[tuple[Verdict[Any], Slot]], slots: list[Slot
             ex.told.add(key)
         known = ex.met.get(key)
         if known is None or (certain and not known.certain):
-            learns = ex.loops[-1] in ex.tables.losses if ex.loops else ex.has_loss
+            learns = ex.loops[-1] in ex.tables.losses if ex.loops else bool(ex.losses)
             ex.met[key] = Met(verdict, slot, certain, learns, bool(ex.loops), ex.answered())
 
 
@@ -312,7 +312,7 @@ def is_starved(verdict: Verdict[Any]) -> bool:
 
 def note_loss(ex: Execution) -> None:
     """A loss is computed here: something is learned in these loops."""
-    ex.has_loss = True
+    ex.losses += 1
     for loop in (0, *ex.loops):
         ex.tables.add(ex.tables.losses, loop)
 
@@ -570,8 +570,8 @@ def consume(
     severed, path.severed = path.severed, frozenset()
     _note_window(ex, optimizer, slots[0], ex.site(node))
     fresh = any(slot in path.since for slot in slots)
-    unheard = ranks.stepped(ex, [path.facts[slot] for slot in slots])
-    windows.note_step(ex, optimizer, ex.site(node), wording(node), path.facts[slots[0]], fresh=fresh, unheard=unheard)
+    unheard = ranks.stepped(ex, slots)
+    windows.note_step(ex, slots[0], ex.site(node), wording(node), fresh=fresh, unheard=unheard)
     # Behind the loop that deposits, a step takes what may be left: that on some path nothing is left is no fault.
     behind = any(
         optimizer in met.optimizers and not set(met.loops) <= set(ex.loops) for met in tables.deposits.values()

@@ -60,12 +60,12 @@ def _consume(ex: Execution, obj: Obj, node: ast.AST, by: str, *, surely: bool, t
     spent = [fact for fact in facts if fact.state.content is Content.SPENT]
     if spent and tells:
         site = ex.site(node)
-        others = [where for key, where in places.items() if key[0] is not node]
-        consumer = others[0] if others else f"{by} one iteration earlier"
+        others = [(where, ex.site(at)) for (at, _), where in places.items() if at is not node]
+        consumer, read_at = others[0] if others else (f"{by} one iteration earlier", None)
         certain = surely and any(not fact.doubts & _UNSURE for fact in spent)
         known = ex.exhausted.get(site)
         if known is None or (certain and not known.certain):
-            ex.exhausted[site] = Exhausted(site, _name(node), consumer, certain)
+            ex.exhausted[site] = Exhausted(site, _name(node), consumer, certain, read_at)
     gradients.emit(ex, slot, Kind.CONSUME, node, weak=not surely or _is_now_and_then(ex, obj), judged=False)
 
 

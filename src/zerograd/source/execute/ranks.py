@@ -10,13 +10,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from zerograd.core.events import Kind, Site
-from zerograd.core.facts import Facts, join
+from zerograd.core.facts import join
 from zerograd.core.machine import Content
 from zerograd.source.execute import branches
 from zerograd.source.execute.execution import Execution
 from zerograd.source.execute.paths import Slot
 from zerograd.source.heap import answers
-from zerograd.source.heap.conditions import NO, YES, Asked, Test, both, is_followed, is_never, negate
+from zerograd.source.heap.conditions import NO, YES, Asked, Test, both, is_followed, is_never, leaves, negate
 from zerograd.source.heap.objects import Mode, Obj, ObjectKind
 from zerograd.source.heap.regions import Covers, reach
 from zerograd.source.heap.values import Coat, Graph, Pass, Regions, Value
@@ -131,7 +131,8 @@ def deposited(ex: Execution, slot: Slot, value: Value, node: ast.AST) -> None:
     facts, keeps = ex.here.facts[slot], ex.tables.keeps
     kept = answers.assume(facts, test, True, keeps)
     sent = answers.assume(facts, test, False, keeps)
-    unheard = Unheard(passes[0], is_followed(test)) if passes else None
+    surely = all(is_followed(one) or not branches.varies(ex, one) for one in leaves(test))
+    unheard = Unheard(passes[0], surely) if passes else None
     ex.here.facts[slot] = join(answers.with_answer(kept, UNHEARD, unheard), answers.with_answer(sent, UNHEARD, None))
 
 
@@ -140,12 +141,14 @@ def reduced(ex: Execution) -> None:
     ex.each_fact(answers.with_answer, UNHEARD, None)
 
 
-def stepped(ex: Execution, slots: list[Facts]) -> dict[Pass, bool]:
+def stepped(ex: Execution, slots: list[Slot]) -> dict[Pass, bool]:
     """The passes that a step uses and no wrapper has heard of, and whether that is sure."""
     found: dict[Pass, bool] = {}
-    for fact in frozenset().union(*slots) if ex.tables.quiet else ():
-        told: Any = answers.answer(fact, UNHEARD)
-        if isinstance(told, Unheard) and fact.state.content in _UNREAD:
-            sure = told.surely and not fact.doubts & _CURED_BY
-            found[told.passed] = found.get(told.passed, False) or sure
+    for slot in slots if ex.tables.quiet else ():
+        cured_by = {kind for kind in _CURED_BY if kind is Kind.DEPOSIT or ex.excuses.is_unread(slot, kind)}
+        for fact in ex.here.facts[slot]:
+            told: Any = answers.answer(fact, UNHEARD)
+            if isinstance(told, Unheard) and fact.state.content in _UNREAD:
+                sure = told.surely and not fact.doubts & cured_by
+                found[told.passed] = found.get(told.passed, False) or sure
     return found

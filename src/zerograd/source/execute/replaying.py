@@ -2,7 +2,8 @@
 
 [Note: replaying] Loops are executed until nothing changes, and roots until nothing is learned: most statements meet
 what they have met. What one reads and writes is recorded; where all that it read is the same, its writes are put back.
-Events and doubts are never replayed: a statement that changed a path is executed every time.
+Events and doubts are never replayed: a statement that changed a path is executed every time. That a loss was computed,
+and that somebody may have looked at gradients, is noted again.
 """
 
 import ast
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from zerograd.core.facts import Facts
+from zerograd.source.execute import gradients
 from zerograd.source.execute.execution import Execution
 from zerograd.source.execute.paths import Path, Slot
 from zerograd.source.heap.store import Changes, Reads
@@ -21,6 +23,7 @@ class Record(NamedTuple):
     reads: Reads
     writes: Changes
     renewed: tuple[int, ...]  # values that were computed anew: what was answered about the last ones is forgotten
+    noticed: tuple[bool, bool]  # a loss was computed; somebody may have looked at gradients
 
 
 def replay_or(ex: Execution, statement: ast.stmt, carry_out: Callable[..., None]) -> None:
@@ -40,8 +43,11 @@ def replay_or(ex: Execution, statement: ast.stmt, carry_out: Callable[..., None]
     try:
         carry_out(ex, statement)
         done = ex.path
-        if done is not None and len(records) < _KEPT and ex.effects() == before and _is_same(done, facts):
-            records.append(Record(store.reads, store.changes(level), tuple(ex.renewed)))
+        if done is not None and len(records) < _KEPT and _is_same(done, facts):
+            after = ex.effects()
+            if after[:-2] == before[:-2]:
+                noticed = after[-2] != before[-2], after[-1] != before[-1]
+                records.append(Record(store.reads, store.changes(level), tuple(ex.renewed), noticed))
     finally:
         reads, renewed = store.reads, ex.renewed
         store.reads, ex.renewed = outer, outer_renewed
@@ -58,7 +64,15 @@ def _replay(ex: Execution, record: Record) -> None:
     for identity in record.renewed:
         ex.renew(identity)
     ex.store.apply(record.writes)
+    note_again(ex, record.noticed)
     _tell_outer(ex, record.reads, list(record.renewed))
+
+
+def note_again(ex: Execution, noticed: tuple[bool, bool]) -> None:
+    if noticed[0]:
+        gradients.note_loss(ex)
+    if noticed[1]:
+        gradients.look_at(ex)
 
 
 def _tell_outer(ex: Execution, reads: Reads | None, renewed: list[int] | None) -> None:

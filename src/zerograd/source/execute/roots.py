@@ -5,7 +5,7 @@ symbols for its parameters, and only what stands there is reported.
 """
 
 import ast
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from zerograd.core.events import Kind
@@ -23,7 +23,7 @@ from zerograd.source.heap.objects import Obj, ObjectKind
 from zerograd.source.heap.store import Key
 from zerograd.source.heap.values import Graph, Value
 from zerograd.source.project.classes import Classes
-from zerograd.source.project.files import Project
+from zerograd.source.project.files import Caller, Project
 from zerograd.source.project.index import Class, File, Function
 
 _PASSES = 6
@@ -37,12 +37,25 @@ _READ_PARAMETERS = frozenset(
 _LIGHT = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
 
 
+Tell = Callable[[Execution], Iterable[Any]]
+
+
 class Executed(NamedTuple):
     """A root that was executed to its end. `lines`: where it may be reported, None for everywhere."""
 
-    execution: Execution
+    execution: Execution | None  # None where all that is known of it is what was told when it was executed before
     lines: frozenset[int] | None
     is_own: bool = True  # it stands in the file itself, not in one that calls it
+    told: tuple[Any, ...] = ()
+
+
+class Outcome(NamedTuple):
+    """What is kept of a root for the other files that it leads to: each of them would execute it alike."""
+
+    told: tuple[Any, ...]
+    entered: tuple[Function, ...]
+    visited: tuple[ast.stmt, ...]  # the calls among them that stand alone
+    work: int
 
 
 class Moves:
@@ -55,57 +68,103 @@ class Moves:
         self.left = _MOVES
         self.work = _WORK
 
+    @property
+    def allowed(self) -> int:
+        """What one root may cost."""
+        return self.work * 3 // 4
 
-def execute_all(project: Project, file: File, laws: Code[Any]) -> Iterator[Executed]:
-    """Every root of a file."""
-    classes, moves = Classes(project), Moves()
-    refusals = Refusals(project, classes, laws, file)
-    body = _execute(project, classes, laws, file, None, moves, refusals)
-    entered: set[Function] = set()
-    visited: set[ast.stmt] = set()
-    rooted: set[Function] = set()
-    begun: set[tuple[Function, Class | None]] = set()
-    if body is not None:
-        entered |= body.entered
-        visited |= body.visited
-        yield Executed(body, None)
+
+def execute_all(project: Project, file: File, laws: Code[Any], tell: Tell = lambda _: ()) -> Iterator[Executed]:
+    """Every root of a file, with what is told of it."""
+    roots = _Roots(project, laws, file, tell)
+    yield from roots.own(None)
     hot = _hot_functions(project, file)
+    rooted: set[Function] = set()
     for function in hot:
-        if function in entered:
+        if function in roots.entered:
             continue
         for caller in project.callers(function) if function.cls is None and function.outer is None else ():
-            done = _execute(project, classes, laws, caller.file, caller.function, moves, refusals)
-            if done is not None:
-                entered |= done.entered
-                visited |= done.visited
-                yield Executed(done, None, is_own=False)
-            if function in entered:
+            yield from roots.of_caller(caller)
+            if function in roots.entered:
                 break
-        for template in _templates(classes, function):
-            if (template, function.cls) in begun or function in entered:
-                continue
-            begun.add((template, function.cls))
-            done = _execute(project, classes, laws, file, template, moves, refusals, function.cls)
-            if done is not None:
-                entered |= done.entered
-                visited |= done.visited
-                yield Executed(done, None)
-        if function in entered:
+        for template in _templates(roots.classes, function):
+            yield from roots.inherited(template, function)
+        if function in roots.entered:
             continue
         rooted.add(function)
-        done = _execute(project, classes, laws, file, function, moves, refusals)
-        if done is not None:
-            entered |= done.entered
-            visited |= done.visited
-            yield Executed(done, None)
+        yield from roots.own(function)
     for function in hot:
-        if function in rooted or function not in entered:
+        if function in rooted or function not in roots.entered:
             continue
-        missed = _unvisited(function, visited)
+        missed = _unvisited(function, roots.visited)
         if missed:
-            done = _execute(project, classes, laws, file, function, moves, refusals)
-            if done is not None:
-                yield Executed(done, missed)
+            yield from roots.own(function, missed)
+
+
+class _Roots:
+    """The roots of one file, and what was reached by those that were executed so far."""
+
+    def __init__(self, project: Project, laws: Code[Any], file: File, tell: Tell) -> None:
+        self.classes = Classes(project)
+        self.entered: set[Function] = set()
+        self.visited: set[ast.stmt] = set()
+        self._project, self._laws, self._file, self._tell = project, laws, file, tell
+        self._moves, self._begun = Moves(), set[Hashable]()
+        self._refusals = Refusals(project, self.classes, laws, file)
+
+    def own(self, function: Function | None, lines: frozenset[int] | None = None) -> Iterator[Executed]:
+        """The body of the file, or one of its functions; of one that is entered, these lines alone are reported."""
+        done = self._execute(self._file, function)
+        if done is not None:
+            if lines is None:
+                self._reached(done.entered, done.visited)
+            yield Executed(done, lines, told=self._remember(self._file, function, done))
+
+    def inherited(self, template: Function, method: Function) -> Iterator[Executed]:
+        """A method that the class of another one has from elsewhere."""
+        if (template, method.cls) in self._begun or method in self.entered:
+            return
+        self._begun.add((template, method.cls))
+        done = self._execute(self._file, template, method.cls)
+        if done is not None:
+            self._reached(done.entered, done.visited)
+            yield Executed(done, None, told=tuple(self._tell(done)))
+
+    def of_caller(self, caller: Caller) -> Iterator[Executed]:
+        """A root of another file, which leads here: executed once for all the files that it leads to."""
+        if caller in self._begun:
+            return
+        self._begun.add(caller)
+        moves, key = self._moves, self._key(caller.file, caller.function)
+        known = self._project.outcomes.get(key)
+        if isinstance(known, Outcome) and known.work <= moves.allowed:
+            moves.work -= known.work
+            self._reached(known.entered, known.visited)
+            yield Executed(None, None, is_own=False, told=known.told)
+            return
+        done = self._execute(caller.file, caller.function)
+        if done is not None:
+            self._reached(done.entered, done.visited)
+            yield Executed(done, None, is_own=False, told=self._remember(caller.file, caller.function, done))
+
+    def _execute(self, file: File, function: Function | None, cls: Class | None = None) -> Execution | None:
+        return _execute(self._project, self.classes, self._laws, file, function, self._moves, self._refusals, cls)
+
+    def _reached(self, entered: Iterable[Function], visited: Iterable[ast.stmt]) -> None:
+        self.entered.update(entered)
+        self.visited.update(visited)
+
+    def _key(self, file: File, function: Function | None) -> Hashable:
+        return file, function, self._moves.left, self._tell
+
+    def _remember(self, file: File, function: Function | None, ex: Execution) -> tuple[Any, ...]:
+        """What is told of a root, which is kept unless it rests on what this file refuses."""
+        told = tuple(self._tell(ex))
+        if not ex.asked_what_is_refused:
+            calls_alone = [one for one in ex.visited if isinstance(one, ast.Expr) and isinstance(one.value, ast.Call)]
+            outcome = Outcome(told, tuple(ex.entered), tuple(calls_alone), ex.allowed - ex.work)
+            self._project.outcomes[self._key(file, function)] = outcome
+        return told
 
 
 def _templates(classes: Classes, function: Function) -> list[Function]:
@@ -162,7 +221,8 @@ class Refusals:
             moves = Moves()
             for function in self._file.functions:
                 if function.outer is None and _may_refuse(function):
-                    done = _execute(self._project, self._classes, self._laws, self._file, function, moves, self)
+                    project, classes, laws, file = self._project, self._classes, self._laws, self._file
+                    done = _execute(project, classes, laws, file, function, moves, self, passes=1)
                     refused = done.tables.refused.union(done.tables.refused_with) if done is not None else set()
                     names = {done.identities.field(one) for one in refused if done is not None and isinstance(one, int)}
                     self._fields |= {name for name in names if name}
@@ -184,15 +244,19 @@ def _execute(
     moves: Moves,
     refusals: Refusals,
     cls: Class | None = None,
+    *,
+    passes: int = _PASSES,
 ) -> Execution | None:
     """One root, pass by pass until nothing more is learned; a method, on an object of this class or of its own. None if
     it could not be finished."""
-    allowed = moves.work * 3 // 4
+    allowed = moves.allowed
     ex = Execution(project, classes, laws, file, moves=moves.left, work=allowed)
     ex.root_class = cls or (function.cls if function is not None else None)
     ex.refusals = refusals
-    for _ in range(_PASSES):
+    for _ in range(passes):
         ex.begin_pass()
+        reserved = allowed * 2 // 3 if ex.exploring and passes > 1 else 0  # for two more passes at least
+        ex.work -= reserved
         top = Frame(statements.module_frame(file), file, None, None, ex.outermost)
         ex.frames = [top]
         try:
@@ -207,6 +271,7 @@ def _execute(
             moves.left //= 2
             moves.work -= allowed - max(ex.work, 0)
             return None
+        ex.work += reserved
         _learn(ex)
         nothing_happens = not ex.tables.slots and not ex.tables.owners and ex.tables.kinds == 0
         if nothing_happens or not (ex.tables.grown or ex.exploring):

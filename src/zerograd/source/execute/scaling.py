@@ -14,6 +14,7 @@ from typing import NamedTuple
 from zerograd.core.events import Kind, Site
 from zerograd.core.facts import NO_DOUBT, Fact
 from zerograd.core.machine import START, Content, Scale
+from zerograd.source.effects.lookup import UPDATING
 from zerograd.source.execute import gradients
 from zerograd.source.execute.execution import Context, Execution
 from zerograd.source.execute.paths import PATH, Slot
@@ -144,10 +145,19 @@ def _judge_again(ex: Execution, slot: Slot, scaler: Obj, *, weak: bool) -> None:
     left = [fact for fact in ex.here.facts[slot] if fact.state.content is Content.SPENT]
     if left:
         certain = not weak and not optimizer.hinted and any(Kind.CLEAR not in fact.doubts for fact in left)
+        certain = certain and not _is_updated_by_others(ex, scaler)
         what = ex.steps_of_scalers.get(scaler, {}).get(site, "")
         known = ex.unsettled.get(site)
         if known is None or (certain and not known.certain):
             ex.unsettled[site] = Unsettled(what, _name(what), certain)
+
+
+def _is_updated_by_others(ex: Execution, scaler: Obj) -> bool:
+    """Whether another file calls update() on the field in which the object of a method keeps its scaler."""
+    me = ex.frames[1].receiver if len(ex.frames) > 1 else None
+    fields = [one for obj in (me.objects if me is not None else ()) for one in ex.store.fields(obj)]
+    names = {name for (_, name), held in fields if isinstance(name, str) and scaler in held.objects}
+    return any(ex.project.is_named(f"{name}.{call}", ex.main) for name in names for call in UPDATING)
 
 
 def _name(step: str) -> str:

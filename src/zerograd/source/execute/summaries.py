@@ -13,20 +13,22 @@ from typing import Any, NamedTuple
 from zerograd.core.facts import Facts
 from zerograd.source.execute import calls, gradients
 from zerograd.source.execute.containers import LENGTH
-from zerograd.source.execute.execution import Context, Execution
+from zerograd.source.execute.execution import Context, Execution, Names
 from zerograd.source.execute.paths import Slot
+from zerograd.source.execute.replaying import note_again
 from zerograd.source.heap.answers import answers_of
 from zerograd.source.heap.conditions import Asked, Both, Known, Linear, Not, Remainder, Test, leaves
 from zerograd.source.heap.identity import Identity
 from zerograd.source.heap.objects import Obj, ObjectKind
 from zerograd.source.heap.store import COUNT, Changes, Key, Reads
-from zerograd.source.heap.values import NO_OBJECTS, Graph, Value, join
+from zerograd.source.heap.values import Graph, Value, join
 from zerograd.source.project.index import File, Function
 
 _KEPT = 4  # summaries of one function that is called in one way
 _TRIED = 2  # calls of one way that had none, before nobody tries again
 _DEEPEST = 2  # containers in containers that are handed in
 _WIDEST = 24  # fields of one of them
+_LOOSE = (ObjectKind.CONTAINER, ObjectKind.GIVEN, ObjectKind.INSTANCE)  # told by their fields, and by what is done
 _VAGUE = (ObjectKind.NONE, ObjectKind.CONTAINER, ObjectKind.GIVEN)
 _READ_ONCE = (ObjectKind.GENERATOR, ObjectKind.ITERATOR, ObjectKind.CONTEXT, ObjectKind.REPLAY)
 
@@ -39,6 +41,7 @@ class Telling(Exception):
 
 
 class Summary(NamedTuple):
+    context: Context  # of the call that was executed
     loose: tuple[Obj, ...]  # the containers and given things that it was handed: those of another call stand for them
     ids: tuple[int, ...]  # of the values that it was handed
     reads: dict[Key, int | Value | None]  # of what was there before the call
@@ -110,16 +113,21 @@ class _Handed:
         number = self.loose.get(obj)
         if number is not None:
             return number
-        if obj.kind is ObjectKind.GIVEN and not (obj.optimizers or obj.held):
-            self.loose[obj] = len(self.loose)
-            return obj.kind, obj.shown, obj.constructed
-        if obj.kind is not ObjectKind.CONTAINER:
+        if obj.kind not in _LOOSE or obj.optimizers or obj.held:
             return obj
+        if obj.kind is not ObjectKind.CONTAINER:
+            self.loose[obj] = len(self.loose)
+            return _kind(obj)
         self.loose[obj] = len(self.loose)
         fields = self._ex.store.fields(obj)
         if depth > _DEEPEST or len(fields) > _WIDEST:
             raise Telling
         return obj.shape, tuple([(name, self._of(held, depth + 1)) for (_, name), held in fields])
+
+
+def _kind(obj: Obj) -> Hashable:
+    """What is known of a thing beside its fields: as much as tells one instance of a class from another."""
+    return obj.kind, obj.cls, obj.shape, obj.shown, obj.constructed, obj.given, obj.many, obj.off
 
 
 def outline(value: Value) -> Hashable:
@@ -256,7 +264,7 @@ class _Done:
         ids, made = tuple(self._given.ids), tuple(self._made)
         values = [result, *[value for value in kept.values() if value is not None]]
         is_vague = not any(self._is_of_interest(one) for value in values for one in value.objects)
-        return Summary(loose, ids, read, kept, result, made, inner, told, noticed, is_vague)
+        return Summary(self._context, loose, ids, read, kept, result, made, inner, told, noticed, is_vague)
 
     def _is_of_interest(self, obj: Obj) -> bool:
         """Whether it makes a difference which object this is."""
@@ -281,7 +289,7 @@ class _Done:
         for one in value.objects:
             if one in self._made or not self._is_inner(one):
                 continue
-            if not _can_be_made_again(one):
+            if not _is_plain(one):
                 raise Telling
             self._made[one] = None
             for key, held in fields.get(one, {}).items():
@@ -323,16 +331,16 @@ class _Done:
     def _is_from_here(self, part: Hashable) -> bool:
         if isinstance(part, Context):
             return part.is_in(self._context)
+        if isinstance(part, Names):
+            return part.context.is_in(self._context)
         if isinstance(part, tuple):
             return any(self._is_from_here(one) for one in part)
         return isinstance(part, (Obj, Identity)) and self._is_inner(part if isinstance(part, Obj) else part.id)
 
 
-def _can_be_made_again(obj: Obj) -> bool:
+def _is_plain(obj: Obj) -> bool:
     """Whether an object is nothing but its fields, and what is done with it."""
-    if obj.kind not in (ObjectKind.CONTAINER, ObjectKind.INSTANCE, ObjectKind.GIVEN):
-        return False
-    return not (obj.optimizers or obj.held or obj.children or obj.taken)
+    return obj.kind in _LOOSE and not (obj.optimizers or obj.held or obj.children or obj.taken)
 
 
 # --- the same again
@@ -344,28 +352,31 @@ class _Again:
     def __init__(self, ex: Execution, summary: Summary, given: _Handed) -> None:
         self._ex, self._summary = ex, summary
         self._things: dict[Obj, Obj] = dict(zip(summary.loose, given.loose, strict=True))
+        self._images = set(given.loose)
         self._ids: dict[int, int] = dict(zip(summary.ids, given.ids, strict=True))
         self._is_vague = False  # it reads something else than it did
+        self._context: Any = None  # of the call here, where it is put down
 
     def fits(self) -> bool:
         """Whether it would read what it read then: of a vague one, whether it would read nothing of interest."""
         store, summary = self._ex.store, self._summary
         for (owner, name), then in summary.reads.items():
             key = (self._thing(owner), name)
-            if name is COUNT:
-                if not summary.is_vague and len(store.fields(key[0])) != then:
+            if name is COUNT:  # each of the fields that there were then is among the reads
+                reads = summary.reads
+                if not summary.is_vague and any((owner, one) not in reads for (_, one), _ in store.fields(key[0])):
                     return False
                 continue
             now = store.get(key)
-            if now is then:
+            if now is then and not (isinstance(then, Value) and then.objects):
                 continue
             known = isinstance(then, Value) and now is not None and self._is_like(then, now)
-            if not known and not (summary.is_vague and self._is_plain(now, key) and self._is_plain(then, key)):
+            if not known and not (summary.is_vague and self._is_nothing(now, key) and self._is_nothing(then, key)):
                 return False
             self._is_vague = self._is_vague or not known
         return True
 
-    def _is_plain(self, value: int | Value | None, key: Key) -> bool:
+    def _is_nothing(self, value: int | Value | None, key: Key) -> bool:
         """Whether it makes no difference what is read there."""
         if not isinstance(value, Value):
             return value is None and not isinstance(key[1], str)
@@ -376,102 +387,157 @@ class _Again:
         return all(one.kind in _VAGUE for one in value.objects)
 
     def _is_like(self, then: Value, now: Value) -> bool:
-        try:
-            alike = outline(then) == outline(now)
-        except Telling:
-            return False
-        if not alike or frozenset([self._thing(one) for one in then.objects]) != now.objects:
+        if then is not now:
+            try:
+                if outline(then) != outline(now):
+                    return False
+            except Telling:
+                return False
+        if (then.objects or now.objects) and not self._are_like(then.objects, now.objects):
             return False
         return self._ids.setdefault(then.id, now.id) == now.id
 
+    def _are_like(self, then: frozenset[Obj], now: frozenset[Obj]) -> bool:
+        """Whether what is read now stands, or may stand from here on, for what was read there then."""
+        known = [self._things[one] for one in then if one in self._things]
+        new = [one for one in then if one not in self._things]
+        left = now.difference(known)
+        if len(new) != len(left) or len(known) + len(left) != len(now):
+            return False
+        same = [one for one in new if one in left]
+        others = zip(sorted(left.intersection(new) ^ set(new)), sorted(left.difference(same)), strict=True)
+        return all(self._binds(one, other) for one, other in [*zip(same, same, strict=True), *others])
+
+    def _binds(self, one: Obj, other: Obj) -> bool:
+        """Whether a thing can stand for another from here on, in all that is read and written of it."""
+        if one.kind not in _LOOSE:
+            return one is other
+        if other in self._images:
+            return False  # what were two then would be one now
+        if one is not other and not (_is_plain(one) and _is_plain(other) and _kind(one) == _kind(other)):
+            return False
+        if not one.uses <= other.uses:
+            return False
+        self._things[one] = other
+        self._images.add(other)
+        return True
+
     def put_down(self, node: ast.AST) -> Value:
         ex, summary = self._ex, self._summary
-        for index, one in enumerate(summary.made):
-            self._things[one] = self._made_anew(one, index, node)
+        self._context = ex.context.then(node)
+        for one in summary.made:
+            made = self._thing(one)
+            if one.kind is not ObjectKind.GIVEN:
+                for key, _ in ex.store.fields(made):
+                    ex.store.drop(key)
         for (owner, name), value in summary.writes.items():
             key = (self._thing(owner), name)
             now = ex.store.get(key) if self._is_vague else None
             if value is None:
                 ex.store.drop(key)
             elif now is None:
-                ex.store.put(key, self._value(value, node))
+                ex.store.put(key, self._value(value))
             else:
-                ex.store.put(key, join(now, self._value(value, node), ex.identities.of("written again", *key)))
-        if summary.noticed[0]:
-            gradients.note_loss(ex)
-        if summary.noticed[1]:
-            gradients.look_at(ex)
+                ex.store.put(key, join(now, self._value(value), ex.identities.of("written again", *key)))
+        note_again(ex, summary.noticed)
         for one, (used, shown) in zip(summary.loose, summary.uses, strict=True):
             self._things[one].uses |= used
             if shown:
                 gradients.show(ex, [ex.thing(self._things[one])])
-        result = self._value(summary.result, node)
+        result = self._value(summary.result)
         if self._is_vague and result.constant is not None and node is not ex.dropped:
             return Value(ex.fresh(node, "again"), exact=False)
         return result
 
-    def _made_anew(self, obj: Obj, index: int, node: ast.AST) -> Obj:
-        ex = self._ex
-        if obj.kind is ObjectKind.GIVEN:
-            (made,) = ex.given("result", node, ex.context, index).objects
-            made.constructed, made.born = obj.constructed, tuple(ex.loops)
-            made.regions = frozenset([self._things.get(one, one) for one in obj.regions])
-        else:
-            made = ex.heap.of("again", node, ex.context, index, kind=obj.kind)
-            made.shape, made.cls, made.born, made.context = obj.shape, obj.cls, tuple(ex.loops), ex.context
-            for key, _ in ex.store.fields(made):
-                ex.store.drop(key)
-        return made
+    # --- what was made there, as it is made here
+
+    def _moved(self, part: Hashable, bases: tuple[int, ...] = ()) -> Any:
+        """A part of a description. `bases`: the identities that stand in it as plain numbers."""
+        if isinstance(part, Context):
+            return part.moved(self._summary.context, self._context)
+        if isinstance(part, Names):
+            context = part.context.moved(self._summary.context, self._context)
+            return part if context is part.context else context.frame(part.function)
+        if isinstance(part, Obj):
+            return self._thing(part)
+        if isinstance(part, Identity):
+            return Identity(self._id(part.id))
+        if type(part) is int:
+            return self._id(part) if part in bases else part
+        if isinstance(part, Linear):
+            return Linear(self._id(part.base), part.offset) if part.base in bases else part
+        if isinstance(part, tuple):
+            moved = [self._moved(one, bases) for one in part]
+            if all(one is other for one, other in zip(moved, part, strict=True)):
+                return part
+            return part._make(moved) if hasattr(part, "_make") else tuple(moved)
+        return part
 
     def _thing(self, owner: Hashable) -> Hashable:
-        return self._things.get(owner, owner) if isinstance(owner, Obj) else owner
+        if not isinstance(owner, Obj):
+            return owner
+        known = self._things.get(owner)
+        if known is None:
+            known = owner
+            key = self._moved(owner.key) if owner.kind in _LOOSE and self._context is not None else owner.key
+            if key != owner.key:
+                known = self._made_anew(owner, key)
+            if self._context is not None:
+                self._things[owner] = known
+        return known
 
-    def _value(self, value: Value, node: ast.AST) -> Value:
+    def _made_anew(self, obj: Obj, key: tuple[Hashable, ...]) -> Obj:
+        made = self._ex.heap.of(*key, kind=obj.kind)
+        made.shape, made.cls, made.many, made.constructed = obj.shape, obj.cls, obj.many, obj.constructed
+        made.born, made.context = tuple(self._ex.loops), self._moved(obj.context)
+        if not made.given and obj.given:
+            made.given, made.name, made.source = True, obj.name, self._moved(obj.source)
+        if obj.regions:
+            made.regions = self._things_of(obj.regions)
+        return made
+
+    def _things_of(self, objects: frozenset[Obj]) -> frozenset[Obj]:
+        return frozenset([self._moved(one) for one in objects]) if objects else objects
+
+    def _id(self, identity: int) -> int:
+        known = self._ids.get(identity)
+        if known is None:
+            known = self._ids[identity] = self._ex.identities.moved(identity, self._moved)
+            if known != identity:
+                self._ex.known_as(identity, known)
+            if identity in self._summary.inner:
+                self._ex.computed_anew(known)
+        return known
+
+    def _value(self, value: Value) -> Value:
         if value.constant is not None:
             return value
-        objects = frozenset([self._things.get(one, one) for one in value.objects]) if value.objects else NO_OBJECTS
-        told = value._replace(id=self._id_of(value, objects, node), objects=objects)
+        told = value._replace(id=self._id(value.id), objects=self._things_of(value.objects))
+        if value.made_of or value.cut_from:
+            made_of, cut_from = self._things_of(value.made_of), self._things_of(value.cut_from)
+            told = told._replace(made_of=made_of, cut_from=cut_from, sure=self._things_of(value.sure))
         if value.picked is not None:
-            yes, no = (frozenset([self._things.get(one, one) for one in side]) for side in value.picked[1:3])
-            told = told._replace(picked=value.picked._replace(test=self._test(value.picked.test, node), yes=yes, no=no))
+            yes, no = self._things_of(value.picked.yes), self._things_of(value.picked.no)
+            told = told._replace(picked=value.picked._replace(test=self._test(value.picked.test), yes=yes, no=no))
         if value.number is None and value.length is None and value.test is None and value.none_test is None:
             return told
         return told._replace(
-            number=self._number(value.number, node),
-            length=self._number(value.length, node),
-            test=self._test(value.test, node) if value.test is not None else None,
-            none_test=self._test(value.none_test, node) if value.none_test is not None else None,
+            number=self._number(value.number),
+            length=self._number(value.length),
+            test=self._test(value.test) if value.test is not None else None,
+            none_test=self._test(value.none_test) if value.none_test is not None else None,
         )
 
-    def _id_of(self, value: Value, objects: frozenset[Obj], node: ast.AST) -> int:
-        if len(value.objects) == 1:
-            (one,) = value.objects
-            if value.id == self._ex.identities.of("object", one):
-                return self._ex.identities.of("object", *objects)
-        return self._id(value.id, node)
-
-    def _id(self, identity: int, node: ast.AST) -> int:
-        ex = self._ex
-        known = self._ids.get(identity)
-        if known is None:
-            known = identity
-            if identity in self._summary.inner:
-                known = ex.fresh(node, "again", made_of=(identity,))
-                ex.known_as(identity, known)
-            self._ids[identity] = known
-        return known
-
-    def _number(self, number: Any, node: ast.AST) -> Any:
+    def _number(self, number: Any) -> Any:
         if not isinstance(number, Linear) or number.base is None:
             return number
-        return Linear(self._id(number.base, node), number.offset)
+        return Linear(self._id(number.base), number.offset)
 
-    def _test(self, test: Test, node: ast.AST) -> Test:
+    def _test(self, test: Test) -> Test:
         if isinstance(test, Not):
-            return Not(self._test(test.test, node))
+            return Not(self._test(test.test))
         if isinstance(test, Both):
-            return Both(self._test(test.one, node), self._test(test.other, node))
+            return Both(self._test(test.one), self._test(test.other))
         if not isinstance(test, Asked):
             return test
-        asked = [self._id(one, node) if isinstance(one, int) else self._number(one, node) for one in test.of]
-        return Asked(test.what, tuple(asked))
+        return Asked(test.what, tuple([self._id(one) if type(one) is int else self._number(one) for one in test.of]))

@@ -32,6 +32,7 @@ class Why(Enum):
     CALLER = "the caller of this function may {act}"
 
 
+_UNREAD = frozenset({Why.UNREAD, Why.OTHERS, Why.CALLER})
 _ACT = {
     Kind.CLEAR: "clear the gradients",
     Kind.CONSUME: "step",
@@ -55,6 +56,10 @@ class Excuses:
         site = ex.site(node)
         for kind in skipping(kinds):
             self._places.setdefault((slot, kind), {}).setdefault(site, (why, node))
+
+    def is_unread(self, slot: "Slot", kind: Kind) -> bool:
+        """Whether somebody who cannot be read may do something of this kind to the slot, and not only a branch."""
+        return any(why in _UNREAD for why, _ in self._places.get((slot, kind), {}).values())
 
     def nearest(self, slot: "Slot", lacking: Kind, judged: Site) -> Related | None:
         """The last place above the event that is judged, else the last one, which a loop comes round from."""

@@ -14,6 +14,7 @@ from zerograd.core.facts import Fact, Facts
 from zerograd.core.machine import Content, Mark
 from zerograd.source.execute import branches
 from zerograd.source.execute.execution import Execution
+from zerograd.source.execute.paths import Slot
 from zerograd.source.heap import answers
 from zerograd.source.heap.conditions import Last, Place, places_of
 from zerograd.source.heap.objects import Obj
@@ -68,9 +69,10 @@ def _is_caught(ex: Execution) -> bool:
     return bool(ex.handlers and loops) and ex.handlers[-1].level > loops[-1].level
 
 
-def note_step(
-    ex: Execution, optimizer: Obj, site: Site, what: str, facts: Facts, *, fresh: bool, unheard: dict[Pass, bool]
-) -> None:
+def note_step(ex: Execution, slot: Slot, site: Site, what: str, *, fresh: bool, unheard: dict[Pass, bool]) -> None:
+    """Before an optimizer steps, to which this slot belongs."""
+    optimizer, facts = slot[0], ex.here.facts[slot]
+    assert optimizer is not None
     key = (optimizer, site, ex.context)
     known = ex.taken.get(key)
     if known is None:
@@ -80,7 +82,8 @@ def note_step(
     known.decided.add(any(guard.inside and branches.varies(ex, guard.test) for guard in ex.guards))
     for one, sure in unheard.items():
         known.unheard[one] = known.unheard.get(one, False) or sure
-    known.untouched.add(any(Kind.CLEAR not in fact.doubts for fact in facts))
+    unread = ex.excuses.is_unread(slot, Kind.CLEAR)
+    known.untouched.add(not unread or any(Kind.CLEAR not in fact.doubts for fact in facts))
     asked = [
         place
         for counter, places in ex.tables.windows.items()

@@ -1,16 +1,11 @@
 """The files beside one: what a class leaves undone, whoever uses it may do there."""
 
 import os
-import re
-from collections.abc import Iterator
 from functools import lru_cache
 
 from zerograd.errors import SourceError
 from zerograd.source.files.discover import NOTEBOOK, read_text
-from zerograd.source.text.patterns import pattern
 
-_CLASS = pattern(r"^class ", re.MULTILINE)
-_TOP = pattern(r"^[^\s#)\]}]", re.MULTILINE)
 _MOST = 400  # files
 _LONGEST = 5000  # characters of a line that somebody wrote: a picture is one line of a million
 
@@ -31,15 +26,6 @@ def texts_beside(path: str, asked: set[str]) -> list[str] | None:
         return [text_of(file) for file in files]
     except (SourceError, OSError):
         return None
-
-
-def classes_with(method: str, text: str) -> Iterator[str]:
-    """The texts of the classes that have a method, by the head of it, and do not train by themselves."""
-    for found in _CLASS.finditer(text) if method in text else ():
-        end = _TOP.search(text, found.end())
-        body = text[found.start() : end.start() if end is not None else len(text)]
-        if method in body and ".backward(" not in body:
-            yield body
 
 
 def text_of(path: str) -> str:

@@ -107,16 +107,16 @@ def uneven(page: Page, finding: Finding) -> Iterator[Fix]:
 
 def unsynchronised(page: Page, finding: Finding) -> Iterator[Fix]:
     """ZG502: the guard of no_sync asks what the guard of the step asks."""
-    choice = page.at(finding.site, ast.IfExp) or page.at(finding.site, ast.If)
-    if choice is None:
+    test = page.at(finding.site, ast.expr)
+    if test is None:
         return
-    origins = _origins(page, choice)
-    guard = read_guard(choice.test, origins)
-    for branch in page.inside(page.function(choice), ast.If):
+    origins = _origins(page, test)
+    guard = read_guard(test, origins)
+    for branch in page.inside(page.function(test), ast.If):
         other = read_guard(branch.test, origins)
         alike = guard is not None and other is not None and (guard.loop, guard.size) == (other.loop, other.size)
         if alike and steps(page, branch) and other is not None and other.phase is not None:
-            yield from _shift(page, choice.test, other.phase)
+            yield from _shift(page, test, other.phase)
 
 
 def _shift(page: Page, test: ast.expr, phase: int) -> Iterator[Fix]:

@@ -4,7 +4,7 @@ Identities are interned, so that they are compared, hashed and kept in sets as i
 so that answers about a value can be forgotten when it is computed anew.
 """
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import NamedTuple
 
 
@@ -34,6 +34,12 @@ class Identities:
     def described(self, identity: int) -> tuple[Hashable, ...]:
         """What an identity stands for, and what that is computed from."""
         return (*self._names[identity], *[Identity(part) for part in self._made_of[identity]])
+
+    def moved(self, identity: int, move: Callable[[Hashable, tuple[int, ...]], Hashable]) -> int:
+        """What an identity is where other things stand for those that it is described by."""
+        made_of = self._made_of[identity]
+        what = [move(part, made_of) for part in self._names[identity]]
+        return self.of(*what, made_of=tuple([move(part, made_of) for part in made_of]))  # type: ignore[misc]
 
     def is_length(self, identity: int) -> bool:
         """Whether this is how many things something has, and no number that was told."""

@@ -44,15 +44,20 @@ class Overlap:
     def _plain(self, region: Obj, others: frozenset[Obj]) -> Covers:
         if region in others:
             return Covers.YES
-        mine = reach(region)
-        named = [other for other in others if other.kind is not ObjectKind.ANYTHING]
-        if any(other in mine or region in reach(other) for other in named):
-            return Covers.YES
-        if any(not mine.isdisjoint(reach(other)) for other in named):
-            return Covers.MAYBE  # they have a part in common
-        if any(other.kind is ObjectKind.ANYTHING for other in others):
+        mine, share = reach(region), False
+        for other in others:
+            if other.kind is ObjectKind.ANYTHING:
+                share = True
+            elif other in mine:
+                return Covers.YES
+            elif other.children:
+                theirs = reach(other)
+                if region in theirs:
+                    return Covers.YES
+                share = share or not mine.isdisjoint(theirs)  # they have a part in common
+        if share or any(_may_share(region, other) for other in others):
             return Covers.MAYBE
-        return Covers.MAYBE if any(_may_share(region, other) for other in others) else Covers.NO
+        return Covers.NO
 
 
 def _may_share(one: Obj, other: Obj) -> bool:
@@ -73,9 +78,9 @@ def _may_share(one: Obj, other: Obj) -> bool:
 
 def _has_taken(made: Obj, other: Obj) -> bool:
     """Whether something given was put into a module, or what it was read from."""
-    taken = set().union(*(part.taken for part in reach(made)))
-    whole: Obj | None = other
-    while whole is not None and whole not in taken:
+    taken = [part.taken for part in reach(made) if part.taken]
+    whole: Obj | None = other if taken else None
+    while whole is not None and not any(whole in some for some in taken):
         whole = whole.source
     return whole is not None
 

@@ -220,10 +220,24 @@ def _iterators(one: Value, other: Value) -> Iterators:
 
 
 def _picked(one: Value, other: Value, test: Test) -> Picked | None:
+    """Which of two things it is. One that was chosen before is chosen by both tests."""
+    if one.picked is not None and other.picked is None:
+        return _narrowed(one.picked, other, test)
+    if other.picked is not None and one.picked is None:
+        return _narrowed(other.picked, one, negate(test))
     apart = one.objects and other.objects and one.objects.isdisjoint(other.objects)
     # What comes from outside is one thing, even if nobody knows which.
     are_known = all(value.exact or len(value.objects) == 1 for value in (one, other))
     return Picked(test, one.objects, other.objects) if apart and are_known else None
+
+
+def _narrowed(picked: Picked, other: Value, test: Test) -> Picked | None:
+    """A choice that is made where a test is answered yes; where it is not, it is one of the two in any case."""
+    if other.exact and other.objects == picked.no:
+        return picked._replace(test=both(test, picked.test))
+    if other.exact and other.objects == picked.yes:
+        return picked._replace(test=either(negate(test), picked.test))
+    return None
 
 
 def _divisors(one: Value, other: Value) -> frozenset[Hashable]:

@@ -6,9 +6,9 @@ vain, and, where somebody asked who else calls a function or names a field, on e
 
 import ast
 import os
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from zerograd.core.findings import Finding
 from zerograd.errors import SourceError
@@ -45,6 +45,7 @@ class Project:
         self._found: dict[tuple[str, str, str], Definition | None] = {}
         self._texts: dict[str, str] | None = None
         self._acting: dict[tuple[File, frozenset[str]], set[Function]] = {}
+        self.outcomes: dict[Hashable, Any] = {}  # of what was executed of these files, until one of them changes
         self._asked: dict[str, set[str]] = {}  # by file, the files that were looked for on its behalf
         self._asked_of_all: set[str] = set()  # the files on whose behalf every file was looked at
 
@@ -70,6 +71,7 @@ class Project:
         if self._files.get(whole) is not None:
             self._found.clear()  # what others import of it is defined anew
             self._acting.clear()
+            self.outcomes.clear()
         self._files[whole] = file
         if self._texts is not None and whole in self._texts:
             self._texts[whole] = file.text

@@ -23,7 +23,7 @@ def cleared_twice(ex: Execution) -> Iterator[Clear]:
         if others:
             before = [other for other in others if other < site] or others
             first = max(before)
-            yield Clear(site, met.what, after=f"{ex.clears[first].what} on line {first.line}")
+            yield Clear(site, met.what, after=f"{ex.clears[first].what} on line {first.line}", first=first)
 
 
 def zeros_kept(ex: Execution) -> Iterator[Clear]:

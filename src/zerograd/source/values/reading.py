@@ -110,23 +110,6 @@ class File:
         given += [func.value for _, func in methods if func.attr == "virtual_step"]
         return frozenset(path_of(one) or "" for one in given)
 
-    @cached_property
-    def updated(self) -> frozenset[str]:
-        """The last names of everything that `.update()` is called on."""
-        return frozenset(
-            (path_of(node.func.value) or "").rpartition(".")[2]
-            for node in below(self.program.tree)
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "update"
-        )
-
-    @cached_property
-    def scaler_leaves(self) -> bool:
-        """Whether a scaler is handed on, to someone who may update it."""
-        return any(
-            isinstance(node, ast.Return | ast.Call) and _hands_on(node, "scaler") and not _is_scaler_call(node)
-            for node in below(self.program.tree)
-        )
-
 
 class _Branch(NamedTuple):
     begin: tuple[int, int]
@@ -265,13 +248,3 @@ def _is_super(func: ast.Attribute, name: str) -> bool:
     on = func.value
     passed_on = isinstance(on, ast.Call) and path_of(on.func) == "super"
     return func.attr == name and (passed_on or (isinstance(on, ast.Name) and on.id[:1].isupper()))
-
-
-def _hands_on(node: ast.Return | ast.Call, word: str) -> bool:
-    """To a call as an argument, or to the caller."""
-    handed = [*node.args, *(k.value for k in node.keywords)] if isinstance(node, ast.Call) else [node]
-    return any(word in (path_of(part) or "").lower() for whole in handed for part in below(whole))
-
-
-def _is_scaler_call(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and "scaler" in (path_of(node.func) or "").lower()
