@@ -87,11 +87,15 @@ def test_two_losses_of_one_forward_pass(monkeypatch: pytest.MonkeyPatch, isolate
     assert torch.equal(weights(by_step), weights(by_hand))
 
 
-def test_without_it_torch_says_what_is_missing() -> None:
+@pytest.mark.parametrize("isolate", [True, False])
+@pytest.mark.parametrize("public", [True, False])
+def test_without_it_the_step_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, isolate: bool, public: bool) -> None:
+    if public:
+        monkeypatch.setattr(entrance, "_enter", None)
     model, _, x = _pair()
-    step = Step(sgd(model))
+    step = Step(sgd(model), isolate=isolate)
     before = weights(model)
-    with pytest.raises(RuntimeError, match="retain_graph=True"), step:
+    with pytest.raises(StepError, match=r"step\.backward\(first, retain_graph=True\)"), step:
         out = model(x)
         step.backward(out.square().mean())
         step.backward(out.abs().mean())

@@ -31,6 +31,7 @@ from zerograd.engine.weighing import BARE, MEAN, NONE, MicroBatch, Number, Tally
 T = TypeVar("T")
 _numbers = count(1)
 _RECORDABLE = ("backward()", "micro_batches()")
+_FREED = "backward through the graph a second time"  # torch 2.13 csrc/autograd/saved_variable.cpp has no class for it
 
 
 class Abort(BaseException):
@@ -284,11 +285,16 @@ class Block:
         slots = self.slots
         # What fully_shard gathered are the leaves of its graphs: asked for the shards alone, it yields nothing.
         gathers = self.exchange is not None and self.exchange.party.gathers
-        if self.terms.isolate and not gathers:
-            mine = [*slots.parameters, *also] if also else slots.parameters
-            isolated_backward(weighed, mine, self.record.hooks, plain=slots.plain, options=options)
-        else:
-            backward(weighed, None, plain=slots.plain, options=options)
+        try:
+            if self.terms.isolate and not gathers:
+                mine = [*slots.parameters, *also] if also else slots.parameters
+                isolated_backward(weighed, mine, self.record.hooks, plain=slots.plain, options=options)
+            else:
+                backward(weighed, None, plain=slots.plain, options=options)
+        except RuntimeError as error:
+            if _FREED in str(error):
+                raise refusals.freed_graph() from error
+            raise
 
     def _belongs_to(self, weight: float | None, site: object) -> MicroBatch:
         """What a deposit belongs to: outside micro_batches() one of its own or, without a weight, plain PyTorch."""

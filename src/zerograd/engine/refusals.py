@@ -168,6 +168,15 @@ def broken_backward() -> StepError:
     )
 
 
+def freed_graph() -> StepError:
+    return StepError(
+        "a second backward goes through a graph that the first has freed",
+        cure="Two losses of one forward pass: step.backward(first, retain_graph=True), then step.backward(second). "
+        "What an earlier block has computed, a hidden state say: step.carry(state), or state.detach().",
+        slug="freed-graph",
+    )
+
+
 def empty_slots(slots: int) -> StepError:
     return StepError(
         f"nothing was deposited in any of the step's {slots} slots",
