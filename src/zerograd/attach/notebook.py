@@ -6,8 +6,8 @@ from typing import Protocol
 from zerograd.attach.listing import listing
 from zerograd.core.events import Site
 from zerograd.core.findings import Finding
+from zerograd.core.tally import is_shown
 from zerograd.report.colour import Paint
-from zerograd.report.summary import is_shown
 from zerograd.report.text import full
 from zerograd.run.audit import Audit
 from zerograd.run.sites import located

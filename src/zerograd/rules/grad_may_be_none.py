@@ -1,11 +1,11 @@
 """`.grad` is used where it is None.
 
-A parameter has no gradient until the first `backward()` has reached it, and since torch 2.0 it has none again after
-`zero_grad()`, which clears by None. `W.grad.zero_()` at the top of a loop therefore raises in the first iteration, and
-whoever reads a norm between the clear and the backward raises in every one. A parameter server that adds what its
-workers send, `p.grad += g`, raises in the call after the first clear.
+A parameter has no gradient until the first `backward()` has reached it. Since torch 2.0 it has none after `zero_grad()`
+either, which sets it to None. So `W.grad.zero_()` at the top of a loop raises in the first iteration, and reading a
+gradient norm between the clear and the backward raises in every one. A parameter server that adds the gradients of its
+workers, `p.grad += g`, raises at the first call after a clear.
 
-Clear behind the step, where there is a gradient to clear, or by `W.grad = None`, which needs none.
+Clear after the step, when there is a gradient to clear, or with `W.grad = None`, which always works.
 """
 
 from zerograd.core.findings import Severity
@@ -38,12 +38,11 @@ RULE = Rule(
     message="{what} is None here: {why}",
     sees=Sees.SOURCE | Sees.RUN,
     severity=Severity.WARNING,
-    remedy="use .grad after backward(), or ask `if p.grad is not None` first",
+    remedy="read .grad only after backward() and before it is cleared",
     fix=Fix.UNSAFE,
     lacks=idiom,
     led_by=(),
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,
     explanation=__doc__ or "",
-    in_run="{what} is None here",
 )

@@ -79,7 +79,7 @@ def tail(page: Page, finding: Finding) -> Iterator[Fix]:
             if batches and isinstance(start, ast.Constant) and start.value in (0, 1):
                 last = f"{name} + 1" if start.value == 0 else name
                 yield from page.fix(
-                    "step at the last micro-batch as well", page.behind(test, f" or {last} == len({batches})")
+                    "also step at the last micro-batch", page.behind(test, f" or {last} == len({batches})")
                 )
 
 
@@ -134,7 +134,7 @@ def _shift(page: Page, test: ast.expr, phase: int) -> Iterator[Fix]:
         name = page.source(counter)
         text = name if by == 0 else f"({name} {'+' if by > 0 else '-'} {abs(by)})"
         change = page.replace_operand(found[0], text)
-        yield from page.fix(f"ask {text} % {page.source(found[0].right)}", change)
+        yield from page.fix(f"test {text} % {page.source(found[0].right)} instead", change)
 
 
 def _counter(node: ast.expr) -> tuple[ast.expr | None, int]:
@@ -154,11 +154,11 @@ def normalised_twice(page: Page, finding: Finding) -> Iterator[Fix]:
     loss = loss_of(call) if call is not None else None
     if call is None or loss is None:
         return
-    size = finding.message.partition(" divides by ")[2].partition(" what was ")[0]
+    size = finding.message.partition(" divides by ")[2].partition(" a second ")[0]
     name = page.source(loss)
     for node in page.inside(page.function(call), ast.AugAssign):
         if isinstance(node.op, ast.Div) and page.source(node.target) == name and written(node.value) == size:
-            yield from page.fix(f"do not divide by {size}", page.delete(node))
+            yield from page.fix(f"do not divide the loss by {size}", page.delete(node))
     made = [
         node.value
         for node in page.inside(page.function(call), ast.Assign)
@@ -167,7 +167,7 @@ def normalised_twice(page: Page, finding: Finding) -> Iterator[Fix]:
     for value in [loss, *reversed(made)]:
         match value:
             case ast.BinOp(left=left, op=ast.Div(), right=right) if written(right) == size:
-                yield from page.fix(f"do not divide by {size}", page.keep_left(value, left))
+                yield from page.fix(f"do not divide the loss by {size}", page.keep_left(value, left))
 
 
 def rescaled(page: Page, finding: Finding) -> Iterator[Fix]:
@@ -180,7 +180,7 @@ def rescaled(page: Page, finding: Finding) -> Iterator[Fix]:
             continue
         for step in steps(page, loop):
             moved = page.move(statement, before=step.statement)
-            yield from page.fix("rescale once, right before the step", *moved)
+            yield from page.fix("rescale once, right before step()", *moved)
 
 
 def _origins(page: Page, node: ast.AST) -> Origins:

@@ -110,6 +110,6 @@ def _gives(target: ast.expr, over: ast.expr, name: str) -> bool:
 
 def _told(function: Reading, node: ast.Expr, name: str, what: str) -> Finding:
     said = written(node.value)
-    message = f"{said} makes a new tensor that nobody keeps: the {what} stays what it was"
+    message = f"{said} does not change the {what}: its result is dropped"
     found = note(REGISTRY["ZG304"], function.site(node.value), certain=True, what=message)
-    return found._replace(cure=f"{name}_() changes the {what} itself")
+    return found._replace(cure=f"call {name}_() instead: it changes the {what} in place")

@@ -28,7 +28,7 @@ from zerograd.source.values.reading import Reading
 _Place = tuple[tuple[int, int], tuple[int, int]]
 _SETTINGS = ("grad", "requires_grad")
 _FEW = 12  # uses of gradients that are looked at in one function
-_CURE = "ask for the gradient of the leaf; or call {name}.retain_grad() before the backward()"
+_CURE = "call {name}.retain_grad() before backward()"
 # Methods of tensors that always compute another one.
 _COMPUTES = frozenset(
     {"view", "reshape", "unsqueeze", "squeeze", "permute", "transpose", "t", "repeat", "expand", "clone"}
@@ -54,8 +54,8 @@ def detect(function: Reading) -> Iterator[Finding]:
         made = _computed(function, name, use) if name not in told and not _is_asked(function, name, use) else None
         if made is not None:
             told.add(name)
-            why = f"{name} is computed on line {made.lineno}, and autograd keeps the gradients of leaves alone"
-            related = (Related(function.site(made), "it is no leaf from here on"),)
+            why = f"{name} is not a leaf tensor"
+            related = (Related(function.site(made), "computes it, so autograd keeps no .grad for it"),)
             names = {"what": f"{name}.grad", "why": why}
             found = note(REGISTRY["ZG303"], function.site(use), certain=True, related=related, **names)
             yield found._replace(cure=_CURE.format(name=name))

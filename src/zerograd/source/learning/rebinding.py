@@ -48,7 +48,7 @@ def detect(file: File) -> Iterator[Finding]:
         for loop in file.program.nodes(node).of(ast.For) if here else ():
             for update, name in _updates(loop, scope):
                 if not _is_read(name, update, loop, node, file):
-                    what = f"{written(update)} only gives the loop variable {name} another value: no parameter changes"
+                    what = f"{written(update)} rebinds only the loop variable"
                     found = note(REGISTRY["ZG304"], site_of(update, file.path), certain=True, what=what)
                     yield found._replace(cure=_CURE.format(name=name))
 

@@ -34,7 +34,7 @@ def detect(function: Reading) -> Iterator[Finding]:
                 ):
                     clear = _cleared(function, node) if (name, given) == brought and holds(loop, node) else None
                     if clear is not None and function.loop_around(node) is loop:
-                        why = f"since the last call, which has cleared it on line {clear.site.line}, by None"
+                        why = f"the last call set it to None on line {clear.site.line}"
                         what = f"{name}.grad"
                         yield note(REGISTRY["ZG303"], function.site(node), certain=True, what=what, why=why)
 

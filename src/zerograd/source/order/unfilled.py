@@ -175,11 +175,11 @@ class _FirstPass:
                 for part in below(target):
                     self._forget(path_of(part) or "")
                 if path and isinstance(value, ast.Call) and self._is_new(value):
-                    self._empty[path] = _Empty(f"nothing has deposited since {path} was made on line {node.lineno}")
+                    self._empty[path] = _Empty(f"no backward() since {path} was created on line {node.lineno}")
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr="zero_grad")) as call):
                 cleared = self._model(path_of(owner) or "")
                 if cleared and not keeps_zeros(call):
-                    self._empty[cleared] = _Empty(f"it is cleared on line {node.lineno}, by None")
+                    self._empty[cleared] = _Empty(f"zero_grad() on line {node.lineno} set it to None")
 
     def _is_new(self, call: ast.Call) -> bool:
         """A leaf that torch makes, or a model of torch's or of this file's classes."""

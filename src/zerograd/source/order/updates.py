@@ -38,8 +38,8 @@ def _rebound(function: Reading, leaves: set[str]) -> Iterator[Finding]:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.BinOp(left=ast.Name(id=same), op=ast.Sub())):
                 if name == same and name in leaves and _reads(node.value, name) and not _made_leaf(function, name):
-                    what = f"{written(node)} makes a new tensor instead of updating {name}: it is no leaf, "
-                    yield note(REGISTRY["ZG304"], function.site(node), certain=True, what=what + "and gets no .grad")
+                    what = f"{written(node)} creates a new tensor, which gets no .grad"
+                    yield note(REGISTRY["ZG304"], function.site(node), certain=True, what=what)
 
 
 def _made_leaf(function: Reading, name: str) -> bool:
@@ -62,7 +62,7 @@ def _watched(function: Reading, made: dict[str, list[bool]]) -> Iterator[Finding
             continue
         # Whoever calls a function that only updates may have switched autograd off; one that deposits has it on.
         certain = bool(function.having(Kind.DEPOSIT))
-        what = f"{written(node)} changes {name} in place while autograd is watching, which raises"
+        what = f"{written(node)} raises: it changes {name} outside torch.no_grad()"
         yield note(REGISTRY["ZG304"], function.site(node), certain=certain, what=what)
 
 
