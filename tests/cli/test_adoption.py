@@ -39,7 +39,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_add_ignore(capsys: pytest.CaptureFixture[str]) -> None:
     Path("fit.py").write_text(IN_FUNCTION)
     assert main(["check", "--add-ignore"]) == 0
-    assert capsys.readouterr() == ("", "allowed 2 findings in 2 files\n")
+    assert capsys.readouterr() == ("", "ignored 2 findings in 2 files\n")
     assert Path("bad.py").read_text() == BAD.replace(".step()", ".step()  # zerograd: ignore[ZG001]")
     assert main(["check"]) == 0
     before = Path("bad.py").read_bytes()

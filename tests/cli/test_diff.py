@@ -29,7 +29,7 @@ def test_a_fault_that_is_gone(capsys: pytest.CaptureFixture[str]) -> None:
     told = said(capsys, "wrong", "right", status=0)
     assert told.splitlines() == [
         "A wrong: SGD.step() at train.py:7 uses old gradients.",
-        "B right: Every gradient accounted for: 6 steps, each with what was deposited for it.",
+        "B right: Every gradient accounted for: 6 steps, each used the gradients computed for it.",
         "",
         "gone:",
         "  ZG001 at train.py:7: SGD.step() uses old gradients; 5 times",

@@ -41,7 +41,7 @@ def test_a_safe_fix_needs_no_more_than_fix(capsys: pytest.CaptureFixture[str]) -
     assert main(["check", "--fix"]) == 0
     assert Path("bad.py").read_text() == SAFE.bad  # notes are not shown
     assert main(["check", "--notes"]) == 0
-    assert capsys.readouterr().err.endswith("1 error; 1 file read, 1 fixable with --fix\n")
+    assert capsys.readouterr().err.endswith("\n1 note; 1 file read, 1 fixable with --fix\n")
     assert main(["check", "--fix", "--notes"]) == 0
     assert "model.zero_grad()\n    loss" in Path("bad.py").read_text()
 

@@ -209,7 +209,7 @@ def test_what_is_only_possible_is_not_called_well(browser: Browser, tmp_path: Pa
     maybe = STALE._replace(certainty=Certainty.POSSIBLE)
     trace(tmp_path / "run.jsonl", BAD * 4, found=[(maybe, [5, 8])])
     opened = Opened(browser, report(tmp_path))
-    assert opened.text("h1").startswith("Possible fault: SGD.step() at train.py:7 consumes")
+    assert opened.text("h1").startswith("Possible fault: SGD.step() at train.py:7 uses")
     assert opened.page.title().startswith("? ")
     assert opened.text("#finding-0").startswith("ZG001")
     assert opened.page.locator("#finding-0").is_visible()

@@ -191,7 +191,7 @@ def _add_ignores(findings: list[Finding]) -> int:
     added = add_ignores(findings)
     for line in added.refused:
         print(f"zerograd: {line}", file=sys.stderr)
-    print(f"allowed {count(added.findings, 'finding')} in {count(added.files, 'file')}", file=sys.stderr)
+    print(f"ignored {count(added.findings, 'finding')} in {count(added.files, 'file')}", file=sys.stderr)
     return 2 if added.refused else 0
 
 

@@ -42,7 +42,7 @@ RULE = Rule(
     message="{step} runs too often: {why}",
     sees=Sees.SOURCE | Sees.RUN,
     severity=Severity.WARNING,
-    remedy="call {step} only at the end of a group, not after every micro-batch: if (i + 1) % N == 0",
+    remedy="call {step} only at the end of each group: if (i + 1) % N == 0",
     fix=Fix.NONE,
     lacks=idiom,
     asks=Question(Window, breaks),

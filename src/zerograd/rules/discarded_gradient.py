@@ -47,7 +47,7 @@ def lacks(state: State, event: Event) -> Kind | None:
 
 UNUSED = "{clear} erases the gradients of line {line} before any step uses them"
 IN_CLOSURE = "move {clear} to the top of the closure"
-KEEP = "remove this {clear}, so that the next step also uses the gradients of line {line}"
+KEEP = "remove this {clear}: step() needs the gradients of line {line} too"
 
 
 def breaks(one: Wasted) -> Iterator[Broken]:

@@ -38,8 +38,8 @@ for i, (x, y) in enumerate(loader):
 
 
 _SHIFTED = "{test} gives the first group another size than the others ({size})"
-_INVERTED = "{test} is inverted: it steps at every micro-batch except one in {size}"
-_LONGER = "{test} makes groups of {size} + 1, but losses are divided by {size}"
+_INVERTED = "{test} is inverted: it steps everywhere but at the end of a group"
+_LONGER = "{test} makes every group one micro-batch too long"
 
 
 def breaks(window: Window) -> Iterator[Broken]:
