@@ -93,6 +93,24 @@ def _allowing(rule: Rule) -> list[str]:
     return [f"To ignore it in one place: `# zerograd: ignore[{rule.code}]`; everywhere: `--ignore {rule.name}`.", ""]
 
 
+def as_rows(rules: Iterable[Rule]) -> list[list[str]]:
+    """One line for each rule, below a head."""
+    words = {Sees.SOURCE: "check", Sees.RUN: "run", Sees.FULL: "run --mode full"}
+    head = ["code", "name", "severity", "found by", "fix", "what is wrong"]
+    rows = [
+        [
+            rule.code,
+            rule.name,
+            rule.severity.value,
+            ", ".join(word for front, word in words.items() if front in rule.sees),
+            rule.fix.value,
+            summary(rule),
+        ]
+        for rule in rules
+    ]
+    return [head, *rows]
+
+
 def as_index(rules: Iterable[Rule]) -> str:
     """The table of all rules, with links to their pages."""
     rows = [
