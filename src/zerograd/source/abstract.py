@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
+from zerograd.core.events import Kind, Site
 from zerograd.core.findings import Finding, once
 from zerograd.core.judgement import Code
 from zerograd.errors import SourceError
@@ -68,6 +69,23 @@ def check_abstractly(text: str, path: str = "<text>", *, project: Project | None
     except RecursionError:
         raise SourceError(f"{path}: is nested too deeply to be read", slug="not-python") from None
     return once(found)
+
+
+def acts(text: str, path: str = "<text>") -> dict[Kind, list[Site]]:
+    """Where a file goes backward, clears and steps, by place. Raises SourceError if it is not Python."""
+    project = Project()
+    file = project.open(path, text)
+    found: set[tuple[Kind, Site]] = set()
+    for root in execute_all(project, file, laws(), _acts):
+        found.update(root.told)
+    kinds = (Kind.DEPOSIT, Kind.CLEAR, Kind.CONSUME)
+    return {kind: sorted(site for one, site in found if one is kind) for kind in kinds}
+
+
+def _acts(ex: Execution) -> Iterator[tuple[Kind, Site]]:
+    yield from ((Kind.DEPOSIT, site) for site in ex.deposits)
+    yield from ((Kind.CLEAR, site) for site in ex.clears)
+    yield from ((Kind.CONSUME, site) for _, site, _ in ex.taken)
 
 
 def _may_train_elsewhere(text: str, path: str, project: Project) -> bool:
