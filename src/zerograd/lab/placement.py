@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
 
-from zerograd.core.events import Kind
 from zerograd.errors import SourceError, UsageError, missing
 from zerograd.source.abstract import acts
 from zerograd.source.files.discover import python_files, read_text
@@ -51,20 +50,19 @@ def places(text: str, path: str = "<text>") -> Iterator[Place]:
         return
     tree, found = parse(text, path), acts(text, path)
     functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
-    lines: dict[ast.AST, dict[Kind, list[int]]] = {}
-    for kind, sites in found.items():
+    lines: dict[ast.AST, tuple[list[int], list[int], list[int]]] = {}
+    for kind, sites in enumerate((found.clears, found.deposits, found.steps)):
         for site in sites:
             around = [one for one in functions if one.lineno <= site.line <= (one.end_lineno or one.lineno)]
             inner = max(around, key=lambda one: one.lineno, default=tree)
-            lines.setdefault(inner, {one: [] for one in found})[kind].append(site.line)
-    for function, its in lines.items():
-        place = _place(function, its)
+            lines.setdefault(inner, ([], [], []))[kind].append(site.line)
+    for function, (clears, deposits, steps) in lines.items():
+        place = _place(function, clears, deposits, steps)
         if place is not None:
             yield place
 
 
-def _place(function: ast.AST, lines: dict[Kind, list[int]]) -> Place | None:
-    clears, deposits, steps = (sorted(lines[kind]) for kind in (Kind.CLEAR, Kind.DEPOSIT, Kind.CONSUME))
+def _place(function: ast.AST, clears: list[int], deposits: list[int], steps: list[int]) -> Place | None:
     if not clears or not deposits:
         return None
     clear = clears[0]

@@ -6,9 +6,9 @@ that both readers can be compared.
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
-from zerograd.core.events import Kind, Site
+from zerograd.core.events import Site
 from zerograd.core.findings import Finding, once
 from zerograd.core.judgement import Code
 from zerograd.errors import SourceError
@@ -18,6 +18,7 @@ from zerograd.rules.telling import answer
 from zerograd.source.effects.lookup import names_training
 from zerograd.source.execute.execution import Execution
 from zerograd.source.execute.roots import Executed, execute_all
+from zerograd.source.heap.objects import ObjectKind
 from zerograd.source.project.files import Project
 from zerograd.source.project.index import File
 from zerograd.source.questions.verdicts import verdicts
@@ -71,21 +72,38 @@ def check_abstractly(text: str, path: str = "<text>", *, project: Project | None
     return once(found)
 
 
-def acts(text: str, path: str = "<text>") -> dict[Kind, list[Site]]:
-    """Where a file goes backward, clears and steps, by place. Raises SourceError if it is not Python."""
-    project = Project()
+class Acts(NamedTuple):
+    """Where a file goes backward, clears and steps, in the order of places."""
+
+    deposits: tuple[Site, ...]
+    clears: tuple[Site, ...]
+    steps: tuple[Site, ...]
+    scaled: frozenset[Site]  # the steps that a gradient scaler takes
+    is_managed: bool  # something beside torch may decide when gradients are cleared: an engine, a captured graph
+
+
+def acts(text: str, path: str = "<text>", *, project: Project | None = None) -> Acts:
+    """What a file does to gradients, and where. Raises SourceError if it is not Python."""
+    project = project or Project()
     file = project.open(path, text)
-    found: set[tuple[Kind, Site]] = set()
-    for root in execute_all(project, file, laws(), _acts):
-        found.update(root.told)
-    kinds = (Kind.DEPOSIT, Kind.CLEAR, Kind.CONSUME)
-    return {kind: sorted(site for one, site in found if one is kind) for kind in kinds}
+    found = [one for root in execute_all(project, file, laws(), _acts) for one in root.told]
+    deposits, clears, steps = (
+        tuple(sorted({site for one in found for site in getattr(one, kind) if site.path == file.path}))
+        for kind in ("deposits", "clears", "steps")
+    )
+    scaled = frozenset().union(*(one.scaled for one in found))
+    return Acts(deposits, clears, steps, scaled, any(one.is_managed for one in found))
 
 
-def _acts(ex: Execution) -> Iterator[tuple[Kind, Site]]:
-    yield from ((Kind.DEPOSIT, site) for site in ex.deposits)
-    yield from ((Kind.CLEAR, site) for site in ex.clears)
-    yield from ((Kind.CONSUME, site) for _, site, _ in ex.taken)
+NO_ACTS = Acts((), (), (), frozenset(), is_managed=False)
+_MANAGING = (ObjectKind.ACCELERATOR, ObjectKind.ENGINE, ObjectKind.REPLAY)
+
+
+def _acts(ex: Execution) -> Iterator[Acts]:
+    steps = tuple(site for _, site, _ in ex.taken)
+    scaled = frozenset(site for sites in ex.steps_of_scalers.values() for site in sites)
+    managed = any(one.kind in _MANAGING for one in ex.heap.all())
+    yield Acts(tuple(ex.deposits), tuple(ex.clears), steps, scaled, managed)
 
 
 def _may_train_elsewhere(text: str, path: str, project: Project) -> bool:
