@@ -8,8 +8,11 @@ workers, `p.grad += g`, raises at the first call after a clear.
 Clear after the step, when there is a gradient to clear, or with `W.grad = None`, which always works.
 """
 
+from collections.abc import Iterator
+
 from zerograd.core.findings import Severity
-from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from zerograd.core.world import Missing, WhyNone
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import PLAIN
 
 BAD = """\
@@ -32,6 +35,21 @@ for x, y in loader:
         W -= 0.1 * W.grad
 """
 
+_WHY = {
+    WhyNone.NEVER: "no backward() has filled it yet",
+    WhyNone.CLEARED: "it was cleared, and no backward() has filled it since",
+    WhyNone.COMPUTED: "{name} is not a leaf tensor",
+}
+_LEAF = "call {name}.retain_grad() before backward()"
+
+
+def breaks(one: Missing) -> Iterator[Broken]:
+    """A gradient that is used where there is none."""
+    name = one.what.removesuffix(".grad")
+    remedy = _LEAF.format(name=name) if one.why is WhyNone.COMPUTED else ""
+    yield Broken(one.site, True, {"what": one.what, "why": _WHY[one.why].format(name=name)}, remedy=remedy)
+
+
 RULE = Rule(
     code="ZG303",
     name="grad-may-be-none",
@@ -41,6 +59,7 @@ RULE = Rule(
     remedy="read .grad only after backward() and before it is cleared",
     fix=Fix.UNSAFE,
     lacks=idiom,
+    asks=Question(Missing, breaks),
     led_by=(),
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,

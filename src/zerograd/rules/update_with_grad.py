@@ -12,7 +12,10 @@ of two networks: the target network never changes. Write `mine.copy_(...)` under
 Write `p.add_(e)`.
 """
 
-from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from collections.abc import Iterator
+
+from zerograd.core.world import HowLost, LostUpdate
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import PLAIN
 
 BAD = """\
@@ -33,6 +36,25 @@ for x, y in loader:
     W.grad = None
 """
 
+_SAID = {
+    HowLost.LOOP_VARIABLE: "{text} rebinds only the loop variable",
+    HowLost.NEW_TENSOR: "{text} creates a new tensor, which gets no .grad",
+    HowLost.DROPPED: "{text} does not change the {what}: its result is dropped",
+    HowLost.WATCHED: "{text} raises: it changes {name} outside torch.no_grad()",
+}
+_CURES = {
+    HowLost.LOOP_VARIABLE: "update it in place: with torch.no_grad(): {name}.copy_(...)",
+    HowLost.DROPPED: "call {name}_() instead: it changes the {what} in place",
+}
+
+
+def breaks(lost: LostUpdate) -> Iterator[Broken]:
+    """An update that changes no parameter."""
+    names = {"text": lost.text, "name": lost.name, "what": lost.what}
+    said, cure = _SAID[lost.how].format(**names), _CURES.get(lost.how, "").format(**names)
+    yield Broken(lost.site, lost.certain, {"what": said}, remedy=cure)
+
+
 RULE = Rule(
     code="ZG304",
     name="update-with-grad",
@@ -41,6 +63,7 @@ RULE = Rule(
     remedy="update it in place: with torch.no_grad(): W -= lr * W.grad",
     fix=Fix.UNSAFE,
     lacks=idiom,
+    asks=Question(LostUpdate, breaks),
     led_by=(),
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,
