@@ -295,6 +295,8 @@ def _call_given(
             obj.uses.add(STEPS_OPTIMIZERS)
         if optimizer.act is Act.STEPS and handed_over:
             ex.tables.told_to_step.setdefault(obj, set()).update(handed_over)
+        if optimizer.act is Act.CLEARS and not ex.exploring:  # it may be the network
+            gradients.doubt_optimizers(ex, gradients.optimizers(ex), frozenset({Kind.CLEAR}))
         return ex.unknown(node)
     if container is not None and container.act in (Act.ITEMS, Act.VALUES):
         return _carry_out(ex, Call(container, receiver, obj, positional, keywords, node))

@@ -28,7 +28,7 @@ from zerograd.core.facts import join as joined
 from zerograd.core.judgement import Verdict, judge
 from zerograd.core.machine import HOLLOW, START, Content
 from zerograd.source.effects import python, spelling
-from zerograd.source.effects.protocols import STEPPED_BY_SCALER
+from zerograd.source.effects.protocols import STEPPED_BY_SCALER, TOLD_THINGS
 from zerograd.source.execute import (
     branches,
     calls,
@@ -1066,10 +1066,11 @@ def unknown_call(
     if is_dropped and not ex.loops:
         for one in stepped & {held for value in values for held in value.objects}:
             one.hinted = True  # whoever it was handed to may do something whenever it steps
-    if not ex.exploring and ex.loops and obj is not None and _is_told_things(ex, obj, handed):
+    if obj is not None and ex.loops and _is_told_things(ex, obj, handed):
+        obj.uses.add(TOLD_THINGS)
         # It is handed nothing that was computed: it calls the networks itself, and may do more with them.
         unsure = [slot for slot in ex.slots() if slot[1] is not None and slot[1].kind is ObjectKind.OPTIMIZER]
-        doubt_slots(ex, unsure, frozenset({Kind.CLEAR, Kind.DEPOSIT, Kind.CLIP}))
+        doubt_slots(ex, [] if ex.exploring else unsure, frozenset({Kind.CLEAR, Kind.DEPOSIT, Kind.CLIP}))
     if not is_dropped and ex.forwards == 0 and any(_is_computed(value) for value in values):
         note_loss(ex)
         if not harmless and not all(
