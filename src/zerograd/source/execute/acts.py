@@ -146,6 +146,7 @@ def construct(ex: Execution, positional: Sequence[Value], keywords: dict[str, Va
     gradients.remember(ex, obj, keywords, node)
     ex.begin_anew(reach(obj))
     handed = (*positional, *keywords.values())
+    obj.alone = not gradients.is_of_program(ex, handed, results=True)
     gradients.show(ex, handed)
     for value in handed:
         for held in containers.deep(ex, value):
@@ -248,6 +249,8 @@ def _unknown_method_of_module(
     if given:
         gradients.doubt_optimizers(ex, given)
     gradients.show(ex, (*positional, *keywords.values()))
+    if gradients.is_of_program(ex, values):
+        gradients.holds_more([obj])
     mine = frozenset({obj})
     if node is ex.dropped and obj.given:  # called for what it does, by a class that is not in sight
         gradients.doubt_regions(ex, mine, frozenset({Kind.CLEAR, Kind.DEPOSIT, Kind.CLIP}))

@@ -484,6 +484,8 @@ def _is_apart(ex: Execution, region: Obj, made_of: Regions) -> bool:
     """Whether a graph surely goes past a region. What the program made itself is not in what it was handed."""
     made_here = not region.given or (region.constructed and not region.shown)
     known = made_of - {ex.heap.anything} if made_here else made_of
+    if not region.given:  # a package was told nothing of it when it made these, and nobody has brought them together
+        known = frozenset(one for one in known if not one.alone or one.shown)
     return not known or ex.overlap.of(region, known) is Covers.NO
 
 
@@ -1027,6 +1029,8 @@ def unknown_call(
     stepped: set[Obj] = set()
     modules: set[Obj] = set()
     show(ex, handed)
+    if is_of_program(ex, handed):
+        holds_more(receiver.objects if receiver is not None else [obj])
     keeping.lose(ex, values)
     tensors: set[Obj] = set()
     for value in values:
@@ -1145,6 +1149,21 @@ def show(ex: Execution, values: Iterable[Value]) -> None:
                     if not shown.shown and shown.kind not in (ObjectKind.EXTERNAL, ObjectKind.NONE):
                         shown.shown = True
                         show(ex, _seen_by(ex, shown))
+
+
+def is_of_program(ex: Execution, handed: Iterable[Value], *, results: bool = False) -> bool:
+    """Whether something that is handed over was made in sight. `results`: or comes from a call that may hold that."""
+    held = {one for value in handed for inside in containers.deep(ex, value) for one in inside.objects}
+    made = {one for one in held if is_fresh(one) and one.kind not in (ObjectKind.NONE, ObjectKind.EXTERNAL)}
+    return bool(made) or (results and any(is_result(one) for one in held))
+
+
+def holds_more(called: Iterable[Obj | None]) -> None:
+    """What is called was handed something of the program: it may keep that, and so may what it was read from."""
+    for one in called:
+        whole = one
+        while whole is not None:
+            whole.alone, whole = False, whole.source
 
 
 def _seen_by(ex: Execution, obj: Obj) -> list[Value]:
