@@ -98,8 +98,8 @@ def _rows(finding: Finding, source: Callable[[str], list[str] | None], seen: str
         here_too = place.document == site.document
         name = str(place.line) if here_too else f"{printable(place.document)}:{place.line}"
         if line or (remark and place.line):
-            text = line.expandtabs(_TAB) if here_too else line.strip()
-            yield Row(name, here_too, text, remark, own=place == own)
+            code = line.expandtabs(_TAB) if here_too else line.strip()
+            yield Row(name, here_too, code, remark, own=place == own)
 
 
 def _chosen(remarks: dict[Site, list[str]]) -> list[Site]:
