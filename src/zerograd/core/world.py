@@ -126,6 +126,39 @@ class HeldTwice(NamedTuple):
     other: Site | None = None
 
 
+class Unowned(NamedTuple):
+    """Parameters that losses reach and that no step moves."""
+
+    site: Site
+    deposit: str
+    parameters: str  # whose they are, as the program names them
+    reached_at: Site
+    optimizer: str = ""  # the one that holds them and never steps; empty: no optimizer holds them
+    made_at: Site | None = None  # where another optimizer is made that does step
+    certain: bool = True
+
+
+class Orphaning(Enum):
+    """How an optimizer comes to hold what is not trained."""
+
+    REPLACED = "replaced"  # something else stands in the place of what it holds
+    COPIED = "copied"  # it was copied together with its parameters
+    BROUGHT = "brought"  # it comes out of a file, with its own
+    EACH_TIME = "each time"  # layers are made anew whenever the network runs
+
+
+class Orphaned(NamedTuple):
+    """An optimizer and a network that have come apart."""
+
+    site: Site
+    how: Orphaning
+    what: str  # what the program does there, as it writes it
+    model: str
+    optimizer: str
+    made_at: Site | None
+    certain: bool
+
+
 class Clear(NamedTuple):
     """A clear that is of no use, or dearer than it must be."""
 

@@ -9,8 +9,11 @@ Moving a model to a device, `load_state_dict`, `torch.compile` and DistributedDa
 Moving a tensor does not: `z = z.to("cuda")` behind `Adam([z])` trains the tensor that was left on the CPU.
 """
 
-from zerograd.core.findings import Severity
-from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from collections.abc import Iterator
+
+from zerograd.core.findings import Related, Severity
+from zerograd.core.world import Orphaned, Orphaning
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import PLAIN
 
 BAD = """\
@@ -37,6 +40,33 @@ for x, y in loader * 2:
     optimizer.step()
 """
 
+_SENTENCES = {
+    Orphaning.COPIED: (
+        "{what} copies the parameters too: {optimizer} holds none of {model}'s",
+        "make the optimizer over the model, without a copy",
+    ),
+    Orphaning.BROUGHT: (
+        "{what} brings an optimizer that holds the parameters it was saved with, not {model}'s",
+        "optimizer.load_state_dict(...) of a saved optimizer.state_dict()",
+    ),
+    Orphaning.EACH_TIME: (
+        "{what} makes new parameters in every forward pass: no optimizer holds them, and they stay random",
+        "make the layer in __init__",
+    ),
+}
+
+
+def breaks(one: Orphaned) -> Iterator[Broken]:
+    """A step of parameters that no loss goes through any more."""
+    made = f"on line {one.made_at.line}" if one.made_at is not None else "by the caller"
+    names = {"what": one.what, "model": one.model, "optimizer": one.optimizer, "made": made}
+    related: tuple[Related, ...] = ()
+    if one.made_at is not None and one.how is Orphaning.REPLACED:
+        related = (Related(one.made_at, "the optimizer is given the parameters here"),)
+    message, cure = _SENTENCES.get(one.how, ("", ""))
+    yield Broken(one.site, one.certain, names, message, cure, related=related)
+
+
 RULE = Rule(
     code="ZG010",
     name="orphaned-optimizer",
@@ -46,6 +76,7 @@ RULE = Rule(
     remedy="make the optimizer after the model is complete",
     fix=Fix.UNSAFE,
     lacks=idiom,
+    asks=Question(Orphaned, breaks),
     led_by=(),
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,

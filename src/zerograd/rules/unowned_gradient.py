@@ -5,8 +5,11 @@ parameter was meant to be trained and was forgotten when the optimizer was built
 `requires_grad_(False)` saves the time and the memory.
 """
 
-from zerograd.core.findings import Severity
-from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from collections.abc import Iterator
+
+from zerograd.core.findings import Related, Severity
+from zerograd.core.world import Unowned
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import PLAIN
 
 BAD = """\
@@ -27,6 +30,24 @@ for x, y in loader * 2:
     optimizer.step()
 """
 
+_NEVER_STEPPED = (
+    "{optimizer} is never stepped: {deposit} keeps adding to {parameters}, and no other optimizer holds them"
+)
+
+
+def breaks(one: Unowned) -> Iterator[Broken]:
+    """Parameters that losses reach and no step moves."""
+    if one.optimizer:
+        names = {"optimizer": one.optimizer, "deposit": one.deposit, "parameters": one.parameters}
+        deposited = (Related(one.reached_at, "the gradient is deposited here"),)
+        cure = f"call {one.optimizer}.step() behind the backward() that is its own, or freeze what it holds"
+        yield Broken(one.site, one.certain, names, _NEVER_STEPPED, cure, related=deposited)
+        return
+    names = {"deposit": one.deposit, "parameters": f"the parameters of {one.parameters}"}
+    related = (Related(one.made_at, "the optimizer is made here"),) if one.made_at is not None else ()
+    yield Broken(one.site, one.certain, names, related=related)
+
+
 RULE = Rule(
     code="ZG008",
     name="unowned-gradient",
@@ -36,6 +57,7 @@ RULE = Rule(
     remedy="give them to an optimizer, or freeze them with requires_grad_(False)",
     fix=Fix.NONE,
     lacks=idiom,
+    asks=Question(Unowned, breaks),
     led_by=(),
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,

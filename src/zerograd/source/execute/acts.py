@@ -31,6 +31,7 @@ from zerograd.source.execute import (
     iterators,
     keeping,
     ranks,
+    replacing,
     scaling,
     schedules,
     statements,
@@ -159,6 +160,7 @@ def construct(ex: Execution, positional: Sequence[Value], keywords: dict[str, Va
         iterators.read(ex, value, node, by=gradients.wording(node), surely=obj.kind is ObjectKind.OPTIMIZER)
     if obj.kind is ObjectKind.OPTIMIZER:
         gradients.renew(ex, obj)
+        replacing.renewed(ex, obj, node)
     return Value(ex.fresh(node), made.objects, True)
 
 
@@ -213,6 +215,8 @@ def call_known(
         gradients.read_by_hand(ex, obj.regions)
         return call_tensor(ex, receiver, name, positional, keywords, node)
     if obj.kind is ObjectKind.MODULE:
+        if torch.is_in_place(name) and containers.is_part(obj):
+            updates.note_written(ex, obj, node)
         tensor = tensor_method(name)
         if tensor is not None and tensor.act in _TELLS_NUMBERS and containers.is_part(obj):
             return _carry_out(ex, Call(tensor, receiver, None, positional, keywords, node))  # a parameter, not a module
@@ -353,6 +357,10 @@ def _value(ex: Execution, call: Call, obj: Obj) -> Value:
 
 def _module(ex: Execution, call: Call) -> Value:
     obj = _made(ex, call, ObjectKind.MODULE)
+    obj.learns, obj.site = call.row.learns, ex.site(call.node)
+    if ex.forwards:
+        me = ex.frame.receiver
+        ex.made_in_forward[obj] = me.objects if me is not None and not ex.frame.seeded else NO_OBJECTS
     index = 0
     for value in call.positional:
         for held in containers.deep(ex, value):
@@ -403,6 +411,7 @@ def _optimizer(ex: Execution, call: Call) -> Value:
         _note_plain(ex, obj, parameters, call.node)
         _read_all(ex, call, parameters, obj.held)
     gradients.renew(ex, obj)
+    replacing.renewed(ex, obj, call.node)
     holding.made(ex, obj, parameters, call.node)
     return _value(ex, call, obj)
 
@@ -646,9 +655,25 @@ def _casts(ex: Execution, call: Call) -> Value:
     kinds = {one.name for value in call.all[1:] for one in value.objects if one.kind is ObjectKind.EXTERNAL}
     if kinds & torch.WHOLE_NUMBERS:
         return _cuts(ex, call)
+    told = call.all[1].constant if len(call.all) == 2 else None
+    if told is not None and isinstance(told.value, str) and told.value != spelling.CPU:
+        return _moves(ex, call)
     same = _same(ex, call)
     if any(one.kind is ObjectKind.GRADIENT for one in same.objects):
         return same._replace(id=ex.fresh(call.node, made_of=(same.id,)))  # a copy, perhaps
+    return same
+
+
+def _moves(ex: Execution, call: Call) -> Value:
+    """To a device that it is not on: of a tensor that an optimizer holds, a copy that it does not hold."""
+    same = _same(ex, call)
+    held = {slot[1] for slot in ex.tables.slots}
+    for leaf in same.objects if len(same.objects) == 1 and ex.path is not None else ():
+        made = leaf.key[1] if leaf.kind is ObjectKind.LEAF and leaf in held else None
+        if isinstance(made, ast.Call) and not any(one.arg == spelling.DEVICE for one in made.keywords):
+            moved = graphs.tensor(ex, [same], ex.fresh(call.node))
+            ex.moved[moved.id] = leaf
+            return moved
     return same
 
 
@@ -738,6 +763,20 @@ def _locals(ex: Execution, call: Call) -> Value:
 def _opaque(ex: Execution, call: Call) -> Value:
     gradients.doubt_all(ex)
     return _nothing(ex, call)
+
+
+def _seeds(ex: Execution, call: Call) -> Value:
+    """What is drawn from here on in this function is the same each time."""
+    ex.frame.seeded = True
+    return _nothing(ex, call)
+
+
+def _unpickles(ex: Execution, call: Call) -> Value:
+    """What comes out of a file: it may be anything, but nothing that was there before."""
+    made = ex.given("result", call.node, ex.context)
+    (obj,) = made.objects
+    obj.brought = True
+    return Value(ex.fresh(call.node), made.objects, exact=False)
 
 
 def _nothing(ex: Execution, call: Call) -> Value:
@@ -1190,14 +1229,16 @@ def _parts(ex: Execution, call: Call) -> Value:
 
 def _adds_part(ex: Execution, call: Call) -> Value:
     obj = call.obj
-    if obj is not None and call.positional:
-        for one in call.positional[-1].objects:
+    last = call.keywords.get(spelling.MODULE) or (call.positional[-1] if call.positional else None)
+    if obj is not None and last is not None:
+        for one in last.objects:
             if one.kind in (ObjectKind.MODULE, ObjectKind.LEAF) and one is not obj:
                 obj.children.add(one)
             elif one.kind is ObjectKind.GIVEN:
                 obj.taken.add(one)
-        if call.positional[0].constant is not None and isinstance(call.positional[0].constant.value, str):
-            ex.store.put((obj, call.positional[0].constant.value), call.positional[-1])
+        name = call.keywords.get(spelling.NAME) or (call.positional[0] if call.positional else None)
+        if name is not None and name.constant is not None and isinstance(name.constant.value, str):
+            ex.store.put((obj, name.constant.value), last)
     return call.receiver if call.receiver is not None else ex.none
 
 
@@ -1205,7 +1246,9 @@ def _adds_group(ex: Execution, call: Call) -> Value:
     obj = call.obj
     assert obj is not None
     for value in call.positional:
-        obj.held = obj.held | gradients.regions_of(ex, value)
+        regions = gradients.regions_of(ex, value)
+        obj.held = obj.held | regions
+        replacing.given(ex, obj, regions, call.node)
     return ex.none
 
 
@@ -1220,6 +1263,7 @@ def _loads(ex: Execution, call: Call) -> Value:
     assert obj is not None
     loaded = frozenset(region for one in first.objects for region in one.regions) if first is not None else NO_OBJECTS
     obj.copied_from |= loaded - {obj}
+    ex.tables.add(ex.tables.written, obj)
     assign = call.keywords.get(spelling.ASSIGN)
     if calls.REST in call.keywords or (assign is not None and not (assign.constant and not assign.constant.value)):
         ex.overlap.tied |= {obj, *loaded}
@@ -1384,11 +1428,15 @@ def _copy(ex: Execution, call: Call) -> Value:
     if first is None:
         return ex.unknown(call.node)
     modules = [one for one in first.objects if one.kind is ObjectKind.MODULE or _acts_as_module(one)]
+    if not modules and len(first.objects) == 1:
+        (known,) = first.objects
+        if known.kind is ObjectKind.OPTIMIZER and known.wholly:
+            return replacing.copied(ex, known, call.node)
     if not modules:
         return first._replace(id=ex.fresh(call.node))
     obj = ex.heap.of("copy", call.node, ex.context, kind=ObjectKind.MODULE)
     obj.context = ex.context
-    obj.cls, obj.copied_from = modules[0].cls, frozenset(modules)
+    obj.cls, obj.copied_from, obj.learns = modules[0].cls, frozenset(modules), modules[0].learns
     ex.begin_anew(reach(obj))
     for key, value in ex.store.fields(modules[0]):
         if not any(one.kind is ObjectKind.MODULE for one in value.objects):
@@ -1723,6 +1771,8 @@ def _ends(ex: Execution, call: Call) -> Value:
 _ACTS: dict[Act, Callable[[Execution, Call], Value]] = {
     Act.MODULE: _module,
     Act.PLAIN_MODULE: _plain_module,
+    Act.UNPICKLES: _unpickles,
+    Act.SEEDS: _seeds,
     Act.CRITERION: _criterion,
     Act.OPTIMIZER: _optimizer,
     Act.SCALER: _scaler,
@@ -1752,6 +1802,7 @@ _ACTS: dict[Act, Callable[[Execution, Call], Value]] = {
     Act.COPIES: _copies,
     Act.WRAPS: _copies,
     Act.SAME: _same,
+    Act.MOVES: _moves,
     Act.CASTS: _casts,
     Act.ASKS: _asks,
     Act.DIVIDES: _divides,

@@ -6,7 +6,18 @@ from collections.abc import Iterable
 from zerograd.source.effects import frameworks, spelling, torch
 from zerograd.source.effects.lookup import lightning_method, module_method, tensor_method
 from zerograd.source.effects.rows import Trait
-from zerograd.source.execute import acts, calls, containers, expressions, gradients, graphs, ranks, statements, updates
+from zerograd.source.execute import (
+    acts,
+    calls,
+    containers,
+    expressions,
+    gradients,
+    graphs,
+    ranks,
+    replacing,
+    statements,
+    updates,
+)
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.conditions import Synced
 from zerograd.source.heap.objects import Obj, ObjectKind, Shape
@@ -234,8 +245,14 @@ def write(ex: Execution, base: Value, name: str, value: Value, node: ast.AST, *,
             continue
         if obj.cls is not None and _runs_setter(ex, obj, name, value, node):
             continue
+        aim = node.targets[0] if isinstance(node, ast.Assign) else None
         if obj.kind is ObjectKind.MODULE:
+            if obj.learns or (containers.is_part(obj) and torch.ATTRIBUTES["parameter"].get(name) is Trait.ITSELF):
+                updates.note_written(ex, obj, node)  # its weights are another tensor
+            replacing.adopted(ex, obj, (obj, name), value, node, aim)
             _adopt(ex, obj, value)
+        else:
+            replacing.bound(ex, (obj, name), value, node, aim)
         if obj.kind in (ObjectKind.NONE, ObjectKind.CONTAINER):
             continue
         if obj.given or obj.shown:

@@ -41,6 +41,7 @@ from zerograd.source.execute import (
     iterators,
     keeping,
     ranks,
+    replacing,
     scaling,
     sharing,
     updates,
@@ -119,12 +120,12 @@ def regions_of(ex: Execution, value: Value, seen: frozenset[Obj] = NO_OBJECTS, *
             for one in fields:
                 found |= regions_of(ex, one, seen | {obj}, unknown=unknown)
         elif obj.kind is ObjectKind.GENERATOR:
-            found |= regions_of(ex, containers.element(ex, value, _node_of(obj)), seen | {obj})
+            found |= regions_of(ex, containers.element(ex, value, node_of(obj)), seen | {obj})
     known = frozenset(one for one in found if one.kind is not ObjectKind.GIVEN)
     return known if known and not unknown else frozenset(found)
 
 
-def _node_of(generator: Obj) -> ast.AST:
+def node_of(generator: Obj) -> ast.AST:
     assert isinstance(generator.context, tuple)
     node = generator.context[0]
     assert isinstance(node, ast.AST)
@@ -183,6 +184,8 @@ def is_frozen(ex: Execution, region: Obj) -> bool:
 
 def freeze(ex: Execution, region: Obj, needs: Value) -> None:
     """requires_grad of a region was set."""
+    if needs.constant is None or not needs.constant.value:
+        ex.tables.add(ex.tables.frozen_once, region)
     if needs.constant is not None and not needs.constant.value:
         ex.here.frozen |= {region}
     else:
@@ -350,6 +353,8 @@ def deposit(
     path.pending = waiting if path.stepped else path.pending | waiting
     path.stepped = False
     path.homeless |= {Pending(site, one) for one in known if any(_is_homeless(ex, part, one) for part in made_of)}
+    if value.graph is Graph.LIVE:
+        ex.filled[site] = ex.filled.get(site, NO_OBJECTS) | (value.sure - path.frozen)
     attacked = leaves.recorded is False and _attacks(ex, value.sure)  # else the gradient is part of an objective
     updates.change(ex, made_of)
     updates.deposit(ex, value, node)
@@ -580,6 +585,7 @@ def consume(
     clipping.stepped(ex, optimizer, slots, node)
     if not weak:
         holding.stepped(ex, optimizer)
+        replacing.stepped(ex, optimizer, node)
     found: list[tuple[Verdict[Any], Slot]] = []
     for slot in slots:
         before = path.facts[slot]
@@ -1092,6 +1098,7 @@ def unknown_call(
         iterators.read(ex, value, node, by=wording(node), surely=handed_out.kind is ObjectKind.OPTIMIZER)
     identity = ex.fresh(node)
     made = graphs.tensor(ex, values, identity, live=bool(modules), made_of=whose)
+    handed_out.brought = handed_out.brought or (not modules and replacing.is_class_like(obj))
     handed_out.copied_from |= frozenset().union(*(module.copied_from for module in modules))
     remember(ex, handed_out, keywords, node)
     graph = made.graph if made.graph is not Graph.CUT or ex.grad_mode is Mode.OFF else Graph.ANY

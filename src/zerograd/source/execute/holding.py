@@ -22,6 +22,7 @@ def made(ex: Execution, optimizer: Obj, parameters: Value | None, node: ast.AST)
     """An optimizer is made over these parameters."""
     groups = _groups(ex, parameters) if parameters is not None else []
     optimizer.wholly = frozenset(region for group in groups for region in group)
+    optimizer.complete = parameters is not None and _is_seen(ex, parameters)
     optimizer.site, optimizer.made = ex.site(node), gradients.wording(node)
     if any(_shared(one, other) for group in groups for one, other in combinations(group, 2)):
         ex.held_twice[optimizer.site] = HeldTwice(optimizer.site, optimizer.made)
@@ -52,6 +53,24 @@ def _listed(ex: Execution, value: Value, depth: int = 0) -> list[Obj]:
     (obj,) = value.objects
     parts = containers.places(ex, value) or containers.joined(ex, obj)
     return [region for part in parts for region in _listed(ex, part, depth + 1)]
+
+
+def _is_seen(ex: Execution, value: Value, depth: int = 0) -> bool:
+    """Whether all that a value lists are parameters of what is known."""
+    if not value.exact or not value.objects or depth > 3:
+        return False
+    for obj in value.objects:
+        if obj.kind is ObjectKind.CONTAINER:
+            named = ex.store.get((obj, containers.at(spelling.PARAMS)))
+            known = [named] if named is not None else containers.places(ex, ex.thing(obj)) or containers.joined(ex, obj)
+            if not known or not all(_is_seen(ex, one, depth + 1) for one in known):
+                return False
+        elif obj.kind is ObjectKind.GENERATOR:
+            if not _is_seen(ex, containers.element(ex, value, gradients.node_of(obj)), depth + 1):
+                return False
+        elif obj.kind not in (ObjectKind.PARAMETERS, ObjectKind.PARAMETER, ObjectKind.LEAF):
+            return False
+    return True
 
 
 def _is_one(value: Value, kind: ObjectKind) -> bool:

@@ -20,6 +20,7 @@ from zerograd.source.execute import (
     graphs,
     keeping,
     loops,
+    replacing,
     replaying,
     updates,
 )
@@ -62,6 +63,9 @@ def execute(ex: Execution, body: Sequence[ast.stmt]) -> None:
 
 
 # --- names
+
+
+_NAMED = (ObjectKind.MODULE, ObjectKind.LEAF, ObjectKind.GIVEN)
 
 
 def _expression(ex: Execution, node: ast.Expr) -> None:
@@ -146,8 +150,12 @@ def bind(ex: Execution, target: ast.expr, value: Value, node: ast.AST) -> None:
     for obj in value.objects:
         if obj.kind is ObjectKind.OPTIMIZER and not obj.name and isinstance(target, (ast.Name, ast.Attribute)):
             obj.name = ast.unparse(target)  # for the sentences of findings alone
+        elif obj.kind in _NAMED and obj not in ex.named and isinstance(target, (ast.Name, ast.Attribute)):
+            ex.named[obj] = ast.unparse(target)
     if isinstance(target, ast.Name):
-        put(ex, scope_of(ex, target.id), value)
+        key = scope_of(ex, target.id)
+        replacing.bound(ex, key, value, node, target)
+        put(ex, key, value)
     elif isinstance(target, (ast.Tuple, ast.List)):
         starred = [index for index, one in enumerate(target.elts) if isinstance(one, ast.Starred)]
         for index, one in enumerate(target.elts):
