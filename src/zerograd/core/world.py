@@ -126,15 +126,23 @@ class HeldTwice(NamedTuple):
     other: Site | None = None
 
 
+class Neglect(Enum):
+    """Why nobody steps parameters."""
+
+    UNHELD = "unheld"  # no optimizer holds them
+    NEVER_STEPPED = "never stepped"  # the one that does never steps
+    LEFT_OUT = "left out"  # they were put into a group, and the group was given to nobody
+
+
 class Unowned(NamedTuple):
     """Parameters that losses reach and that no step moves."""
 
     site: Site
-    deposit: str
-    parameters: str  # whose they are, as the program names them
-    reached_at: Site
-    optimizer: str = ""  # the one that holds them and never steps; empty: no optimizer holds them
-    made_at: Site | None = None  # where another optimizer is made that does step
+    why: Neglect
+    parameters: str  # whose they are, or the group that has them, as the program names it
+    deposit: str = ""
+    optimizer: str = ""  # the one that never steps
+    beside: Site | None = None  # where the optimizer is made that does step; or what is deposited for one that does not
     certain: bool = True
 
 

@@ -8,7 +8,7 @@ parameter was meant to be trained and was forgotten when the optimizer was built
 from collections.abc import Iterator
 
 from zerograd.core.findings import Related, Severity
-from zerograd.core.world import Unowned
+from zerograd.core.world import Neglect, Unowned
 from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import PLAIN
 
@@ -33,19 +33,22 @@ for x, y in loader * 2:
 _NEVER_STEPPED = (
     "{optimizer} is never stepped: {deposit} keeps adding to {parameters}, and no other optimizer holds them"
 )
+_LEFT_OUT = "{parameters} is filled with parameters here, and no optimizer is given them"
 
 
 def breaks(one: Unowned) -> Iterator[Broken]:
     """Parameters that losses reach and no step moves."""
-    if one.optimizer:
-        names = {"optimizer": one.optimizer, "deposit": one.deposit, "parameters": one.parameters}
-        deposited = (Related(one.reached_at, "the gradient is deposited here"),)
+    names = {"optimizer": one.optimizer, "deposit": one.deposit, "parameters": one.parameters}
+    message, cure, part = "", "", "the optimizer is made here"
+    if one.why is Neglect.UNHELD:
+        names["parameters"] = f"the parameters of {one.parameters}"
+    elif one.why is Neglect.NEVER_STEPPED:
+        message, part = _NEVER_STEPPED, "the gradient is deposited here"
         cure = f"call {one.optimizer}.step() behind the backward() that is its own, or freeze what it holds"
-        yield Broken(one.site, one.certain, names, _NEVER_STEPPED, cure, related=deposited)
-        return
-    names = {"deposit": one.deposit, "parameters": f"the parameters of {one.parameters}"}
-    related = (Related(one.made_at, "the optimizer is made here"),) if one.made_at is not None else ()
-    yield Broken(one.site, one.certain, names, related=related)
+    else:
+        message, cure = _LEFT_OUT, f"append {one.parameters} to the groups of the optimizer, as the ones before it"
+    related = (Related(one.beside, part),) if one.beside is not None else ()
+    yield Broken(one.site, one.certain, names, message, cure, related=related)
 
 
 RULE = Rule(

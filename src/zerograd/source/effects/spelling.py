@@ -24,7 +24,6 @@ REDUCTION = "reduction"
 OLD_REDUCTIONS = ("size_average", "reduce")
 DIMENSION = "dim"
 DEVICE = "device"
-CPU = "cpu"  # where a tensor is made unless it is told a device
 REQUIRES_GRAD = "requires_grad"
 SET_TO_NONE = "set_to_none"  # of zero_grad()
 START = "start"
@@ -33,6 +32,11 @@ ZERO_GRAD = "zero_grad"  # of the halves of a sharpness-aware step
 TRAINING_STEP = "training_step"  # Lightning goes backward with what it returns,
 AUTOMATIC = "automatic_optimization"  # unless this is off
 CONFIGURE_OPTIMIZERS = "configure_optimizers"  # Lightning asks a module for its optimizers
+
+
+def is_far(device: object) -> bool:
+    """Whether this is a device on which no tensor is made unless it is told so."""
+    return isinstance(device, str) and device != "cpu"
 
 
 def is_half(precision: object) -> bool:

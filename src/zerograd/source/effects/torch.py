@@ -268,8 +268,8 @@ TENSOR: dict[str, Row] = {
     **{name: Row(Act.ASKS, asks=name) for name in ("size", "numel", "nelement", "dim")},
     **_each(
         Act.CUTS,
-        "detach argmax argmin bool eq ne lt gt le ge isnan isinf isfinite argsort any all long int new_zeros new_ones "
-        "new_tensor new_full multinomial nonzero byte is_nonzero bernoulli new_empty",
+        "detach argmax argmin bool eq ne lt gt le ge isnan isinf isfinite argsort any all long int new new_zeros "
+        "new_ones new_tensor new_full multinomial nonzero byte is_nonzero bernoulli new_empty",
     ),
     **_each(Act.FLAT, "round floor ceil sign trunc"),
     "detach_": Row(Act.CUTS_ITSELF),
@@ -310,7 +310,12 @@ PARAMETER: dict[str, Row] = {
 
 
 # They fill a tensor with random numbers: a beginning, and no weights of the program's own.
-DRAWS = frozenset(["normal_", "uniform_", "random_", "exponential_", "log_normal_", "cauchy_", "trunc_normal_"])
+_DRAWS = frozenset(["normal_", "uniform_", "random_", "exponential_", "log_normal_", "cauchy_", "trunc_normal_"])
+
+
+def draws(name: str) -> bool:
+    """Whether a method of a tensor fills it with random numbers."""
+    return name in _DRAWS
 
 
 def is_in_place(name: str) -> bool:

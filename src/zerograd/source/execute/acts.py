@@ -220,7 +220,7 @@ def call_known(
         tensor = tensor_method(name)
         if tensor is not None and tensor.act in _TELLS_NUMBERS and containers.is_part(obj):
             return _carry_out(ex, Call(tensor, receiver, None, positional, keywords, node))  # a parameter, not a module
-        return _unknown_method_of_module(ex, obj, positional, keywords, node)
+        return _unknown_method_of_module(ex, obj, name, positional, keywords, node)
     if name and obj.kind is ObjectKind.INSTANCE and obj.cls is not None and not ex.classes.of(obj.cls).outside:
         field = attributes.read(ex, receiver, name, node)  # no method of its class: somebody has put it there
         if any(one.kind is ObjectKind.BOUND and one.name == name for one in field.objects):  # it may be this very one
@@ -244,14 +244,15 @@ def call_known(
 
 
 def _unknown_method_of_module(
-    ex: Execution, obj: Obj, positional: Sequence[Value], keywords: dict[str, Value], node: ast.AST
+    ex: Execution, obj: Obj, name: str, positional: Sequence[Value], keywords: dict[str, Value], node: ast.AST
 ) -> Value:
     """A method that is not in sight: it may run the network."""
     values = [held for value in (*positional, *keywords.values()) for held in containers.deep(ex, value)]
     given = [one for value in values for one in value.objects if one.kind is ObjectKind.OPTIMIZER]
     if given:
         gradients.doubt_optimizers(ex, given)
-    gradients.show(ex, (*positional, *keywords.values()))
+    if not containers.is_part(obj) or tensor_method(name) is None:  # a tensor keeps nothing of what it is handed
+        gradients.show(ex, (*positional, *keywords.values()))
     mine = frozenset({obj})
     if node is ex.dropped and obj.given:  # called for what it does, by a class that is not in sight
         gradients.doubt_regions(ex, mine, frozenset({Kind.CLEAR, Kind.DEPOSIT, Kind.CLIP}))
@@ -362,7 +363,7 @@ def _module(ex: Execution, call: Call) -> Value:
         me = ex.frame.receiver
         ex.made_in_forward[obj] = me.objects if me is not None and not ex.frame.seeded else NO_OBJECTS
     index = 0
-    for value in call.positional:
+    for value in call.all:
         for held in containers.deep(ex, value):
             for one in held.objects:
                 if one.kind is ObjectKind.MODULE and one is not obj:
@@ -620,7 +621,10 @@ def _number(ex: Execution, call: Call) -> Value:
 def _new_tensor(ex: Execution, call: Call) -> Value:
     needs = call.keywords.get(spelling.REQUIRES_GRAD)
     if needs is not None and needs.constant is not None and needs.constant.value is True:
-        return leaf(ex, call.node)
+        made = leaf(ex, call.node)
+        if call.keywords.get(spelling.DEVICE) is None:
+            ex.near |= made.objects
+        return made
     return Value(ex.fresh(call.node), graph=Graph.CUT, exact=needs is None)
 
 
@@ -655,13 +659,11 @@ def _casts(ex: Execution, call: Call) -> Value:
     kinds = {one.name for value in call.all[1:] for one in value.objects if one.kind is ObjectKind.EXTERNAL}
     if kinds & torch.WHOLE_NUMBERS:
         return _cuts(ex, call)
-    told = call.all[1].constant if len(call.all) == 2 else None
-    if told is not None and isinstance(told.value, str) and told.value != spelling.CPU:
-        return _moves(ex, call)
     same = _same(ex, call)
     if any(one.kind is ObjectKind.GRADIENT for one in same.objects):
         return same._replace(id=ex.fresh(call.node, made_of=(same.id,)))  # a copy, perhaps
-    return same
+    device = call.all[1].constant if len(call.all) == 2 else None
+    return _moves(ex, call) if device is not None and spelling.is_far(device.value) else same
 
 
 def _moves(ex: Execution, call: Call) -> Value:
@@ -669,8 +671,7 @@ def _moves(ex: Execution, call: Call) -> Value:
     same = _same(ex, call)
     held = {slot[1] for slot in ex.tables.slots}
     for leaf in same.objects if len(same.objects) == 1 and ex.path is not None else ():
-        made = leaf.key[1] if leaf.kind is ObjectKind.LEAF and leaf in held else None
-        if isinstance(made, ast.Call) and not any(one.arg == spelling.DEVICE for one in made.keywords):
+        if leaf in held and leaf in ex.near:
             moved = graphs.tensor(ex, [same], ex.fresh(call.node))
             ex.moved[moved.id] = leaf
             return moved
@@ -1249,6 +1250,7 @@ def _adds_group(ex: Execution, call: Call) -> Value:
         regions = gradients.regions_of(ex, value)
         obj.held = obj.held | regions
         replacing.given(ex, obj, regions, call.node)
+        holding.given(ex, value)
     return ex.none
 
 
@@ -1679,6 +1681,12 @@ def _setattr(ex: Execution, call: Call) -> Value:
         base, name, value = call.positional[:3]
         if name.constant is not None and isinstance(name.constant.value, str):
             attributes.write(ex, base, name.constant.value, value, call.node)
+        else:
+            for obj in base.objects:
+                if obj.kind is ObjectKind.MODULE:
+                    attributes.adopt(ex, obj, value)
+                elif obj.given or obj.shown:
+                    gradients.show(ex, [value])
     return ex.none
 
 

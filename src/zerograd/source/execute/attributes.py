@@ -250,7 +250,7 @@ def write(ex: Execution, base: Value, name: str, value: Value, node: ast.AST, *,
             if obj.learns or (containers.is_part(obj) and torch.ATTRIBUTES["parameter"].get(name) is Trait.ITSELF):
                 updates.note_written(ex, obj, node)  # its weights are another tensor
             replacing.adopted(ex, obj, (obj, name), value, node, aim)
-            _adopt(ex, obj, value)
+            adopt(ex, obj, value)
         else:
             replacing.bound(ex, (obj, name), value, node, aim)
         if obj.kind in (ObjectKind.NONE, ObjectKind.CONTAINER):
@@ -283,7 +283,7 @@ def _runs_setter(ex: Execution, obj: Obj, name: str, value: Value, node: ast.AST
     return True
 
 
-def _adopt(ex: Execution, module: Obj, value: Value) -> None:
+def adopt(ex: Execution, module: Obj, value: Value) -> None:
     """What is put into a module is part of it."""
     parts: set[Obj] = set()
     for held in containers.deep(ex, value):

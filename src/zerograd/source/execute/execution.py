@@ -198,6 +198,7 @@ class Execution:
         self.telling: dict[Hashable, int] = {}  # calls that have no summary, and how often one was tried
         self.entered: set[Function] = set()
         self.made_in_forward: dict[Obj, Regions] = {}  # modules that are made whenever one of these networks runs
+        self.near: set[Obj] = set()  # leaves that are made where torch makes them unless it is told a device
         self.moved: dict[int, Obj] = {}  # tensors that are copies on another device, and of which leaf
         self.named: dict[Obj, str] = {}  # what the program calls networks and tensors, for the sentences of findings
         self.handed_out: set[Function] = set()  # functions that a root has made, for others to call
@@ -249,6 +250,7 @@ class Execution:
         self.held_twice: dict[Site, Any] = {}  # optimizers that hold what they or others hold already
         self.orphaned: dict[Site, tuple[Any, Obj, Obj | None]] = {}  # optimizers that step what nobody uses any more
         self.brought: dict[Site, tuple[Any, Obj]] = {}  # optimizers that come with parameters of their own
+        self.left_out: dict[Obj, Any] = {}  # groups of parameters that were made and given to nobody
         self.filled: dict[Site, Regions] = {}  # what each backward surely fills, and nobody has frozen
         self.computed: dict[Site, Value] = {}  # losses, and where
         self.returned: Value | None = None  # by the root, to a framework that goes backward with it
@@ -284,7 +286,8 @@ class Execution:
             *(self.met, self.deposits, self.windows, self.fed, self.taken, self.closures, self.held_twice),
             *(self.ungraded, self.cleared, self.exhausted, self.shared, self.clears, self.wasted, self.clips),
             *(self.stepped_each, self.stepped_under, self.scalers, self.steps_of_scalers, self.updated_scalers),
-            *(self.unsettled, self.forgetful, self.copies, self.hooks, self.orphaned, self.brought, self.filled),
+            *(self.unsettled, self.forgetful, self.copies, self.hooks),
+            *(self.orphaned, self.brought, self.filled, self.left_out),
         )
 
     def _forget_kept(self) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from zerograd.core.events import Kind, Site
 from zerograd.core.facts import ALL_DOUBTS, Fact
 from zerograd.core.machine import START, Content
-from zerograd.source.effects.torch import DRAWS
+from zerograd.source.effects import torch
 from zerograd.source.execute import containers, gradients
 from zerograd.source.execute.execution import Execution
 from zerograd.source.execute.paths import PATH, Slot
@@ -69,7 +69,7 @@ def update(ex: Execution, changed: Value, told: Iterable[Value], node: ast.AST, 
 
 def note_written(ex: Execution, region: Obj, node: ast.AST) -> None:
     """The program writes weights itself: those of a layer that draws its own, or of any while it trains."""
-    draws = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in DRAWS
+    draws = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and torch.draws(node.func.attr)
     if not draws and (region.kind is ObjectKind.MODULE or ex.loops or ex.deposits or ex.forwards):
         ex.tables.add(ex.tables.written, region)
 
