@@ -4,16 +4,13 @@ from collections.abc import Iterator
 
 from zerograd.core.findings import Finding
 from zerograd.source.groups import unread
-from zerograd.source.learning import dropped, rebinding
 from zerograd.source.memory import evaluations, lightning, retained, rollouts
 from zerograd.source.values.reading import File
 
 
 def detect(file: File) -> Iterator[Finding]:
-    yield from dropped.detect(file)
     yield from evaluations.detect(file)
     yield from lightning.detect(file)
-    yield from rebinding.detect(file)
     yield from retained.needless_derivatives(file)
     yield from rollouts.detect(file)
     yield from unread.detect(file)

@@ -99,6 +99,7 @@ class Act(Enum):
     EMPTIES = auto()
     MERGES = auto()
     COPY = auto()  # another object that is like it
+    SETS_DEVICE = auto()  # tensors are made elsewhere from here on
     SEEDS = auto()  # random numbers begin anew
     UNPICKLES = auto()  # things out of a file, which were not there before
     FILLS = auto()  # fill_(x): of a gradient, a clear where x is 0

@@ -20,6 +20,7 @@ from zerograd.source.execute import (
     graphs,
     keeping,
     loops,
+    lost_updates,
     replacing,
     replaying,
     updates,
@@ -42,6 +43,7 @@ def execute(ex: Execution, body: Sequence[ast.stmt]) -> None:
         if ex.path is None:
             break
         ex.spend()
+        ex.frame.updated = ex.updated
         ex.visited.add(statement)
         try:
             carry_out = _STATEMENTS.get(type(statement))
@@ -155,6 +157,7 @@ def bind(ex: Execution, target: ast.expr, value: Value, node: ast.AST) -> None:
     if isinstance(target, ast.Name):
         key = scope_of(ex, target.id)
         replacing.bound(ex, key, value, node, target)
+        lost_updates.bound(ex, key, target, value, node)
         put(ex, key, value)
     elif isinstance(target, (ast.Tuple, ast.List)):
         starred = [index for index, one in enumerate(target.elts) if isinstance(one, ast.Starred)]
